@@ -1,0 +1,329 @@
+package assess_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+const id roll.InstanceID = "i-0000000000000000a"
+
+func defaults(roll.Group) policy.Policy { return policy.Default().For("demo", "", "") }
+
+func snapshot(instances []roll.Instance, nodes []roll.Node, gaps ...roll.Gap) *roll.Snapshot {
+	return &roll.Snapshot{
+		At: now, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Status: roll.ClusterActive},
+		Instances: instances, Nodes: nodes, Gaps: gaps, Details: map[roll.InstanceID]roll.Detail{},
+	}
+}
+
+// worker is a running instance of an Auto Scaling group, launched that long ago.
+func worker(id roll.InstanceID, age time.Duration) roll.Instance {
+	return roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-age), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Zone: "eu-west-1a"}
+}
+
+// poolWorker is a running instance of a Karpenter node pool.
+func poolWorker(id roll.InstanceID, age time.Duration) roll.Instance {
+	return roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-age), Owner: roll.OwnerKarpenter, Group: "nodepool/default"}
+}
+
+func node(id roll.InstanceID, status roll.ConditionStatus, since time.Duration) roll.Node {
+	return roll.Node{Name: "node-" + string(id[len(id)-1:]), Compute: roll.ComputeEC2, Instance: id, Created: now.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
+		Ready: roll.Condition{Status: status, Since: now.Add(-since), Reason: "Reason"}}
+}
+
+func judge(s *roll.Snapshot, state ledger.State) assess.Assessment {
+	return assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now})
+}
+
+func TestUnregisteredByAge(t *testing.T) {
+	tests := []struct {
+		age     time.Duration
+		stage   roll.Stage // "" is no finding
+		waiting int
+		next    time.Duration // from now; 0 is none
+	}{
+		{0, "", 1, 5 * time.Minute},
+		{5*time.Minute - time.Second, "", 1, time.Second},
+		{5 * time.Minute, roll.Warned, 0, 10 * time.Minute},
+		{15*time.Minute - time.Second, roll.Warned, 0, time.Second},
+		{15 * time.Minute, roll.Overdue, 0, time.Minute}, // the confirming check
+		{24 * time.Hour, roll.Overdue, 0, time.Minute},
+		{-time.Hour, "", 1, 5 * time.Minute}, // launched in the future: clocks differ
+	}
+	for _, tt := range tests {
+		a := judge(snapshot([]roll.Instance{poolWorker(id, tt.age)}, nil), ledger.State{})
+		var stage roll.Stage
+		if len(a.Findings) > 0 {
+			stage = a.Findings[0].Stage
+			if f := a.Findings[0]; f.Kind != roll.Unregistered || f.Instance != id || f.Owner != roll.OwnerKarpenter || f.Group != "nodepool/default" {
+				t.Errorf("age %s: got %+v", tt.age, f)
+			}
+		}
+		if stage != tt.stage || a.Waiting != tt.waiting {
+			t.Errorf("age %s: stage %q, %d waiting, want %q, %d", tt.age, stage, a.Waiting, tt.stage, tt.waiting)
+		}
+		if want := now.Add(tt.next); !a.Next.Equal(want) {
+			t.Errorf("age %s: next check %s, want %s", tt.age, a.Next, want)
+		}
+	}
+}
+
+func TestNodeConditionByTime(t *testing.T) {
+	tests := []struct {
+		status roll.ConditionStatus
+		since  time.Duration
+		kind   roll.Kind
+		stage  roll.Stage
+	}{
+		{roll.ConditionTrue, 0, "", ""},
+		{roll.ConditionFalse, time.Second, roll.NotReady, roll.Watching},
+		{roll.ConditionFalse, 15*time.Minute - time.Second, roll.NotReady, roll.Watching},
+		{roll.ConditionFalse, 15 * time.Minute, roll.NotReady, roll.Overdue},
+		{roll.ConditionUnknown, 30*time.Minute - time.Second, roll.Unknown, roll.Watching},
+		{roll.ConditionUnknown, 30 * time.Minute, roll.Unknown, roll.Overdue},
+		{roll.ConditionUnknown, -time.Hour, roll.Unknown, roll.Watching},
+	}
+	for _, tt := range tests {
+		a := judge(snapshot([]roll.Instance{worker(id, 24*time.Hour)}, []roll.Node{node(id, tt.status, tt.since)}), ledger.State{})
+		var kind roll.Kind
+		var stage roll.Stage
+		if len(a.Findings) > 0 {
+			kind, stage = a.Findings[0].Kind, a.Findings[0].Stage
+		}
+		if kind != tt.kind || stage != tt.stage {
+			t.Errorf("%s for %s: got %q %q, want %q %q", tt.status, tt.since, kind, stage, tt.kind, tt.stage)
+		}
+		if a.NotReady[id] != (tt.status != roll.ConditionTrue) {
+			t.Errorf("%s: remembered as not ready: %v", tt.status, a.NotReady[id])
+		}
+	}
+}
+
+// A node that turns from Unknown to False gets a new transition time, although it
+// was never ready in between.
+func TestTheLongerAbsenceCounts(t *testing.T) {
+	state := ledger.State{NotReadySince: map[roll.InstanceID]time.Time{id: now.Add(-20 * time.Minute)}}
+	s := snapshot([]roll.Instance{worker(id, 24*time.Hour)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
+	a := judge(s, state)
+	if f := a.Findings[0]; f.Stage != roll.Overdue || !f.Since.Equal(now.Add(-20*time.Minute)) {
+		t.Errorf("got %s since %s, want overdue since it was first seen not ready", f.Stage, f.Since)
+	}
+	state.NotReadySince[id] = now.Add(-time.Second)
+	s.Nodes[0].Ready.Since = now.Add(-16 * time.Minute)
+	if f := judge(s, state).Findings[0]; !f.Since.Equal(now.Add(-16 * time.Minute)) {
+		t.Errorf("since %s, want the transition, which is longer ago", f.Since)
+	}
+}
+
+func TestANodeThatNeverReportedIsUnknownSinceItsCreation(t *testing.T) {
+	n := node(id, roll.ConditionUnknown, 0)
+	n.Ready.Since, n.Created = time.Time{}, now.Add(-31*time.Minute)
+	a := judge(snapshot([]roll.Instance{worker(id, time.Hour)}, []roll.Node{n}), ledger.State{})
+	if f := a.Findings[0]; f.Kind != roll.Unknown || f.Stage != roll.Overdue || !f.Since.Equal(n.Created) {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestWhatWasNotReadIsNotJudged(t *testing.T) {
+	silent := node("i-0000000000000000b", roll.ConditionUnknown, time.Hour)
+	instances := []roll.Instance{poolWorker(id, time.Hour), worker("i-0000000000000000b", time.Hour)}
+	tests := []struct {
+		name      string
+		instances []roll.Instance
+		nodes     []roll.Node
+		scope     roll.Scope
+		want      []roll.Kind
+	}{
+		{"no nodes read: nobody is unregistered", instances, nil, roll.ScopeNodes, nil},
+		{"some nodes read: still nobody is unregistered, and a silent node is silent", instances, []roll.Node{silent}, roll.ScopeNodes, []roll.Kind{roll.Unknown}},
+		{"no instances read: what Kubernetes says is reported", nil, []roll.Node{silent}, roll.ScopeInstances, []roll.Kind{roll.Unknown}},
+		{"no cluster: nothing", nil, nil, roll.ScopeCluster, nil},
+	}
+	for _, tt := range tests {
+		a := judge(snapshot(tt.instances, tt.nodes, roll.Gap{Scope: tt.scope}), ledger.State{})
+		var got []roll.Kind
+		for _, f := range a.Findings {
+			got = append(got, f.Kind)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
+	change := func(f func(*roll.Instance)) roll.Instance {
+		i := worker(id, 24*time.Hour)
+		i.Owner, i.Group = roll.OwnerKarpenter, "nodepool/default"
+		f(&i)
+		return i
+	}
+	tests := map[string]struct {
+		instance roll.Instance
+		nodes    []roll.Node
+		detail   roll.Detail
+	}{
+		"pending":                     {instance: change(func(i *roll.Instance) { i.State = roll.StatePending })},
+		"stopped":                     {instance: change(func(i *roll.Instance) { i.State = roll.StateStopped })},
+		"shutting down":               {instance: change(func(i *roll.Instance) { i.State = roll.StateShuttingDown })},
+		"terminated, its node silent": {instance: change(func(i *roll.Instance) { i.State = roll.StateTerminated }), nodes: []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}},
+		"terminated, its node ready":  {instance: change(func(i *roll.Instance) { i.State = roll.StateTerminated }), nodes: []roll.Node{node(id, roll.ConditionTrue, time.Hour)}},
+		"claimed for two clusters":    {instance: change(func(i *roll.Instance) { i.Ambiguous = true })},
+		"warm pool, running":          {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Warmed:Running", LifecycleRead: roll.Yes}},
+		"warm pool, pending":          {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Warmed:Pending:Wait", LifecycleRead: roll.Yes}},
+		"standby":                     {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Standby", LifecycleRead: roll.Yes}},
+		"terminating in its group":    {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Terminating:Wait", LifecycleRead: roll.Yes}},
+		"bastion":                     {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" }), detail: roll.Detail{Bootstraps: roll.No}},
+		"user data unreadable":        {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" }), detail: roll.Detail{Bootstraps: roll.Unreadable}},
+		"nothing asked yet":           {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" })},
+	}
+	for name, tt := range tests {
+		s := snapshot([]roll.Instance{tt.instance}, tt.nodes)
+		s.Details[id] = tt.detail
+		if a := judge(s, ledger.State{}); len(a.Findings) != 0 {
+			t.Errorf("%s: got %+v", name, a.Findings)
+		}
+	}
+}
+
+func TestOtherComputeIsNeverJudged(t *testing.T) {
+	nodes := []roll.Node{}
+	for _, c := range []roll.Compute{roll.ComputeFargate, roll.ComputeHybrid, roll.ComputeUnknown} {
+		n := node(id, roll.ConditionUnknown, 24*time.Hour)
+		n.Compute, n.Instance = c, ""
+		nodes = append(nodes, n)
+	}
+	a := judge(snapshot(nil, nodes), ledger.State{})
+	if len(a.Findings) != 0 || a.Nodes != 0 || a.NoProviderID != 1 {
+		t.Errorf("got %d findings, %d nodes, %d without provider id, want 0, 0, 1", len(a.Findings), a.Nodes, a.NoProviderID)
+	}
+}
+
+func TestIntentIsShownBy(t *testing.T) {
+	asg := worker(id, time.Hour)
+	template := roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-time.Hour), LaunchTemplate: "lt-1", Owner: roll.OwnerNone, Group: roll.GroupNone}
+	bare := template
+	bare.LaunchTemplate = ""
+	managed := worker(id, time.Hour)
+	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	sibling := worker("i-0000000000000000b", time.Hour)
+	sibling.LaunchTemplate = "lt-1"
+	siblingNode := []roll.Node{node(sibling.ID, roll.ConditionTrue, 0)}
+	tests := []struct {
+		name     string
+		instance roll.Instance
+		detail   roll.Detail
+		state    ledger.State
+		sibling  bool
+		want     bool
+	}{
+		{name: "an Auto Scaling group of which nothing is known", instance: asg, want: false},
+		{name: "its Auto Scaling group has a node", instance: asg, sibling: true, want: true},
+		{name: "its Auto Scaling group had a node", instance: asg, state: ledger.State{GroupsWithNodes: map[string]time.Time{"asg/w": now}}, want: true},
+		{name: "its launch template has a node", instance: template, sibling: true, want: true},
+		{name: "its launch template had a node", instance: template, state: ledger.State{GroupsWithNodes: map[string]time.Time{"lt-1": now}}, want: true},
+		{name: "its user data bootstraps a node", instance: bare, detail: roll.Detail{Bootstraps: roll.Yes}, want: true},
+		{name: "its user data bootstraps none", instance: bare, detail: roll.Detail{Bootstraps: roll.No}, sibling: true, want: false},
+		{name: "a managed node group owns it", instance: managed, want: true},
+		{name: "Karpenter owns it", instance: poolWorker(id, time.Hour), want: true},
+	}
+	for _, tt := range tests {
+		instances, nodes := []roll.Instance{tt.instance}, []roll.Node(nil)
+		if tt.sibling {
+			instances, nodes = append(instances, sibling), siblingNode
+		}
+		s := snapshot(instances, nodes)
+		s.Details[id] = tt.detail
+		a := judge(s, tt.state)
+		if got := len(a.Findings) == 1; got != tt.want {
+			t.Errorf("%s: finding %v, want %v", tt.name, got, tt.want)
+		}
+		if !tt.want && (len(a.NotNodes) != 1 || a.NotNodes[0].Instance != id || a.NotNodes[0].Why == "") {
+			t.Errorf("%s: listed as %+v, want one line that says why it is no node", tt.name, a.NotNodes)
+		}
+	}
+}
+
+func TestOnlySuspectsAreAskedAbout(t *testing.T) {
+	bare := roll.Instance{ID: "i-0000000000000000c", State: roll.StateRunning, Launched: now.Add(-time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone}
+	youngBare := bare
+	youngBare.ID, youngBare.Launched = "i-0000000000000000d", now.Add(-time.Minute)
+	s := snapshot([]roll.Instance{
+		worker(id, time.Hour), worker("i-0000000000000000b", time.Hour), bare, youngBare, poolWorker("i-0000000000000000e", 6*time.Minute),
+	}, []roll.Node{node(id, roll.ConditionUnknown, time.Hour), node("i-0000000000000000b", roll.ConditionTrue, 0)})
+	want := []roll.Question{
+		{Instance: id, AutoScaling: true, Protection: true}, // overdue: it may be terminated
+		{Instance: bare.ID, UserData: true},                 // is it a node at all?
+	}
+	if diff := cmp.Diff(want, judge(s, ledger.State{}).Questions); diff != "" {
+		t.Errorf("questions differ (-want +got):\n%s", diff)
+	}
+	rounds := 0
+	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, Now: now}, func(qs []roll.Question) {
+		rounds++
+		for _, q := range qs {
+			s.Details[q.Instance] = roll.Detail{Bootstraps: roll.Yes, LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No}
+		}
+	})
+	if len(a.Questions) != 0 || rounds != 1 {
+		t.Errorf("%d questions left after %d rounds", len(a.Questions), rounds)
+	}
+	if len(a.Findings) != 3 {
+		t.Errorf("%d findings, want the silent node, the bare instance whose user data tells, and the warned one", len(a.Findings))
+	}
+}
+
+func TestMostUrgentFirst(t *testing.T) {
+	s := snapshot([]roll.Instance{poolWorker("i-00000001", 6*time.Minute), poolWorker("i-00000002", time.Hour), poolWorker("i-00000003", 2*time.Hour)}, nil)
+	var got []roll.InstanceID
+	for _, f := range judge(s, ledger.State{}).Findings {
+		got = append(got, f.Instance)
+	}
+	if want := []roll.InstanceID{"i-00000003", "i-00000002", "i-00000001"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestCountsForTheShares(t *testing.T) {
+	s := snapshot([]roll.Instance{
+		poolWorker("i-00000001", time.Hour),     // overdue: counts as a candidate
+		poolWorker("i-00000002", 6*time.Minute), // within its tolerance: not yet
+		worker("i-00000003", time.Hour), worker("i-00000004", time.Hour),
+	}, []roll.Node{node("i-00000003", roll.ConditionTrue, 0), node("i-00000004", roll.ConditionUnknown, time.Hour)})
+	want := map[roll.Group]assess.Count{"": {Nodes: 3, Overdue: 2}, "nodepool/default": {Nodes: 1, Overdue: 1}, "asg/w": {Nodes: 2, Overdue: 1}}
+	if diff := cmp.Diff(want, judge(s, ledger.State{}).Count); diff != "" {
+		t.Errorf("counts differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReadyNodeOfADeadInstanceIsNotedAsAConflict(t *testing.T) {
+	i := worker(id, time.Hour)
+	i.State = roll.StateTerminated
+	a := judge(snapshot([]roll.Instance{i}, []roll.Node{node(id, roll.ConditionTrue, 0)}), ledger.State{})
+	if len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "conflicting") {
+		t.Errorf("notes %q", a.Notes)
+	}
+}
+
+func TestTheSecondSightingIsScheduled(t *testing.T) {
+	s := snapshot([]roll.Instance{poolWorker(id, time.Hour)}, nil)
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: id, Kind: roll.Unregistered}: {FirstSeen: now.Add(-20 * time.Second)}}}
+	if a := judge(s, state); !a.Next.Equal(now.Add(40 * time.Second)) {
+		t.Errorf("next check %s, want 60 s after the first sighting", a.Next)
+	}
+	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-time.Hour)}
+	if a := judge(s, state); !a.Next.IsZero() {
+		t.Errorf("next check %s, want none: time alone changes nothing any more", a.Next)
+	}
+}

@@ -1,0 +1,230 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"rollcall/shared/roll"
+)
+
+// File is a ledger in one JSON file, for the command line: readable, and safe
+// against two commands at once. Every write takes a lock on FILE.lock, reads the
+// file again, and replaces it whole, so that a crash leaves the old content or
+// the new one, never half of it.
+type File struct {
+	path string
+	mu   sync.Mutex // flock excludes processes, not the goroutines of one
+	lock *flock.Flock
+}
+
+// formatVersion of the file. A file of another version is refused, not guessed at.
+const formatVersion = 1
+
+// lockPatience is how often the lock is tried again while another process has it.
+const lockPatience = 50 * time.Millisecond
+
+// OpenFile opens the ledger in the file, which need not exist yet; its folder
+// must. A file that is not a ledger is an error, and is left as it is.
+func OpenFile(path string) (*File, error) {
+	f := &File{path: path, lock: flock.New(path + ".lock")}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("open ledger %s: the folder %s does not exist; create it or name another file", path, filepath.Dir(path))
+	}
+	if _, err := f.load(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Read implements Ledger.
+func (f *File) Read(_ context.Context, cluster roll.ClusterID) (State, error) {
+	states, err := f.load()
+	if err != nil {
+		return State{}, err
+	}
+	s := states[cluster.String()]
+	if s == nil {
+		s = new(State)
+	}
+	s.init()
+	return *s, nil
+}
+
+// Record implements Ledger.
+func (f *File) Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error {
+	if changes.Empty() {
+		return nil
+	}
+	return f.update(ctx, cluster, func(s *State) error {
+		s.Apply(changes)
+		return nil
+	})
+}
+
+// Begin implements Ledger.
+func (f *File) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
+	return f.update(ctx, cluster, func(s *State) error { return s.begin(intent, budget) })
+}
+
+// Finish implements Ledger.
+func (f *File) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
+	return f.update(ctx, cluster, func(s *State) error { return s.finish(actionID, outcome) })
+}
+
+// Persistent implements Ledger.
+func (f *File) Persistent() bool { return true }
+
+func (f *File) update(ctx context.Context, cluster roll.ClusterID, change func(*State) error) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.lock.TryLockContext(ctx, lockPatience); err != nil {
+		return fmt.Errorf("lock ledger %s.lock (another rollcall may hold it): %w", f.path, err)
+	}
+	defer func() { err = errors.Join(err, f.lock.Unlock()) }()
+
+	states, err := f.load()
+	if err != nil {
+		return err
+	}
+	s := states[cluster.String()]
+	if s == nil {
+		s = new(State)
+	}
+	s.init()
+	if err := change(s); err != nil {
+		return err
+	}
+	states[cluster.String()] = s
+	return f.store(states)
+}
+
+// fileForm is the file's content. Maps whose keys are structs become sorted
+// lists, so that the file reads well and changes little from write to write.
+type fileForm struct {
+	Version  int                     `json:"version"`
+	Clusters map[string]*clusterForm `json:"clusters"`
+}
+
+type clusterForm struct {
+	RemediateSince  map[roll.Group]time.Time      `json:"remediateSince,omitempty"`
+	Findings        []Finding                     `json:"findings,omitempty"`
+	NotReadySince   map[roll.InstanceID]time.Time `json:"notReadySince,omitempty"`
+	GroupsWithNodes map[string]time.Time          `json:"groupsWithNodes,omitempty"`
+	Notices         []noticeForm                  `json:"notices,omitempty"`
+	Actions         []Action                      `json:"actions,omitempty"`
+}
+
+type noticeForm struct {
+	Group roll.Group `json:"group"`
+	Kind  roll.Kind  `json:"kind"`
+	Notice
+}
+
+func (f *File) load() (map[string]*State, error) {
+	states := map[string]*State{}
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return states, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	var form fileForm
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&form); err != nil {
+		return nil, fmt.Errorf("read ledger %s: it is not a ledger of this version (%w); name another file, or move it away if its memory may be lost", f.path, err)
+	}
+	if form.Version != formatVersion {
+		return nil, fmt.Errorf("read ledger %s: it has format version %d, this program knows %d; name another file or use the matching program", f.path, form.Version, formatVersion)
+	}
+	for name, c := range form.Clusters {
+		if c == nil {
+			continue
+		}
+		s := &State{RemediateSince: c.RemediateSince, NotReadySince: c.NotReadySince, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions}
+		s.init()
+		for _, finding := range c.Findings {
+			s.Findings[finding.Key()] = finding
+		}
+		for _, n := range c.Notices {
+			s.Notices[NoticeKey{Group: n.Group, Kind: n.Kind}] = n.Notice
+		}
+		states[name] = s
+	}
+	return states, nil
+}
+
+func (f *File) store(states map[string]*State) error {
+	form := fileForm{Version: formatVersion, Clusters: map[string]*clusterForm{}}
+	for name, s := range states {
+		c := &clusterForm{RemediateSince: s.RemediateSince, NotReadySince: s.NotReadySince, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions}
+		c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
+			return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
+		})
+		for k, n := range s.Notices {
+			c.Notices = append(c.Notices, noticeForm{Group: k.Group, Kind: k.Kind, Notice: n})
+		}
+		slices.SortFunc(c.Notices, func(a, b noticeForm) int {
+			return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+		})
+		form.Clusters[name] = c
+	}
+	data, err := json.MarshalIndent(form, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode ledger: %w", err)
+	}
+	return replaceFile(f.path, append(data, '\n'))
+}
+
+// replaceFile writes beside the file, makes sure that the bytes are on the disk,
+// and renames: an intent that a crash loses would be an act nobody knows of.
+func replaceFile(path string, data []byte) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	if _, err := tmp.Write(data); err != nil {
+		return errors.Join(fmt.Errorf("write ledger: %w", err), tmp.Close())
+	}
+	if err := tmp.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("write ledger: %w", err), tmp.Close())
+	}
+	if err := tmp.Close(); err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename in the folder survive a power cut.
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sync the ledger's folder: %w", err)
+	}
+	if err := dir.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("sync the ledger's folder: %w", err), dir.Close())
+	}
+	return dir.Close()
+}

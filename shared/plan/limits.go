@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// Each limit is one small function that answers "may this go on?" and, when it may
+// not, says why in words for a person. An unset limit is never "unlimited": zero
+// allows nothing.
+
+// AllowedOverdue is how many of n nodes may be past their tolerance at once before
+// nothing is ordered any more: max(ceil(share% of n), min(2, n-1), 1). The middle
+// term keeps small groups working, where a fifth of the nodes is less than one:
+// of 3 nodes 2 may be sick, of 2 one, and a single node always may.
+func AllowedOverdue(n, sharePercent int) int {
+	share := (n*sharePercent + 99) / 100
+	return max(share, min(2, n-1), 1)
+}
+
+// shareExceeded checks a population against the limit on its unhealthy share.
+func shareExceeded(of string, c assess.Count, sharePercent int) (string, bool) {
+	allowed := AllowedOverdue(c.Nodes, sharePercent)
+	if c.Overdue <= allowed {
+		return "", false
+	}
+	return fmt.Sprintf("%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%d%%) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, sharePercent), true
+}
+
+// actionsPerCheckSpent checks the acts ordered so far in this check.
+func actionsPerCheckSpent(ordered, limit int) (string, bool) {
+	if ordered < limit {
+		return "", false
+	}
+	return fmt.Sprintf("%d ordered in this check, limits.actionsPerCheck is %d", ordered, limit), true
+}
+
+// Hour is the window of limits.actionsPerHour.
+const Hour = time.Hour
+
+// actionsPerHourSpent checks the acts of the last hour and those ordered now.
+func actionsPerHourSpent(actions []ledger.Action, ordered, limit int, now time.Time) (string, bool) {
+	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions) + ordered
+	if spent < limit {
+		return "", false
+	}
+	return fmt.Sprintf("%d in the last hour, limits.actionsPerHour is %d", spent, limit), true
+}
+
+// notSeenTwice wants a complete check that saw the same at least
+// assess.Confirmation ago.
+func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool) {
+	if !seen {
+		return fmt.Sprintf("first seen in this check; a second check at least %s later must see it too", assess.Confirmation), true
+	}
+	if age := now.Sub(known.FirstSeen); age < assess.Confirmation {
+		return fmt.Sprintf("first seen %s ago; two sightings must lie at least %s apart", age.Round(time.Second), assess.Confirmation), true
+	}
+	return "", false
+}
+
+// foundBefore wants a finding opened no earlier than remediate was turned on.
+func foundBefore(known ledger.Finding, remediateSince time.Time) (string, bool) {
+	if remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
+		return "", false
+	}
+	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", clock(known.Opened), clock(remediateSince)), true
+}
+
+// snapshotFault finds what makes the whole snapshot unfit to act on.
+func snapshotFault(s *roll.Snapshot) (Reason, string, bool) {
+	if s.Cluster.Status != roll.ClusterActive {
+		return ClusterNotActive, fmt.Sprintf("cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive), true
+	}
+	for _, g := range s.Gaps {
+		switch {
+		case g.Scope == roll.ScopeDetail:
+		case g.Kind == roll.GapClusterNotActive:
+			return ClusterNotActive, g.Detail, true
+		case g.Kind == roll.GapClusterUnreachable || g.Kind == roll.GapUnauthorized:
+			return ClusterUnreachable, g.Detail, true
+		default:
+			return SnapshotIncomplete, g.Detail, true
+		}
+	}
+	return "", "", false
+}
+
+// Protection finds what forbids the termination of an instance that is of the
+// right owner and kind.
+func Protection(i roll.Instance, d roll.Detail) (Reason, string, bool) {
+	switch d.TerminationProtected {
+	case roll.Yes:
+		return TerminationProtected, fmt.Sprintf("EC2 termination protection is on for %s; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", i.ID, i.ID), true
+	case roll.NotAsked, roll.Unreadable:
+		return ProtectionUnknown, fmt.Sprintf("the termination protection of %s could not be read (ec2:DescribeInstanceAttribute)", i.ID), true
+	}
+	if i.ASG == "" {
+		return "", "", false
+	}
+	switch {
+	case d.ScaleInProtected == roll.Yes:
+		return ScaleInProtected, fmt.Sprintf("its Auto Scaling group protects %s from scale-in", i.ID), true
+	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
+		return ProtectionUnknown, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (autoscaling:DescribeAutoScalingInstances)", i.ID), true
+	case d.LifecycleRead == roll.No:
+		return ProtectionUnknown, fmt.Sprintf("%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG), true
+	case d.Lifecycle != "InService" && !strings.HasPrefix(d.Lifecycle, "Pending"):
+		return ProtectionUnknown, fmt.Sprintf("its Auto Scaling group has %s in %s, a state that is left alone", i.ID, d.Lifecycle), true
+	}
+	return "", "", false
+}
+
+// RetryAfter is how long after a failed try the same act is not tried again.
+const RetryAfter = 15 * time.Minute
+
+// triedBefore finds an earlier try of the same order. One that was accepted, or
+// whose outcome is open, is never repeated; one that failed for certain may be.
+func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool) {
+	a, ok := s.Action(id)
+	switch {
+	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
+		return "", "", false
+	case a.Outcome.Result != ledger.Failed:
+		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail), true
+	case now.Sub(a.Outcome.At) < RetryAfter:
+		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %s later", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail, RetryAfter), true
+	}
+	return "", "", false
+}
+
+// taggedOut finds the tags by which people keep Rollcall off an instance.
+func taggedOut(i roll.Instance, now time.Time) (Reason, string, bool) {
+	if i.Ignore {
+		return InstanceIgnored, fmt.Sprintf("%s carries %s=true", i.ID, roll.TagIgnore), true
+	}
+	if roll.HoldActive(i.Hold, now) {
+		return InstanceHeld, fmt.Sprintf("%s carries %s=%s; it keeps costing until the tag is removed", i.ID, roll.TagHold, i.Hold), true
+	}
+	return "", "", false
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+func TestAllowedOverdue(t *testing.T) {
+	tests := []struct{ n, percent, want int }{
+		{0, 20, 1}, {1, 20, 1}, {2, 20, 1}, {3, 20, 2}, {4, 20, 2}, {5, 20, 2}, {10, 20, 2}, {11, 20, 3},
+		{99, 20, 20}, {100, 20, 20}, {101, 20, 21},
+		{1, 0, 1}, {2, 0, 1}, {100, 0, 2}, {100, 1, 2}, {1, 100, 1}, {5, 100, 5},
+	}
+	for _, tt := range tests {
+		if got := AllowedOverdue(tt.n, tt.percent); got != tt.want {
+			t.Errorf("AllowedOverdue(%d, %d%%) = %d, want %d", tt.n, tt.percent, got, tt.want)
+		}
+	}
+}
+
+func TestShareExceeded(t *testing.T) {
+	tests := []struct {
+		nodes, overdue, percent int
+		want                    bool
+	}{
+		{1, 1, 20, false}, {2, 1, 20, false}, {2, 2, 20, true}, {3, 2, 20, false}, {3, 3, 20, true},
+		{4, 2, 20, false}, {4, 3, 20, true}, {5, 2, 20, false}, {5, 3, 20, true}, {5, 5, 20, true},
+		{100, 20, 20, false}, {100, 21, 20, true}, {0, 0, 20, false},
+	}
+	for _, tt := range tests {
+		if _, got := shareExceeded("x", assess.Count{Nodes: tt.nodes, Overdue: tt.overdue}, tt.percent); got != tt.want {
+			t.Errorf("%d of %d at %d%%: exceeded %v, want %v", tt.overdue, tt.nodes, tt.percent, got, tt.want)
+		}
+	}
+}
+
+func TestActionsPerCheck(t *testing.T) {
+	for _, tt := range []struct {
+		ordered, limit int
+		want           bool
+	}{{0, 0, true}, {0, 1, false}, {1, 1, true}, {1, 2, false}, {2, 1, true}} {
+		if _, got := actionsPerCheckSpent(tt.ordered, tt.limit); got != tt.want {
+			t.Errorf("%d ordered, limit %d: spent %v, want %v", tt.ordered, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestActionsPerHour(t *testing.T) {
+	at := func(ages ...time.Duration) (actions []ledger.Action) {
+		for _, age := range ages {
+			actions = append(actions, ledger.Action{At: now.Add(-age)})
+		}
+		return actions
+	}
+	failed := []ledger.Action{{At: now, Outcome: &ledger.Outcome{Result: ledger.Failed}}}
+	tests := []struct {
+		name    string
+		actions []ledger.Action
+		ordered int
+		limit   int
+		want    bool
+	}{
+		{"none, none allowed", nil, 0, 0, true},
+		{"none, one allowed", nil, 0, 1, false},
+		{"exactly an hour ago no longer counts", at(time.Hour), 0, 1, false},
+		{"just under an hour ago counts", at(time.Hour - time.Nanosecond), 0, 1, true},
+		{"those of this check count", at(time.Minute), 1, 2, true},
+		{"below", at(time.Minute, 2*time.Minute), 0, 3, false},
+		{"what failed for certain does not count", failed, 0, 1, false},
+	}
+	for _, tt := range tests {
+		if _, got := actionsPerHourSpent(tt.actions, tt.ordered, tt.limit, now); got != tt.want {
+			t.Errorf("%s: spent %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestNotSeenTwice(t *testing.T) {
+	for _, tt := range []struct {
+		seen bool
+		age  time.Duration
+		want bool
+	}{{false, 0, true}, {true, 0, true}, {true, 60*time.Second - time.Nanosecond, true}, {true, 60 * time.Second, false}, {true, time.Hour, false}} {
+		if _, got := notSeenTwice(ledger.Finding{FirstSeen: now.Add(-tt.age)}, tt.seen, now); got != tt.want {
+			t.Errorf("seen %v, %s ago: held %v, want %v", tt.seen, tt.age, got, tt.want)
+		}
+	}
+}
+
+func TestFoundBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		opened, turned time.Time
+		want           bool
+	}{
+		{"remediate never on", now, time.Time{}, false},
+		{"opened before", now.Add(-time.Nanosecond), now, true},
+		{"opened by the check that turned it on", now, now, false},
+		{"opened later", now.Add(time.Minute), now, false},
+	} {
+		if _, got := foundBefore(ledger.Finding{Opened: tt.opened}, tt.turned); got != tt.want {
+			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestTriedBefore(t *testing.T) {
+	tried := func(o *ledger.Outcome) ledger.State {
+		return ledger.State{Actions: []ledger.Action{{ID: "a", Outcome: o}}}
+	}
+	for _, tt := range []struct {
+		name  string
+		state ledger.State
+		want  Reason
+	}{
+		{"never", ledger.State{}, ""},
+		{"another order", ledger.State{Actions: []ledger.Action{{ID: "b", Outcome: &ledger.Outcome{Result: ledger.Done}}}}, ""},
+		{"open: has a reason of its own", tried(nil), ""},
+		{"done", tried(&ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}), AlreadyBegun},
+		{"failed just under 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(time.Nanosecond - RetryAfter)}), ActionFailed},
+		{"failed 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(-RetryAfter)}), ""},
+	} {
+		if got, _, _ := triedBefore(tt.state, "a", now); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSnapshotFault(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status string
+		gaps   []roll.Gap
+		want   Reason
+	}{
+		{"whole", roll.ClusterActive, nil, ""},
+		{"only a detail is missing", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied}}, ""},
+		{"updating", "UPDATING", nil, ClusterNotActive},
+		{"deleting", "DELETING", []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive}}, ClusterNotActive},
+		{"status unknown", "", nil, ClusterNotActive},
+		{"API server down", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}, ClusterUnreachable},
+		{"token refused", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized}}, ClusterUnreachable},
+		{"a page throttled", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}, SnapshotIncomplete},
+		{"listing denied", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied}}, SnapshotIncomplete},
+	} {
+		s := &roll.Snapshot{Cluster: roll.Cluster{Status: tt.status}, Gaps: tt.gaps}
+		if got, _, _ := snapshotFault(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestProtection(t *testing.T) {
+	member := roll.Instance{ID: "i-00000001", ASG: "w"}
+	bare := roll.Instance{ID: "i-00000001"}
+	fine := roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	but := func(f func(*roll.Detail)) roll.Detail { d := fine; f(&d); return d }
+	for _, tt := range []struct {
+		name     string
+		instance roll.Instance
+		detail   roll.Detail
+		want     Reason
+	}{
+		{"free", member, fine, ""},
+		{"starting up in its group", member, but(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }), ""},
+		{"bare and free", bare, roll.Detail{TerminationProtected: roll.No}, ""},
+		{"protected", bare, roll.Detail{TerminationProtected: roll.Yes}, TerminationProtected},
+		{"never asked", bare, roll.Detail{}, ProtectionUnknown},
+		{"unreadable", bare, roll.Detail{TerminationProtected: roll.Unreadable}, ProtectionUnknown},
+		{"protected from scale-in", member, but(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }), ScaleInProtected},
+		{"group not asked", member, roll.Detail{TerminationProtected: roll.No}, ProtectionUnknown},
+		{"group unreadable", member, but(func(d *roll.Detail) { d.LifecycleRead = roll.Unreadable }), ProtectionUnknown},
+		{"its group does not know it", member, but(func(d *roll.Detail) { d.LifecycleRead, d.Lifecycle = roll.No, "" }), ProtectionUnknown},
+		{"standby", member, but(func(d *roll.Detail) { d.Lifecycle = "Standby" }), ProtectionUnknown},
+		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), ProtectionUnknown},
+	} {
+		if got, _, _ := Protection(tt.instance, tt.detail); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestTaggedOut(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		instance roll.Instance
+		want     Reason
+	}{
+		{"no tag", roll.Instance{}, ""},
+		{"ignored", roll.Instance{Ignore: true, Hold: "true"}, InstanceIgnored},
+		{"held", roll.Instance{Hold: "true"}, InstanceHeld},
+		{"held until today", roll.Instance{Hold: "2026-03-10"}, InstanceHeld},
+		{"held until yesterday", roll.Instance{Hold: "2026-03-09"}, ""},
+	} {
+		if got, _, _ := taggedOut(tt.instance, now); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestOwnerObjects(t *testing.T) {
+	pol := policy.Default().For("demo", "", "")
+	optedIn := policy.Default().For("demo", "", "")
+	optedIn.Owners[roll.OwnerNone] = policy.OwnerTerminate
+	for _, tt := range []struct {
+		name   string
+		owner  roll.Owner
+		pol    policy.Policy
+		detail roll.Detail
+		want   Reason
+	}{
+		{"Auto Scaling group", roll.OwnerAutoScalingGroup, pol, roll.Detail{}, ""},
+		{"managed node group", roll.OwnerManagedNodeGroup, pol, roll.Detail{}, ""},
+		{"Karpenter", roll.OwnerKarpenter, pol, roll.Detail{}, OwnerNotifyOnly},
+		{"Auto Mode", roll.OwnerAutoMode, pol, roll.Detail{}, OwnerNotifyOnly},
+		{"Cluster API", roll.OwnerClusterAPI, pol, roll.Detail{}, OwnerNotifyOnly},
+		{"bare", roll.OwnerNone, pol, roll.Detail{Bootstraps: roll.Yes}, OwnerNotifyOnly},
+		{"bare, opted in", roll.OwnerNone, optedIn, roll.Detail{Bootstraps: roll.Yes}, ""},
+		{"bare, opted in, no intent", roll.OwnerNone, optedIn, roll.Detail{Bootstraps: roll.No}, NoNodeIntent},
+	} {
+		got, _, _ := ownerObjects(roll.Finding{Owner: tt.owner, Kind: roll.Unregistered}, tt.pol, tt.detail)
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,402 @@
+// Package plan decides what follows from an assessment: the orders to act, what
+// is held back and why, the tags to write, the notices to send, and what the
+// ledger is to remember. A plan is a value: it can be printed, tested and reviewed
+// before anything acts on it.
+//
+// A finding climbs its ladder of steps. Where a step would destroy, one limit
+// after the other is asked, and the first that objects is the typed reason for
+// which the act is held. The mode is asked last, so that in mode observe a plan
+// shows what remediate would do.
+//
+// The package is pure: no I/O, no clock.
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// Input is all that a plan rests on.
+type Input struct {
+	Snapshot   *roll.Snapshot
+	Assessment assess.Assessment
+	State      ledger.State
+	// Policy tells the effective policy for a group, its mode already lowered to
+	// what the caller permits.
+	Policy func(roll.Group) policy.Policy
+	Now    time.Time
+}
+
+// Plan is what follows from one check.
+type Plan struct {
+	Orders  []Order
+	Held    []Held
+	Tags    []TagChange
+	Notices []Notice
+	// Changes is what the ledger is to remember of this check. What it is to
+	// remember of a notice stands with the notice, and is recorded once it is sent.
+	Changes ledger.Changes
+	// Resolved are outcomes of acts that a crash left without one, as the look at
+	// the instances tells them.
+	Resolved []Resolution
+	// Steps tells of each finding what follows next.
+	Steps map[roll.FindingKey]Step
+	// Next is the next moment at which the plan can change by the mere passing of
+	// time; zero if there is none.
+	Next time.Time
+}
+
+// Action is an act that destroys or interrupts something.
+type Action string
+
+// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
+const Terminate Action = "terminate"
+
+// OrderLife is how long an order may be carried out. What comes later rests on a
+// look at the cluster that is too old.
+const OrderLife = 10 * time.Minute
+
+// Order is the instruction to act on one instance.
+type Order struct {
+	ID        string          `json:"id"`
+	Cluster   roll.ClusterID  `json:"cluster"`
+	Instance  roll.InstanceID `json:"instance"`
+	Node      string          `json:"node,omitempty"`
+	Group     roll.Group      `json:"group"`
+	Owner     roll.Owner      `json:"owner"`
+	Kind      roll.Kind       `json:"kind"`
+	Action    Action          `json:"action"`
+	FirstSeen time.Time       `json:"firstSeen"` // of the finding
+	Since     time.Time       `json:"since"`
+	At        time.Time       `json:"at"`
+	Expires   time.Time       `json:"expires"`
+	Why       string          `json:"why"` // one sentence for a person
+}
+
+// Held is an act that was held back.
+type Held struct {
+	Instance roll.InstanceID
+	Node     string
+	Group    roll.Group
+	Kind     roll.Kind
+	Action   Action
+	Reason   Reason
+	Detail   string // a sentence for a person
+}
+
+// Step is the next thing that happens to a finding if nothing changes.
+type Step struct {
+	Do policy.Do // "" when nothing follows
+	At time.Time
+}
+
+// TagChange is what to write on, and to delete from, one instance: only keys of
+// roll.MarkKeys.
+type TagChange struct {
+	Instance roll.InstanceID
+	Set      map[string]string
+	Delete   []string
+}
+
+// Make makes the plan.
+func Make(in Input) Plan {
+	p := &planner{Input: in}
+	p.out.Steps = map[roll.FindingKey]Step{}
+	p.verdicts = map[roll.FindingKey]verdict{}
+	p.next(in.Assessment.Next)
+	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
+	p.suspects()
+	p.remediateSince()
+	for _, f := range in.Assessment.Findings {
+		p.climb(f)
+	}
+	if !p.fault {
+		p.resolve()
+		p.remember()
+		p.tags()
+		p.notices()
+	}
+	return p.out
+}
+
+type planner struct {
+	Input
+	out       Plan
+	instances map[roll.InstanceID]*roll.Instance // those with findings
+	deleting  map[roll.InstanceID]bool           // likewise: their node is being deleted
+	since     map[roll.Group]time.Time           // remediate on since, after this check
+	verdicts  map[roll.FindingKey]verdict
+
+	wouldOrder int // orders, also those that only the mode holds
+
+	fault       bool
+	faultReason Reason
+	faultDetail string
+}
+
+// verdict is what became of a finding in this plan.
+type verdict struct {
+	order *Order
+	held  *Held
+}
+
+// suspects finds the instances of the findings, and whether their nodes are being
+// deleted. At 100,000 nodes an index of all of them would cost more than the plan.
+func (p *planner) suspects() {
+	p.instances = make(map[roll.InstanceID]*roll.Instance, len(p.Assessment.Findings))
+	p.deleting = map[roll.InstanceID]bool{}
+	for _, f := range p.Assessment.Findings {
+		p.instances[f.Instance] = nil
+	}
+	for i := range p.Snapshot.Instances {
+		inst := &p.Snapshot.Instances[i]
+		if _, ok := p.instances[inst.ID]; ok {
+			p.instances[inst.ID] = inst
+		}
+	}
+	for i := range p.Snapshot.Nodes {
+		n := &p.Snapshot.Nodes[i]
+		if _, ok := p.instances[n.Instance]; ok && n.Deleting {
+			p.deleting[n.Instance] = true
+		}
+	}
+}
+
+func (p *planner) next(at time.Time) {
+	if at.After(p.Now) && (p.out.Next.IsZero() || at.Before(p.out.Next)) {
+		p.out.Next = at
+	}
+}
+
+// remediateSince notes for each group with findings when remediate was first seen
+// to be on, and forgets it where the mode is another one.
+func (p *planner) remediateSince() {
+	p.since = maps.Clone(p.State.RemediateSince)
+	if p.since == nil {
+		p.since = map[roll.Group]time.Time{}
+	}
+	if p.fault {
+		return // nothing is remembered of a check that saw only a part
+	}
+	for g := range p.State.RemediateSince {
+		if p.Policy(g).Mode != policy.Remediate {
+			delete(p.since, g)
+			p.out.Changes.DropRemediate = append(p.out.Changes.DropRemediate, g)
+		}
+	}
+	slices.Sort(p.out.Changes.DropRemediate)
+	for _, f := range p.Assessment.Findings {
+		if _, ok := p.since[f.Group]; !ok && p.Policy(f.Group).Mode == policy.Remediate {
+			p.since[f.Group] = p.Now
+			if p.out.Changes.PutRemediate == nil {
+				p.out.Changes.PutRemediate = map[roll.Group]time.Time{}
+			}
+			p.out.Changes.PutRemediate[f.Group] = p.Now
+		}
+	}
+}
+
+// climb takes a finding up its ladder as far as its time allows.
+func (p *planner) climb(f roll.Finding) {
+	pol := p.Policy(f.Group)
+	ladder := pol.Ladders[f.Kind]
+	for i, step := range ladder {
+		at := policy.StepAt(ladder, i, f.Due)
+		if f.Stage != roll.Overdue || p.Now.Before(at) {
+			p.next(at)
+			if p.out.Steps[f.Key()].Do == "" && p.worthTelling(step.Do, f) {
+				p.out.Steps[f.Key()] = Step{Do: step.Do, At: at}
+			}
+			continue
+		}
+		if !step.Do.Available() {
+			p.hold(f, StepUnavailable, fmt.Sprintf("the ladder of %s has the step %q, which this version cannot do; nothing behind it is done", f.Kind, step.Do))
+			return
+		}
+		if step.Do == policy.DoTerminate {
+			p.out.Steps[f.Key()] = Step{Do: step.Do, At: at}
+			p.terminate(f, pol)
+		}
+	}
+}
+
+// worthTelling: a step that only tags is no news, and one that never will be
+// taken for this owner is no announcement.
+func (p *planner) worthTelling(do policy.Do, f roll.Finding) bool {
+	if do == policy.DoTerminate {
+		return p.Policy(f.Group).Owners[f.Owner] == policy.OwnerTerminate
+	}
+	return do != policy.DoTag
+}
+
+// terminate orders the termination of the finding's instance, or holds it with
+// the first reason that objects.
+func (p *planner) terminate(f roll.Finding, pol policy.Policy) {
+	if reason, detail, held := p.objection(f, pol); held {
+		p.hold(f, reason, detail)
+		return
+	}
+	p.wouldOrder++
+	switch pol.Mode {
+	case policy.Remediate:
+	case policy.Notify:
+		p.hold(f, ModeNotify, "mode is notify: only the mode holds this back")
+		return
+	default:
+		p.hold(f, ModeObserve, "mode is observe: only the mode holds this back")
+		return
+	}
+	known := p.State.Findings[f.Key()]
+	order := Order{
+		ID: orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), Cluster: p.Snapshot.Cluster.ID,
+		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
+		Action: Terminate, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife), Why: f.Summary,
+	}
+	p.verdicts[f.Key()] = verdict{order: &order}
+	p.out.Orders = append(p.out.Orders, order)
+}
+
+// orderID is the same for every order that follows from the same finding, so
+// that a second delivery, or a second check, cannot lead to a second act.
+func orderID(c roll.ClusterID, f roll.Finding, firstSeen time.Time, a Action) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a)}, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// objection is the ladder of refusals. Its order is that of the reasons' list.
+func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, bool) {
+	if p.fault {
+		return p.faultReason, p.faultDetail, true
+	}
+	i := p.instances[f.Instance]
+	if i == nil {
+		return InstanceNotSeen, fmt.Sprintf("EC2 did not list %s in this check", f.Instance), true
+	}
+	if reason, detail, ok := taggedOut(*i, p.Now); ok {
+		return reason, detail, true
+	}
+	if p.deleting[f.Instance] {
+		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
+	}
+	if f.Kind == roll.Unregistered && p.Assessment.NoProviderID > 0 {
+		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
+	}
+	detail := p.Snapshot.Details[f.Instance]
+	if reason, text, ok := ownerObjects(f, pol, detail); ok {
+		return reason, text, true
+	}
+	if reason, text, ok := Protection(*i, detail); ok {
+		return reason, text, true
+	}
+	known, seen := p.State.Findings[f.Key()]
+	if text, ok := notSeenTwice(known, seen, p.Now); ok {
+		return NotSeenTwice, text, true
+	}
+	if text, ok := foundBefore(known, p.since[f.Group]); ok {
+		return FoundBeforeRemediate, text, true
+	}
+	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], int(p.Policy("").Limits.Unhealthy)); ok {
+		return UnhealthyShare, text, true
+	}
+	if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], int(pol.Limits.Unhealthy)); ok && f.Group != roll.GroupNone {
+		return UnhealthyShare, text, true
+	}
+	if reason, text, ok := triedBefore(p.State, orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), p.Now); ok {
+		return reason, text, true
+	}
+	for _, a := range p.State.Actions {
+		if a.Outcome == nil && (a.Instance == f.Instance || a.Group == f.Group && f.Group != roll.GroupNone) {
+			return ActionUnresolved, fmt.Sprintf("%s of %s, begun at %s, has no outcome yet", a.Do, a.Instance, clock(a.At)), true
+		}
+	}
+	if text, ok := actionsPerHourSpent(p.State.Actions, p.wouldOrder, p.Policy("").Limits.ActionsPerHour, p.Now); ok {
+		return ActionsPerHour, text, true
+	}
+	if text, ok := actionsPerCheckSpent(p.wouldOrder, p.Policy("").Limits.ActionsPerCheck); ok {
+		return ActionsPerCheck, text, true
+	}
+	return "", "", false
+}
+
+// ownerObjects tells whether the owner, or the lack of one, forbids termination.
+func ownerObjects(f roll.Finding, pol policy.Policy, d roll.Detail) (Reason, string, bool) {
+	switch f.Owner {
+	case roll.OwnerKarpenter, roll.OwnerAutoMode, roll.OwnerClusterAPI:
+		return OwnerNotifyOnly, fmt.Sprintf("owner is %s: this version only notifies", f.Owner), true
+	}
+	if pol.Owners[f.Owner] != policy.OwnerTerminate {
+		return OwnerNotifyOnly, fmt.Sprintf("policy says owners.%s: notify", f.Owner), true
+	}
+	if f.Owner == roll.OwnerNone && f.Kind == roll.Unregistered && d.Bootstraps == roll.No {
+		return NoNodeIntent, fmt.Sprintf("nothing shows that %s is meant to be a node", f.Instance), true
+	}
+	return "", "", false
+}
+
+func (p *planner) hold(f roll.Finding, reason Reason, detail string) {
+	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: Terminate, Reason: reason, Detail: detail}
+	p.verdicts[f.Key()] = verdict{held: &h}
+	p.out.Held = append(p.out.Held, h)
+}
+
+// remember works out what the ledger must learn from a complete check.
+func (p *planner) remember() {
+	c := &p.out.Changes
+	current := map[roll.FindingKey]bool{}
+	for _, f := range p.Assessment.Findings {
+		current[f.Key()] = true
+		known, ok := p.State.Findings[f.Key()]
+		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.Now, Since: f.Since}
+		if ok {
+			put.FirstSeen, put.Opened = known.FirstSeen, known.Opened
+			if known.Since.Before(put.Since) {
+				put.Since = known.Since
+			}
+		}
+		if put.Opened.IsZero() && f.Stage != roll.Watching {
+			put.Opened = p.Now
+		}
+		if !ok || put != known {
+			c.PutFindings = append(c.PutFindings, put)
+		}
+	}
+	for k := range p.State.Findings {
+		if !current[k] {
+			c.DropFindings = append(c.DropFindings, k)
+		}
+	}
+	slices.SortFunc(c.DropFindings, func(a, b roll.FindingKey) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
+	})
+
+	c.PutNotReady = map[roll.InstanceID]time.Time{}
+	for id := range p.Assessment.NotReady {
+		if _, ok := p.State.NotReadySince[id]; !ok {
+			c.PutNotReady[id] = p.Now
+		}
+	}
+	for id := range p.State.NotReadySince {
+		if !p.Assessment.NotReady[id] {
+			c.DropNotReady = append(c.DropNotReady, id)
+		}
+	}
+	slices.Sort(c.DropNotReady)
+
+	c.PutGroups = map[string]time.Time{}
+	for g := range p.Assessment.GroupsWithNodes {
+		if _, ok := p.State.GroupsWithNodes[g]; !ok {
+			c.PutGroups[g] = p.Now
+		}
+	}
+}

@@ -1,0 +1,572 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+var cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
+
+// world is one cluster in a test: what is looked at, and what is remembered.
+type world struct {
+	snapshot *roll.Snapshot
+	state    ledger.State
+	doc      *policy.Document
+	mode     policy.Mode
+}
+
+func newWorld() *world {
+	return &world{
+		snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}},
+		doc:      policy.Default(), mode: policy.Remediate,
+	}
+}
+
+func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
+
+// add adds a member of an Auto Scaling group of which EC2 and Auto Scaling say that
+// it may be terminated. Its node is ready, or silent for that long.
+func (w *world) add(n int, silent time.Duration) *roll.Instance {
+	id := instanceID(n)
+	w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"})
+	ready := roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-48 * time.Hour)}
+	if silent > 0 {
+		ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent), Reason: "NodeStatusUnknown"}
+	}
+	w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", n), Compute: roll.ComputeEC2, Instance: id, Created: now.Add(-48 * time.Hour), Ready: ready, Owner: roll.OwnerNone, Group: roll.GroupNone})
+	w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
+}
+
+// seen lets the ledger have seen the instance silent since before.
+func (w *world) seen(n int, firstSeen time.Duration) {
+	f := ledger.Finding{Instance: instanceID(n), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", n), Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-firstSeen), Opened: now.Add(-firstSeen), Since: now.Add(-2 * time.Hour)}
+	// Remediate has been on for long: what is found now is not a backlog.
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, PutNotReady: map[roll.InstanceID]time.Time{f.Instance: f.FirstSeen}})
+}
+
+func (w *world) make(at time.Time) (assess.Assessment, Plan) {
+	w.snapshot.At = at
+	pol := w.doc.Cluster("demo", "", w.mode)
+	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: at})
+	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: at})
+}
+
+// sick is a world of four nodes, the first of which is to be terminated.
+func sick() *world {
+	w := newWorld()
+	w.add(1, 2*time.Hour)
+	for n := 2; n <= 4; n++ {
+		w.add(n, 0)
+	}
+	w.seen(1, 10*time.Minute)
+	return w
+}
+
+func reasons(p Plan) (out []Reason) {
+	for _, h := range p.Held {
+		out = append(out, h.Reason)
+	}
+	return out
+}
+
+func TestOrdersWhatNothingObjectsTo(t *testing.T) {
+	_, p := sick().make(now)
+	if len(p.Orders) != 1 || len(p.Held) != 0 {
+		t.Fatalf("orders %+v, held %+v, want one order", p.Orders, p.Held)
+	}
+	o := p.Orders[0]
+	if o.Instance != instanceID(1) || o.Action != Terminate || o.Owner != roll.OwnerAutoScalingGroup || o.Group != "asg/w" || !o.Expires.Equal(now.Add(OrderLife)) || o.ID == "" {
+		t.Errorf("got %+v", o)
+	}
+	var order string
+	for _, c := range p.Tags {
+		if c.Instance == o.Instance {
+			order = c.Set[roll.TagOrder]
+		}
+	}
+	if order != o.ID {
+		t.Errorf("the order's tag is %q, want %q: without it nobody may act", order, o.ID)
+	}
+	_, again := sick().make(now.Add(time.Minute))
+	if again.Orders[0].ID != o.ID {
+		t.Error("the same finding must lead to the same order id, or a second check leads to a second act")
+	}
+}
+
+// Each case spoils one thing in a world in which an order would be given.
+func TestHolds(t *testing.T) {
+	tests := map[Reason]func(*world){
+		ClusterNotActive: func(w *world) { w.snapshot.Cluster.Status = "UPDATING" },
+		ClusterUnreachable: func(w *world) {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}
+		},
+		SnapshotIncomplete: func(w *world) {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}
+		},
+		InstanceIgnored:      func(w *world) { w.snapshot.Instances[0].Ignore = true },
+		InstanceHeld:         func(w *world) { w.snapshot.Instances[0].Hold = "true" },
+		NodeDeleting:         func(w *world) { w.snapshot.Nodes[0].Deleting = true },
+		OwnerNotifyOnly:      func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerKarpenter },
+		TerminationProtected: func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) },
+		ScaleInProtected:     func(w *world) { w.detail(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }) },
+		ProtectionUnknown:    func(w *world) { w.detail(func(d *roll.Detail) { *d = roll.Detail{} }) },
+		NotSeenTwice:         func(w *world) { w.state = ledger.State{} },
+		FoundBeforeRemediate: func(w *world) {
+			w.state.RemediateSince = map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}
+		},
+		UnhealthyShare: func(w *world) {
+			w.snapshot.Nodes[1].Ready = w.snapshot.Nodes[0].Ready
+			w.snapshot.Nodes[2].Ready = w.snapshot.Nodes[0].Ready
+			w.seen(2, time.Hour)
+			w.seen(3, time.Hour)
+		},
+		ActionUnresolved: func(w *world) {
+			w.state.Actions = []ledger.Action{{ID: "x", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Minute)}}
+		},
+		ActionsPerHour: func(w *world) {
+			for i := range 5 {
+				w.state.Actions = append(w.state.Actions, ledger.Action{ID: fmt.Sprint(i), Instance: instanceID(20 + i), Group: "asg/other", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done}})
+			}
+		},
+		ModeObserve: func(w *world) { w.mode = policy.Observe },
+		ModeNotify:  func(w *world) { w.mode = policy.Notify },
+		StepUnavailable: func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+		},
+	}
+	for reason, spoil := range tests {
+		w := sick()
+		spoil(w)
+		_, p := w.make(now)
+		if len(p.Orders) != 0 {
+			t.Errorf("%s: ordered %+v", reason, p.Orders)
+		}
+		got := reasons(p)
+		if len(got) == 0 || slices.ContainsFunc(got, func(r Reason) bool { return r != reason }) {
+			t.Errorf("%s: held for %v", reason, got)
+		}
+		for _, h := range p.Held {
+			if h.Detail == "" && reason != ClusterUnreachable && reason != SnapshotIncomplete {
+				t.Errorf("%s: says nothing to a person", reason)
+			}
+		}
+	}
+}
+
+func (w *world) detail(f func(*roll.Detail)) {
+	d := w.snapshot.Details[instanceID(1)]
+	f(&d)
+	w.snapshot.Details[instanceID(1)] = d
+}
+
+func mustParse(text string) *policy.Document {
+	doc, err := policy.Parse([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return doc
+}
+
+func TestANodeWithoutProviderIDHoldsTheUnregistered(t *testing.T) {
+	w := sick()
+	w.snapshot.Nodes[0].Instance, w.snapshot.Nodes[0].Compute = "", roll.ComputeUnknown
+	w.state = ledger.State{}
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour)}}})
+	_, p := w.make(now)
+	if got := reasons(p); !slices.Equal(got, []Reason{NodeWithoutProviderID}) {
+		t.Errorf("held for %v", got)
+	}
+}
+
+func TestOneOrderPerCheckTheLongestOverdueFirst(t *testing.T) {
+	w := newWorld()
+	for n := 1; n <= 20; n++ {
+		w.add(n, 0)
+	}
+	for n := 1; n <= 3; n++ {
+		w.snapshot.Nodes[n].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * time.Hour)}
+		w.seen(n+1, time.Hour)
+	}
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(4) {
+		t.Errorf("orders %+v, want only the one silent for longest", p.Orders)
+	}
+	if got := reasons(p); !slices.Equal(got, []Reason{ActionsPerCheck, ActionsPerCheck}) {
+		t.Errorf("held for %v", got)
+	}
+}
+
+func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
+	w := sick()
+	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)}
+	w.seen(2, time.Hour)
+	w.mode = policy.Observe
+	_, p := w.make(now)
+	if got := reasons(p); !slices.Equal(got, []Reason{ModeObserve, ActionsPerCheck}) {
+		t.Errorf("held for %v, want the mode for the one that would be ordered and the limit for the other", got)
+	}
+	if len(p.Tags)+len(p.Notices)+len(p.Orders) != 0 {
+		t.Errorf("observe plans to write: %+v", p)
+	}
+}
+
+func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
+	for _, scope := range []roll.Scope{roll.ScopeCluster, roll.ScopeInstances, roll.ScopeNodes} {
+		w := sick()
+		w.snapshot.Instances[1].Marks = &roll.Marks{Finding: "Unknown"} // would be removed after a whole look
+		w.snapshot.Gaps = []roll.Gap{{Scope: scope, Kind: roll.GapFailed}}
+		_, p := w.make(now)
+		if len(p.Orders)+len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
+			t.Errorf("gap of scope %d: planned %+v", scope, p)
+		}
+	}
+}
+
+// apply lets the world be as the plan makes it.
+func (w *world) apply(p Plan) {
+	w.state.Apply(p.Changes)
+	for _, n := range p.Notices {
+		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}})
+	}
+	for _, c := range p.Tags {
+		for i := range w.snapshot.Instances {
+			inst := &w.snapshot.Instances[i]
+			if inst.ID != c.Instance {
+				continue
+			}
+			marks := roll.Marks{}
+			if inst.Marks != nil {
+				marks = *inst.Marks
+			}
+			for k, v := range c.Set {
+				marks.Set(k, v)
+			}
+			for _, k := range c.Delete {
+				marks.Set(k, "")
+			}
+			if inst.Marks = &marks; marks == (roll.Marks{}) {
+				inst.Marks = nil
+			}
+		}
+	}
+}
+
+func TestASecondCheckOfTheSameWorldWritesNothing(t *testing.T) {
+	for _, mode := range []policy.Mode{policy.Observe, policy.Notify} {
+		w := sick()
+		w.mode = mode
+		_, p := w.make(now)
+		w.apply(p)
+		for i := 1; i <= 3; i++ {
+			_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
+			if len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
+				t.Errorf("mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
+			}
+			w.apply(p)
+		}
+	}
+}
+
+func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
+	w := sick()
+	w.mode = policy.Notify
+	_, p := w.make(now)
+	if len(p.Tags) != 1 {
+		t.Fatalf("tags %+v", p.Tags)
+	}
+	want := map[string]string{roll.TagFinding: "Unknown", roll.TagSince: "2026-03-10T10:00:00Z", roll.TagNext: "terminate (held: mode notify) after 2026-03-10T10:40:00Z"}
+	if diff := cmp.Diff(want, p.Tags[0].Set); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	w.apply(p)
+	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+	_, p = w.make(now.Add(time.Minute))
+	wantDelete := []string{roll.TagFinding, roll.TagSince, roll.TagNext}
+	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, wantDelete) || len(p.Tags[0].Set) != 0 {
+		t.Errorf("after recovery: %+v, want its tags removed", p.Tags)
+	}
+	if len(p.Changes.DropFindings) != 1 || len(p.Changes.DropNotReady) != 1 {
+		t.Errorf("after recovery the ledger is told %+v", p.Changes)
+	}
+	w.apply(p)
+	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Tags) != 0 || !p.Changes.Empty() {
+		t.Errorf("later still: %+v", p)
+	}
+}
+
+func TestIgnoredInstancesAreNotWrittenOn(t *testing.T) {
+	w := sick()
+	w.snapshot.Instances[0].Ignore = true
+	_, p := w.make(now)
+	if len(p.Tags)+len(p.Notices) != 0 {
+		t.Errorf("tags %+v, notices %+v", p.Tags, p.Notices)
+	}
+}
+
+func TestTheOrderTagStaysWhileTheActIsOpen(t *testing.T) {
+	w := sick()
+	_, p := w.make(now)
+	w.apply(p)
+	w.state.Actions = []ledger.Action{{ID: p.Orders[0].ID, Instance: instanceID(1), Group: "asg/w", At: now}}
+	_, p = w.make(now.Add(time.Minute))
+	for _, c := range p.Tags {
+		if slices.Contains(c.Delete, roll.TagOrder) {
+			t.Error("the order's tag is removed while its act has no outcome")
+		}
+	}
+	w.state.Actions[0].Outcome = &ledger.Outcome{Result: ledger.Failed, At: now.Add(time.Minute)}
+	_, p = w.make(now.Add(2 * time.Minute))
+	if len(p.Tags) != 1 || !slices.Contains(p.Tags[0].Delete, roll.TagOrder) {
+		t.Errorf("after a failed act: %+v, want the order's tag removed", p.Tags)
+	}
+}
+
+func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
+	w := newWorld()
+	w.mode = policy.Notify
+	for n := 1; n <= 20; n++ {
+		w.add(n, 0)
+	}
+	silence := func(n int) {
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)}
+	}
+	silence(1)
+	silence(2)
+	w.snapshot.Nodes[2].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Hour)}
+	_, p := w.make(now)
+	keys := []ledger.NoticeKey{}
+	for _, n := range p.Notices {
+		keys = append(keys, n.Key)
+	}
+	if want := []ledger.NoticeKey{{Group: "asg/w", Kind: roll.NotReady}, {Group: "asg/w", Kind: roll.Unknown}}; !slices.Equal(keys, want) {
+		t.Fatalf("notices for %v, want %v", keys, want)
+	}
+	if got := p.Notices[1].Instances(); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {
+		t.Errorf("the notice of silent nodes names %v", got)
+	}
+	w.apply(p)
+
+	silence(4)
+	_, p = w.make(now.Add(time.Minute))
+	if len(p.Notices) != 1 || len(p.Notices[0].Entries) != 3 {
+		t.Fatalf("after a third node fell silent: %+v", p.Notices)
+	}
+	for _, e := range p.Notices[0].Entries {
+		if e.New != (e.Finding.Instance == instanceID(4)) {
+			t.Errorf("%s: new %v", e.Finding.Instance, e.New)
+		}
+	}
+	w.apply(p)
+
+	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Notices) != 0 {
+		t.Errorf("a node that recovered is no news: %+v", p.Notices)
+	}
+}
+
+func TestAWarningAndItsEscalationAreTwoNotices(t *testing.T) {
+	w := newWorld()
+	w.mode = policy.Notify
+	w.add(1, 0)
+	w.snapshot.Nodes = nil
+	w.snapshot.Instances[0].Owner, w.snapshot.Instances[0].Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	launch := w.snapshot.Instances[0].Launched
+	said := []string{}
+	for _, minute := range []int{4, 5, 6, 14, 15, 16, 17, 60} {
+		_, p := w.make(launch.Add(time.Duration(minute) * time.Minute))
+		for _, n := range p.Notices {
+			said = append(said, fmt.Sprintf("%d %s", minute, n.Said.Members[instanceID(1)]))
+		}
+		w.apply(p)
+	}
+	if want := []string{"5 warned", "15 overdue"}; !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
+	}
+}
+
+func TestALastingReasonIsNewsOnce(t *testing.T) {
+	w := sick()
+	_, p := w.make(now.Add(-time.Minute))
+	w.apply(p)
+	w.snapshot.Instances[0].Hold = "true"
+	said := 0
+	for i := range 4 {
+		_, p := w.make(now.Add(time.Duration(i) * time.Minute))
+		said += len(p.Notices)
+		w.apply(p)
+	}
+	if said != 1 {
+		t.Errorf("%d notices of the same hold, want 1", said)
+	}
+}
+
+func TestFirstSightingsAreRememberedAndKept(t *testing.T) {
+	w := newWorld()
+	w.add(1, time.Minute)
+	w.add(2, 0)
+	_, p := w.make(now)
+	if len(p.Changes.PutFindings) != 1 || !p.Changes.PutFindings[0].FirstSeen.Equal(now) || !p.Changes.PutFindings[0].Opened.IsZero() {
+		t.Fatalf("remembered %+v", p.Changes.PutFindings)
+	}
+	w.apply(p)
+	later := now.Add(30 * time.Minute)
+	_, p = w.make(later)
+	if f := p.Changes.PutFindings; len(f) != 1 || !f[0].FirstSeen.Equal(now) || !f[0].Opened.Equal(later) || f[0].Stage != roll.Overdue {
+		t.Errorf("remembered %+v, want the first sighting kept and the opening added", f)
+	}
+}
+
+func TestTurningRemediateOnLeavesTheBacklog(t *testing.T) {
+	w := sick()
+	w.state = ledger.State{}
+	w.mode = policy.Notify
+	_, p := w.make(now)
+	w.apply(p)
+	w.mode = policy.Remediate
+	for i := 1; i <= 3; i++ {
+		_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
+		w.apply(p)
+		if got := reasons(p); !slices.Equal(got, []Reason{FoundBeforeRemediate}) {
+			t.Errorf("check %d: orders %+v, held for %v", i, p.Orders, got)
+		}
+	}
+	// A second node falls silent later: that one is acted on.
+	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(20 * time.Minute)}
+	for _, at := range []time.Duration{50, 61} {
+		_, p = w.make(now.Add(at * time.Minute))
+		w.apply(p)
+	}
+	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(2) {
+		t.Errorf("orders %+v, held %v, want the node that fell silent later", p.Orders, reasons(p))
+	}
+}
+
+func TestOpenActsAreSettledByALook(t *testing.T) {
+	begun := func(age time.Duration) []ledger.Action {
+		return []ledger.Action{{ID: "a", Do: "terminate", Instance: instanceID(1), Group: "asg/w", At: now.Add(-age)}}
+	}
+	tests := []struct {
+		name  string
+		age   time.Duration
+		state roll.InstanceState // "" is not listed
+		want  ledger.Result      // "" is left open
+	}{
+		{"still within an order's life", OrderLife - time.Nanosecond, roll.StateTerminated, ""},
+		{"shutting down", OrderLife, roll.StateShuttingDown, ledger.Done},
+		{"terminated", OrderLife, roll.StateTerminated, ledger.Done},
+		{"still running", OrderLife, roll.StateRunning, ledger.Failed},
+		{"stopping: unclear", OrderLife, roll.StateStopping, ""},
+		{"not listed", forgottenAfter - time.Nanosecond, "", ""},
+		{"not listed for so long that EC2 has forgotten it", forgottenAfter, "", ledger.Done},
+	}
+	for _, tt := range tests {
+		w := sick()
+		w.state.Actions = begun(tt.age)
+		w.snapshot.Instances[0].State = tt.state
+		if tt.state == "" {
+			w.snapshot.Instances = w.snapshot.Instances[1:]
+		}
+		_, p := w.make(now)
+		var got ledger.Result
+		if len(p.Resolved) > 0 {
+			got = p.Resolved[0].Outcome.Result
+		}
+		if got != tt.want {
+			t.Errorf("%s: settled as %q, want %q", tt.name, got, tt.want)
+		}
+		if len(p.Orders) != 0 {
+			t.Errorf("%s: ordered while an act is open", tt.name)
+		}
+	}
+}
+
+// Whatever the world looks like: no plan orders more than the limits allow, and
+// none orders anything for an instance that a person, its owner or a gap protects.
+func TestInvariantsHoldInRandomWorlds(t *testing.T) {
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		w := newWorld()
+		w.mode = []policy.Mode{policy.Observe, policy.Notify, policy.Remediate, policy.Remediate}[rng.IntN(4)]
+		n := 1 + rng.IntN(12)
+		for i := 1; i <= n; i++ {
+			silent := time.Duration(0)
+			if rng.IntN(4) == 0 {
+				silent = time.Duration(rng.IntN(120)) * time.Minute
+			}
+			inst := w.add(i, silent)
+			if rng.IntN(2) == 0 {
+				w.seen(i, time.Duration(rng.IntN(300))*time.Second)
+			}
+			switch rng.IntN(12) {
+			case 0:
+				inst.Hold = "true"
+			case 1:
+				inst.Ignore = true
+			case 2:
+				inst.Owner = roll.OwnerKarpenter
+			case 3:
+				delete(w.snapshot.Details, inst.ID)
+			case 4:
+				inst.State = roll.StateTerminated
+			}
+		}
+		for range rng.IntN(7) {
+			a := ledger.Action{ID: fmt.Sprint(rng.Uint64()), Instance: instanceID(1 + rng.IntN(2*n)), Group: "asg/w", At: now.Add(-time.Duration(rng.IntN(120)) * time.Minute)}
+			if rng.IntN(4) > 0 {
+				a.Outcome = &ledger.Outcome{Result: []ledger.Result{ledger.Done, ledger.Failed}[rng.IntN(2)], At: a.At}
+			}
+			w.state.Actions = append(w.state.Actions, a)
+		}
+		if rng.IntN(6) == 0 {
+			w.snapshot.Gaps = append(w.snapshot.Gaps, roll.Gap{Scope: roll.Scope(rng.IntN(4)), Kind: roll.GapFailed})
+		}
+		a, p := w.make(now)
+		limits := w.doc.For("demo", "", "").Limits
+		fail := func(format string, args ...any) {
+			t.Helper()
+			t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
+		}
+		if len(p.Orders) > limits.ActionsPerCheck {
+			fail("%d orders in one check", len(p.Orders))
+		}
+		spent := ledger.Budget{Since: now.Add(-time.Hour)}.Spent(w.state.Actions)
+		if len(p.Orders) > 0 && spent+len(p.Orders) > limits.ActionsPerHour {
+			fail("%d acts in an hour", spent+len(p.Orders))
+		}
+		if len(p.Orders) > 0 && (!w.snapshot.Whole() || w.mode != policy.Remediate || a.Count[""].Overdue > AllowedOverdue(a.Count[""].Nodes, 20)) {
+			fail("ordered in mode %s, whole %v, counts %+v", w.mode, w.snapshot.Whole(), a.Count[""])
+		}
+		for _, o := range p.Orders {
+			i := slices.IndexFunc(w.snapshot.Instances, func(i roll.Instance) bool { return i.ID == o.Instance })
+			inst := w.snapshot.Instances[i]
+			known := w.state.Findings[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
+			if inst.Hold != "" || inst.Ignore || inst.Owner == roll.OwnerKarpenter || inst.State != roll.StateRunning ||
+				w.snapshot.Details[inst.ID].TerminationProtected != roll.No || known.FirstSeen.IsZero() || now.Sub(known.FirstSeen) < time.Minute {
+				fail("ordered %+v for %+v", o, inst)
+			}
+			if _, open := w.state.Unresolved(o.Instance); open {
+				fail("ordered while an act on the instance is open")
+			}
+		}
+		overdue := 0
+		for _, f := range a.Findings {
+			if f.Stage == roll.Overdue && !now.Before(f.Due.Add(10*time.Minute)) {
+				overdue++
+			}
+		}
+		if len(p.Orders)+len(p.Held) != overdue {
+			fail("%d overdue, but %d ordered and %d held: something was dropped in silence", overdue, len(p.Orders), len(p.Held))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package plan
+
+// Reason is why an act was held back. Held is an outcome: it is listed and
+// reported like an act.
+type Reason string
+
+// The reasons, in the order in which they are looked for: what makes every
+// verdict worthless first, the mode last. So ModeObserve and ModeNotify mean that
+// nothing but the mode holds the act back.
+const (
+	// ClusterNotActive: the cluster is not in status ACTIVE.
+	ClusterNotActive Reason = "ClusterNotActive"
+	// ClusterUnreachable: the Kubernetes API did not answer, or refused.
+	ClusterUnreachable Reason = "ClusterUnreachable"
+	// SnapshotIncomplete: instances or nodes could not be read whole.
+	SnapshotIncomplete Reason = "SnapshotIncomplete"
+	// InstanceIgnored: the instance carries rollcall:ignore=true.
+	InstanceIgnored Reason = "InstanceIgnored"
+	// InstanceHeld: the instance carries rollcall:hold.
+	InstanceHeld Reason = "InstanceHeld"
+	// NodeDeleting: somebody is deleting the node already.
+	NodeDeleting Reason = "NodeDeleting"
+	// InstanceNotSeen: EC2 did not list the instance in this check.
+	InstanceNotSeen Reason = "InstanceNotSeen"
+	// NodeWithoutProviderID: a node of the cluster does not say which instance it
+	// runs on; it may be this one.
+	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
+	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
+	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
+	// StepUnavailable: the ladder has a step that this version cannot do; what
+	// stands behind it is not done either.
+	StepUnavailable Reason = "StepUnavailable"
+	// TerminationProtected: EC2's termination protection is on.
+	TerminationProtected Reason = "TerminationProtected"
+	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
+	ScaleInProtected Reason = "ScaleInProtected"
+	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
+	// doing with it, could not be read.
+	ProtectionUnknown Reason = "ProtectionUnknown"
+	// NoNodeIntent: nothing shows that the instance is meant to be a node.
+	NoNodeIntent Reason = "NoNodeIntent"
+	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
+	NotSeenTwice Reason = "NotSeenTwice"
+	// FoundBeforeRemediate: the finding was opened before mode remediate was on.
+	FoundBeforeRemediate Reason = "FoundBeforeRemediate"
+	// UnhealthyShare: too large a share of the cluster or of the group is past its
+	// tolerance; then the fault is hardly in the instances.
+	UnhealthyShare Reason = "UnhealthyShare"
+	// ActionUnresolved: an earlier act on the instance, or on another of its group,
+	// has no outcome yet.
+	ActionUnresolved Reason = "ActionUnresolved"
+	// AlreadyBegun: this order was begun before; it is never begun again.
+	AlreadyBegun Reason = "AlreadyBegun"
+	// ActionFailed: the last try failed a short while ago.
+	ActionFailed Reason = "ActionFailed"
+	// ActionsPerHour: the acts of the last hour use up the limit.
+	ActionsPerHour Reason = "ActionsPerHour"
+	// ActionsPerCheck: the acts of this check use up the limit.
+	ActionsPerCheck Reason = "ActionsPerCheck"
+	// ModeObserve and ModeNotify: the mode allows no act.
+	ModeObserve Reason = "ModeObserve"
+	ModeNotify  Reason = "ModeNotify"
+)
+
+// Reasons that remediate adds when it looks again before it acts.
+const (
+	// OrderExpired: the order came too late.
+	OrderExpired Reason = "OrderExpired"
+	// OrderUnmarked: the instance does not carry the order's tag.
+	OrderUnmarked Reason = "OrderUnmarked"
+	// VerdictChanged: looked at again, the instance or its node is another case.
+	VerdictChanged Reason = "VerdictChanged"
+	// TargetUnreadable: the instance or its node could not be read again.
+	TargetUnreadable Reason = "TargetUnreadable"
+	// NotRecorded: the intent could not be recorded.
+	NotRecorded Reason = "NotRecorded"
+	// PolicyUnreadable: the policy could not be read again.
+	PolicyUnreadable Reason = "PolicyUnreadable"
+)
+
+// Passing reports reasons that go away by themselves, or with the mode, and of
+// which nobody need be told in a notice.
+func (r Reason) Passing() bool {
+	switch r {
+	case NotSeenTwice, AlreadyBegun, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
+		OrderExpired, OrderUnmarked, TargetUnreadable:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// tags works out which marks to write and to remove, so that each instance's tags
+// say what the check found. A tag is written only where it differs.
+func (p *planner) tags() {
+	wanted := map[roll.InstanceID]roll.Marks{}
+	for _, f := range p.Assessment.Findings {
+		if f.Stage != roll.Watching && p.climbs(f, policy.DoTag) {
+			wanted[f.Instance] = p.marks(f)
+		} else if o := p.verdicts[f.Key()].order; o != nil {
+			// Without this tag nobody may act, whatever the ladder says of tags.
+			wanted[f.Instance] = roll.Marks{Order: o.ID}
+		}
+	}
+	for i := range p.Snapshot.Instances {
+		inst := &p.Snapshot.Instances[i]
+		want, found := wanted[inst.ID]
+		if inst.Marks == nil && !found || inst.State.Gone() || inst.Ignore ||
+			!p.Policy(inst.Group).Mode.Allows(policy.Notify) {
+			continue
+		}
+		var have roll.Marks
+		if inst.Marks != nil {
+			have = *inst.Marks
+		}
+		if want.Order == "" && have.Order != "" {
+			// The order's tag is the leash that IAM checks: it stays as long as the
+			// act it permits has no outcome.
+			if _, ok := p.State.Unresolved(inst.ID); ok {
+				want.Order = have.Order
+			}
+		}
+		change := TagChange{Instance: inst.ID, Set: map[string]string{}}
+		for _, key := range roll.MarkKeys() {
+			switch w, h := want.Get(key), have.Get(key); {
+			case w == h:
+			case w == "":
+				change.Delete = append(change.Delete, key)
+			default:
+				change.Set[key] = w
+			}
+		}
+		if len(change.Set)+len(change.Delete) > 0 {
+			p.out.Tags = append(p.out.Tags, change)
+		}
+	}
+	slices.SortFunc(p.out.Tags, func(a, b TagChange) int { return cmp.Compare(a.Instance, b.Instance) })
+}
+
+// climbs reports whether a finding that is worth a word has the step on its
+// ladder. The warning of an instance that has not registered tags and notifies as
+// the ladder does.
+func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
+	ladder := p.Policy(f.Group).Ladders[f.Kind]
+	for i, step := range ladder {
+		if step.Do == do {
+			return f.Stage == roll.Warned || !p.Now.Before(policy.StepAt(ladder, i, f.Due))
+		}
+	}
+	return false
+}
+
+// marks is what the tags of a finding's instance should say. They hang on the
+// stage alone: a value that changed with every check would be written with every
+// check.
+func (p *planner) marks(f roll.Finding) roll.Marks {
+	since := f.Since
+	if known, ok := p.State.Findings[f.Key()]; ok && known.Since.Before(since) {
+		since = known.Since
+	}
+	m := roll.Marks{Finding: string(f.Kind), Since: since.UTC().Format(time.RFC3339), Next: "notify only"}
+	pol := p.Policy(f.Group)
+	if pol.Owners[f.Owner] == policy.OwnerTerminate {
+		ladder := pol.Ladders[f.Kind]
+		for i, step := range ladder {
+			if step.Do == policy.DoTerminate {
+				verb := "terminate"
+				if pol.Mode != policy.Remediate {
+					verb = "terminate (held: mode " + string(pol.Mode) + ")"
+				}
+				m.Next = verb + " after " + policy.StepAt(ladder, i, f.Due).UTC().Format(time.RFC3339)
+			}
+		}
+	}
+	if v := p.verdicts[f.Key()]; v.order != nil {
+		m.Order = v.order.ID
+	}
+	return m
+}

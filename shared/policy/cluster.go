@@ -1,0 +1,27 @@
+package policy
+
+import "rollcall/shared/roll"
+
+// Cluster returns the effective policy of a cluster's groups as a function, for
+// readers that ask once per node. clusterTag is the value of the EKS cluster tag
+// rollcall:mode. permitted is the mode that the caller was started with: the
+// document, its overrides and the tag can lower it, and never raise it; where none
+// of them names a mode it holds as it is.
+//
+// The function is for one goroutine: it remembers its answers.
+func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Group) Policy {
+	known := map[roll.Group]Policy{}
+	return func(g roll.Group) Policy {
+		p, ok := known[g]
+		if !ok {
+			p = d.For(name, clusterTag, g)
+			if p.ModeSet {
+				p.Mode = Lower(p.Mode, permitted)
+			} else {
+				p.Mode = permitted
+			}
+			known[g] = p
+		}
+		return p
+	}
+}

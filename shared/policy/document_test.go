@@ -1,0 +1,316 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+// Values above those of the other levels, so that each test sees which level won.
+func precedence(t *testing.T) *Document {
+	t.Helper()
+	d, err := Parse(fixture(t, "testdata/good/precedence.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func fixture(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestPrecedence(t *testing.T) {
+	d := precedence(t)
+	for _, c := range []struct {
+		name, cluster, tag string
+		group              roll.Group
+		mode               Mode
+		deadline           time.Duration
+		perHour            int
+	}{
+		{"document", "web", "", "", Notify, 20 * time.Minute, 5},
+		{"document for a group that no override names", "web", "", "asg/a", Notify, 20 * time.Minute, 5},
+		{"group override without a cluster", "web", "", "nodepool/training", Observe, 40 * time.Minute, 5},
+		{"cluster override", "gpu-b", "", "", Remediate, 30 * time.Minute, 10},
+		{"later cluster override, key by key", "gpu-a", "", "", Remediate, 25 * time.Minute, 10},
+		{"group beats cluster though it stands earlier", "gpu-b", "", "nodepool/training", Observe, 40 * time.Minute, 10},
+		{"group with cluster", "gpu-a", "", "nodepool/web", Remediate, 25 * time.Minute, 2},
+		{"two group overrides", "gpu-a", "", "nodepool/training", Observe, 40 * time.Minute, 2},
+		{"the cluster of a group override must match too", "gpu-b", "", "nodepool/web", Remediate, 30 * time.Minute, 10},
+		{"a star does not cross a slash", "gpu-a", "", "nodepool/a/b", Remediate, 25 * time.Minute, 10},
+		{"group none is a group", "gpu-a", "", roll.GroupNone, Remediate, 25 * time.Minute, 10},
+		{"tag beats the document", "web", "remediate", "", Remediate, 20 * time.Minute, 5},
+		{"tag beats a cluster override", "gpu-a", "notify", "", Notify, 25 * time.Minute, 10},
+		{"tag goes for groups", "gpu-a", "notify", "nodepool/web", Notify, 25 * time.Minute, 2},
+		{"group override beats the tag", "gpu-a", "remediate", "nodepool/training", Observe, 40 * time.Minute, 2},
+		{"a tag that is no mode observes", "gpu-a", "Remediate", "", Observe, 25 * time.Minute, 10},
+		{"a tag with a space observes", "gpu-a", "remediate ", "", Observe, 25 * time.Minute, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := d.For(c.cluster, c.tag, c.group)
+			if p.Mode != c.mode || !p.ModeSet {
+				t.Errorf("mode %s, set %v, want %s", p.Mode, p.ModeSet, c.mode)
+			}
+			if p.Registration.Deadline != c.deadline {
+				t.Errorf("deadline %s, want %s", p.Registration.Deadline, c.deadline)
+			}
+			if p.Limits.ActionsPerHour != c.perHour {
+				t.Errorf("actions per hour %d, want %d", p.Limits.ActionsPerHour, c.perHour)
+			}
+		})
+	}
+}
+
+func TestSectionsMergeKeyByKey(t *testing.T) {
+	want := defaultPolicy()
+	want.Mode, want.ModeSet = Remediate, true
+	want.Registration.Deadline = 25 * time.Minute
+	want.Conditions[0].Tolerate = time.Hour
+	want.Conditions[1].Tolerate = 40 * time.Minute
+	want.Ladders[roll.Unknown] = []Step{{Do: DoNotify, Line: 20}}
+	want.Limits.ActionsPerHour = 2
+	want.Owners[roll.OwnerNone] = OwnerTerminate
+	if diff := cmp.Diff(want, precedence(t).For("gpu-a", "", "nodepool/web")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestModeSet(t *testing.T) {
+	for _, c := range []struct {
+		name, yaml, tag string
+		group           roll.Group
+		want            bool
+	}{
+		{"nobody", "", "", "asg/a", false},
+		{"document", "mode: observe", "", "", true},
+		{"tag", "", "observe", "", true},
+		{"invalid tag", "", "off", "", true},
+		{"cluster override", "overrides: [{match: {cluster: a}, mode: notify}]", "", "", true},
+		{"override of another cluster", "overrides: [{match: {cluster: b}, mode: notify}]", "", "", false},
+		{"group override", "overrides: [{match: {group: asg/a}, mode: notify}]", "", "asg/a", true},
+		{"group override seen from the cluster", "overrides: [{match: {group: '*'}, mode: notify}]", "", "", false},
+	} {
+		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + c.yaml))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.For("a", c.tag, c.group).ModeSet; got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: DiskPressure, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultPolicy().Conditions
+	want[0].Tolerate = 2 * time.Hour
+	want = append(want, Condition{"DiskPressure", "True", time.Hour})
+	if diff := cmp.Diff(want, d.For("", "", "").Conditions); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarningNeverComesAfterTheDeadline(t *testing.T) {
+	d, err := Parse([]byte(`apiVersion: rollcall/v1
+overrides:
+  - match: {cluster: "slow-*"}
+    registration: {warnAfter: 30m, deadline: 40m}
+  - match: {group: "asg/*"}
+    registration: {deadline: 10m}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Registration{WarnAfter: 10 * time.Minute, Deadline: 10 * time.Minute}
+	if got := d.For("slow-a", "", "asg/a").Registration; got != want {
+		t.Errorf("%+v", got)
+	}
+	told := d.Explain("slow-a", "", "asg/a")
+	if want := (Setting{"registration.warnAfter", "10m", "override at line 4, lowered to registration.deadline"}); !slices.Contains(told, want) {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestDeadlineMayEqualTheWarning(t *testing.T) {
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nregistration: {deadline: 5m}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.For("", "", "").Registration, (Registration{5 * time.Minute, 5 * time.Minute}); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+// explained is a page for each document: its warnings, and its settings for one
+// cluster and group.
+func explained(d *Document, cluster, tag string, group roll.Group) string {
+	var b strings.Builder
+	for _, w := range d.Warnings() {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	for _, s := range d.Explain(cluster, tag, group) {
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Key, s.Value, s.From)
+	}
+	return b.String()
+}
+
+func TestExplain(t *testing.T) {
+	for name, args := range map[string]struct {
+		cluster, tag string
+		group        roll.Group
+	}{
+		"minimal":    {cluster: "a"},
+		"design":     {cluster: "gpu-a", group: "nodepool/training"},
+		"defaults":   {cluster: "a"},
+		"precedence": {cluster: "gpu-a", tag: "Remediate", group: "nodepool/web"},
+		"edges":      {cluster: "1a-b", group: "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := Parse(fixture(t, filepath.Join("testdata/good", name+".yaml")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata/good", name+".txt"), explained(d, args.cluster, args.tag, args.group))
+		})
+	}
+}
+
+func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
+	d, err := Parse(fixture(t, "testdata/good/defaults.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := d.For("a", "", "")
+	if !got.ModeSet {
+		t.Error("the mode is not set")
+	}
+	got.ModeSet = false
+	for _, steps := range got.Ladders {
+		for i := range steps {
+			steps[i].Line = 0
+		}
+	}
+	if diff := cmp.Diff(defaultPolicy(), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestJSONIsAPolicyToo(t *testing.T) {
+	d, err := Parse(fixture(t, "testdata/good/policy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.For("a", "", "").Mode; got != Remediate {
+		t.Errorf("mode of a: %s", got)
+	}
+	if got := d.For("b", "", "").Mode; got != Notify {
+		t.Errorf("mode of b: %s", got)
+	}
+}
+
+func TestParsesWhatWindowsWrites(t *testing.T) {
+	d, err := Parse([]byte("\ufeffapiVersion: rollcall/v1\r\nmode: notify\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.For("", "", "").Mode; got != Notify {
+		t.Errorf("mode %s", got)
+	}
+}
+
+func TestFaultsCanBeRead(t *testing.T) {
+	_, err := Parse([]byte("apiVersion: rollcall/v1\noverrides:\n  - match: {cluster: a}\n    registration: {deadline: 5}\n"))
+	var faults Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("%T is not Faults", err)
+	}
+	want := Faults{{Line: 4, Column: 30, Key: "overrides[0].registration.deadline", Problem: "5 has no unit: write for example 5m"}}
+	if diff := cmp.Diff(want, faults); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSizeIsBounded(t *testing.T) {
+	exact := "apiVersion: rollcall/v1\n#"
+	exact += strings.Repeat("x", maxSize-len(exact))
+	if _, err := Parse([]byte(exact)); err != nil {
+		t.Errorf("1 MiB: %v", err)
+	}
+	_, err := Parse([]byte(exact + "x"))
+	if want := "line 1: the document has 1048577 bytes: at most 1048576 (1 MiB) are read, and an SSM parameter holds 8192"; err == nil || err.Error() != want {
+		t.Errorf("1 MiB and a byte: %v", err)
+	}
+}
+
+// Each of these is the largest document of its kind and once cost a parser
+// somewhere its time or its stack.
+func TestHostileDocumentsEnd(t *testing.T) {
+	full := func(head, part string) string { return head + strings.Repeat(part, (maxSize-len(head))/len(part)) }
+	numbered := func(head, part string) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := 0; b.Len() < maxSize-100; i++ {
+			fmt.Fprintf(&b, part, i)
+		}
+		return b.String()
+	}
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for c := 'b'; c < 'z'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 8), c-1)
+	}
+	for name, c := range map[string]struct {
+		document string
+		valid    bool
+	}{
+		"flow lists":          {full("", "["), false},
+		"flow mappings":       {full("", "{a: "), false},
+		"block lists":         {full("", "- "), false},
+		"explicit keys":       {full("", "? "), false},
+		"comments":            {full("", "#\n"), false},
+		"documents":           {full("", "---\n"), false},
+		"one key":             {full("", "a") + ":", false},
+		"equal keys":          {full("", "a: b\n"), false},
+		"unknown keys":        {numbered("", "k%d: b\n"), false},
+		"aliases":             {bomb, false},
+		"alias of itself":     {"registration: &r\n  deadline: *r\n", false},
+		"overrides":           {numbered("apiVersion: rollcall/v1\noverrides:\n", "- {match: {cluster: c%d}, registration: {deadline: 6m}}\n"), true},
+		"broken overrides":    {numbered("apiVersion: rollcall/v1\noverrides:\n", "- {match: {cluster: c%d}, registration: {deadline: 4m}}\n"), false},
+		"conditions":          {numbered("apiVersion: rollcall/v1\nconditions:\n", "- {type: C%d, status: True, tolerate: 1h}\n"), true},
+		"steps":               {full("apiVersion: rollcall/v1\nladders:\n  Unknown:\n", "  - {do: tag}\n"), true},
+		"steps with a wait":   {full("apiVersion: rollcall/v1\nladders:\n  Unknown:\n", "  - {do: tag, after: 720h}\n"), false},
+		"star after star":     {"apiVersion: rollcall/v1\noverrides: [{match: {cluster: \"" + full("", "*a") + "\"}}]", false},
+		"many stars, shorter": {"apiVersion: rollcall/v1\noverrides: [{match: {cluster: \"" + strings.Repeat("*a", 100_000) + "b\"}}]", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			d, err := Parse([]byte(c.document))
+			if (err == nil) != c.valid {
+				t.Errorf("valid %v: %.200v", c.valid, err)
+			}
+			if err == nil {
+				d.For(strings.Repeat("a", 100), "", "none")
+			}
+			if took := time.Since(start); took > 30*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}

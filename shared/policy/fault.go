@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing that is wrong with a document, or one that has no effect.
+type Fault struct {
+	Line, Column int    // both from 1
+	Key          string // path such as overrides[1].registration.deadline; "" for the document as a whole
+	Problem      string // what is wrong and what is allowed, for a person
+}
+
+// String is the fault on one line: "line 7: limits.unhealthy: 120% is over 100%".
+func (f Fault) String() string {
+	if f.Key == "" {
+		return fmt.Sprintf("line %d: %s", f.Line, f.Problem)
+	}
+	return fmt.Sprintf("line %d: %s: %s", f.Line, f.Key, f.Problem)
+}
+
+// Faults is the error that Parse returns: everything that is wrong with a
+// document, sorted by place. It is never empty.
+type Faults []Fault
+
+// Error lists all faults, one on each line.
+func (fs Faults) Error() string {
+	lines := make([]string, len(fs))
+	for i, f := range fs {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// byPlace sorts faults in the order in which a reader of the document meets them.
+func byPlace(fs []Fault) {
+	slices.SortStableFunc(fs, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

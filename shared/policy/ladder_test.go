@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAvailableVerbs(t *testing.T) {
+	want := map[Do]bool{
+		DoTag: true, DoNotify: true, DoTerminate: true,
+		DoWarn: false, DoCordon: false, DoDrain: false, DoReboot: false, DoDeleteNode: false,
+		"": false, "Terminate": false,
+	}
+	for do, available := range want {
+		if got := do.Available(); got != available {
+			t.Errorf("%q: %v", do, got)
+		}
+	}
+}
+
+func TestLadderStopsBeforeWhatIsNotAvailable(t *testing.T) {
+	notify, reboot, terminate := Step{Do: DoNotify}, Step{Do: DoReboot}, Step{Do: DoTerminate}
+	for _, c := range []struct {
+		name        string
+		steps, want []Step
+	}{
+		{"no ladder", nil, nil},
+		{"all available", []Step{notify, terminate}, []Step{notify, terminate}},
+		{"the middle is not", []Step{notify, reboot, terminate}, []Step{notify}},
+		{"the first is not", []Step{reboot, terminate}, []Step{}},
+		{"the last is not", []Step{notify, reboot}, []Step{notify}},
+	} {
+		if diff := cmp.Diff(c.want, Usable(c.steps)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestStepsFollowEachOther(t *testing.T) {
+	due := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	steps := []Step{{Do: DoTag}, {Do: DoNotify, After: 5 * time.Minute}, {Do: DoTerminate, After: 10 * time.Minute}}
+	for i, want := range map[int]time.Duration{
+		-1: 0, 0: 0, 1: 5 * time.Minute, 2: 15 * time.Minute, 3: 15 * time.Minute,
+	} {
+		if got := StepAt(steps, i, due); !got.Equal(due.Add(want)) {
+			t.Errorf("step %d is at %s after due, want %s", i, got.Sub(due), want)
+		}
+	}
+	if got := StepAt(nil, 0, due); !got.Equal(due) {
+		t.Errorf("no steps: %s", got)
+	}
+	if got := StepAt([]Step{{Do: DoNotify, After: time.Minute}}, 0, due); !got.Equal(due.Add(time.Minute)) {
+		t.Errorf("the first step's wait begins at due, got %s", got.Sub(due))
+	}
+}
+
+func TestLadderText(t *testing.T) {
+	for want, steps := range map[string][]Step{
+		"nothing": nil,
+		"notify, reboot once, terminate after 10m": {{Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}},
+		"reboot once after 1h30m":                  {{Do: DoReboot, Once: true, After: 90 * time.Minute}},
+	} {
+		if got := ladderText(steps); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestDurationText(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0s": 0, "1s": time.Second, "10s": 10 * time.Second, "10m": 10 * time.Minute, "1m30s": 90 * time.Second,
+		"20h": 20 * time.Hour, "1h30m": 90 * time.Minute, "1h0m5s": time.Hour + 5*time.Second, "720h": 720 * time.Hour,
+	} {
+		if got := durationText(d); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Policy is the effective settings of one cluster or group. It is complete:
+// what nobody set has its default.
+type Policy struct {
+	Mode Mode
+	// ModeSet is false when no document, override or cluster tag named a mode
+	// and Mode is the default.
+	ModeSet        bool
+	Registration   Registration
+	Initialization Initialization
+	// Conditions in a fixed order: the defaults, then what the document adds. No
+	// two of them have the same type and status.
+	Conditions []Condition
+	// Ladders by kind of finding. A kind without one has nothing done about it.
+	Ladders map[roll.Kind][]Step
+	Limits  Limits
+	// Owners has a rule for every owner of roll.Owners.
+	Owners map[roll.Owner]OwnerRule
+}
+
+// Registration is how long an instance may take from its launch to its Node.
+type Registration struct {
+	WarnAfter time.Duration // never more than Deadline
+	Deadline  time.Duration // always positive
+}
+
+// Initialization is how long a node may take from its creation to being ready for
+// work.
+type Initialization struct {
+	Deadline time.Duration // always positive
+}
+
+// Condition is how long a node condition may have a status before that counts as
+// a finding.
+type Condition struct {
+	Type     string        // as in a Node's status.conditions, such as Ready
+	Status   string        // True, False or Unknown
+	Tolerate time.Duration // always positive
+}
+
+// Limits hold destructive actions back. None of them can be unlimited.
+type Limits struct {
+	// Unhealthy is the share of a cluster's and of a group's nodes that may be
+	// past their tolerance while something is still done about it.
+	Unhealthy Percent
+	// Zone is the share of silent nodes of an availability zone from which on the
+	// zone, not the nodes, is taken to be at fault.
+	Zone Percent
+	// ActionsPerCheck and ActionsPerHour count actions per cluster; 0 is none.
+	ActionsPerCheck int
+	ActionsPerHour  int
+}
+
+// OwnerRule is what may happen to the instances of an owner: "notify" or
+// "terminate". Anything else, the zero value included, must be read as notify.
+type OwnerRule string
+
+// The rules.
+const (
+	// OwnerNotify: its instances are tagged and reported, never ended.
+	OwnerNotify OwnerRule = "notify"
+	// OwnerTerminate: its instances may be terminated, where mode, ladder and
+	// limits allow it too.
+	OwnerTerminate OwnerRule = "terminate"
+)
+
+var ownerRules = []OwnerRule{OwnerNotify, OwnerTerminate}
+
+// Tolerance is how long a condition may have a status ("True", "False" or
+// "Unknown"). It is false when the policy does not watch that pair.
+func (p Policy) Tolerance(conditionType, status string) (time.Duration, bool) {
+	for _, c := range p.Conditions {
+		if c.Type == conditionType && c.Status == status {
+			return c.Tolerate, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+func defaultPolicy() Policy {
+	return Policy{
+		Mode:           Observe,
+		Registration:   Registration{WarnAfter: 5 * time.Minute, Deadline: 15 * time.Minute},
+		Initialization: Initialization{Deadline: 15 * time.Minute},
+		Conditions: []Condition{
+			{Type: "Ready", Status: "False", Tolerate: 15 * time.Minute},
+			{Type: "Ready", Status: "Unknown", Tolerate: 30 * time.Minute},
+			{Type: "AcceleratedHardwareReady", Status: "False", Tolerate: 10 * time.Minute},
+			{Type: "StorageReady", Status: "False", Tolerate: 30 * time.Minute},
+			{Type: "NetworkingReady", Status: "False", Tolerate: 30 * time.Minute},
+			{Type: "KernelReady", Status: "False", Tolerate: 30 * time.Minute},
+			{Type: "ContainerRuntimeReady", Status: "False", Tolerate: 30 * time.Minute},
+		},
+		Ladders: map[roll.Kind][]Step{
+			roll.Unregistered: {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}},
+			roll.NotReady:     {{Do: DoTag}, {Do: DoNotify}},
+			roll.Unknown:      {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}},
+		},
+		Limits: Limits{Unhealthy: 20, Zone: 55, ActionsPerCheck: 1, ActionsPerHour: 5},
+		Owners: map[roll.Owner]OwnerRule{
+			roll.OwnerNone:             OwnerNotify,
+			roll.OwnerAutoScalingGroup: OwnerTerminate,
+			roll.OwnerManagedNodeGroup: OwnerTerminate,
+			roll.OwnerKarpenter:        OwnerNotify,
+			roll.OwnerAutoMode:         OwnerNotify,
+			roll.OwnerClusterAPI:       OwnerNotify,
+		},
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	if diff := cmp.Diff(defaultPolicy(), Default().For("any", "", "asg/any")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Default().Warnings(); len(got) != 0 {
+		t.Errorf("warnings: %v", got)
+	}
+	for _, s := range Default().Explain("any", "", "") {
+		if s.From != "default" {
+			t.Errorf("%s comes from %q", s.Key, s.From)
+		}
+	}
+}
+
+func TestEveryOwnerHasARule(t *testing.T) {
+	owners := Default().For("", "", "").Owners
+	for _, o := range roll.Owners() {
+		if owners[o] != OwnerNotify && owners[o] != OwnerTerminate {
+			t.Errorf("%s: %q", o, owners[o])
+		}
+	}
+	if len(owners) != len(roll.Owners()) {
+		t.Errorf("%d rules for %d owners", len(owners), len(roll.Owners()))
+	}
+}
+
+func TestEveryFoundKindHasALadder(t *testing.T) {
+	ladders := Default().For("", "", "").Ladders
+	for _, k := range roll.Kinds() {
+		if len(ladders[k]) == 0 {
+			t.Errorf("%s has none", k)
+		}
+	}
+}
+
+func TestTolerance(t *testing.T) {
+	p := Default().For("", "", "")
+	for _, c := range []struct {
+		conditionType, status string
+		want                  time.Duration
+		ok                    bool
+	}{
+		{"Ready", "False", 15 * time.Minute, true},
+		{"Ready", "Unknown", 30 * time.Minute, true},
+		{"Ready", "True", 0, false},
+		{"AcceleratedHardwareReady", "False", 10 * time.Minute, true},
+		{"StorageReady", "Unknown", 0, false},
+		{"ready", "False", 0, false},
+		{"", "", 0, false},
+	} {
+		if got, ok := p.Tolerance(c.conditionType, c.status); got != c.want || ok != c.ok {
+			t.Errorf("%s %s: %v, %v", c.conditionType, c.status, got, ok)
+		}
+	}
+}
+
+func TestPoliciesShareNothing(t *testing.T) {
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nladders: {NotReady: [{do: tag}, {do: terminate}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.For("a", "", "")
+	p.Ladders[roll.NotReady][0].Do = DoTerminate
+	p.Owners[roll.OwnerKarpenter] = OwnerTerminate
+	p.Conditions[0].Tolerate = 0
+	again := d.For("a", "", "")
+	if got := again.Ladders[roll.NotReady][0].Do; got != DoTag {
+		t.Errorf("ladder changed to %s", got)
+	}
+	if got := again.Owners[roll.OwnerKarpenter]; got != OwnerNotify {
+		t.Errorf("owner changed to %s", got)
+	}
+	if got := again.Conditions[0].Tolerate; got != 15*time.Minute {
+		t.Errorf("condition changed to %s", got)
+	}
+}
+
+func TestPercentRoundsUp(t *testing.T) {
+	for _, c := range []struct {
+		share   Percent
+		n, want int
+	}{
+		{20, 0, 0}, {20, 1, 1}, {20, 5, 1}, {20, 6, 2}, {20, 100, 20}, {20, 101, 21},
+		{0, 100, 0}, {100, 7, 7}, {55, 100_000, 55_000}, {1, 100_001, 1001},
+	} {
+		if got := c.share.Of(c.n); got != c.want {
+			t.Errorf("%s of %d is %d, want %d", c.share, c.n, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxDuration bounds every duration of a policy, and the waits of a ladder
+// together: what takes longer than this was meant to be switched off.
+const maxDuration = 30 * 24 * time.Hour
+
+// reader walks a YAML tree and collects what is wrong with it. Its methods report
+// a fault themselves; their last result is false when they did.
+type reader struct {
+	faults   []Fault
+	warnings []Fault
+}
+
+func (r *reader) fault(n *yaml.Node, key, format string, args ...any) {
+	r.faults = append(r.faults, Fault{line(n), column(n), key, fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) warn(n *yaml.Node, key, problem string) {
+	r.warnings = append(r.warnings, Fault{line(n), column(n), key, problem})
+}
+
+// field is a key with its value, or an item of a list: then key and value are the
+// same node and name is "".
+type field struct {
+	name       string
+	path       string // from the root, for messages
+	key, value *yaml.Node
+}
+
+// fields reads a mapping whose keys are all known. Those that are not, come twice
+// or have no value are faults and left out.
+func fields[S ~string](r *reader, in field, known []S) ([]field, bool) {
+	if !r.collection(in, yaml.MappingNode, "!!map", "a mapping (key: value)") {
+		return nil, false
+	}
+	var found []field
+	first := make(map[string]int)
+	for i := 0; i+1 < len(in.value.Content); i += 2 {
+		key, value := in.value.Content[i], in.value.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			r.fault(key, in.path, "a key must be a plain word")
+			continue
+		}
+		f := field{name: key.Value, path: join(in.path, quote(key.Value)), key: key, value: value}
+		earlier, again := first[f.name]
+		switch {
+		case key.ShortTag() == "!!merge":
+			r.fault(key, in.path, "merge keys (<<) are not supported: write the settings out")
+		case again:
+			r.fault(key, f.path, "given twice: it stands at line %d already", earlier)
+		case !isKnown(f.name, known):
+			r.unknown(f, didYouMean(f.name, known), oneOf(known))
+		case isNull(value):
+			r.fault(key, f.path, "has no value: give it one or remove the key")
+		default:
+			found = append(found, f)
+		}
+		if !again {
+			first[f.name] = line(key)
+		}
+	}
+	return found, true
+}
+
+func (r *reader) unknown(f field, meant, known string) {
+	if meant != "" {
+		r.fault(f.key, f.path, "unknown key%s", meant)
+		return
+	}
+	r.fault(f.key, f.path, "unknown key: allowed here are %s", known)
+}
+
+func isKnown[S ~string](name string, known []S) bool {
+	for _, k := range known {
+		if string(k) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// items reads a list. Items without a value are faults and left out.
+func (r *reader) items(in field) ([]field, bool) {
+	if !r.collection(in, yaml.SequenceNode, "!!seq", "a list") {
+		return nil, false
+	}
+	var found []field
+	for i, n := range in.value.Content {
+		f := field{path: in.path + "[" + strconv.Itoa(i) + "]", key: n, value: n}
+		if isNull(n) {
+			r.fault(n, f.path, "has no value: give it one or remove the item")
+			continue
+		}
+		found = append(found, f)
+	}
+	return found, true
+}
+
+func (r *reader) collection(in field, kind yaml.Kind, tag, wanted string) bool {
+	n := in.value
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return r.alias(in)
+	case n.Kind != kind:
+		r.fault(n, in.path, "must be %s, not %s", wanted, what(n))
+		return false
+	case n.ShortTag() != tag:
+		r.fault(n, in.path, "the YAML tag %s is not supported", quote(n.Tag))
+		return false
+	}
+	return true
+}
+
+// alias refuses an alias. Following them would point faults at lines that the
+// reader is not looking at, and a few lines of them can stand for millions.
+func (r *reader) alias(f field) bool {
+	r.fault(f.value, f.path, "aliases (%s) are not supported: write the value out", quote("*"+f.value.Value))
+	return false
+}
+
+// scalar reads a single value as it is written, with its YAML tag.
+func (r *reader) scalar(f field, wanted string) (value, tag string, ok bool) {
+	n := f.value
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return "", "", r.alias(f)
+	case n.Kind != yaml.ScalarNode:
+		r.fault(n, f.path, "must be %s, not %s", wanted, what(n))
+		return "", "", false
+	}
+	switch tag = n.ShortTag(); tag {
+	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp", "!!merge":
+		return n.Value, tag, true
+	}
+	r.fault(n, f.path, "the YAML tag %s is not supported", quote(n.Tag))
+	return "", "", false
+}
+
+// text reads a name or pattern.
+func (r *reader) text(f field) (string, bool) {
+	value, tag, ok := r.scalar(f, "text")
+	switch {
+	case !ok:
+		return "", false
+	case tag != "!!str":
+		r.fault(f.value, f.path, "must be text, not %s: quote it", what(f.value))
+		return "", false
+	case value == "":
+		r.fault(f.value, f.path, "is empty: give a value or remove the key")
+		return "", false
+	}
+	return value, true
+}
+
+// word reads one of a few words. noun is what they are: "a mode".
+func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
+	value, tag, ok := r.scalar(f, oneOf(known))
+	if !ok {
+		return "", false
+	}
+	if tag != "!!str" || !isKnown(value, known) {
+		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, oneOf(known), didYouMean(value, known))
+		return "", false
+	}
+	return S(value), true
+}
+
+// Units below the second are left out on purpose: nothing here happens that fast,
+// and 5ms for 5m would end instances at once.
+var goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?[hms])+$`)
+
+// duration reads a duration: from 1 s to 30 days, or also 0 where zero is allowed.
+func (r *reader) duration(f field, zero bool) (time.Duration, bool) {
+	const like = "a duration such as 90s, 5m or 1h30m"
+	value, tag, ok := r.scalar(f, like)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(value)
+	switch {
+	case tag == "!!int" || tag == "!!float":
+		r.fault(f.value, f.path, "%s has no unit: write for example %s", quote(value), withUnit(value))
+	case tag != "!!str":
+		r.fault(f.value, f.path, "must be %s, not %s", like, what(f.value))
+	case err == nil && d < 0:
+		r.fault(f.value, f.path, "%s is negative", quote(value))
+	case !goDuration.MatchString(value):
+		r.fault(f.value, f.path, "%s is not %s: the units are h, m and s", quote(value), like)
+	case err != nil || d > maxDuration:
+		r.fault(f.value, f.path, "%s is over 30 days (720h)", quote(value))
+	case d == 0 && !zero:
+		r.fault(f.value, f.path, "%s is not positive", quote(value))
+	case d != 0 && d < time.Second:
+		r.fault(f.value, f.path, "%s is under 1s", quote(value))
+	default:
+		return d, true
+	}
+	return 0, false
+}
+
+// withUnit is how a number without a unit was probably meant: in minutes.
+func withUnit(number string) string {
+	if n, err := strconv.Atoi(number); err == nil && n >= 0 {
+		return strconv.Itoa(n) + "m"
+	}
+	return "15m"
+}
+
+var percentage = regexp.MustCompile(`^(100|[0-9]{1,2})%$`)
+
+// percent reads a whole percentage.
+func (r *reader) percent(f field) (Percent, bool) {
+	const like = "a whole percentage from 0% to 100%"
+	value, tag, ok := r.scalar(f, like)
+	if !ok {
+		return 0, false
+	}
+	digits := strings.TrimSuffix(value, "%")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case tag == "!!int" || tag == "!!float":
+		example := "20%"
+		if err == nil && n <= 100 {
+			example = Percent(n).String()
+		}
+		r.fault(f.value, f.path, "%s has no percent sign: write for example %s", quote(value), example)
+	case tag == "!!str" && percentage.MatchString(value):
+		return Percent(n), true
+	case tag == "!!str" && digits != value && err == nil && n > 100:
+		r.fault(f.value, f.path, "%s is over 100%%", quote(value))
+	default:
+		r.fault(f.value, f.path, "%s is not %s", quote(value), like)
+	}
+	return 0, false
+}
+
+var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
+
+// count reads a whole number, written in plain decimal digits only: YAML would
+// read 010 as 8.
+func (r *reader) count(f field) (int, bool) {
+	const like = "a whole number, 0 or more"
+	value, tag, ok := r.scalar(f, like)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case tag == "!!str":
+		r.fault(f.value, f.path, "must be %s, not the text %s", like, quote(value))
+	case tag == "!!int" && err == nil && n < 0:
+		r.fault(f.value, f.path, "%s is negative: 0 means none", quote(value))
+	case tag != "!!int" || !wholeNumber.MatchString(value):
+		r.fault(f.value, f.path, "must be %s, not %s", like, quote(value))
+	case err != nil || n > math.MaxInt32:
+		r.fault(f.value, f.path, "%s is over %d", quote(value), math.MaxInt32)
+	default:
+		return n, true
+	}
+	return 0, false
+}
+
+// boolean reads true or false.
+func (r *reader) boolean(f field) (value, ok bool) {
+	s, tag, ok := r.scalar(f, "true or false")
+	if !ok {
+		return false, false
+	}
+	if s = strings.ToLower(s); tag != "!!bool" || s != "true" && s != "false" {
+		r.fault(f.value, f.path, "must be true or false, not %s", what(f.value))
+		return false, false
+	}
+	return s == "true", true
+}

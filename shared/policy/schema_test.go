@@ -1,0 +1,240 @@
+package policy
+
+import (
+	"bytes"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll"
+)
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("policy.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("policy.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asEditor reads YAML the way an editor with the schema does.
+func asEditor(s *jsonschema.Schema, data []byte) error {
+	var v any
+	if err := yaml.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+func TestSchemaAcceptsWhatParses(t *testing.T) {
+	s := compiled(t)
+	good := fixtures(t, "testdata/good/*.yaml")
+	maps.Copy(good, fixtures(t, "testdata/good/*.json"))
+	for name, data := range good {
+		if _, err := Parse(data); err != nil {
+			t.Errorf("%s does not parse: %v", name, err)
+		}
+		if err := asEditor(s, data); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", name, err)
+		}
+	}
+}
+
+// beyond are the bad documents that a JSON Schema cannot tell from good ones:
+// what relates two values, what YAML has resolved before the schema sees it, and
+// how large a duration is.
+var beyond = []string{
+	"alias", "count-octal", "condition-duplicate", "custom-tag",
+	"deadline-before-default-warning", "deadline-before-warning", "warning-after-default-deadline", "override-deadline",
+	"duration-too-long", "duration-too-short", "duration-zero",
+	"ladder-terminate-not-last", "ladder-waits", "alias-in-list",
+	"override-duplicate", "override-group-matches-nothing", "override-pattern",
+	"merge-key", "two-documents", "not-yaml-second",
+}
+
+func TestSchemaRefusesWhatItCan(t *testing.T) {
+	s := compiled(t)
+	for name, data := range fixtures(t, filepath.Join("testdata/bad", "*.yaml")) {
+		err := asEditor(s, data)
+		if silent := slices.Contains(beyond, name); silent != (err == nil) {
+			t.Errorf("%s: the schema says %v", name, err)
+		}
+	}
+}
+
+// The parser and the schema must say the same about each of these, which differ
+// from a good document in one value.
+func TestSchemaAndParserAgree(t *testing.T) {
+	s := compiled(t)
+	agree := func(document string, valid bool) {
+		t.Helper()
+		document = "apiVersion: rollcall/v1\n" + document
+		if _, err := Parse([]byte(document)); (err == nil) != valid {
+			t.Errorf("parser: valid %v, got %v:\n%s", valid, err, document)
+		}
+		if err := asEditor(s, []byte(document)); (err == nil) != valid {
+			t.Errorf("schema: valid %v, got %v:\n%s", valid, err, document)
+		}
+	}
+	for value, valid := range map[string]bool{
+		"90s": true, "6m": true, "1h30m": true, "5.5m": true, "720h": true, `"15m"`: true,
+		"5": false, "5.0": false, "15": false, "": false, "null": false, "5 m": false, "5M": false, "5ms": false, "1d": false, "m": false,
+		"-5m": false, "+5m": false, ".5m": false, "5.m": false, "[5m]": false, "{a: 5m}": false, "true": false, `""`: false, `"0"`: false,
+	} {
+		agree("registration: {warnAfter: 5s, deadline: "+value+"}", valid)
+		agree("conditions: [{type: Ready, status: Unknown, tolerate: "+value+"}]", valid)
+		agree("overrides: [{match: {cluster: a}, initialization: {deadline: "+value+"}}]", valid)
+		agree("ladders: {Unknown: [{do: notify, after: "+value+"}]}", valid)
+	}
+	agree("ladders: {Unknown: [{do: notify, after: 0s}]}", true)
+	for value, valid := range map[string]bool{
+		"0%": true, "1%": true, "55%": true, "100%": true, `"20%"`: true,
+		"101%": false, "120%": false, "20": false, "0.2": false, "-1%": false, "1.5%": false, "20 %": false, "007%": false, "all": false, "null": false, "[20%]": false,
+	} {
+		agree("limits: {unhealthy: "+value+"}", valid)
+		agree("limits: {zone: "+value+"}", valid)
+	}
+	for value, valid := range map[string]bool{
+		"0": true, "1": true, "5": true, "2147483647": true,
+		"-1": false, "1.5": false, "2147483648": false, "99999999999999999999": false, `"1"`: false, "true": false, "null": false, "unlimited": false, "[1]": false,
+	} {
+		agree("limits: {actionsPerCheck: "+value+"}", valid)
+		agree("limits: {actionsPerHour: "+value+"}", valid)
+	}
+	for value, valid := range map[string]bool{
+		"observe": true, "notify": true, "remediate": true, `"observe"`: true,
+		"Observe": false, "off": false, "false": false, "null": false, "[observe]": false, `""`: false,
+	} {
+		agree("mode: "+value, valid)
+	}
+	for value, valid := range map[string]bool{
+		"True": true, "False": true, "Unknown": true, "true": true, "false": true, `"True"`: true, `"False"`: true, "FALSE": true,
+		"unknown": false, `"false"`: false, "yes": false, "0": false, "null": false, "[Unknown]": false,
+	} {
+		agree("conditions: [{type: StorageReady, status: "+value+", tolerate: 5m}]", valid)
+	}
+	agree(`conditions: [{type: Ready, status: "True", tolerate: 5m}]`, false)
+	agree(`conditions: [{type: Ready, status: true, tolerate: 5m}]`, false)
+	agree(`conditions: []`, true)
+	for value, valid := range map[string]bool{
+		"Ready": true, "Custom2": true, "X": true,
+		"ready": false, "Not-Ready": false, "a.b/C": false, "5": false, "null": false, `""`: false,
+	} {
+		agree("conditions: [{type: "+value+", status: Unknown, tolerate: 5m}]", valid)
+	}
+	for _, do := range verbs {
+		agree("ladders: {Unknown: [{do: "+string(do)+"}]}", true)
+	}
+	for _, do := range []string{"Terminate", "kill", "null", "[tag]", "1", `""`} {
+		agree("ladders: {Unknown: [{do: "+do+"}]}", false)
+	}
+	for value, valid := range map[string]bool{"true": true, "false": true, "yes": false, `"true"`: false, "1": false, "null": false} {
+		agree("ladders: {Unknown: [{do: reboot, once: "+value+"}]}", valid)
+	}
+	for _, kind := range kinds {
+		agree("ladders: {"+string(kind)+": []}", true)
+	}
+	agree("ladders: {unknown: []}", false)
+	agree("ladders: {Unknown: null}", false)
+	agree("ladders: {Unknown: [null]}", false)
+	agree("ladders: {Unknown: [{do: terminate}, {do: terminate}]}", false)
+	for _, owner := range roll.Owners() {
+		agree("owners: {"+string(owner)+": notify}", true)
+		agree("owners: {"+string(owner)+": terminate}", slices.Contains(thisVersion.terminates, owner))
+		agree("owners: {"+string(owner)+": reboot}", false)
+	}
+	agree("owners: {fargate: notify}", false)
+	for value, valid := range map[string]bool{
+		"{cluster: a}": true, "{group: none}": true, `{cluster: "*", group: nodepool/a}`: true,
+		"{}": false, "a": false, "null": false, "{cluster: 1}": false, `{cluster: ""}`: false, "{group: null}": false, "{cluster: a/b}": false, "{name: a}": false,
+	} {
+		agree("overrides: [{match: "+value+", mode: notify}]", valid)
+	}
+	agree("overrides: []", true)
+	agree("overrides: [{match: {cluster: a}}]", true)
+	agree("overrides: [{match: {cluster: a}, overrides: []}]", false)
+	agree("overrides: {}", false)
+	for _, section := range sections[1:] {
+		agree(section+": null", false)
+		agree(section+": 5", false)
+		agree(section+": {other: 5}", false)
+	}
+	agree("modes: observe", false)
+}
+
+// What the schema shows an editor as a default must be one.
+func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
+	var s struct {
+		Defs map[string]struct {
+			Default    any
+			Properties map[string]struct {
+				Default any
+				Ref     string `json:"$ref" yaml:"$ref"`
+			}
+		} `yaml:"$defs"`
+	}
+	if err := yaml.Unmarshal(Schema(), &s); err != nil { // JSON is a part of YAML
+		t.Fatal(err)
+	}
+	got := map[string]any{"mode": s.Defs["mode"].Default}
+	for _, section := range []string{"registration", "initialization", "ladders", "limits", "owners"} {
+		for name, property := range s.Defs[section].Properties {
+			if property.Default == nil && property.Ref == "#/$defs/notifyOnly" {
+				property.Default = s.Defs["notifyOnly"].Default
+			}
+			if property.Default != nil {
+				got[section+"."+name] = property.Default
+			}
+		}
+	}
+	want := make(map[string]any)
+	for _, s := range Default().Explain("", "", "") {
+		if s.Key[:4] == "cond" {
+			continue // a list: the schema has no place for the defaults of its items
+		}
+		want[s.Key] = s.Value
+		if n, err := strconv.Atoi(s.Value); err == nil {
+			want[s.Key] = n
+		}
+	}
+	for key, value := range got {
+		steps, ok := value.([]any)
+		if !ok {
+			continue
+		}
+		data, err := yaml.Marshal(map[string]any{"apiVersion": apiVersion, "ladders": map[string]any{key[len("ladders."):]: steps}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = ladderText(d.For("", "", "").Ladders[roll.Kind(key[len("ladders."):])])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSchemaIsACopy(t *testing.T) {
+	Schema()[0] = 'x'
+	if Schema()[0] != '{' {
+		t.Error("a reader changed the schema")
+	}
+}

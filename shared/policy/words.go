@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// oneOf lists what is allowed: "observe, notify or remediate".
+func oneOf[S ~string](words []S) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
+// plain is text that can stand in a message as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_.%+*/-]{1,40}$`)
+
+// quote makes a value from a document fit for one line of a message: odd
+// characters are escaped and a long value is cut.
+func quote(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	if r := []rune(s); len(r) > 40 {
+		return strconv.Quote(string(r[:40])) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// didYouMean ends a message with the known word that is likely meant, if any is
+// near enough: one edit away for a short word, two for a longer one.
+func didYouMean[S ~string](word string, known []S) string {
+	if len(word) > 40 {
+		return ""
+	}
+	best, bestEdits := "", 1+min(2, max(1, len(word)/3))
+	for _, k := range known {
+		if n := edits(strings.ToLower(word), strings.ToLower(string(k))); n < bestEdits {
+			best, bestEdits = string(k), n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// edits counts the insertions, deletions and replacements of a byte that make
+// one word of the other.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// durationText writes a duration as a policy has it: 15m rather than 15m0s.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,48 @@
+package roll
+
+import "strings"
+
+// ClusterID names one EKS cluster across accounts and regions. It is what the
+// ledger is keyed by, so that two clusters of one name never share a memory.
+type ClusterID struct {
+	Account string // 12 digits
+	Region  string // such as eu-west-1
+	Name    string // the EKS cluster name, case-sensitive
+}
+
+// String is the id as account/region/name.
+func (id ClusterID) String() string {
+	return id.Account + "/" + id.Region + "/" + id.Name
+}
+
+// ParseClusterARN reads arn:<partition>:eks:<region>:<account>:cluster/<name>.
+// The second result is false when the text has another form.
+func ParseClusterARN(arn string) (ClusterID, bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "eks" {
+		return ClusterID{}, false
+	}
+	name, ok := strings.CutPrefix(parts[5], "cluster/")
+	if !ok || name == "" || parts[3] == "" || parts[4] == "" {
+		return ClusterID{}, false
+	}
+	return ClusterID{Account: parts[4], Region: parts[3], Name: name}, true
+}
+
+// ClusterActive is the one status of an EKS cluster (eks:DescribeCluster) in
+// which verdicts about its nodes may lead to an action. The others are CREATING,
+// DELETING, FAILED, UPDATING and PENDING.
+const ClusterActive = "ACTIVE"
+
+// Cluster is one EKS cluster as eks:DescribeCluster shows it.
+type Cluster struct {
+	ID       ClusterID
+	ARN      string
+	Status   string // see ClusterActive
+	Version  string // Kubernetes minor version, such as 1.36
+	Endpoint string // URL of the Kubernetes API server
+	CA       []byte // PEM bundle that signs the endpoint's certificate
+	AuthMode string // CONFIG_MAP, API or API_AND_CONFIG_MAP
+	VPC      string
+	ModeTag  string // value of the cluster's tag rollcall:mode, "" if it has none
+}

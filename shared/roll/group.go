@@ -1,0 +1,35 @@
+package roll
+
+// Owner is who launched an instance and would replace it.
+type Owner string
+
+// The owners, in the order in which they are looked for.
+const (
+	OwnerAutoMode         Owner = "auto-mode"
+	OwnerKarpenter        Owner = "karpenter"
+	OwnerManagedNodeGroup Owner = "managed-nodegroup"
+	OwnerAutoScalingGroup Owner = "autoscaling-group"
+	OwnerClusterAPI       Owner = "cluster-api"
+	OwnerNone             Owner = "none"
+)
+
+// Owners lists every owner, in the order in which they are looked for.
+func Owners() []Owner {
+	return []Owner{OwnerAutoMode, OwnerKarpenter, OwnerManagedNodeGroup, OwnerAutoScalingGroup, OwnerClusterAPI, OwnerNone}
+}
+
+// Group is the set of like instances that one owner keeps: nodepool/<name>,
+// nodegroup/<name>, asg/<name> or none. Notices and limits count by it.
+type Group string
+
+// GroupNone is the group of an instance that no owner keeps.
+const GroupNone Group = "none"
+
+// NodePoolGroup is the group of a Karpenter or Auto Mode node pool.
+func NodePoolGroup(name string) Group { return Group("nodepool/" + name) }
+
+// NodeGroupGroup is the group of an EKS managed node group.
+func NodeGroupGroup(name string) Group { return Group("nodegroup/" + name) }
+
+// AutoScalingGroup is the group of a self-managed Auto Scaling group.
+func AutoScalingGroup(name string) Group { return Group("asg/" + name) }

@@ -1,0 +1,77 @@
+package roll
+
+import (
+	"strings"
+	"time"
+)
+
+// InstanceID is an EC2 instance id: "i-" and 8 or 17 hexadecimal digits.
+type InstanceID string
+
+// ParseInstanceID accepts i-0123abcd and i-0123456789abcdef0.
+func ParseInstanceID(s string) (InstanceID, bool) {
+	hex, ok := strings.CutPrefix(s, "i-")
+	if !ok || (len(hex) != 8 && len(hex) != 17) {
+		return "", false
+	}
+	for _, c := range hex {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return "", false
+		}
+	}
+	return InstanceID(s), true
+}
+
+// InstanceState is an EC2 instance state name.
+type InstanceState string
+
+// The states of an EC2 instance.
+const (
+	StatePending      InstanceState = "pending"
+	StateRunning      InstanceState = "running"
+	StateShuttingDown InstanceState = "shutting-down"
+	StateTerminated   InstanceState = "terminated"
+	StateStopping     InstanceState = "stopping"
+	StateStopped      InstanceState = "stopped"
+)
+
+// Gone reports whether the instance is on its way out for good.
+func (s InstanceState) Gone() bool { return s == StateShuttingDown || s == StateTerminated }
+
+// Instance is one EC2 instance that is claimed for a cluster.
+type Instance struct {
+	ID             InstanceID
+	State          InstanceState
+	Launched       time.Time // LaunchTime: of the last start, not only of the first
+	Zone           string
+	Type           string
+	AMI            string
+	LaunchTemplate string // id of the launch template it came from, "" if unknown
+	ASG            string // its Auto Scaling group, also for managed node groups
+	Name           string // value of its Name tag
+	Owner          Owner
+	Group          Group
+	Ambiguous      bool   // claimed for several clusters at once
+	Hold           string // value of rollcall:hold
+	Ignore         bool   // rollcall:ignore is true
+	Marks          *Marks // Rollcall's own tags on it, nil if none
+}
+
+// HoldActive tells whether a rollcall:hold value holds at the given time. "" is
+// no hold. A date holds to the end of that day in UTC, an RFC 3339 time up to it.
+// "false" and "no" do not hold. Any other text does: a person wanted to keep the
+// instance, and a typing error must not cost it.
+func HoldActive(value string, now time.Time) bool {
+	value = strings.TrimSpace(value)
+	switch strings.ToLower(value) {
+	case "", "false", "no":
+		return false
+	}
+	if day, err := time.Parse(time.DateOnly, value); err == nil {
+		return now.Before(day.AddDate(0, 0, 1))
+	}
+	if until, err := time.Parse(time.RFC3339, value); err == nil {
+		return now.Before(until)
+	}
+	return true
+}

@@ -1,0 +1,187 @@
+package roll_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+func TestParseInstanceID(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"i-0123456789abcdef0": true, "i-0123abcd": true,
+		"": false, "i-": false, "i-0123456789abcdef": false, "i-0123456789ABCDEF0": false, "mi-0123456789abcdef0": false, "i-0123456789abcdeg0": false,
+	} {
+		if _, got := roll.ParseInstanceID(text); got != ok {
+			t.Errorf("ParseInstanceID(%q) = %v, want %v", text, got, ok)
+		}
+	}
+}
+
+func TestParseProviderID(t *testing.T) {
+	tests := []struct {
+		text    string
+		compute roll.Compute
+		id      roll.InstanceID
+	}{
+		{"aws:///eu-west-1a/i-0123456789abcdef0", roll.ComputeEC2, "i-0123456789abcdef0"},
+		{"aws:////i-0123456789abcdef0", roll.ComputeEC2, "i-0123456789abcdef0"},
+		{"aws:///eu-west-1a/1234/fargate-ip-10-0-0-1.eu-west-1.compute.internal", roll.ComputeFargate, ""},
+		{"eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0", roll.ComputeHybrid, ""},
+		{"", roll.ComputeUnknown, ""},
+		{"gce://project/zone/name", roll.ComputeUnknown, ""},
+		{"aws:///eu-west-1a/", roll.ComputeUnknown, ""},
+		{"i-0123456789abcdef0", roll.ComputeUnknown, ""},
+	}
+	for _, tt := range tests {
+		compute, id := roll.ParseProviderID(tt.text)
+		if compute != tt.compute || id != tt.id {
+			t.Errorf("ParseProviderID(%q) = %v, %q, want %v, %q", tt.text, compute, id, tt.compute, tt.id)
+		}
+	}
+}
+
+func TestParseClusterARN(t *testing.T) {
+	id, ok := roll.ParseClusterARN("arn:aws-cn:eks:cn-north-1:111122223333:cluster/demo")
+	if want := (roll.ClusterID{Account: "111122223333", Region: "cn-north-1", Name: "demo"}); !ok || id != want {
+		t.Errorf("got %v, %v, want %v", id, ok, want)
+	}
+	for _, bad := range []string{"", "demo", "arn:aws:ec2:eu-west-1:111122223333:cluster/demo", "arn:aws:eks:eu-west-1:111122223333:nodegroup/demo", "arn:aws:eks:eu-west-1::cluster/demo", "arn:aws:eks:eu-west-1:111122223333:cluster/"} {
+		if id, ok := roll.ParseClusterARN(bad); ok {
+			t.Errorf("ParseClusterARN(%q) = %v, want refusal", bad, id)
+		}
+	}
+}
+
+func tagSet(pairs ...string) *roll.TagSet {
+	var t roll.TagSet
+	for i := 0; i < len(pairs); i += 2 {
+		t.Add(pairs[i], pairs[i+1])
+	}
+	return &t
+}
+
+func TestOwnerIsTheFirstThatTheTagsName(t *testing.T) {
+	tests := []struct {
+		name     string
+		tags     *roll.TagSet
+		operator string
+		owner    roll.Owner
+		group    roll.Group
+	}{
+		{"nothing", tagSet(), "", roll.OwnerNone, roll.GroupNone},
+		{"Auto Mode by operator", tagSet(), "eks.amazonaws.com", roll.OwnerAutoMode, roll.GroupNone},
+		{"Auto Mode by tag, which Karpenter's tag does not outrank", tagSet("karpenter.sh/nodepool", "x", "eks:kubernetes-node-pool-name", "general-purpose"), "", roll.OwnerAutoMode, "nodepool/general-purpose"},
+		{"another service's operator", tagSet("aws:autoscaling:groupName", "w"), "workspaces.amazonaws.com", roll.OwnerAutoScalingGroup, "asg/w"},
+		{"Karpenter", tagSet("karpenter.sh/nodepool", "default"), "", roll.OwnerKarpenter, "nodepool/default"},
+		{"Karpenter before v1beta1", tagSet("karpenter.sh/provisioner-name", "default"), "", roll.OwnerKarpenter, "nodepool/default"},
+		{"a managed node group has an Auto Scaling group too", tagSet("aws:autoscaling:groupName", "eks-w-1", "eks:nodegroup-name", "w"), "", roll.OwnerManagedNodeGroup, "nodegroup/w"},
+		{"Auto Scaling group", tagSet("aws:autoscaling:groupName", "w"), "", roll.OwnerAutoScalingGroup, "asg/w"},
+		{"Cluster API", tagSet("sigs.k8s.io/cluster-api-provider-aws/cluster/demo", "owned"), "", roll.OwnerClusterAPI, roll.GroupNone},
+	}
+	for _, tt := range tests {
+		owner, group := tt.tags.Owner(tt.operator)
+		if owner != tt.owner || group != tt.group {
+			t.Errorf("%s: got %s, %s, want %s, %s", tt.name, owner, group, tt.owner, tt.group)
+		}
+	}
+}
+
+func TestBelonging(t *testing.T) {
+	tests := []struct {
+		name string
+		tags *roll.TagSet
+		want roll.Belonging
+	}{
+		{"no tag", tagSet(), roll.BelongsNot},
+		{"owned", tagSet("kubernetes.io/cluster/demo", "owned"), roll.Belongs},
+		{"shared", tagSet("kubernetes.io/cluster/demo", "shared"), roll.Belongs},
+		{"another cluster whose name begins alike", tagSet("kubernetes.io/cluster/demo2", "owned"), roll.BelongsNot},
+		{"names are case-sensitive", tagSet("kubernetes.io/cluster/Demo", "owned"), roll.BelongsNot},
+		{"two claims", tagSet("kubernetes.io/cluster/demo", "owned", "kubernetes.io/cluster/other", "owned"), roll.BelongsAmbiguous},
+		{"two claims, EKS names this one", tagSet("kubernetes.io/cluster/demo", "owned", "kubernetes.io/cluster/other", "owned", "eks:cluster-name", "demo"), roll.Belongs},
+		{"claimed, but EKS names another", tagSet("kubernetes.io/cluster/demo", "shared", "aws:eks:cluster-name", "other"), roll.BelongsNot},
+		{"eksctl alone", tagSet("alpha.eksctl.io/cluster-name", "demo"), roll.Belongs},
+	}
+	for _, tt := range tests {
+		if got := tt.tags.Belonging("demo"); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestHoldActive(t *testing.T) {
+	now := time.Date(2026, 3, 10, 23, 59, 59, 0, time.UTC)
+	for value, want := range map[string]bool{
+		"": false, "false": false, "No": false, " ": false,
+		"true": true, "TRUE": true, "yes please": true, "2026-13-45": true,
+		"2026-03-09": false, "2026-03-10": true, "2026-03-11": true,
+		"2026-03-10T23:59:59Z": false, "2026-03-11T00:00:00Z": true,
+	} {
+		if got := roll.HoldActive(value, now); got != want {
+			t.Errorf("HoldActive(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestMarksKnowExactlyTheFiveKeys(t *testing.T) {
+	var m roll.Marks
+	for _, k := range roll.MarkKeys() {
+		if !m.Set(k, "v-"+k) || m.Get(k) != "v-"+k {
+			t.Errorf("key %s is not kept", k)
+		}
+	}
+	for _, k := range []string{roll.TagHold, roll.TagIgnore, "Name", ""} {
+		if m.Set(k, "x") || m.Get(k) != "" {
+			t.Errorf("key %q must not be one of Rollcall's own", k)
+		}
+	}
+	if len(roll.MarkKeys()) != 5 {
+		t.Errorf("%d keys, the access policy grants 5", len(roll.MarkKeys()))
+	}
+}
+
+func TestPairGoesByInstanceIDAndNeverByName(t *testing.T) {
+	early, late := time.Unix(100, 0), time.Unix(200, 0)
+	s := &roll.Snapshot{
+		Instances: []roll.Instance{{ID: "i-00000001"}, {ID: "i-00000002", Name: "ip-10-0-0-9"}},
+		Nodes: []roll.Node{
+			{Name: "old", Instance: "i-00000001", Created: early},
+			{Name: "new", Instance: "i-00000001", Created: late},
+			{Name: "ip-10-0-0-9", Instance: "i-00000003", Created: early},
+			{Name: "fargate", Compute: roll.ComputeFargate},
+		},
+	}
+	var got []string
+	for _, m := range roll.Pair(s) {
+		line := "-"
+		if m.Instance != nil {
+			line = string(m.Instance.ID)
+		}
+		got = append(got, line+" "+m.NodeName())
+	}
+	want := []string{"i-00000001 new", "i-00000002 ", "- old", "- ip-10-0-0-9", "- fargate"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWholeToleratesGapsOnlyInDetails(t *testing.T) {
+	for scope, want := range map[roll.Scope]bool{roll.ScopeCluster: false, roll.ScopeInstances: false, roll.ScopeNodes: false, roll.ScopeDetail: true} {
+		s := roll.Snapshot{Gaps: []roll.Gap{{Scope: scope}}}
+		if s.Whole() != want {
+			t.Errorf("a gap of scope %d: Whole() = %v, want %v", scope, s.Whole(), want)
+		}
+	}
+	s := roll.Snapshot{Gaps: []roll.Gap{{Scope: roll.ScopeCluster}}}
+	if s.Has(roll.ScopeNodes) || s.Has(roll.ScopeInstances) {
+		t.Error("without the cluster nothing of it was read")
+	}
+}
+
+func TestStagesAreOrdered(t *testing.T) {
+	if !roll.Overdue.Past(roll.Warned) || !roll.Warned.Past(roll.Watching) || roll.Watching.Past(roll.Watching) || roll.Warned.Past(roll.Overdue) {
+		t.Error("the order is watching, warned, overdue")
+	}
+}

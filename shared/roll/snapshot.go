@@ -1,0 +1,103 @@
+package roll
+
+import "time"
+
+// Snapshot is one look at one cluster: instances were listed before nodes, so
+// that a node which registers in between is seen and its instance is not taken
+// for one that never came.
+type Snapshot struct {
+	At        time.Time
+	Cluster   Cluster
+	Instances []Instance
+	Nodes     []Node
+	Details   map[InstanceID]Detail // of suspects only
+	Gaps      []Gap
+}
+
+// Scope is the part of a snapshot that a gap makes unusable.
+type Scope uint8
+
+// The scopes.
+const (
+	// ScopeCluster: the cluster itself could not be described, or is in a state
+	// in which nothing may be concluded about it.
+	ScopeCluster Scope = iota
+	// ScopeInstances: the listing of instances is missing or partial.
+	ScopeInstances
+	// ScopeNodes: the listing of nodes is missing or partial.
+	ScopeNodes
+	// ScopeDetail: only something about single suspects could not be read.
+	ScopeDetail
+)
+
+// GapKind is why something could not be read.
+type GapKind string
+
+// The kinds of gaps.
+const (
+	GapClusterNotActive   GapKind = "ClusterNotActive"
+	GapClusterUnreachable GapKind = "ClusterUnreachable" // the API server did not answer
+	GapUnauthorized       GapKind = "Unauthorized"       // the API server refused the token (HTTP 401)
+	GapDenied             GapKind = "Denied"             // a permission is missing
+	GapThrottled          GapKind = "Throttled"
+	GapTimeout            GapKind = "Timeout" // the time of the check ran out
+	GapFailed             GapKind = "Failed"
+)
+
+// Gap is something that a snapshot lacks, and why. Partial is not empty: what a
+// gap covers is not judged.
+type Gap struct {
+	Scope  Scope
+	Kind   GapKind
+	Call   string // the call that failed, such as ec2:DescribeInstances
+	Detail string // a sentence for a person: on what, why, and what to do
+}
+
+// Whole reports whether everything that verdicts rest on was read: no gap but
+// those about single suspects.
+func (s *Snapshot) Whole() bool {
+	for _, g := range s.Gaps {
+		if g.Scope != ScopeDetail {
+			return false
+		}
+	}
+	return true
+}
+
+// Has reports whether the part of the snapshot was read without a gap.
+func (s *Snapshot) Has(scope Scope) bool {
+	for _, g := range s.Gaps {
+		if g.Scope == scope || g.Scope == ScopeCluster {
+			return false
+		}
+	}
+	return true
+}
+
+// Answer is what a question to AWS about one instance came to.
+type Answer uint8
+
+// The answers. The zero value is NotAsked, so that what nobody read is never
+// mistaken for "no".
+const (
+	NotAsked Answer = iota
+	Yes
+	No
+	Unreadable
+)
+
+// Detail is what is read about a suspect only, because it costs a call each.
+type Detail struct {
+	// Bootstraps: its user data bootstraps a node of this cluster.
+	Bootstraps Answer
+	// TerminationProtected: EC2's disableApiTermination is on.
+	TerminationProtected Answer
+	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
+	ScaleInProtected Answer
+	// Lifecycle is its state in its Auto Scaling group, such as InService,
+	// Standby or Warmed:Running; "" when it has none or it was not read.
+	Lifecycle string
+	// LifecycleRead: Yes when Auto Scaling told Lifecycle, No when it does not
+	// know the instance.
+	LifecycleRead Answer
+}
