@@ -1,0 +1,220 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/run"
+)
+
+// checkFlags are the flags of rollcall check, as given.
+type checkFlags struct {
+	clusters []string
+	mode     string
+	policy   string
+	output   string
+	ledger   string
+	topic    string
+	region   string
+	timeout  time.Duration
+}
+
+// parallel is how many clusters are checked at once. EC2 listings take turns
+// anyway; what runs side by side is the waiting for the Kubernetes APIs.
+const parallel = 8
+
+func checkCommand(env Environment) *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Look at the clusters of the region once",
+		Long: `Looks once at every EKS cluster of the region, or at those that --cluster names,
+with the ambient AWS credentials (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...).
+
+It only reads unless --mode says otherwise:
+  observe    look and report
+  notify     also tag the instances found and publish notices to --topic
+  remediate  also terminate what the policy and its limits allow; needs --ledger,
+             since every act rests on two checks at least 60 seconds apart
+
+--mode is the most that happens: a policy, or the cluster tag rollcall:mode, can
+lower it and never raises it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), env, f) },
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.clusters, "cluster", nil, "cluster to check; repeat for several (default all of the region)")
+	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate")
+	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
+	flags.StringVar(&f.output, "output", string(outputTable), "table or json (one object per cluster)")
+	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
+	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
+	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time for one cluster")
+	return c
+}
+
+// settings are the flags of rollcall check, understood.
+type settings struct {
+	mode   policy.Mode
+	output output
+	policy *policy.Document
+	ledger ledger.Ledger
+}
+
+// settle reads every flag, and reports all that is wrong at once.
+func (f checkFlags) settle() (settings, error) {
+	var s settings
+	var faults []error
+	keep := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	var err error
+	s.mode, err = policy.ParseMode(f.mode)
+	if err != nil {
+		keep(fmt.Errorf("--mode: %w", err))
+	}
+	s.output, err = parseOutput(f.output)
+	keep(err)
+	if f.timeout <= 0 {
+		keep(fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
+	}
+	if slices.Contains(f.clusters, "") {
+		keep(errors.New("--cluster: the name is empty"))
+	}
+	s.policy, err = readPolicy(f.policy)
+	keep(err)
+	s.ledger = ledger.NewMemory()
+	if f.ledger != "" {
+		if file, err := ledger.OpenFile(f.ledger); err != nil {
+			keep(fmt.Errorf("--ledger: %w", err))
+		} else {
+			s.ledger = file
+		}
+	} else if s.mode == policy.Remediate {
+		keep(errors.New("--mode remediate needs --ledger FILE: an act rests on an earlier check, and must be on record before it happens"))
+	}
+	return s, errors.Join(faults...)
+}
+
+// readPolicy reads a policy file; no file is the built-in policy.
+func readPolicy(path string) (*policy.Document, error) {
+	if path == "" {
+		return policy.Default(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--policy: %w", err)
+	}
+	doc, err := policy.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %s:\n%w", path, err)
+	}
+	return doc, nil
+}
+
+func check(ctx context.Context, env Environment, f checkFlags) error {
+	s, err := f.settle()
+	if err != nil {
+		return err
+	}
+	a, err := connect(ctx, f.region)
+	if err != nil {
+		return err
+	}
+	runner, err := a.runner(s, f, env.Now)
+	if err != nil {
+		return err
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(f.clusters)))
+	if len(names) == 0 {
+		if names, err = a.observer.Clusters(ctx); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: no EKS clusters in %s\n", a.region)
+		return nil
+	}
+	p := newProgress(env, len(names))
+	runner.Progress = p.tell
+	results := checkAll(ctx, runner, names, f.timeout, env.Now)
+	p.clear()
+	if s.mode.Allows(policy.Notify) && f.topic == "" {
+		_, _ = fmt.Fprintln(env.Stderr, "rollcall: no --topic given: notices are not published")
+	}
+	if err := print(env, s.output, results); err != nil {
+		return err
+	}
+	return verdict(results)
+}
+
+// checkAll checks the clusters side by side, each within its own time.
+func checkAll(ctx context.Context, runner *run.Runner, names []string, timeout time.Duration, now func() time.Time) []report.Check {
+	results := make([]report.Check, len(names))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, name := range names {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			results[i] = runner.Check(ctx, name, now())
+			return nil
+		})
+	}
+	_ = group.Wait() // nothing above returns an error: a check's faults are part of it
+	return results
+}
+
+func print(env Environment, form output, results []report.Check) error {
+	for i, c := range results {
+		if form == outputJSON {
+			enc := json.NewEncoder(env.Stdout)
+			enc.SetIndent("", "  ")
+			if err := enc.Encode(c.Document()); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+			continue
+		}
+		if i > 0 {
+			if _, err := fmt.Fprintln(env.Stdout); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
+		if err := c.Table(env.Stdout); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}
+
+// verdict turns the results into the exit code. An answer that is not whole wins
+// over findings: whoever reads only the code must not take it for the full list.
+func verdict(results []report.Check) error {
+	code := ExitOK
+	for _, c := range results {
+		if !c.Complete() {
+			return exit(ExitError)
+		}
+		if len(c.Findings()) > 0 {
+			code = ExitFindings
+		}
+	}
+	if code == ExitOK {
+		return nil
+	}
+	return exit(code)
+}

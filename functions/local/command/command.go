@@ -1,0 +1,97 @@
+// Package command is the command line of rollcall: flags in, tables and JSON out,
+// and an exit code.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	ExitOK       = 0 // everything was checked and nothing found
+	ExitError    = 1 // something could not be checked or done, so the answer is not whole
+	ExitFindings = 2 // everything was checked, and something found
+)
+
+// Environment is what the command line takes from its process.
+type Environment struct {
+	Stdout, Stderr io.Writer
+	Now            func() time.Time
+	// Terminal: a person watches standard error.
+	Terminal bool
+}
+
+// exit is an error that only sets the exit code: what there is to say was said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Run runs the command line and returns its exit code.
+func Run(ctx context.Context, args []string, env Environment) int {
+	root := &cobra.Command{
+		Use:   "rollcall",
+		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
+		Long: `Rollcall asks every EKS cluster whether the instances launched for it have
+registered and stayed healthy. It looks and reports; it tags, notifies or
+terminates only when --mode says so.
+
+Exit codes: 0 nothing found, 1 something could not be checked or done, 2 findings.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version(),
+	}
+	root.SetArgs(args)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(checkCommand(env), policyCommand(env))
+	err := root.ExecuteContext(ctx)
+	var code exit
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	for _, line := range strings.Split(err.Error(), "\n") {
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s\n", line)
+	}
+	return ExitError
+}
+
+// version is the module's version, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}
+
+// output is the form in which results are printed.
+type output string
+
+const (
+	outputTable output = "table"
+	outputJSON  output = "json"
+)
+
+func parseOutput(s string) (output, error) {
+	switch o := output(s); o {
+	case outputTable, outputJSON:
+		return o, nil
+	}
+	return "", fmt.Errorf("--output %q: it takes table or json", s)
+}

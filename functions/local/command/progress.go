@@ -1,0 +1,55 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// progress shows on one line what is being done, to a person who waits.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer // nil when nobody watches
+	total int
+	done  int
+	shown int
+}
+
+func newProgress(env Environment, total int) *progress {
+	p := &progress{total: total}
+	if env.Terminal {
+		p.w = env.Stderr
+	}
+	return p
+}
+
+func (p *progress) tell(cluster, doing string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if doing == "done" {
+		p.done++
+	}
+	p.show(fmt.Sprintf("%d/%d clusters  %s: %s", p.done, p.total, cluster, doing))
+}
+
+// clear removes the line before the results are printed.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show("")
+	if p.w != nil {
+		_, _ = fmt.Fprint(p.w, "\r")
+	}
+}
+
+func (p *progress) show(s string) {
+	if p.w == nil {
+		return
+	}
+	if r := []rune(s); len(r) > 78 {
+		s = string(r[:78])
+	}
+	_, _ = fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.shown-len(s))))
+	p.shown = len(s)
+}

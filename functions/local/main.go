@@ -1,0 +1,25 @@
+// Command rollcall checks EKS clusters from the command line: the same pipeline as
+// the deployed functions, with the ambient AWS credentials.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"rollcall/functions/local/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command.Run(ctx, os.Args[1:], command.Environment{
+		Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+	})
+	stop()
+	os.Exit(code)
+}

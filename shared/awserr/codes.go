@@ -1,0 +1,252 @@
+package awserr
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+)
+
+// IsNotFound reports that what the call asked for does not exist, as far as AWS
+// knows. EC2 is eventually consistent, and answers this for another account's
+// resources too, so it is no proof that something is gone.
+func IsNotFound(err error) bool {
+	c := errorCode(err)
+	switch c {
+	case "NoSuchEntity", "NoSuchEntityException", // IAM
+		"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue": // SQS
+		return true
+	}
+	// InvalidInstanceID.NotFound, ResourceNotFoundException, ParameterNotFound...
+	return strings.HasSuffix(c, "NotFound") || strings.HasSuffix(c, "NotFoundException")
+}
+
+// IsThrottled reports that the call was refused for its rate, by one of the codes
+// that the SDK itself takes for throttling or one that it leaves out.
+func IsThrottled(err error) bool {
+	c := errorCode(err)
+	if _, ok := retry.DefaultThrottleErrorCodes[c]; ok {
+		return true
+	}
+	switch c {
+	case "Throttled", "KMSThrottling", // SNS
+		"OverLimit": // SQS
+		return true
+	}
+	return httpStatus(err) == http.StatusTooManyRequests
+}
+
+// deniedCodes say that the caller is known and may not.
+var deniedCodes = []string{
+	"UnauthorizedOperation", // EC2
+	"AccessDeniedException", // EKS, DynamoDB, Scheduler, SSM
+	"AccessDenied",          // Auto Scaling, IAM, STS, SQS
+	"AuthorizationError",    // SNS
+	"KMSAccessDenied",       // SNS: the topic's key
+	"KmsAccessDenied",       // SQS: the queue's key
+	"ForbiddenException",    // SSO: the role is not the user's
+}
+
+// IsDenied reports that the caller lacks a permission, or that a policy denies
+// it. Credentials that AWS does not accept at all are IsBadCredentials.
+func IsDenied(err error) bool {
+	return slices.Contains(deniedCodes, errorCode(err))
+}
+
+// IsNoCredentials reports that no credentials were found: the SDK asked every
+// source of its default chain in vain, the last one being the instance's
+// metadata.
+func IsNoCredentials(err error) bool {
+	switch errorCode(err) {
+	case "MissingAuthenticationToken", "MissingAuthenticationTokenException":
+		return true
+	}
+	for op, ok := errors.AsType[*smithy.OperationError](err); ok; op, ok = errors.AsType[*smithy.OperationError](op.Err) {
+		if op.ServiceID == "ec2imds" {
+			return true
+		}
+	}
+	// These have no type, or one in a package that brings service clients with it.
+	return mentions(err,
+		"no EC2 IMDS role found",
+		"static credentials are empty",
+		"failed to get shared config profile",
+	)
+}
+
+// IsExpiredCredentials reports that the session has ended and a new login is
+// needed. EC2 says RequestExpired both for an expired session and for a clock
+// that is wrong by more than 15 minutes.
+func IsExpiredCredentials(err error) bool {
+	switch errorCode(err) {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired",
+		"UnauthorizedException", // SSO: session token not found or invalid
+		"InvalidGrantException": // SSO: the refresh token
+		return true
+	}
+	return mentions(err,
+		"the SSO session has expired or is invalid",
+		"cached SSO token is expired",
+		"please reauthenticate", // aws login
+	)
+}
+
+// badCodes say that AWS does not accept the credentials, or the signature made
+// with them.
+var badCodes = []string{
+	"AuthFailure",                 // EC2
+	"InvalidClientTokenId",        // query APIs
+	"UnrecognizedClientException", // JSON APIs; also in a region that is not enabled
+	"SignatureDoesNotMatch", "InvalidSignatureException",
+	"InvalidAccessKeyId", "IncompleteSignature", "IncompleteSignatureException",
+}
+
+// IsBadCredentials reports that there are credentials, and AWS does not accept
+// them.
+func IsBadCredentials(err error) bool {
+	return slices.Contains(badCodes, errorCode(err))
+}
+
+// IsTimeout reports that no answer came in time: the context's deadline, the
+// network's or the service's. Not finding credentials takes time too and is not
+// a timeout.
+func IsTimeout(err error) bool {
+	if err == nil || IsNoCredentials(err) {
+		return false
+	}
+	switch errorCode(err) {
+	case "RequestTimeout", "RequestTimeoutException":
+		return true
+	}
+	if httpStatus(err) == http.StatusGatewayTimeout || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	late, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && late.Timeout()
+}
+
+// IsUnreachable reports that no connection to the endpoint came about: its name
+// does not resolve, as in a region that does not exist, it refuses, or there is
+// no route.
+func IsUnreachable(err error) bool {
+	if err == nil || IsNoCredentials(err) {
+		return false
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
+}
+
+// IsTerminationProtected reports that ec2:TerminateInstances was refused because
+// the instance's attribute disableApiTermination is set. EC2 has the same code
+// for other refusals.
+func IsTerminationProtected(err error) bool {
+	return errorCode(err) == "OperationNotPermitted" && strings.Contains(errorMessage(err), "disableApiTermination")
+}
+
+// IsIncorrectState reports that the instance is not in a state that allows the
+// call, such as a reboot of one that is shutting down.
+func IsIncorrectState(err error) bool {
+	switch errorCode(err) {
+	case "IncorrectInstanceState", "IncorrectState":
+		return true
+	}
+	return false
+}
+
+var (
+	instanceID = regexp.MustCompile(`\bi-[0-9a-z]+`)
+	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+)
+
+// InvalidInstanceIDs gives the ids that an InvalidInstanceID.NotFound or
+// .Malformed error names, as in "The instance IDs 'i-0aa, i-0bb' do not exist" or
+// `Invalid id: "node-1"`; nil for every other error. EC2 answers no part of a
+// request that has such an id in it.
+func InvalidInstanceIDs(err error) []string {
+	var ids []string
+	switch text := errorMessage(err); errorCode(err) {
+	case "InvalidInstanceID.NotFound":
+		ids = instanceID.FindAllString(text, -1)
+	case "InvalidInstanceID.Malformed":
+		text, _, _ = strings.Cut(text, "(expecting")
+		for _, quoted := range quotedText.FindAllString(text, -1) {
+			for id := range strings.SplitSeq(quoted[1:len(quoted)-1], ",") {
+				if id = strings.TrimSpace(id); id != "" {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// errorCode is the error's code, "" if no service answered with one. Older endpoints
+// put the side at fault before it.
+func errorCode(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return strings.TrimPrefix(strings.TrimPrefix(api.ErrorCode(), "Client."), "Server.")
+	}
+	return ""
+}
+
+func errorMessage(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorMessage()
+	}
+	return ""
+}
+
+func httpStatus(err error) int {
+	if response, ok := errors.AsType[interface {
+		error
+		HTTPStatusCode() int
+	}](err); ok {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// host is the endpoint that the request went to, "" if it is not known.
+func host(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		if u, parseErr := url.Parse(e.URL); parseErr == nil {
+			return u.Host
+		}
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return e.Name
+	}
+	return ""
+}
+
+func isMissingRegion(err error) bool {
+	if _, ok := errors.AsType[*aws.MissingRegionError](err); ok {
+		return true
+	}
+	return mentions(err, "Invalid Configuration: Missing Region") // of the endpoint rules, untyped
+}
+
+func mentions(err error, texts ...string) bool {
+	if err == nil {
+		return false
+	}
+	all := err.Error()
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(all, text) })
+}

@@ -1,0 +1,144 @@
+package awserr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// Describe says in one sentence what went wrong with a call and what to do, for
+// a person. call is the IAM action as far as the caller knows it, such as
+// ec2:DescribeInstances; "" takes it from the error. principal is the caller's
+// ARN, "" if unknown; where AWS names the principal, that one is used.
+//
+// Request ids, console links and encoded authorization messages are left out: a
+// sentence that differs at each check could not be compared or grouped.
+func Describe(err error, call, principal string) string {
+	if err == nil {
+		return ""
+	}
+	if call == "" {
+		call = operation(err)
+	}
+	switch {
+	case IsDenied(err):
+		return describeDenied(err, call, principal)
+	case IsExpiredCredentials(err):
+		if errorCode(err) == "RequestExpired" {
+			return fmt.Sprintf("the AWS credentials for %s have expired, or this machine's clock is wrong: log in again (aws sso login)", call)
+		}
+		return fmt.Sprintf("the AWS credentials for %s have expired: log in again (aws sso login), or renew AWS_SESSION_TOKEN", call)
+	case IsNoCredentials(err):
+		return fmt.Sprintf("%s needs AWS credentials and none were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in with aws sso login", call)
+	case IsBadCredentials(err):
+		return fmt.Sprintf("AWS does not accept the credentials for %s (%s): check AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, this machine's clock, and that the region is enabled for the account", call, errorCode(err))
+	case isMissingRegion(err):
+		return fmt.Sprintf("%s has no region to go to: set AWS_REGION, or a region in the AWS profile", call)
+	case IsThrottled(err):
+		c := errorCode(err)
+		if c == "" {
+			c = "HTTP 429"
+		}
+		return fmt.Sprintf("%s was throttled (%s): the next check tries again", call, c)
+	case IsUnreachable(err):
+		where := host(err)
+		if where == "" {
+			where = "its endpoint"
+		}
+		return fmt.Sprintf("%s could not reach %s: check the region (AWS_REGION), AWS_ENDPOINT_URL, and the network's way to it", call, where)
+	case IsTimeout(err):
+		return fmt.Sprintf("%s got no answer in time: the next check tries again", call)
+	case errors.Is(err, context.Canceled):
+		return call + " was interrupted before it was answered"
+	case IsTerminationProtected(err):
+		return call + " was refused: the instance has termination protection (disableApiTermination)"
+	}
+	if c := errorCode(err); c != "" {
+		return strings.TrimSuffix(fmt.Sprintf("%s failed with %s: %s", call, c, clean(errorMessage(err))), ": ")
+	}
+	return fmt.Sprintf("%s failed: %s", call, clean(err.Error()))
+}
+
+// notAuthorized is the message of an access denied error (IAM User Guide,
+// Troubleshoot access denied error messages). The resource and the reason are
+// not always there.
+var notAuthorized = regexp.MustCompile(`User: (\S+) is not authorized to perform: (\S+?)[.,]?(?: on resource: (\S+?)[.,]?)?(?: ((?:because|with an explicit deny) .+))?$`)
+
+// noPolicy is the reason of an implicit denial.
+var noPolicy = regexp.MustCompile(`^because no (.+?) allows `)
+
+func describeDenied(err error, call, principal string) string {
+	action, resource, why := call, "", ""
+	if m := notAuthorized.FindStringSubmatch(clean(errorMessage(err))); m != nil {
+		principal = m[1]
+		if !strings.EqualFold(m[2], call) { // SNS writes SNS:Publish
+			action = m[2]
+		}
+		if m[3] != "*" {
+			resource = m[3]
+		}
+		why = strings.TrimSuffix(m[4], ".")
+	}
+
+	said := call + " was denied"
+	who := "the role or user that makes the call"
+	if principal != "" {
+		said += " to " + principal
+		who = kind(principal)
+	}
+	what := action
+	if resource != "" {
+		what += " on " + resource
+	}
+	if why == "" {
+		return fmt.Sprintf("%s: allow %s for %s", said, what, who)
+	}
+	said += " " + why
+	m := noPolicy.FindStringSubmatch(why)
+	switch {
+	case m == nil: // explicit
+		return fmt.Sprintf("%s: an allow does not override that, so change the deny to let %s do %s", said, who, what)
+	case m[1] == "identity-based policy":
+		return fmt.Sprintf("%s: allow %s for %s", said, what, who)
+	}
+	return fmt.Sprintf("%s: allow %s in the %s that applies to %s", said, what, m[1], who)
+}
+
+// kind is what an ARN stands for, to be read after it.
+func kind(arn string) string {
+	switch {
+	case strings.Contains(arn, ":assumed-role/"), strings.Contains(arn, ":role/"):
+		return "that role"
+	case strings.Contains(arn, ":user/"):
+		return "that user"
+	}
+	return "that principal"
+}
+
+var (
+	// From here on a message is about itself and not about the error.
+	trailer = regexp.MustCompile(`(?s)[\s.]*(Encoded authorization failure message:|Go to https?://|\(Service: ).*$`)
+	ids     = regexp.MustCompile(`,? ?\b(?:RequestID|Request ID|request id|HostID): ?[^\s,)]*`)
+	blob    = regexp.MustCompile(`[A-Za-z0-9_+=-]{130,}`) // no name that IAM or EKS allows is as long
+)
+
+// clean makes one line of a message and leaves out what nobody can read.
+func clean(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	text = trailer.ReplaceAllString(text, "")
+	text = ids.ReplaceAllString(text, "")
+	text = blob.ReplaceAllString(text, "...")
+	return strings.TrimSuffix(text, ".")
+}
+
+// operation is the call that the SDK's error names, in the way of an IAM action.
+func operation(err error) string {
+	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
+		return strings.ToLower(strings.ReplaceAll(op.ServiceID, " ", "")) + ":" + op.OperationName
+	}
+	return "the AWS call"
+}

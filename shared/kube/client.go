@@ -1,0 +1,144 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"rollcall/shared/roll"
+)
+
+// PageSize is how many nodes are asked for at once. With it peak memory stays that
+// of one page, about 8 MB of protobuf.
+const PageSize = 500
+
+// requestTimeout bounds one request, also one to an API server that accepts the
+// connection and never answers.
+const requestTimeout = 30 * time.Second
+
+const protobuf = "application/vnd.kubernetes.protobuf"
+
+// scheme knows the core types alone: the clientset would bring every API group
+// into a binary that reads nodes.
+var (
+	scheme = func() *runtime.Scheme {
+		s := runtime.NewScheme()
+		if err := corev1.AddToScheme(s); err != nil {
+			panic(err) // the types are compiled in; this cannot depend on input
+		}
+		return s
+	}()
+	codecs         = serializer.NewCodecFactory(scheme)
+	parameterCodec = runtime.NewParameterCodec(scheme)
+)
+
+// Dialer makes clients for clusters.
+type Dialer struct {
+	tokens *TokenSource
+	agent  string
+}
+
+// NewDialer makes clients that authenticate with the tokens and call themselves
+// userAgent in the cluster's audit log.
+func NewDialer(tokens *TokenSource, userAgent string) *Dialer {
+	return &Dialer{tokens: tokens, agent: userAgent}
+}
+
+// Dial prepares a client for the cluster. It sends nothing yet.
+func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
+	if c.Endpoint == "" {
+		return nil, fmt.Errorf("reach the Kubernetes API of %s: eks:DescribeCluster names no endpoint", c.ID.Name)
+	}
+	return NewClient(c.Endpoint, c.CA, d.agent, func(next http.RoundTripper) http.RoundTripper {
+		return &bearer{source: d.tokens, cluster: c.ID.Name, next: next}
+	})
+}
+
+// Client reads the nodes of one cluster.
+type Client struct {
+	rest rest.Interface
+}
+
+// NewClient makes a client for an endpoint whose certificate ca signs. wrap adds
+// the authentication; nil adds none.
+func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {
+	cfg := &rest.Config{
+		Host:            endpoint,
+		APIPath:         "/api",
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		UserAgent:       userAgent,
+		Timeout:         requestTimeout,
+		QPS:             -1, // reads are few and sequential
+		WrapTransport:   wrap,
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &corev1.SchemeGroupVersion,
+			NegotiatedSerializer: codecs.WithoutConversion(),
+			ContentType:          protobuf,
+			AcceptContentTypes:   protobuf + ",application/json",
+		},
+	}
+	client, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("prepare a client for %s: %w", endpoint, err)
+	}
+	return &Client{rest: client}, nil
+}
+
+// Nodes lists every node, page by page, and hands each to yield. When the server
+// gives up on the listing halfway (410 Gone) it begins once more from the start,
+// after telling restart, so that the caller forgets what it was handed. An error
+// means that the nodes handed out so far are not all.
+func (c *Client) Nodes(ctx context.Context, yield func(roll.Node), restart func()) error {
+	p := newProjector()
+	for attempt := 0; ; attempt++ {
+		err := c.pages(ctx, p, yield)
+		if err == nil {
+			return nil
+		}
+		if attempt == 0 && apierrors.IsResourceExpired(err) {
+			restart()
+			continue
+		}
+		return fmt.Errorf("list nodes: %w", err)
+	}
+}
+
+// pages leaves resourceVersion unset: with "0" the server ignores the limit.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+func (c *Client) pages(ctx context.Context, p *projector, yield func(roll.Node)) error {
+	options := metav1.ListOptions{Limit: PageSize}
+	for {
+		var page corev1.NodeList
+		err := c.rest.Get().Resource("nodes").VersionedParams(&options, parameterCodec).Do(ctx).Into(&page)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			yield(p.node(&page.Items[i]))
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// Node reads one node by name. The second result is false when there is none.
+func (c *Client) Node(ctx context.Context, name string) (roll.Node, bool, error) {
+	var n corev1.Node
+	err := c.rest.Get().Resource("nodes").Name(name).Do(ctx).Into(&n)
+	if apierrors.IsNotFound(err) {
+		return roll.Node{}, false, nil
+	}
+	if err != nil {
+		return roll.Node{}, false, fmt.Errorf("get node %s: %w", name, err)
+	}
+	return newProjector().node(&n), true, nil
+}

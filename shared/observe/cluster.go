@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
+)
+
+// Clusters lists the names of the region's EKS clusters, sorted.
+func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
+	var names []string
+	pages := eks.NewListClustersPaginator(o.eks, &eks.ListClustersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.principal(ctx)))
+		}
+		names = append(names, page.Clusters...)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Cluster describes one EKS cluster. On failure the gap says why.
+func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *roll.Gap) {
+	out, err := o.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+	if err != nil {
+		gap := o.gap(ctx, roll.ScopeCluster, "eks:DescribeCluster", err)
+		if awserr.IsNotFound(err) {
+			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
+		}
+		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &gap
+	}
+	cluster, err := readCluster(out.Cluster)
+	if err != nil {
+		gap := roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("eks:DescribeCluster of %s: %v", name, err)}
+		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &gap
+	}
+	if cluster.Status != roll.ClusterActive {
+		return cluster, &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("cluster %s is %s, not %s: nothing is concluded about its nodes", name, cluster.Status, roll.ClusterActive)}
+	}
+	return cluster, nil
+}
+
+func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
+	if c == nil {
+		return roll.Cluster{}, errors.New("the answer holds no cluster")
+	}
+	id, ok := roll.ParseClusterARN(aws.ToString(c.Arn))
+	if !ok {
+		return roll.Cluster{}, fmt.Errorf("the ARN %q has not the form arn:<partition>:eks:<region>:<account>:cluster/<name>", aws.ToString(c.Arn))
+	}
+	out := roll.Cluster{
+		ID: id, ARN: aws.ToString(c.Arn), Status: string(c.Status), Version: aws.ToString(c.Version),
+		Endpoint: aws.ToString(c.Endpoint), ModeTag: c.Tags[roll.TagMode],
+	}
+	if c.CertificateAuthority != nil {
+		ca, err := base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data))
+		if err != nil {
+			return roll.Cluster{}, fmt.Errorf("the certificate authority data is not base64: %w", err)
+		}
+		out.CA = ca
+	}
+	if c.AccessConfig != nil {
+		out.AuthMode = string(c.AccessConfig.AuthenticationMode)
+	}
+	if c.ResourcesVpcConfig != nil {
+		out.VPC = aws.ToString(c.ResourcesVpcConfig.VpcId)
+	}
+	return out, nil
+}

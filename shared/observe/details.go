@@ -1,0 +1,175 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+const (
+	// attributeReads bounds the reads of DescribeInstanceAttribute per check, each
+	// of which tells one attribute of one instance. What lies beyond is not known,
+	// and so is not acted on.
+	attributeReads = 50
+	// autoScalingBatch is the most ids that DescribeAutoScalingInstances takes.
+	autoScalingBatch = 50
+	// autoScalingReads bounds those calls per check.
+	autoScalingReads = 20
+
+	callInstanceAttribute    = "ec2:DescribeInstanceAttribute"
+	callAutoScalingInstances = "autoscaling:DescribeAutoScalingInstances"
+)
+
+// Details reads what is asked about suspects into the snapshot, the most urgent
+// first. What could not be read is marked unreadable and told in a gap.
+func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	o.readAutoScaling(ctx, s, questions)
+	o.readAttributes(ctx, s, questions)
+}
+
+func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	var ids []string
+	for _, q := range questions {
+		if q.AutoScaling {
+			ids = append(ids, string(q.Instance))
+		}
+	}
+	set := func(id string, change func(*roll.Detail)) {
+		d := s.Details[roll.InstanceID(id)]
+		change(&d)
+		s.Details[roll.InstanceID(id)] = d
+	}
+	calls, failed := 0, false
+	for batch := range slices.Chunk(ids, autoScalingBatch) {
+		for _, id := range batch {
+			set(id, func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
+		}
+		if failed {
+			continue
+		}
+		if calls++; calls > autoScalingReads {
+			failed = true
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
+			continue
+		}
+		known, err := o.autoScalingInstances(ctx, batch)
+		if err != nil {
+			failed = true
+			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callAutoScalingInstances, err))
+			continue
+		}
+		for _, id := range batch {
+			set(id, func(d *roll.Detail) { *d = withAutoScaling(*d, known[id]) })
+		}
+	}
+}
+
+type autoScalingState struct {
+	known     bool
+	lifecycle string
+	protected bool
+}
+
+func withAutoScaling(d roll.Detail, a autoScalingState) roll.Detail {
+	d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(a.known), a.lifecycle, answer(a.protected)
+	return d
+}
+
+func answer(yes bool) roll.Answer {
+	if yes {
+		return roll.Yes
+	}
+	return roll.No
+}
+
+// autoScalingInstances tells of at most autoScalingBatch instances what their
+// groups do with them. Instances of no group are left out.
+func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]autoScalingState, error) {
+	known := map[string]autoScalingState{}
+	pages := autoscaling.NewDescribeAutoScalingInstancesPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range page.AutoScalingInstances {
+			known[aws.ToString(i.InstanceId)] = autoScalingState{known: true, lifecycle: aws.ToString(i.LifecycleState), protected: aws.ToBool(i.ProtectedFromScaleIn)}
+		}
+	}
+	return known, nil
+}
+
+func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	reads := 0
+	var failed error
+	// read reports whether the attribute was read; after a failure none is asked
+	// for any more, since a missing permission or a throttle meets them all.
+	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) bool {
+		if failed != nil || reads >= attributeReads {
+			return false
+		}
+		reads++
+		out, err := o.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
+		if err != nil {
+			failed = err
+			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceAttribute, err))
+			return false
+		}
+		take(out)
+		return true
+	}
+	asked := 0
+	for _, q := range questions {
+		d := s.Details[q.Instance]
+		if q.UserData {
+			asked++
+			d.Bootstraps = roll.Unreadable
+			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
+				d.Bootstraps = bootstraps(out, s.Cluster.ID.Name)
+			})
+		}
+		if q.Protection {
+			asked++
+			d.TerminationProtected = roll.Unreadable
+			read(q.Instance, types.InstanceAttributeNameDisableApiTermination, func(out *ec2.DescribeInstanceAttributeOutput) {
+				d.TerminationProtected = terminationProtected(out)
+			})
+		}
+		s.Details[q.Instance] = d
+	}
+	if failed == nil && asked > attributeReads {
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, the most urgent first; what is not known is not acted on", asked, attributeReads)})
+	}
+}
+
+// bootstraps answers in memory: user data may hold secrets, and nothing of it is
+// kept.
+func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) roll.Answer {
+	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
+		return roll.No
+	}
+	data, err := userdata.Decode(aws.ToString(out.UserData.Value))
+	if err != nil {
+		return roll.Unreadable
+	}
+	found := userdata.Bootstraps(data)
+	if !found.For(cluster) && len(found.Unreadable) > 0 {
+		return roll.Unreadable
+	}
+	return answer(found.For(cluster))
+}
+
+func terminationProtected(out *ec2.DescribeInstanceAttributeOutput) roll.Answer {
+	if out.DisableApiTermination == nil || out.DisableApiTermination.Value == nil {
+		return roll.Unreadable
+	}
+	return answer(*out.DisableApiTermination.Value)
+}

@@ -1,0 +1,182 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
+)
+
+const (
+	callDescribeInstances = "ec2:DescribeInstances"
+	// pageSize is the most that DescribeInstances hands out at once.
+	pageSize = 1000
+	// lookupSize is how many ids one look-up names; a few hundred keep the request
+	// short enough for every proxy.
+	lookupSize = 200
+	// lookupTries bounds how often a look-up is repeated without the ids that EC2
+	// does not know: it may name them a few at a time.
+	lookupTries = 10
+)
+
+// readInstances lists what carries the cluster's tag key, whatever its value
+// ("owned", "shared"). One listing finds the nodes of every owner: EKS, Auto Mode,
+// Karpenter, eksctl and the in-tree conventions all write this key. The other tags
+// that name a cluster would be filters of another name each, which EC2 joins with
+// AND; they decide between several claims, in roll.TagSet.
+func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
+	p := newProjector()
+	in := &ec2.DescribeInstancesInput{
+		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
+		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
+		MaxResults:              aws.Int32(pageSize),
+	}
+	for page := 1; ; page++ {
+		out, err := o.describe(ctx, in)
+		if err != nil {
+			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+			if page > 1 {
+				g.Detail = fmt.Sprintf("page %d of the instances of %s: %s", page, s.Cluster.ID.Name, g.Detail)
+			}
+			s.Gaps = append(s.Gaps, g)
+			return
+		}
+		for _, r := range out.Reservations {
+			for i := range r.Instances {
+				inst, belongs := p.instance(&r.Instances[i], s.Cluster.ID.Name)
+				if belongs != roll.BelongsNot {
+					s.Instances = append(s.Instances, inst)
+				}
+			}
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return
+		}
+	}
+}
+
+func (o *Observer) describe(ctx context.Context, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+	if err := o.turn(ctx); err != nil {
+		return nil, err
+	}
+	return o.ec2.DescribeInstances(ctx, in)
+}
+
+// readMissed looks up the instances of nodes that the listing lacks: their tag is
+// missing or is another one. What EC2 does not know stays missing.
+func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
+	if !s.Has(roll.ScopeInstances) && len(s.Instances) == 0 {
+		return // nothing was listed: looking up every node would be the listing again
+	}
+	listed := make(map[roll.InstanceID]bool, len(s.Instances))
+	for i := range s.Instances {
+		listed[s.Instances[i].ID] = true
+	}
+	var missed []string
+	for i := range s.Nodes {
+		if id := s.Nodes[i].Instance; id != "" && !listed[id] {
+			missed = append(missed, string(id))
+		}
+	}
+	slices.Sort(missed)
+	missed = slices.Compact(missed)
+	p := newProjector()
+	for ids := range slices.Chunk(missed, lookupSize) {
+		found, err := o.lookup(ctx, ids)
+		if err != nil {
+			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+			g.Detail = fmt.Sprintf("the instances of %d nodes of %s that do not carry its tag: %s", len(missed), s.Cluster.ID.Name, g.Detail)
+			s.Gaps = append(s.Gaps, g)
+			return
+		}
+		for i := range found {
+			inst, _ := p.instance(&found[i], s.Cluster.ID.Name)
+			inst.Ambiguous = false // its node answers for it
+			s.Instances = append(s.Instances, inst)
+		}
+	}
+}
+
+// lookup describes instances by id and leaves out those that EC2 does not know: it
+// refuses the whole request for one of them, so they are dropped and the rest is
+// asked for again.
+func (o *Observer) lookup(ctx context.Context, ids []string) ([]types.Instance, error) {
+	ids = slices.Clone(ids)
+	for try := 1; len(ids) > 0; try++ {
+		var found []types.Instance
+		in := &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
+		out, err := o.describe(ctx, in)
+		for err == nil {
+			for _, r := range out.Reservations {
+				found = append(found, r.Instances...)
+			}
+			if aws.ToString(out.NextToken) == "" {
+				return found, nil
+			}
+			in.NextToken = out.NextToken
+			out, err = o.describe(ctx, in)
+		}
+		unknown := awserr.InvalidInstanceIDs(err)
+		left := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(unknown, id) })
+		if len(left) == len(ids) || try == lookupTries {
+			return nil, err
+		}
+		ids = left
+	}
+	return nil, nil
+}
+
+// projector cuts instances down; texts that many share are kept once.
+type projector struct {
+	shared map[string]string
+}
+
+func newProjector() *projector { return &projector{shared: map[string]string{}} }
+
+func (p *projector) one(s string) string {
+	if known, ok := p.shared[s]; ok {
+		return known
+	}
+	p.shared[s] = s
+	return s
+}
+
+func (p *projector) instance(i *types.Instance, cluster string) (roll.Instance, roll.Belonging) {
+	var tags roll.TagSet
+	for _, t := range i.Tags {
+		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
+	}
+	belongs := tags.Belonging(cluster)
+	out := roll.Instance{
+		ID:             roll.InstanceID(aws.ToString(i.InstanceId)),
+		Launched:       aws.ToTime(i.LaunchTime),
+		Type:           p.one(string(i.InstanceType)),
+		AMI:            p.one(aws.ToString(i.ImageId)),
+		LaunchTemplate: p.one(tags.LaunchTemplate),
+		ASG:            p.one(tags.AutoScalingGroupName()),
+		Name:           p.one(tags.Name),
+		Ambiguous:      belongs == roll.BelongsAmbiguous,
+		Hold:           p.one(tags.Hold),
+		Ignore:         tags.Ignore,
+		Marks:          tags.Marks,
+	}
+	if i.State != nil {
+		out.State = roll.InstanceState(p.one(string(i.State.Name)))
+	}
+	if i.Placement != nil {
+		out.Zone = p.one(aws.ToString(i.Placement.AvailabilityZone))
+	}
+	var operator string
+	if i.Operator != nil {
+		operator = aws.ToString(i.Operator.Principal)
+	}
+	out.Owner, out.Group = tags.Owner(operator)
+	out.Group = roll.Group(p.one(string(out.Group)))
+	return out, belongs
+}

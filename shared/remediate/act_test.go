@@ -1,0 +1,290 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
+	for name, build := range map[string]func(*testing.T) *world{"a silent node": silentNode, "an instance that never registered": unregistered} {
+		t.Run(name, func(t *testing.T) {
+			w := build(t)
+			o := w.order(t)
+			w.terminating = func(context.Context) error {
+				got := w.actions(t)
+				if len(got) != 1 || got[0].ID != o.ID || got[0].Outcome != nil {
+					t.Errorf("at the time of the call the ledger holds %+v, want the open intent", got)
+				}
+				return nil
+			}
+			at := now.Add(3 * time.Second)
+			out := w.remediator(t).Act(t.Context(), o, at)
+			if out.Result != Acted || out.Reason != "" || out.Detail != "terminated i-00000000000000001" || !out.News || out.Order.ID != o.ID {
+				t.Errorf("got %+v", out)
+			}
+			if want := []string{"policy", "look", "intent", "terminate", "outcome"}; !slices.Equal(w.events, want) {
+				t.Errorf("events %v, want %v", w.events, want)
+			}
+			if len(w.calls) != 1 || !slices.Equal(w.calls[0].InstanceIds, []string{string(target)}) {
+				t.Errorf("calls %+v, want one for the target alone", w.calls)
+			}
+			got := w.actions(t)
+			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
+				t.Fatalf("the ledger holds %+v, want the act and its outcome", got)
+			}
+			if a := got[0]; a.ID != o.ID || a.Do != "terminate" || a.Instance != target || a.Group != "asg/w" || a.Kind != o.Kind || a.Node != o.Node || !a.At.Equal(at) {
+				t.Errorf("the intent is %+v", a)
+			}
+		})
+	}
+}
+
+func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), o, now); out.Result != Acted {
+		t.Fatal(out)
+	}
+	if out := r.Act(t.Context(), o, now.Add(time.Second)); out.Result != Refused || out.Reason != plan.VerdictChanged {
+		t.Errorf("got %s for %s", out.Result, out.Reason)
+	}
+	// EC2 is eventually consistent: it may still show the instance running.
+	w.instances[0].State = roll.StateRunning
+	if out := r.Act(t.Context(), o, now.Add(2*time.Second)); out.Result != Refused || out.Reason != plan.AlreadyBegun {
+		t.Errorf("got %s for %s", out.Result, out.Reason)
+	}
+	if len(w.calls) != 1 || len(w.actions(t)) != 1 {
+		t.Errorf("%d calls and %d acts, want one each", len(w.calls), len(w.actions(t)))
+	}
+}
+
+func apiError(code, message string) error {
+	return &smithy.OperationError{ServiceID: "EC2", OperationName: "TerminateInstances", Err: &smithy.GenericAPIError{Code: code, Message: message}}
+}
+
+func httpError(status int, err error) error {
+	return &smithy.OperationError{ServiceID: "EC2", OperationName: "TerminateInstances", Err: &awshttp.ResponseError{
+		ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err}, RequestID: "11111111-2222-3333-4444-555555555555",
+	}}
+}
+
+func TestACallThatAWSRefusedFailed(t *testing.T) {
+	tests := map[string]struct {
+		err    error
+		detail string
+	}{
+		"denied": {
+			apiError("UnauthorizedOperation", "You are not authorized to perform this operation. Encoded authorization failure message: abc"),
+			"ec2:TerminateInstances was denied to arn:aws:sts::111122223333:assumed-role/remediate/demo: allow ec2:TerminateInstances for that role",
+		},
+		"protected": {
+			apiError("OperationNotPermitted", "The instance 'i-00000000000000001' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again."),
+			"ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)",
+		},
+		"incorrect state": {apiError("IncorrectInstanceState", "The instance is not in a valid state"), ""},
+		"not found":       {apiError("InvalidInstanceID.NotFound", "The instance ID 'i-00000000000000001' does not exist"), ""},
+		"throttled":       {apiError("RequestLimitExceeded", "Request limit exceeded."), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			w.terminating = func(context.Context) error { return tt.err }
+			out := w.remediator(t).Act(t.Context(), o, now)
+			if out.Result != Failed || out.Detail == "" || tt.detail != "" && out.Detail != tt.detail {
+				t.Errorf("got %s: %s", out.Result, out.Detail)
+			}
+			got := w.actions(t)
+			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Failed || got[0].Outcome.Detail != out.Detail {
+				t.Errorf("the ledger holds %+v, want the failure", got)
+			}
+			if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(got); spent != 0 {
+				t.Errorf("the failure counts as %d acts, want 0: nothing was destroyed", spent)
+			}
+		})
+	}
+}
+
+// AWS answers these before it looks at the request: nothing can have happened.
+func TestACallWithCredentialsThatAWSDoesNotAcceptFailed(t *testing.T) {
+	for _, code := range []string{"AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "RequestExpired"} {
+		w := silentNode(t)
+		o := w.order(t)
+		w.terminating = func(context.Context) error { return apiError(code, "no") }
+		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Failed {
+			t.Errorf("%s: got %s, want failed", code, out.Result)
+		}
+	}
+}
+
+func TestACallThatBrokeOffIsUnclear(t *testing.T) {
+	tests := map[string]error{
+		"a server error":        httpError(http.StatusInternalServerError, &smithy.GenericAPIError{Code: "InternalError", Message: "An internal error has occurred"}),
+		"an unavailable server": httpError(http.StatusServiceUnavailable, &smithy.GenericAPIError{Code: "Unavailable", Message: "The service is unavailable"}),
+		"a gateway timeout":     httpError(http.StatusGatewayTimeout, errors.New("deserialization failed")),
+		"a deadline":            &smithy.OperationError{ServiceID: "EC2", OperationName: "TerminateInstances", Err: context.DeadlineExceeded},
+		"a cancellation":        &smithy.OperationError{ServiceID: "EC2", OperationName: "TerminateInstances", Err: &smithy.CanceledError{Err: context.Canceled}},
+		"a broken connection":   &smithy.OperationError{ServiceID: "EC2", OperationName: "TerminateInstances", Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}},
+		"an unknown code":       apiError("SomethingNew", "nobody knows"),
+		"no code":               errors.New("unexpected EOF"),
+	}
+	for name, err := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			w.terminating = func(context.Context) error { return err }
+			r := w.remediator(t)
+			out := r.Act(t.Context(), o, now)
+			if out.Result != Unclear || out.Detail == "" || strings.Contains(out.Detail, "11111111-2222") {
+				t.Errorf("got %s: %s", out.Result, out.Detail)
+			}
+			got := w.actions(t)
+			if len(got) != 1 || got[0].Outcome != nil {
+				t.Errorf("the ledger holds %+v, want the intent left open", got)
+			}
+			if slices.Contains(w.events, "outcome") {
+				t.Errorf("an outcome was recorded: %v", w.events)
+			}
+			// Nobody acts on it again until somebody has looked what became of it.
+			for _, later := range []time.Duration{time.Second, 5 * time.Minute} {
+				if again := r.Act(t.Context(), o, now.Add(later)); again.Result != Refused || again.Reason != plan.ActionUnresolved {
+					t.Errorf("%s later: %s for %s", later, again.Result, again.Reason)
+				}
+			}
+			if len(w.calls) != 1 {
+				t.Errorf("%d calls, want 1", len(w.calls))
+			}
+		})
+	}
+}
+
+func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	denied := apiError("UnauthorizedOperation", "You are not authorized to perform this operation.")
+	w.terminating = func(context.Context) error { return denied }
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), o, now); out.Result != Failed || !out.News {
+		t.Fatalf("first: %+v", out)
+	}
+	o.At, o.Expires = now.Add(plan.RetryAfter), now.Add(plan.RetryAfter+plan.OrderLife) // a later check's
+	if out := r.Act(t.Context(), o, now.Add(plan.RetryAfter-time.Second)); out.Reason != plan.ActionFailed {
+		t.Errorf("too early: %+v", out)
+	}
+	if out := r.Act(t.Context(), o, now.Add(plan.RetryAfter)); out.Result != Failed || out.News {
+		t.Errorf("the same failure again: %+v", out)
+	}
+	w.terminating = nil
+	if out := r.Act(t.Context(), o, now.Add(2*plan.RetryAfter-time.Minute)); out.Result == Acted {
+		t.Error("tried again too early after the second failure")
+	}
+	o.Expires = now.Add(time.Hour)
+	if out := r.Act(t.Context(), o, now.Add(2*plan.RetryAfter)); out.Result != Acted || !out.News {
+		t.Errorf("at last: %+v", out)
+	}
+	if len(w.calls) != 3 {
+		t.Errorf("%d calls, want 3", len(w.calls))
+	}
+}
+
+func TestTheOutcomeIsRecordedAlsoWhenTheContextEndsDuringTheCall(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want ledger.Result
+	}{
+		{nil, ledger.Done},
+		{apiError("UnauthorizedOperation", "no"), ledger.Failed},
+	} {
+		w := silentNode(t)
+		o := w.order(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.terminating = func(context.Context) error {
+			cancel()
+			return tt.err
+		}
+		w.remediator(t).Act(ctx, o, now)
+		got := w.actions(t)
+		if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != tt.want {
+			t.Errorf("the ledger holds %+v, want %s", got, tt.want)
+		}
+	}
+}
+
+func TestAnOutcomeThatCannotBeRecordedIsToldAndTheActIsNotRepeated(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, finishErr: errDisk})
+	out := r.Act(t.Context(), o, now)
+	if out.Result != Acted || out.Detail != "terminated i-00000000000000001; its outcome could not be recorded (no space left on device), a later check will settle it" {
+		t.Errorf("got %s: %s", out.Result, out.Detail)
+	}
+	w.instances[0].State = roll.StateRunning
+	if again := r.Act(t.Context(), o, now.Add(time.Second)); again.Reason != plan.ActionUnresolved || len(w.calls) != 1 {
+		t.Errorf("again: %+v, %d calls", again, len(w.calls))
+	}
+}
+
+// Two functions get the same message at once, and EC2 still shows the instance
+// running to both: only the ledger stands between them.
+func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
+	const many = 8
+	w := silentNode(t)
+	w.stale = true
+	o := w.order(t)
+	path := filepath.Join(t.TempDir(), "shared.json")
+	state, err := w.ledger.Read(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var remediators []*Remediator
+	for range many {
+		own, err := ledger.OpenFile(path) // as another process would
+		if err != nil {
+			t.Fatal(err)
+		}
+		remediators = append(remediators, w.remediatorWith(t, own))
+		w.ledger = own
+	}
+	w.record(ledger.Changes{PutFindings: []ledger.Finding{state.Findings[roll.FindingKey{Instance: target, Kind: roll.Unknown}]}, PutRemediate: state.RemediateSince})
+
+	start, outcomes := make(chan struct{}), make([]Outcome, many)
+	var done sync.WaitGroup
+	for i, r := range remediators {
+		done.Go(func() {
+			<-start
+			outcomes[i] = r.Act(t.Context(), o, now)
+		})
+	}
+	close(start)
+	done.Wait()
+
+	acted := 0
+	for _, out := range outcomes {
+		switch {
+		case out.Result == Acted:
+			acted++
+		case out.Result != Refused || out.Reason != plan.AlreadyBegun && out.Reason != plan.ActionUnresolved:
+			t.Errorf("another got %s for %s: %s", out.Result, out.Reason, out.Detail)
+		}
+	}
+	if acted != 1 || len(w.calls) != 1 || len(w.actions(t)) != 1 {
+		t.Errorf("%d acted, %d calls, %d intents; want one each", acted, len(w.calls), len(w.actions(t)))
+	}
+}

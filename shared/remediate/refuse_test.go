@@ -1,0 +1,503 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// refused fails the test unless the order was refused for the reason, with a word
+// for a person, and nothing was sent or recorded.
+func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents int) {
+	t.Helper()
+	if n := len(w.calls); n != 0 {
+		t.Errorf("TerminateInstances was called %d times, want 0", n)
+	}
+	if out.Result != Refused || out.Reason != reason {
+		t.Errorf("got %s for %q (%s), want refused for %q", out.Result, out.Reason, out.Detail, reason)
+	}
+	if out.Detail == "" {
+		t.Error("the refusal says nothing to a person")
+	}
+	if got := len(w.actions(t)); got != intents {
+		t.Errorf("the ledger holds %d acts, want %d", got, intents)
+	}
+}
+
+// Each case lets one thing happen between the order and the act.
+func TestRefusesAndSendsNothing(t *testing.T) {
+	ready := roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-time.Minute)}
+	tests := map[string]struct {
+		world  func(*testing.T) *world // silentNode if nil
+		happen func(*world, *plan.Order)
+		reason plan.Reason
+		detail string // all of it, if not ""
+	}{
+		"a node turned ready": {
+			happen: func(w *world, _ *plan.Order) { w.nodes[0].Ready = ready },
+			reason: plan.VerdictChanged, detail: "node node-1 of i-00000000000000001 is registered and Ready by now",
+		},
+		"an instance registered and is ready": {
+			world: unregistered,
+			happen: func(w *world, _ *plan.Order) {
+				w.nodes = []roll.Node{{Name: "late", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: ready}}
+			},
+			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered and Ready by now",
+		},
+		"an instance registered and is not ready yet": {
+			world: unregistered,
+			happen: func(w *world, _ *plan.Order) {
+				w.nodes = []roll.Node{{Name: "late", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Minute)}}}
+			},
+			reason: plan.VerdictChanged, detail: "the finding is NotReady by now, the order was for Unregistered",
+		},
+		"a silent node speaks again and is not ready": {
+			happen: func(w *world, _ *plan.Order) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Minute)}
+			},
+			reason: plan.VerdictChanged, detail: "the finding is NotReady by now, the order was for Unknown",
+		},
+		"a node was ready and fell silent again": {
+			happen: func(w *world, _ *plan.Order) { w.nodes[0].Ready.Since = now.Add(-time.Minute) },
+			reason: plan.VerdictChanged, detail: "the finding is watching by now: node node-1 has stopped reporting its status since 2026-03-02 11:59:00Z (NodeStatusUnknown)",
+		},
+		"the node is gone": {
+			// Now the instance is one that never registered: another case.
+			happen: func(w *world, _ *plan.Order) { w.nodes = nil },
+			reason: plan.VerdictChanged,
+		},
+		"the node registered again under another name and is ready": {
+			happen: func(w *world, _ *plan.Order) {
+				w.nodes = append(w.nodes, roll.Node{Name: "node-1b", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: ready})
+			},
+			reason: plan.VerdictChanged, detail: "node node-1b of i-00000000000000001 is registered and Ready by now",
+		},
+		"EC2 does not know the instance any more": {
+			happen: func(w *world, _ *plan.Order) { w.instances = nil },
+			reason: plan.VerdictChanged, detail: "EC2 does not know i-00000000000000001 any more",
+		},
+		"the instance was stopped": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
+			reason: plan.VerdictChanged, detail: "i-00000000000000001 is stopped by now",
+		},
+		"the instance is shutting down": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateShuttingDown },
+			reason: plan.VerdictChanged, detail: "i-00000000000000001 is shutting-down by now",
+		},
+		"the instance is terminated": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateTerminated },
+			reason: plan.VerdictChanged, detail: "i-00000000000000001 is terminated by now",
+		},
+		"the instance was started anew": {
+			world:  unregistered,
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Launched = now.Add(-time.Minute) },
+			reason: plan.VerdictChanged, detail: "nothing is wrong with i-00000000000000001 by now",
+		},
+		"its Auto Scaling group put it in standby": {
+			world:  unregistered,
+			happen: func(w *world, _ *plan.Order) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Standby" }) },
+			reason: plan.VerdictChanged, detail: "its Auto Scaling group keeps it in Standby",
+		},
+		"another cluster claims it too": {
+			world:  unregistered,
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Ambiguous = true },
+			reason: plan.VerdictChanged,
+		},
+		"the policy tolerates more": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nconditions: [{type: Ready, status: Unknown, tolerate: 24h}]\n")
+			},
+			reason: plan.VerdictChanged,
+		},
+		"the policy's ladder does not terminate any more": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}]}\n")
+			},
+			reason: plan.VerdictChanged,
+		},
+		"the policy's ladder has a step that this version cannot do": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+			},
+			reason: plan.StepUnavailable,
+		},
+		"the order is of another account": {
+			happen: func(_ *world, o *plan.Order) { o.Cluster.Account = "123456789012" },
+			reason: plan.VerdictChanged, detail: "the order is for cluster 123456789012/eu-west-1/demo, the credentials here see 111122223333/eu-west-1/demo",
+		},
+		"the order is of another region": {
+			happen: func(_ *world, o *plan.Order) { o.Cluster.Region = "eu-central-1" },
+			reason: plan.VerdictChanged,
+		},
+		"the order is for another finding": {
+			happen: func(_ *world, o *plan.Order) { o.ID = "0000000000000000" },
+			reason: plan.VerdictChanged,
+		},
+		"the order is for another instance": {
+			happen: func(_ *world, o *plan.Order) { o.Instance = other },
+			reason: plan.VerdictChanged,
+		},
+		"the order wants an act that this version cannot do": {
+			happen: func(_ *world, o *plan.Order) { o.Action = "reboot" },
+			reason: plan.StepUnavailable, detail: "this version cannot reboot",
+		},
+		"the order wants nothing": {
+			happen: func(_ *world, o *plan.Order) { o.Action = "" },
+			reason: plan.StepUnavailable,
+		},
+		"the order's tag was never written": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Marks = nil },
+			reason: plan.OrderUnmarked,
+		},
+		"the order's tag was removed": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Marks.Order = "" },
+			reason: plan.OrderUnmarked,
+		},
+		"the tag is another order's": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Marks.Order = "0000000000000000" },
+			reason: plan.OrderUnmarked,
+		},
+		"somebody put a hold on it": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Hold = "true" },
+			reason: plan.InstanceHeld, detail: "i-00000000000000001 carries rollcall:hold=true; it keeps costing until the tag is removed",
+		},
+		"somebody had it ignored": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Ignore = true },
+			reason: plan.InstanceIgnored,
+		},
+		"somebody deletes the node": {
+			happen: func(w *world, _ *plan.Order) { w.nodes[0].Deleting = true },
+			reason: plan.NodeDeleting,
+		},
+		"a node came up that does not say where it runs": {
+			world: unregistered,
+			happen: func(w *world, _ *plan.Order) {
+				w.nodes = append(w.nodes, roll.Node{Name: "nameless", Compute: roll.ComputeUnknown, Created: now.Add(-time.Minute), Ready: ready})
+			},
+			reason: plan.NodeWithoutProviderID,
+		},
+		"Karpenter owns it by now": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Owner = roll.OwnerKarpenter },
+			reason: plan.OwnerNotifyOnly,
+		},
+		"the policy spares its owner": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nowners: {autoscaling-group: notify}\n")
+			},
+			reason: plan.OwnerNotifyOnly,
+		},
+		"termination protection was turned on": {
+			happen: func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes })
+			},
+			reason: plan.TerminationProtected,
+		},
+		"scale-in protection was turned on": {
+			happen: func(w *world, _ *plan.Order) { w.detail(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }) },
+			reason: plan.ScaleInProtected,
+		},
+		"its protection cannot be read": {
+			happen: func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Unreadable })
+				w.detailGap = &roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Detail: "denied"}
+			},
+			reason: plan.ProtectionUnknown,
+		},
+		"what its Auto Scaling group does cannot be read": {
+			happen: func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
+			},
+			reason: plan.ProtectionUnknown,
+		},
+		"the policy is set to observe": { // the kill switch
+			happen: func(w *world, _ *plan.Order) { w.doc = mustParse("apiVersion: rollcall/v1\nmode: observe\n") },
+			reason: plan.ModeObserve,
+		},
+		"the policy is set to notify": {
+			happen: func(w *world, _ *plan.Order) { w.doc = mustParse("apiVersion: rollcall/v1\nmode: notify\n") },
+			reason: plan.ModeNotify,
+		},
+		"the policy is set to observe for the group": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nmode: remediate\noverrides: [{match: {group: asg/w}, mode: observe}]\n")
+			},
+			reason: plan.ModeObserve,
+		},
+		"the cluster's tag says observe": {
+			happen: func(w *world, _ *plan.Order) { w.cluster.ModeTag = "observe" },
+			reason: plan.ModeObserve,
+		},
+		"the cluster's tag is no mode": {
+			happen: func(w *world, _ *plan.Order) { w.cluster.ModeTag = "Remediate!" },
+			reason: plan.ModeObserve,
+		},
+		"the function was started to notify only": {
+			happen: func(w *world, _ *plan.Order) { w.permitted = policy.Notify },
+			reason: plan.ModeNotify,
+		},
+		"the policy allows no act per check": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerCheck: 0}\n")
+			},
+			reason: plan.ActionsPerCheck,
+		},
+		"the policy allows no act per hour": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerHour: 0}\n")
+			},
+			reason: plan.ActionsPerHour,
+		},
+		"the finding was forgotten": {
+			happen: func(w *world, _ *plan.Order) {
+				w.record(ledger.Changes{DropFindings: []roll.FindingKey{{Instance: target, Kind: roll.Unknown}}})
+			},
+			reason: plan.NotSeenTwice,
+		},
+		"remediate was turned off and on": {
+			happen: func(w *world, _ *plan.Order) {
+				w.record(ledger.Changes{PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}})
+			},
+			reason: plan.FoundBeforeRemediate,
+		},
+		"the cluster is being updated": {
+			happen: func(w *world, _ *plan.Order) { w.cluster.Status = "UPDATING" },
+			reason: plan.ClusterNotActive,
+		},
+		"the policy cannot be read": {
+			happen: func(w *world, _ *plan.Order) { w.doc, w.docErr = nil, errors.New("ssm:GetParameter was throttled") },
+			reason: plan.PolicyUnreadable, detail: "the policy could not be read again: ssm:GetParameter was throttled",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			build := tt.world
+			if build == nil {
+				build = silentNode
+			}
+			w := build(t)
+			o := w.order(t)
+			tt.happen(w, &o)
+			out := w.remediator(t).Act(t.Context(), o, now.Add(time.Second))
+			w.refused(t, out, tt.reason, 0)
+			if tt.detail != "" && out.Detail != tt.detail {
+				t.Errorf("detail\n got %s\nwant %s", out.Detail, tt.detail)
+			}
+			for _, e := range w.events {
+				if e == "intent" || e == "outcome" {
+					t.Errorf("a refusal wrote to the ledger: %v", w.events)
+				}
+			}
+		})
+	}
+}
+
+func (w *world) detail(change func(*roll.Detail)) {
+	d := w.details[target]
+	change(&d)
+	w.details[target] = d
+}
+
+func (w *world) record(c ledger.Changes) {
+	if err := w.ledger.Record(context.Background(), cluster, c); err != nil {
+		panic(err)
+	}
+}
+
+func mustParse(text string) *policy.Document {
+	doc, err := policy.Parse([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return doc
+}
+
+func TestAnOrderEndsWithItsExpiry(t *testing.T) {
+	for _, tt := range []struct {
+		late time.Duration
+		want Result
+	}{
+		{-time.Nanosecond, Acted},
+		{0, Refused},
+		{time.Nanosecond, Refused},
+		{24 * time.Hour, Refused},
+	} {
+		w := silentNode(t)
+		o := w.order(t)
+		out := w.remediator(t).Act(t.Context(), o, o.Expires.Add(tt.late))
+		if out.Result != tt.want {
+			t.Errorf("%s after its end: %s (%s), want %s", tt.late, out.Result, out.Detail, tt.want)
+		}
+		if tt.want == Acted {
+			continue
+		}
+		w.refused(t, out, plan.OrderExpired, 0)
+		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble goes on, a check will order again"; out.Detail != want {
+			t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
+		}
+		if len(w.events) != 0 {
+			t.Errorf("an expired order is not worth a look: %v", w.events)
+		}
+	}
+}
+
+func TestRefusesATargetThatCannotBeReadWhole(t *testing.T) {
+	for _, scope := range []roll.Scope{roll.ScopeCluster, roll.ScopeInstances, roll.ScopeNodes} {
+		for _, kind := range []roll.GapKind{roll.GapClusterNotActive, roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapDenied, roll.GapThrottled, roll.GapTimeout, roll.GapFailed} {
+			w := silentNode(t)
+			o := w.order(t)
+			w.gaps = []roll.Gap{{Scope: roll.ScopeDetail, Detail: "not this one"}, {Scope: scope, Kind: kind, Detail: "what is missing"}}
+			out := w.remediator(t).Act(t.Context(), o, now)
+			w.refused(t, out, plan.TargetUnreadable, 0)
+			if out.Detail != "what is missing" {
+				t.Errorf("scope %d, %s: the refusal says %q, not what the gap says", scope, kind, out.Detail)
+			}
+		}
+	}
+}
+
+func TestRefusesWhenTheHourIsSpentInBetween(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	for n := range 5 {
+		w.spend(t, n, now.Add(-time.Minute))
+	}
+	out := w.remediator(t).Act(t.Context(), o, now)
+	w.refused(t, out, plan.ActionsPerHour, 5)
+	if want := "5 in the last hour, limits.actionsPerHour is 5"; out.Detail != want {
+		t.Errorf("detail %q, want %q", out.Detail, want)
+	}
+}
+
+func TestFourActsOfTheLastHourAndOneBeforeItLeaveRoomForOne(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	w.spend(t, 0, now.Add(-plan.Hour))
+	for n := 1; n <= 4; n++ {
+		w.spend(t, n, now.Add(-plan.Hour+time.Second))
+	}
+	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
+		t.Errorf("got %s: %s", out.Result, out.Detail)
+	}
+}
+
+// spend has an act of another group carried out.
+func (w *world) spend(t *testing.T, n int, at time.Time) {
+	t.Helper()
+	w.begin(t, ledger.Action{ID: fmt.Sprint("spent-", n), Do: "terminate", Instance: roll.InstanceID(fmt.Sprintf("i-%08x", n)), Group: "asg/other", Kind: roll.Unknown, At: at}, &ledger.Outcome{Result: ledger.Done, At: at})
+}
+
+// begin has an act begun by somebody else, and finished unless the outcome is nil.
+func (w *world) begin(t *testing.T, a ledger.Action, outcome *ledger.Outcome) {
+	t.Helper()
+	if err := w.ledger.Begin(context.Background(), cluster, a, ledger.Budget{Max: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if outcome == nil {
+		return
+	}
+	if err := w.ledger.Finish(context.Background(), cluster, a.ID, *outcome); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func intentOf(o plan.Order, at time.Time) ledger.Action {
+	return ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: at}
+}
+
+func TestRefusesWhatWasBegunBefore(t *testing.T) {
+	earlier := now.Add(-time.Minute)
+	tests := map[string]struct {
+		outcome *ledger.Outcome
+		change  func(*ledger.Action)
+		reason  plan.Reason
+	}{
+		"this order, carried out":                       {&ledger.Outcome{Result: ledger.Done, At: earlier}, func(*ledger.Action) {}, plan.AlreadyBegun},
+		"this order, failed a minute ago":               {&ledger.Outcome{Result: ledger.Failed, At: earlier}, func(*ledger.Action) {}, plan.ActionFailed},
+		"this order, of which the outcome is not known": {nil, func(*ledger.Action) {}, plan.ActionUnresolved},
+		"another act on the instance, open":             {nil, func(a *ledger.Action) { a.ID = "another" }, plan.ActionUnresolved},
+		"an act on another instance of the group, open": {nil, func(a *ledger.Action) { a.ID, a.Instance = "another", other }, plan.ActionUnresolved},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			a := intentOf(o, earlier)
+			tt.change(&a)
+			w.begin(t, a, tt.outcome)
+			w.refused(t, w.remediator(t).Act(t.Context(), o, now), tt.reason, 1)
+		})
+	}
+}
+
+// Somebody else gets in between the look at the ledger and the intent: only the
+// ledger itself can tell.
+func TestRefusesWhenTheLedgerIsOvertaken(t *testing.T) {
+	tests := map[string]struct {
+		overtake func(*testing.T, *world, plan.Order)
+		reason   plan.Reason
+		intents  int
+	}{
+		"by the same order, carried out": {func(t *testing.T, w *world, o plan.Order) {
+			w.begin(t, intentOf(o, now), &ledger.Outcome{Result: ledger.Done, At: now})
+		}, plan.AlreadyBegun, 1},
+		"by the same order, still going on": {func(t *testing.T, w *world, o plan.Order) {
+			w.begin(t, intentOf(o, now), nil)
+		}, plan.AlreadyBegun, 1},
+		"by another act on the instance": {func(t *testing.T, w *world, o plan.Order) {
+			a := intentOf(o, now)
+			a.ID = "another"
+			w.begin(t, a, nil)
+		}, plan.ActionUnresolved, 1},
+		"by acts that spend the hour": {func(t *testing.T, w *world, _ plan.Order) {
+			for n := range 5 {
+				w.spend(t, n, now)
+			}
+		}, plan.ActionsPerHour, 5},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, beforeBegin: func() { tt.overtake(t, w, o) }})
+			w.refused(t, r.Act(t.Context(), o, now), tt.reason, tt.intents)
+		})
+	}
+}
+
+func TestRefusesWhatCannotBeRecorded(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	out := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, beginErr: errDisk}).Act(t.Context(), o, now)
+	w.refused(t, out, plan.NotRecorded, 0)
+	if want := "the intent could not be recorded, so nothing was done: no space left on device"; out.Detail != want {
+		t.Errorf("detail %q, want %q", out.Detail, want)
+	}
+	out = w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, readErr: errDisk}).Act(t.Context(), o, now)
+	w.refused(t, out, plan.NotRecorded, 0)
+	if want := "the ledger could not be read: no space left on device"; out.Detail != want {
+		t.Errorf("detail %q, want %q", out.Detail, want)
+	}
+}
+
+func TestRefusesWhenTheContextIsOver(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, beforeBegin: cancel})
+	w.refused(t, r.Act(ctx, o, now), plan.NotRecorded, 0)
+}
+
+func TestALedgerThatForgetsIsRefused(t *testing.T) {
+	r, err := New(Options{Ledger: ledger.NewMemory()})
+	if r != nil || err == nil || !strings.Contains(err.Error(), "remediate needs a ledger that persists") {
+		t.Errorf("got %v, %v", r, err)
+	}
+}

@@ -1,0 +1,254 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+var (
+	now     = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
+)
+
+const (
+	target = roll.InstanceID("i-00000000000000001")
+	other  = roll.InstanceID("i-00000000000000002")
+)
+
+// world is the account with one instance about which something is wrong: it
+// answers as EC2, Auto Scaling, Kubernetes and the policy's source do, changes
+// state when it is told to terminate, and writes down what happened in which order.
+type world struct {
+	mu        sync.Mutex
+	cluster   roll.Cluster
+	instances []roll.Instance // the target, unless it is gone
+	nodes     []roll.Node
+	details   map[roll.InstanceID]roll.Detail
+	gaps      []roll.Gap
+	detailGap *roll.Gap
+	doc       *policy.Document
+	docErr    error
+	permitted policy.Mode
+	stale     bool // EC2 goes on showing what was before a termination
+
+	// terminating is what TerminateInstances does beside its work; its error is the
+	// call's.
+	terminating func(context.Context) error
+	calls       []*ec2.TerminateInstancesInput
+	events      []string
+
+	ledger ledger.Ledger
+}
+
+// silentNode is a world whose target runs with a node that has been silent for two
+// hours, found by two checks, while remediate has been on for a day.
+func silentNode(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.nodes = []roll.Node{{
+		Name: "node-1", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
+		Ready: roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-2 * time.Hour), Reason: "NodeStatusUnknown"},
+	}}
+	w.remember(ledger.Finding{Instance: target, Kind: roll.Unknown, Node: "node-1", Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: now.Add(-2 * time.Hour)})
+	return w
+}
+
+// unregistered is a world whose target has run for two hours without a node.
+func unregistered(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.instances[0].Launched = now.Add(-2 * time.Hour)
+	w.remember(ledger.Finding{Instance: target, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: now.Add(-2 * time.Hour)})
+	return w
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	file, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{
+		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
+		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
+		details:   map[roll.InstanceID]roll.Detail{target: {Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
+		doc:       policy.Default(), permitted: policy.Remediate,
+		ledger: file,
+	}
+}
+
+func (w *world) remember(f ledger.Finding) {
+	err := w.ledger.Record(context.Background(), cluster, ledger.Changes{
+		PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)},
+		PutGroups: map[string]time.Time{"asg/w": now.Add(-48 * time.Hour)},
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (w *world) event(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, name)
+}
+
+// Target implements targets.
+func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.Time) *roll.Snapshot {
+	w.event("look")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &roll.Snapshot{At: at, Cluster: w.cluster, Details: map[roll.InstanceID]roll.Detail{}, Gaps: slices.Clone(w.gaps)}
+	for _, i := range w.instances {
+		if i.ID == id {
+			if i.Marks != nil {
+				marks := *i.Marks
+				i.Marks = &marks
+			}
+			s.Instances = append(s.Instances, i)
+		}
+	}
+	for _, n := range w.nodes {
+		if n.Instance == id || n.Compute == roll.ComputeUnknown {
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+	return s
+}
+
+// Details implements targets.
+func (w *world) Details(_ context.Context, s *roll.Snapshot, questions []roll.Question) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range questions {
+		s.Details[q.Instance] = w.details[q.Instance]
+	}
+	if w.detailGap != nil {
+		s.Gaps = append(s.Gaps, *w.detailGap)
+	}
+}
+
+func (w *world) policySource(context.Context) (*policy.Document, error) {
+	w.event("policy")
+	return w.doc, w.docErr
+}
+
+// TerminateInstances implements terminator.
+func (w *world) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+	w.event("terminate")
+	var err error
+	if w.terminating != nil {
+		err = w.terminating(ctx)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, in)
+	if err != nil {
+		return nil, err
+	}
+	for i := range w.instances {
+		if !w.stale && slices.Contains(in.InstanceIds, string(w.instances[i].ID)) {
+			w.instances[i].State = roll.StateShuttingDown
+		}
+	}
+	return &ec2.TerminateInstancesOutput{}, nil
+}
+
+// order is the order that a check of the world gives, its tag written.
+func (w *world) order(t *testing.T) plan.Order {
+	t.Helper()
+	ctx := context.Background()
+	s := w.Target(ctx, cluster.Name, target, now)
+	state, err := w.ledger.Read(ctx, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pol := w.doc.Cluster(cluster.Name, "", policy.Remediate)
+	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now}, func(q []roll.Question) { w.Details(ctx, s, q) })
+	p := plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: now})
+	if len(p.Orders) != 1 {
+		t.Fatalf("the world gives %d orders, held %+v: a test needs exactly one", len(p.Orders), p.Held)
+	}
+	w.instances[0].Marks = &roll.Marks{Finding: string(p.Orders[0].Kind), Order: p.Orders[0].ID}
+	w.events = nil
+	return p.Orders[0]
+}
+
+// remediator is a remediator in the world, whose ledger tells the world of writes.
+func (w *world) remediator(t *testing.T) *Remediator {
+	t.Helper()
+	return w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w})
+}
+
+func (w *world) remediatorWith(t *testing.T, l ledger.Ledger) *Remediator {
+	t.Helper()
+	r, err := New(Options{
+		Targets: w, EC2: w, Ledger: l, Policy: w.policySource, Permitted: w.permitted,
+		Principal: func(context.Context) string { return "arn:aws:sts::111122223333:assumed-role/remediate/demo" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) actions(t *testing.T) []ledger.Action {
+	t.Helper()
+	state, err := w.ledger.Read(context.Background(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Actions
+}
+
+// loudLedger tells the world what is written, and can fail or be overtaken at each
+// point of an act's protocol.
+type loudLedger struct {
+	ledger.Ledger
+	world       *world
+	readErr     error
+	beginErr    error
+	finishErr   error
+	beforeBegin func()
+}
+
+func (l *loudLedger) Read(ctx context.Context, c roll.ClusterID) (ledger.State, error) {
+	if l.readErr != nil {
+		return ledger.State{}, l.readErr
+	}
+	return l.Ledger.Read(ctx, c)
+}
+
+func (l *loudLedger) Begin(ctx context.Context, c roll.ClusterID, a ledger.Action, b ledger.Budget) error {
+	if l.beforeBegin != nil {
+		l.beforeBegin()
+	}
+	l.world.event("intent")
+	if l.beginErr != nil {
+		return l.beginErr
+	}
+	return l.Ledger.Begin(ctx, c, a, b)
+}
+
+func (l *loudLedger) Finish(ctx context.Context, c roll.ClusterID, id string, o ledger.Outcome) error {
+	l.world.event("outcome")
+	if l.finishErr != nil {
+		return l.finishErr
+	}
+	return l.Ledger.Finish(ctx, c, id, o)
+}
+
+var errDisk = errors.New("no space left on device")

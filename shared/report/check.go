@@ -1,0 +1,182 @@
+// Package report puts into words and numbers what a check found, did and held
+// back: JSON and tables for the command line, notices for SNS.
+//
+// Rendering is pure and is tested against golden files; publishing is one small
+// adapter.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// Check is all there is to report of one check of one cluster.
+type Check struct {
+	Snapshot   *roll.Snapshot
+	Assessment assess.Assessment
+	Plan       plan.Plan
+	Outcomes   []remediate.Outcome
+	Faults     []string // what went wrong while carrying out the plan
+	Mode       policy.Mode
+}
+
+// Complete reports whether everything was read and carried out: only then an empty
+// list of findings means that all is well.
+func (c Check) Complete() bool { return len(c.Snapshot.Gaps) == 0 && len(c.Faults) == 0 }
+
+// Findings are the findings that are past their warning time or tolerance.
+func (c Check) Findings() []roll.Finding {
+	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage == roll.Watching })
+}
+
+// Watching are the findings within their tolerance.
+func (c Check) Watching() []roll.Finding {
+	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage != roll.Watching })
+}
+
+// Notes are the sentences that a reader needs beside the lists: what could not be
+// read or done, and facts that are no findings.
+func (c Check) Notes() []string {
+	notes := []string{}
+	for _, g := range c.Snapshot.Gaps {
+		notes = append(notes, g.Detail)
+	}
+	notes = append(notes, c.Faults...)
+	return append(notes, c.Assessment.Notes...)
+}
+
+// Document is the JSON form of a check. Its field names are a contract; fields may
+// be added.
+type Document struct {
+	At       time.Time         `json:"at"`
+	Cluster  string            `json:"cluster"`
+	Region   string            `json:"region,omitempty"`
+	Mode     policy.Mode       `json:"mode"`
+	Complete bool              `json:"complete"`
+	Notes    []string          `json:"notes"`
+	Nodes    int               `json:"nodes"`
+	Ready    int               `json:"ready"`
+	Waiting  int               `json:"waiting"` // instances younger than the warning time
+	Findings []FindingDocument `json:"findings"`
+	Watching []FindingDocument `json:"watching"`
+	Orders   []OrderDocument   `json:"orders"`
+	Held     []HeldDocument    `json:"held"`
+	Outcomes []OutcomeDocument `json:"outcomes"`
+	NotNodes []NotNodeDocument `json:"taggedNotNodes"`
+	Next     time.Time         `json:"nextCheck,omitzero"`
+}
+
+// FindingDocument is a finding in JSON. Causes, ruledOut and notChecked are part of
+// the contract and empty while no diagnosis is made.
+type FindingDocument struct {
+	Instance   string        `json:"instance"`
+	Node       string        `json:"node"`
+	Group      string        `json:"group"`
+	Owner      string        `json:"owner"`
+	Zone       string        `json:"zone,omitempty"`
+	Kind       string        `json:"kind"`
+	Stage      string        `json:"stage"`
+	Since      time.Time     `json:"since"`
+	Due        time.Time     `json:"due"`
+	Summary    string        `json:"summary"`
+	Next       *StepDocument `json:"next,omitempty"`
+	Causes     []struct{}    `json:"causes"`
+	RuledOut   []string      `json:"ruledOut"`
+	NotChecked []struct{}    `json:"notChecked"`
+}
+
+// StepDocument is the next thing that happens to a finding if nothing changes.
+type StepDocument struct {
+	Do string    `json:"do"`
+	At time.Time `json:"at"`
+}
+
+// OrderDocument is an order in JSON.
+type OrderDocument struct {
+	ID       string    `json:"id"`
+	Instance string    `json:"instance"`
+	Node     string    `json:"node"`
+	Group    string    `json:"group"`
+	Kind     string    `json:"kind"`
+	Action   string    `json:"action"`
+	At       time.Time `json:"at"`
+	Expires  time.Time `json:"expires"`
+}
+
+// HeldDocument is something held back, in JSON.
+type HeldDocument struct {
+	Instance string `json:"instance"`
+	Node     string `json:"node"`
+	Group    string `json:"group"`
+	Kind     string `json:"kind"`
+	Action   string `json:"action"`
+	Reason   string `json:"reason"`
+	Detail   string `json:"detail"`
+}
+
+// OutcomeDocument is what became of an order, in JSON.
+type OutcomeDocument struct {
+	Order    string `json:"order"`
+	Instance string `json:"instance"`
+	Action   string `json:"action"`
+	Result   string `json:"result"`
+	Reason   string `json:"reason,omitempty"`
+	Detail   string `json:"detail"`
+}
+
+// NotNodeDocument is an instance that carries the cluster's tag and is not a node.
+type NotNodeDocument struct {
+	Instance string `json:"instance"`
+	Name     string `json:"name,omitempty"`
+	Why      string `json:"why"`
+}
+
+// Document renders the check for JSON. Every list is present, if empty.
+func (c Check) Document() Document {
+	d := Document{
+		At: c.Snapshot.At.UTC(), Cluster: c.Snapshot.Cluster.ID.Name, Region: c.Snapshot.Cluster.ID.Region, Mode: c.Mode,
+		Complete: c.Complete(), Notes: c.Notes(),
+		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
+		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),
+		Orders: []OrderDocument{}, Held: []HeldDocument{}, Outcomes: []OutcomeDocument{}, NotNodes: []NotNodeDocument{},
+		Next: c.Plan.Next.UTC(),
+	}
+	if c.Plan.Next.IsZero() {
+		d.Next = time.Time{}
+	}
+	for _, o := range c.Plan.Orders {
+		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})
+	}
+	for _, h := range c.Plan.Held {
+		d.Held = append(d.Held, HeldDocument{Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+	}
+	for _, o := range c.Outcomes {
+		d.Outcomes = append(d.Outcomes, OutcomeDocument{Order: o.Order.ID, Instance: string(o.Order.Instance), Action: string(o.Order.Action), Result: string(o.Result), Reason: string(o.Reason), Detail: o.Detail})
+	}
+	for _, n := range c.Assessment.NotNodes {
+		d.NotNodes = append(d.NotNodes, NotNodeDocument{Instance: string(n.Instance), Name: n.Name, Why: n.Why})
+	}
+	return d
+}
+
+func (c Check) findings(findings []roll.Finding) []FindingDocument {
+	out := []FindingDocument{}
+	for _, f := range findings {
+		d := FindingDocument{
+			Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
+			Kind: string(f.Kind), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+			Causes: []struct{}{}, RuledOut: []string{}, NotChecked: []struct{}{},
+		}
+		if s := c.Plan.Steps[f.Key()]; s.Do != "" {
+			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC()}
+		}
+		out = append(out, d)
+	}
+	return out
+}

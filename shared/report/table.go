@@ -1,0 +1,203 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// width is the number of columns that a table may use.
+const width = 80
+
+// Table writes the check as text of at most 80 columns, the most urgent first.
+func (c Check) Table(w io.Writer) error {
+	t := &text{w: w}
+	t.line("%s", c.headline())
+	findings := c.Findings()
+	if len(findings) == 0 && c.Complete() {
+		t.line("  nothing to do: %s", c.calm())
+	}
+	if len(findings) > 0 {
+		t.line("")
+		t.line("  %-12s  %-19s  %-17s  %-6s  %s", "FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
+		for _, f := range findings {
+			t.line("  %-12s  %-19s  %-17s  %-6s  %s", f.Kind, f.Instance, short(string(f.Group), 17), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 16))
+		}
+	}
+	if len(c.Plan.Held) > 0 {
+		t.section("held back")
+		for _, h := range c.Plan.Held {
+			t.item("%s %s: %s", h.Action, h.Instance, h.Reason)
+			t.wrap(6, "%s", h.Detail)
+		}
+	}
+	if len(c.Outcomes) > 0 {
+		t.section("done")
+		for _, o := range c.Outcomes {
+			if o.Result == remediate.Refused {
+				t.item("%s %s: not done, %s", o.Order.Action, o.Order.Instance, o.Reason)
+			} else {
+				t.item("%s %s: %s", o.Order.Action, o.Order.Instance, o.Result)
+			}
+			t.wrap(6, "%s", o.Detail)
+		}
+	}
+	if watching := c.Watching(); len(watching) > 0 {
+		t.section("watching, within tolerance")
+		for _, f := range watching {
+			t.item("%s %s (%s), until %s", f.Kind, f.Instance, f.Node, f.Due.UTC().Format("15:04:05Z"))
+		}
+	}
+	if len(c.Assessment.NotNodes) > 0 {
+		t.section("tagged, not a node")
+		for _, n := range c.Assessment.NotNodes {
+			t.item("%s %s", n.Instance, n.Name)
+			t.wrap(6, "%s", n.Why)
+		}
+	}
+	if notes := c.Notes(); len(notes) > 0 {
+		t.section("notes")
+		for _, n := range notes {
+			t.wrap(4, "%s", n)
+		}
+	}
+	return t.err
+}
+
+// headline sums the check up in one line.
+func (c Check) headline() string {
+	id := c.Snapshot.Cluster.ID
+	name := id.Name
+	if id.Region != "" {
+		name += " (" + id.Region + ")"
+	}
+	if !c.Snapshot.Has(roll.ScopeNodes) {
+		return fmt.Sprintf("%s: could not be checked whole; mode %s", name, c.Mode)
+	}
+	s := fmt.Sprintf("%s: %d of %d nodes ready", name, c.Assessment.Ready, c.Assessment.Nodes)
+	if c.Assessment.Waiting > 0 {
+		s += fmt.Sprintf(", %d starting", c.Assessment.Waiting)
+	}
+	if !c.Complete() {
+		s += ", not all could be read or done"
+	}
+	return s + "; mode " + string(c.Mode)
+}
+
+func (c Check) calm() string {
+	if c.Assessment.Waiting > 0 {
+		return fmt.Sprintf("%d starting %s still time to register", c.Assessment.Waiting, plural(c.Assessment.Waiting, "instance has", "instances have"))
+	}
+	if n := len(c.Watching()); n > 0 {
+		return fmt.Sprintf("%d %s within tolerance", n, plural(n, "node is", "nodes are"))
+	}
+	return "every instance has answered"
+}
+
+// next says in a few words what follows for a finding.
+func (c Check) next(f roll.Finding) string {
+	for _, o := range c.Outcomes {
+		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
+			return string(o.Result)
+		}
+	}
+	for _, h := range c.Plan.Held {
+		if h.Instance == f.Instance && h.Kind == f.Kind {
+			return "held"
+		}
+	}
+	s := c.Plan.Steps[f.Key()]
+	switch s.Do {
+	case "":
+		return "-"
+	}
+	return string(s.Do) + " " + s.At.UTC().Format("15:04Z")
+}
+
+// Age renders a duration in one or two units, as kubectl does: 45s, 12m, 3h5m, 2d.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		if m := int(d.Minutes()) % 60; m > 0 {
+			return fmt.Sprintf("%dh%dm", int(d.Hours()), m)
+		}
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// short cuts a text to n columns, in the middle: names of groups differ at both
+// ends.
+func short(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	head := (n - 1) / 2
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+}
+
+// text writes lines and remembers the first failure.
+type text struct {
+	w   io.Writer
+	err error
+}
+
+func (t *text) line(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+}
+
+func (t *text) section(name string) {
+	t.line("")
+	t.line("  %s", name)
+}
+
+func (t *text) item(format string, args ...any) { t.line("    "+format, args...) }
+
+// wrap writes a text in lines of at most width columns, each indented.
+func (t *text) wrap(indent int, format string, args ...any) {
+	for _, l := range wrapped(fmt.Sprintf(format, args...), width-indent) {
+		t.line("%s%s", strings.Repeat(" ", indent), l)
+	}
+}
+
+// wrapped breaks a text between words. A word that is longer than a line, such as
+// an ARN, stays whole on a line of its own: people copy it.
+func wrapped(s string, columns int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) <= columns:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,187 @@
+// Package run strings the pipeline together: observe, assess, plan, then tag,
+// notify and order. One call checks one cluster at one time; the command line and
+// the functions differ only in what they plug in.
+//
+// What is remembered is recorded before anything is said or done. In mode observe
+// nothing outside Rollcall's own ledger is written, since the plan holds no tags,
+// notices or orders then.
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+type observer interface {
+	Snapshot(ctx context.Context, cluster string, at time.Time) *roll.Snapshot
+	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
+}
+
+type tagger interface {
+	Tag(ctx context.Context, instances []roll.InstanceID, set map[string]string) error
+	Untag(ctx context.Context, instances []roll.InstanceID, keys []string) error
+}
+
+type publisher interface {
+	Publish(context.Context, report.Message) error
+}
+
+type orders interface {
+	// Act carries an order out.
+	Act(ctx context.Context, o plan.Order, now time.Time) remediate.Outcome
+}
+
+// Runner checks clusters. It is safe for concurrent use on different clusters.
+type Runner struct {
+	Observer observer
+	Ledger   ledger.Ledger
+	Policy   *policy.Document
+	// Permitted is the mode that the caller was started with; the policy can lower
+	// it. See policy.Document.Cluster.
+	Permitted policy.Mode
+	Tags      tagger
+	// Notices may be nil: then notices are only part of the result.
+	Notices publisher
+	// Orders may be nil: then orders are only part of the result.
+	Orders orders
+	// Clock is read anew right before each order is carried out: a check of a large
+	// cluster takes a while, and an order must not be younger than it is.
+	Clock func() time.Time
+	// Progress is told what is being done, for a person who waits; it may be nil.
+	Progress func(cluster, doing string)
+}
+
+// tagCalls bounds the tag calls of one check; the rest is written by the next one,
+// which compares again.
+const tagCalls = 100
+
+// Check checks one cluster at the time now. It always returns what it could find
+// out; what failed is part of the result.
+func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
+	r.tell(cluster, "reading")
+	c := report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now), Mode: r.Permitted}
+	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
+	if err != nil {
+		// Without its memory a check can neither confirm nor count.
+		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "ledger", Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
+	}
+	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
+	c.Mode = pol("").Mode
+	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
+		func(q []roll.Question) {
+			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
+			r.Observer.Details(ctx, c.Snapshot, q)
+		})
+	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now})
+	r.carryOut(ctx, &c, pol)
+	r.tell(cluster, "done")
+	return c
+}
+
+// carryOut does what the plan says, in the order that loses nothing: first what is
+// to be remembered, then the tags (without which no order is obeyed), then the
+// notices (which explain before anything is done), then the orders.
+func (r *Runner) carryOut(ctx context.Context, c *report.Check, pol func(roll.Group) policy.Policy) {
+	id := c.Snapshot.Cluster.ID
+	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
+	if !c.Plan.Changes.Empty() {
+		if err := r.Ledger.Record(ctx, id, c.Plan.Changes); err != nil {
+			fault("the ledger could not be written, so nothing is done: %v", err)
+			return
+		}
+	}
+	for _, res := range c.Plan.Resolved {
+		if err := r.Ledger.Finish(ctx, id, res.ActionID, res.Outcome); err != nil {
+			fault("the outcome of order %s could not be recorded: %v", res.ActionID, err)
+		}
+	}
+	r.tag(ctx, c, fault)
+	if r.Notices != nil {
+		for _, n := range c.Plan.Notices {
+			if err := r.notify(ctx, id, n, pol(n.Key.Group).Mode, c.Snapshot.At); err != nil {
+				fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
+			}
+		}
+	}
+	if r.Orders == nil {
+		return
+	}
+	for _, o := range c.Plan.Orders {
+		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
+		// The check may have taken minutes; it is the time of the act that counts, but
+		// never one before the check's own.
+		at := r.Clock()
+		if at.Before(c.Snapshot.At) {
+			at = c.Snapshot.At
+		}
+		out := r.Orders.Act(ctx, o, at)
+		c.Outcomes = append(c.Outcomes, out)
+		if r.Notices == nil || !out.News || out.Result == remediate.Refused && out.Reason.Passing() {
+			continue
+		}
+		m, err := report.Outcome(id, out, at)
+		if err == nil {
+			err = r.Notices.Publish(ctx, m)
+		}
+		if err != nil {
+			fault("notice of the outcome of order %s: %v", o.ID, err)
+		}
+	}
+}
+
+// tag writes and removes marks, orders first.
+func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+	changes := slices.Clone(c.Plan.Tags)
+	slices.SortStableFunc(changes, func(a, b plan.TagChange) int {
+		return len(b.Set[roll.TagOrder]) - len(a.Set[roll.TagOrder])
+	})
+	for i, t := range changes {
+		if i == tagCalls {
+			fault("%d instances are still to be tagged; the next check goes on", len(changes)-i)
+			return
+		}
+		if len(t.Set) > 0 {
+			if err := r.Tags.Tag(ctx, []roll.InstanceID{t.Instance}, t.Set); err != nil {
+				fault("tag %s: %v", t.Instance, err)
+				return // the next one would meet the same
+			}
+		}
+		if len(t.Delete) > 0 {
+			if err := r.Tags.Untag(ctx, []roll.InstanceID{t.Instance}, t.Delete); err != nil {
+				fault("remove tags of %s: %v", t.Instance, err)
+				return
+			}
+		}
+	}
+}
+
+// notify sends a notice and then remembers that it was sent: a crash in between
+// sends it twice, and never loses it.
+func (r *Runner) notify(ctx context.Context, id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) error {
+	m, err := report.Notice(id, n, mode, at)
+	if err != nil {
+		return err
+	}
+	if err := r.Notices.Publish(ctx, m); err != nil {
+		return err
+	}
+	said := map[ledger.NoticeKey]ledger.Notice{n.Key: {SentAt: n.Said.SentAt, Members: maps.Clone(n.Said.Members)}}
+	return r.Ledger.Record(ctx, id, ledger.Changes{PutNotices: said})
+}
+
+func (r *Runner) tell(cluster, doing string) {
+	if r.Progress != nil {
+		r.Progress(cluster, doing)
+	}
+}

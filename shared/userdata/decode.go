@@ -1,0 +1,67 @@
+package userdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	// MaxRaw is the most user data that EC2 keeps for an instance, in bytes
+	// before base64 ("limited to 16 KB, in raw form", EC2 User Guide).
+	MaxRaw = 16 << 10
+	// MaxText is the most that is read once gzip is undone, over all parts.
+	MaxText = 1 << 20
+)
+
+// ErrTooLarge is what Decode returns for more than EC2 would keep.
+var ErrTooLarge = fmt.Errorf("user data is larger than the %d bytes that EC2 keeps", MaxRaw)
+
+// Decode undoes the base64 in which ec2:DescribeInstanceAttribute and
+// ec2:DescribeLaunchTemplateVersions give user data. White space is ignored.
+// The error never quotes the text.
+func Decode(s string) ([]byte, error) {
+	// A line break after each 64th character is the most that is ever written.
+	if len(s) > base64.StdEncoding.EncodedLen(MaxRaw)*66/64+2 {
+		return nil, ErrTooLarge
+	}
+	data, ok := decodeBase64(s)
+	if !ok {
+		return nil, errors.New("user data is not valid base64")
+	}
+	if len(data) > MaxRaw {
+		return nil, ErrTooLarge
+	}
+	return data, nil
+}
+
+func decodeBase64(s string) ([]byte, bool) {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
+	return data, err == nil
+}
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// inflate undoes gzip if data is gzip, and gives nothing when the result would
+// be more than limit bytes.
+func inflate(data []byte, limit int) ([]byte, Reason) {
+	if !bytes.HasPrefix(data, gzipMagic) {
+		return data, ""
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, Undecodable
+	}
+	text, err := io.ReadAll(io.LimitReader(zr, int64(limit)+1))
+	switch {
+	case len(text) > limit:
+		return nil, TooLarge
+	case err != nil:
+		return nil, Undecodable
+	}
+	return text, ""
+}

@@ -1,0 +1,502 @@
+package userdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func zip(t testing.TB, s string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+const nodeConfig = `---
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster:
+    name: demo
+    apiServerEndpoint: https://EXAMPLE.gr7.eu-west-1.eks.amazonaws.com
+    certificateAuthority: Y2VydGlmaWNhdGVBdXRob3JpdHk=
+    cidr: 10.100.0.0/16
+`
+
+const eksctlCloudConfig = `#cloud-config
+packages: null
+runcmd:
+- - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh
+write_files:
+- content: '{}'
+  owner: root:root
+  path: /etc/eksctl/kubelet-extra.json
+  permissions: "0644"
+- content: |-
+    API_SERVER_URL=https://EXAMPLE.gr7.eu-west-1.eks.amazonaws.com
+    B64_CLUSTER_CA=Y2VydGlmaWNhdGVBdXRob3JpdHk=
+    NODE_LABELS=alpha.eksctl.io/cluster-name=demo,alpha.eksctl.io/nodegroup-name=ng-1
+    CLUSTER_NAME=demo
+  path: /etc/eksctl/kubelet.env
+- content: |
+    #!/bin/bash
+    set -o errexit
+    source /etc/eksctl/kubelet.env
+    function get_metadata() {
+      curl --silent "http://169.254.169.254/latest/meta-data/$1"
+    }
+    API_SERVER_URL="${API_SERVER_URL}"
+    INSTANCE_ID="$(get_metadata instance-id)"
+    NODE_LABELS="${NODE_LABELS},alpha.eksctl.io/instance-id=${INSTANCE_ID}"
+    KUBELET_ARGS=("--node-labels=${NODE_LABELS}")
+    KUBELET_EXTRA_ARGS="${KUBELET_ARGS[@]}"
+    CLUSTER_NAME="${CLUSTER_NAME}"
+  path: /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh
+- content: |
+    #!/bin/bash
+    source /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh
+    echo "eksctl: running /etc/eks/bootstrap"
+    /etc/eks/bootstrap.sh "${CLUSTER_NAME}" \
+      --apiserver-endpoint "${API_SERVER_URL}" \
+      --b64-cluster-ca "${B64_CLUSTER_CA}" \
+      --kubelet-extra-args "${KUBELET_EXTRA_ARGS}"
+  path: /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh
+`
+
+type userDataCase struct {
+	name     string
+	data     string
+	clusters []string
+	formats  []Format
+	problems []Problem
+}
+
+func userDataCases(t testing.TB) []userDataCase {
+	return []userDataCase{
+		{name: "nothing"},
+		{name: "white space", data: " \n\t\n"},
+
+		// Amazon Linux 2
+		{
+			name:     "bootstrap.sh",
+			data:     "#!/bin/bash\nset -o xtrace\n/etc/eks/bootstrap.sh demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "sh, flags after the name over several lines",
+			data:     "#!/bin/sh\n/etc/eks/bootstrap.sh demo \\\n  --b64-cluster-ca Y2E= \\\n  --apiserver-endpoint https://x \\\n  --kubelet-extra-args '--node-labels=a=b --max-pods=110' --use-max-pods false\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "env bash, flags before the name",
+			data:     "#!/usr/bin/env bash\n/etc/eks/bootstrap.sh --use-max-pods 'false' --dns-cluster-ip 10.100.0.10 --container-runtime containerd --kubelet-extra-args \"--node-labels=team=a\" 'demo'\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "the name in a variable",
+			data:     "#!/bin/bash\nexport CLUSTER_NAME=\"demo\"\nB64=$(cat /etc/ca)\n/etc/eks/bootstrap.sh --b64-cluster-ca $B64 \"${CLUSTER_NAME}\"\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "the name put together, with a default",
+			data:     "#!/bin/bash\nenv=prod; C=${C:-demo}-$env\n/etc/eks/bootstrap.sh $C\n",
+			clusters: []string{"demo-prod"}, formats: []Format{Shell},
+		},
+		{
+			name:     "in an if, after a condition",
+			data:     "#!/bin/bash\nif [[ -f /etc/eks/bootstrap.sh ]]; then\n  NAME=demo\n  sudo -E bash -x /etc/eks/bootstrap.sh $NAME || exit 1\nfi\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "in a function that is retried",
+			data:     "#!/bin/bash\nretry() { local n=$1; shift; until \"$@\"; do sleep 5; done; }\njoin() { /etc/eks/bootstrap.sh \"$1\"; }\nretry 5 join demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "in a script that the script writes",
+			data:     "#!/bin/bash\nCLUSTER=demo\ncat <<EOF | sudo tee /root/join.sh >/dev/null\n#!/bin/bash\n/etc/eks/bootstrap.sh $CLUSTER\nEOF\nchmod +x /root/join.sh\n/root/join.sh\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "its output is kept",
+			data:     "#!/bin/bash\nexec > >(tee /var/log/user-data.log | logger -t user-data -s 2>/dev/console) 2>&1\nif ! OUT=$(/etc/eks/bootstrap.sh demo 2>&1); then echo \"$OUT\"; fi\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "carriage returns",
+			data:     "#!/bin/bash\r\nset -ex\r\n/etc/eks/bootstrap.sh demo\r\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "indented by the template that made it",
+			data:     "\n    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "a flag joined to its value, which bootstrap.sh takes for the name",
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh --kubelet-extra-args='--max-pods=20' demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "two clusters",
+			data:     "#!/bin/bash\ncase $(hostname) in a*) /etc/eks/bootstrap.sh one;; *) /etc/eks/bootstrap.sh two;; esac\n",
+			clusters: []string{"one", "two"}, formats: []Format{Shell},
+		},
+		{
+			name:     "cloud-boothook",
+			data:     "#cloud-boothook\n#!/bin/bash\ncloud-init-per once join /etc/eks/bootstrap.sh demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "what stands before a syntax error runs",
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh demo\nif then fi (\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+			problems: []Problem{{whole, Shell, Unparseable}},
+		},
+		{
+			name: "a name that only the instance knows", formats: []Format{Shell},
+			data:     "#!/bin/bash\nCLUSTER=$(aws ec2 describe-tags --query 'Tags[0].Value' --output text)\n/etc/eks/bootstrap.sh \"$CLUSTER\"\n",
+			problems: []Problem{{whole, Shell, Computed}},
+		},
+		{
+			name: "a name that differs between branches", formats: []Format{Shell},
+			data:     "#!/bin/bash\nC=one\nif test -f /prod; then C=two; fi\n/etc/eks/bootstrap.sh $C\n",
+			problems: []Problem{{whole, Shell, Computed}},
+		},
+		{
+			name: "a template that was not rendered", formats: []Format{Shell},
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh <cluster-name>\n/etc/eks/bootstrap.sh {{ cluster }}\n",
+			problems: []Problem{{whole, Shell, Unparseable}},
+		},
+		{
+			name: "an option that bootstrap.sh does not have", formats: []Format{Shell},
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh --join-token s3cr3t demo\n",
+			problems: []Problem{{whole, Shell, Unclear}},
+		},
+		{
+			name: "a flag without its quotes", formats: []Format{Shell},
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh --kubelet-extra-args --max-pods 20 demo\n",
+			problems: []Problem{{whole, Shell, Unclear}},
+		},
+		{
+			name: "no name", formats: []Format{Shell},
+			data:     "#!/bin/bash\n/etc/eks/bootstrap.sh --use-max-pods true\n",
+			problems: []Problem{{whole, Shell, NoName}},
+		},
+
+		// What only mentions a cluster
+		{name: "in a comment", data: "#!/bin/bash\n# /etc/eks/bootstrap.sh demo\ntrue\n", formats: []Format{Shell}},
+		{name: "in an echo", data: "#!/bin/bash\necho \"run /etc/eks/bootstrap.sh demo\" > /etc/motd\necho /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
+		{name: "in a file that is not run", data: "#!/bin/bash\ncat > /root/README <<'EOF'\n/etc/eks/bootstrap.sh demo\nEOF\n", formats: []Format{Shell}},
+		{name: "switched off", data: "#!/bin/bash\nif false; then /etc/eks/bootstrap.sh demo; fi\nfalse && /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
+		{name: "after the end", data: "#!/bin/bash\nexit 0\n/etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
+		{name: "a function that is not called", data: "#!/bin/bash\njoin() { /etc/eks/bootstrap.sh demo; }\n", formats: []Format{Shell}},
+		{name: "help", data: "#!/bin/bash\n/etc/eks/bootstrap.sh --help demo\n", formats: []Format{Shell}},
+		{name: "an edit of bootstrap.sh", data: "#!/bin/bash\nsed -i 's/demo/x/' /etc/eks/bootstrap.sh demo\ncommand -v /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
+		{
+			name:    "a bastion",
+			data:    "#!/bin/bash\nyum install -y kubectl\naws eks update-kubeconfig --name demo --region eu-west-1\necho 'export CLUSTER_NAME=demo' >> /etc/profile\n",
+			formats: []Format{Shell},
+		},
+		{
+			name:    "a bastion by cloud-config",
+			data:    "#cloud-config\npackages: [jq]\nruncmd:\n  - aws eks update-kubeconfig --name demo\n  - [aws, eks, describe-cluster, --name, demo]\n",
+			formats: []Format{CloudConfig},
+		},
+		{
+			name:    "a NAT instance",
+			data:    "#!/bin/bash\necho 1 > /proc/sys/net/ipv4/ip_forward\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\naws ec2 create-tags --tags Key=kubernetes.io/cluster/demo,Value=owned\n",
+			formats: []Format{Shell},
+		},
+		{
+			name:    "kops",
+			data:    "#!/bin/bash\nset -o nounset\nNODEUP_URL_AMD64=https://artifacts.k8s.io/binaries/kops/1.30.0/linux/amd64/nodeup\ncat > conf/kube_env.yaml << '__EOF_KUBE_ENV'\nCloudProvider: aws\nClusterName: demo\nInstanceGroupName: nodes\n__EOF_KUBE_ENV\ndownload-release\n",
+			formats: []Format{Shell},
+		},
+		{
+			name:    "kubeadm",
+			data:    "#cloud-config\nwrite_files:\n- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    apiVersion: kubeadm.k8s.io/v1beta3\n    kind: JoinConfiguration\n    clusterName: demo\nruncmd:\n- kubeadm join --config /run/kubeadm/kubeadm.yaml demo\n",
+			formats: []Format{CloudConfig},
+		},
+		{name: "ECS", data: "#!/bin/bash\necho ECS_CLUSTER=demo >> /etc/ecs/ecs.config\n", formats: []Format{Shell}},
+		{
+			name: "Python", data: "#!/usr/bin/env python3\nimport os\nos.system('/etc/eks/bootstrap.sh demo')\n", formats: []Format{Shell},
+			problems: []Problem{{whole, Shell, Unsupported}},
+		},
+		{
+			name: "text of no form", data: "demo\n", formats: []Format{Unknown},
+			problems: []Problem{{whole, Unknown, Unsupported}},
+		},
+		{
+			name: "include", data: "#include\nhttps://example.com/bootstrap.sh\n", formats: []Format{Include},
+			problems: []Problem{{whole, Include, Elsewhere}},
+		},
+
+		// MIME
+		{
+			name: "Karpenter on Amazon Linux 2",
+			data: "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n#!/bin/bash\necho custom\n\n--//\n" +
+				"Content-Type: text/x-shellscript; charset=\"us-ascii\"\n\n#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n" +
+				"/etc/eks/bootstrap.sh 'demo' --apiserver-endpoint 'https://x' --b64-cluster-ca 'Y2E=' \\\n--dns-cluster-ip '10.100.0.10' \\\n--use-max-pods false \\\n--kubelet-extra-args '--node-labels=\"karpenter.sh/nodepool=default\" --register-with-taints=\"karpenter.sh/unregistered:NoExecute\"'\n--//--\n",
+			clusters: []string{"demo"}, formats: []Format{Multipart, Shell},
+		},
+		{
+			name:     "Karpenter on Amazon Linux 2023",
+			data:     "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: application/node.eks.aws\n\n# Karpenter Generated NodeConfig\n" + nodeConfig + "\n--//--",
+			clusters: []string{"demo"}, formats: []Format{Multipart, NodeConfig},
+		},
+		{
+			name:     "the last NodeConfig that names a cluster counts, as nodeadm merges them",
+			data:     "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: application/node.eks.aws\n\n" + strings.Replace(nodeConfig, "demo", "old", 1) + "\n--B\nContent-Type: application/node.eks.aws\n\n" + nodeConfig + "\n--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {config: {maxPods: 20}}}\n--B--\n",
+			clusters: []string{"demo"}, formats: []Format{Multipart, NodeConfig},
+		},
+		{
+			name:     "a compressed part in base64, CRLF throughout",
+			data:     "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"==B==\"\r\n\r\n--==B==\r\nContent-Type: application/node.eks.aws\r\nContent-Transfer-Encoding: base64\r\n\r\n" + b64(zip(t, nodeConfig)) + "\r\n--==B==--\r\n",
+			clusters: []string{"demo"}, formats: []Format{Multipart, NodeConfig},
+		},
+		{
+			name:     "cloud-config writes what a later shell part runs, in a nested multipart",
+			data:     "Content-Type: multipart/mixed; boundary=out\nMIME-Version: 1.0\n\n--out\nContent-Type: multipart/mixed; boundary=in\n\n--in\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n. /etc/join.env\n/etc/eks/bootstrap.sh $NAME\n--in--\n--out\nContent-Type: text/cloud-config\n\n#cloud-config\nwrite_files: [{path: /etc/join.env, content: NAME=demo}]\n--out--\n",
+			clusters: []string{"demo"}, formats: []Format{Multipart, Shell, CloudConfig},
+		},
+		{
+			name:     "no closing boundary",
+			data:     "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=//\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n/etc/eks/bootstrap.sh demo\n",
+			clusters: []string{"demo"}, formats: []Format{Multipart, Shell},
+			problems: []Problem{{"part 1", Multipart, Truncated}},
+		},
+		{
+			name: "no boundary", data: "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\n--//\n\nx\n", formats: []Format{Multipart},
+			problems: []Problem{{whole, Multipart, Unparseable}},
+		},
+		{
+			name: "a boundary that never comes", data: "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--B\n\nx\n--B--\n", formats: []Format{Multipart},
+			problems: []Problem{{whole, Multipart, Unparseable}},
+		},
+		{
+			name:    "a part that is not base64",
+			data:    "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\n***\n--B--\n",
+			formats: []Format{Multipart}, problems: []Problem{{"part 1", Multipart, Undecodable}},
+		},
+
+		// Amazon Linux 2023
+		{name: "NodeConfig", data: nodeConfig, clusters: []string{"demo"}, formats: []Format{NodeConfig}},
+		{name: "NodeConfig as JSON", data: `{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"Demo_1"}}}`, clusters: []string{"Demo_1"}, formats: []Format{NodeConfig}},
+		{
+			name:     "NodeConfig as one of several documents, its name a number",
+			data:     "# node.eks.aws/v1alpha1\nkind: ConfigMap\n---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {cluster: {name: 42}}\n",
+			clusters: []string{"42"}, formats: []Format{NodeConfig},
+		},
+		{name: "NodeConfig without a cluster", data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {}}\n", formats: []Format{NodeConfig}},
+		{name: "another kind that names a cluster", data: "apiVersion: node.eks.aws/v1alpha1\nkind: ClusterConfig\nspec: {cluster: {name: demo}}\n", formats: []Format{NodeConfig}},
+		{
+			name: "NodeConfig that does not parse", data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n\tcluster: {name: demo}\n", formats: []Format{NodeConfig},
+			problems: []Problem{{whole, NodeConfig, Unparseable}},
+		},
+		{
+			name: "NodeConfig with a name that EKS refuses", data: strings.Replace(nodeConfig, "demo", "'demo cluster'", 1), formats: []Format{NodeConfig},
+			problems: []Problem{{whole, NodeConfig, NoName}},
+		},
+		{
+			name:     "nodeadm init with a here-document",
+			data:     "#!/bin/bash\nNAME=demo\nCA=$(aws eks describe-cluster --name other --query cluster.certificateAuthority.data)\ncat > /tmp/node.yaml <<-EOF\n\t" + strings.ReplaceAll(strings.NewReplacer("demo", "${NAME}", "Y2VydGlmaWNhdGVBdXRob3JpdHk=", "${CA}").Replace(nodeConfig), "\n", "\n\t") + "\n\tEOF\nnodeadm init --config-source file:///tmp/node.yaml\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name: "nodeadm init with a file from the AMI", data: "#!/bin/bash\n/usr/bin/nodeadm init -c=file:///etc/eks/node.yaml\n", formats: []Format{Shell},
+			problems: []Problem{{whole, Shell, Elsewhere}},
+		},
+
+		// Bottlerocket
+		{
+			name:     "Bottlerocket",
+			data:     "[settings]\n[settings.kubernetes]\napi-server = 'https://x'\ncluster-certificate = 'Y2E='\ncluster-name = 'demo'\n[settings.kubernetes.node-labels]\n'karpenter.sh/nodepool' = 'default'\n",
+			clusters: []string{"demo"}, formats: []Format{Bottlerocket},
+		},
+		{name: "Bottlerocket with dotted keys", data: "settings.kubernetes.cluster-name = \"demo\"\n", clusters: []string{"demo"}, formats: []Format{Bottlerocket}},
+		{name: "Bottlerocket that joins no cluster", data: "[settings.kubernetes]\nstandalone-mode = true\ncluster-name = \"demo\"\n", formats: []Format{Bottlerocket}},
+		{name: "Bottlerocket for ECS", data: "[settings.ecs]\ncluster = \"demo\"\n", formats: []Format{Bottlerocket}},
+		{
+			name: "Bottlerocket that does not parse", data: "[settings.kubernetes]\ncluster-name = demo\n", formats: []Format{Bottlerocket},
+			problems: []Problem{{whole, Bottlerocket, Unparseable}},
+		},
+
+		// Windows
+		{
+			name:     "Windows",
+			data:     "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \"demo\" -KubeletExtraArgs \"--node-labels=a=b\" 3>&1 4>&1 5>&1 6>&1\n</powershell>\n<persist>true</persist>\n",
+			clusters: []string{"demo"}, formats: []Format{PowerShell},
+		},
+		{
+			name:     "Windows by Terraform, over several lines, any case",
+			data:     "<powershell>\n<# joins\n#>\n[string]$EKSBinDir = \"$env:ProgramFiles\\Amazon\\EKS\"\n[string]$EKSBootstrapScriptName = 'Start-EKSBootstrap.ps1'\n[string]$EKSBootstrapScriptFile = \"$EKSBinDir\\$EKSBootstrapScriptName\"\n& $EKSBootstrapScriptFile -APIServerEndpoint (Get-Endpoint -Name other) `\n  -eksclustername:demo -Base64ClusterCA Y2E= 3>&1\n$LastError = if ($?) { 0 } else { $Error[0].Exception.HResult }\n</powershell>\n",
+			clusters: []string{"demo"}, formats: []Format{PowerShell},
+		},
+		{
+			name:     "EC2Launch v2 tasks",
+			data:     "version: 1.0\ntasks:\n- task: executeScript\n  inputs:\n  - frequency: once\n    type: powershell\n    runAs: admin\n    content: |-\n      $name = 'demo'\n      & \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName $name\n",
+			clusters: []string{"demo"}, formats: []Format{PowerShell},
+		},
+		{
+			name:    "Windows that only mentions it",
+			data:    "<powershell>\n# & Start-EKSBootstrap.ps1 -EKSClusterName demo\nWrite-Host \"Start-EKSBootstrap.ps1 -EKSClusterName demo\"\n'Start-EKSBootstrap.ps1'\n$text = @'\nStart-EKSBootstrap.ps1 -EKSClusterName demo\n'@\naws eks update-kubeconfig --name demo\n</powershell>\n",
+			formats: []Format{PowerShell},
+		},
+		{
+			name: "Windows with a name that only the instance knows", formats: []Format{PowerShell},
+			data:     "<powershell>\n$name = (Get-EC2Tag | Select -First 1).Value\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -EKSClusterName $name\n</powershell>\n",
+			problems: []Problem{{whole, PowerShell, Computed}},
+		},
+
+		// cloud-config
+		{
+			name:     "runcmd with a string and a variable",
+			data:     "#cloud-config\nruncmd:\n  - CLUSTER=demo\n  - /etc/eks/bootstrap.sh $CLUSTER --use-max-pods false\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{
+			name:     "bootcmd with a list",
+			data:     "#cloud-config\nbootcmd:\n  - [cloud-init-per, once, join, /etc/eks/bootstrap.sh, demo, --kubelet-extra-args, \"--node-labels=it's\"]\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{
+			name:     "write_files in base64, run by name",
+			data:     "## template: jinja\n#cloud-config\nwrite_files:\n- path: /opt/join.sh\n  encoding: b64\n  content: " + b64("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n") + "\nruncmd:\n- [bash, /opt/join.sh]\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{
+			name:     "write_files into a directory that cloud-init runs",
+			data:     "#cloud-config\nwrite_files:\n- path: /var/lib/cloud/scripts/per-instance/join.sh\n  encoding: gz+b64\n  content: " + b64(zip(t, "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")) + "\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{name: "write_files that nothing runs", data: "#cloud-config\nwrite_files:\n- {path: /root/notes.sh, content: /etc/eks/bootstrap.sh demo}\n", formats: []Format{CloudConfig}},
+		{name: "eksctl", data: eksctlCloudConfig, clusters: []string{"demo"}, formats: []Format{CloudConfig}},
+		{
+			name:     "cloud-config-archive",
+			data:     "#cloud-config-archive\n- type: text/x-shellscript\n  content: |\n    #!/bin/sh\n    /etc/eks/bootstrap.sh demo\n- |\n  #cloud-config\n  packages: [jq]\n",
+			clusters: []string{"demo"}, formats: []Format{Archive, Shell, CloudConfig},
+		},
+		{
+			name: "cloud-config that does not parse", data: "#cloud-config\nruncmd: [unclosed\n", formats: []Format{CloudConfig},
+			problems: []Problem{{whole, CloudConfig, Unparseable}},
+		},
+
+		// Encodings
+		{name: "gzip", data: zip(t, eksctlCloudConfig), clusters: []string{"demo"}, formats: []Format{CloudConfig}},
+		{name: "still in base64", data: b64(zip(t, nodeConfig)) + "\n", clusters: []string{"demo"}, formats: []Format{NodeConfig}},
+		{name: "a byte order mark", data: "\ufeff#!/bin/bash\n/etc/eks/bootstrap.sh demo\n", clusters: []string{"demo"}, formats: []Format{Shell}},
+		{
+			name: "gzip that is cut off", data: zip(t, nodeConfig)[:60],
+			problems: []Problem{{whole, Unknown, Undecodable}},
+		},
+	}
+}
+
+func TestBootstraps(t *testing.T) {
+	for _, tt := range userDataCases(t) {
+		t.Run(tt.name, func(t *testing.T) {
+			want := Result{Clusters: tt.clusters, Formats: tt.formats, Unreadable: tt.problems}
+			got := newReader().read([]byte(tt.data))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(got, Bootstraps([]byte(tt.data))); diff != "" {
+				t.Errorf("Bootstraps differs\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestForIsCaseSensitive(t *testing.T) {
+	r := Bootstraps([]byte(nodeConfig))
+	if !r.For("demo") || r.For("Demo") || r.For("") || (Result{}).For("") {
+		t.Error("For must match exactly the names found")
+	}
+}
+
+// What would exhaust memory, time or the stack ends in a problem instead.
+func TestHostileInputIsBounded(t *testing.T) {
+	tests := []struct {
+		name, data string
+		why        Reason
+	}{
+		{"decompression bomb", zip(t, strings.Repeat("a", 64<<20)), TooLarge},
+		{"bombs in parts share one bound", "#cloud-config\nwrite_files:\n" + strings.Repeat("- {path: /a, encoding: gz+b64, content: "+b64(zip(t, strings.Repeat(" ", 600<<10)))+"}\n", 2), TooLarge},
+		{"base64 in base64", func() string {
+			s := "#!/bin/sh\n"
+			for range maxDepth + 1 {
+				s = b64(s)
+			}
+			return s
+		}(), TooDeep},
+		{"subshells", "#!/bin/sh\n" + strings.Repeat("(", 60<<10), TooLarge},
+		{"a long script", "#!/bin/sh\n" + strings.Repeat("true\n", 20<<10), TooLarge},
+		{"inline tables", "settings.a=" + strings.Repeat("{a=", 20<<10), TooLarge},
+		{"flow sequences", "kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\nx: " + strings.Repeat("[", 200<<10), Unparseable},
+		{"recursion", "#!/bin/sh\nf() { f; f; f; }\nf\n", TooComplex},
+		{"a script that runs itself", "#!/bin/sh\ncat > /a <<'E'\n. /a\n. /a\nE\n. /a\n", TooDeep},
+		{"a variable that doubles", "#!/bin/bash\nX=0123456789\n" + strings.Repeat("X=$X$X\n", 5000) + strings.Repeat("echo $X$X$X$X > /f; cat /f /f /f > /g; cat /g /g > /f\n", 500), TooComplex},
+		{"an alias that repeats", "#cloud-config\na: &a [" + strings.Repeat("aaaaaaaa, ", 10000) + "]\nruncmd: [" + strings.Repeat("*a, ", 20000) + "]\n", TooLarge},
+		{"a PowerShell variable that doubles", "<powershell>\n$x='0123456789'\n" + strings.Repeat("$x=\"$x$x\"\n$y=\"$x$x$x$x\"\n", 2500), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReader().read([]byte(tt.data))
+			if len(r.Clusters) > 0 {
+				t.Errorf("clusters %q", r.Clusters)
+			}
+			found := tt.why == ""
+			for _, p := range r.Unreadable {
+				found = found || p.Reason == tt.why
+			}
+			if !found {
+				t.Errorf("want %q, got %v", tt.why, r.Unreadable)
+			}
+		})
+	}
+}
+
+func TestDecode(t *testing.T) {
+	tests := []struct{ name, in, want, err string }{
+		{name: "nothing"},
+		{name: "one line", in: b64("#!/bin/sh\n"), want: "#!/bin/sh\n"},
+		{name: "broken lines", in: "IyEvYmlu\r\nL3NoCg==\n", want: "#!/bin/sh\n"},
+		{name: "as much as EC2 keeps", in: b64(strings.Repeat("a", MaxRaw)), want: strings.Repeat("a", MaxRaw)},
+		{name: "one byte more", in: b64(strings.Repeat("a", MaxRaw+1)), err: "user data is larger than the 16384 bytes that EC2 keeps"},
+		{name: "much more", in: strings.Repeat("a", 1<<20), err: "user data is larger than the 16384 bytes that EC2 keeps"},
+		{name: "not base64", in: "password=hunter2", err: "user data is not valid base64"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Decode(tt.in)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if string(got) != tt.want || text != tt.err {
+				t.Errorf("got %d bytes, error %q; want %d bytes, error %q", len(got), text, len(tt.want), tt.err)
+			}
+		})
+	}
+}
+
+func TestProblemReadsAsASentence(t *testing.T) {
+	got := Problem{Part: "part 2", Format: Shell, Reason: Computed}.String()
+	if want := "part 2 (shell) bootstraps a cluster whose name is computed on the instance"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

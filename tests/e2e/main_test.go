@@ -1,0 +1,255 @@
+// Package e2e drives the command line against real parts: a Kubernetes control
+// plane that turns silent nodes Unknown by itself, the authenticator that verifies
+// Rollcall's own tokens, and an emulated AWS account that records every call.
+//
+// The clock is passed in, so that the minutes between two checks need no waiting.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/functions/local/command"
+	"rollcall/shared/report"
+	"rollcall/tests/testbed"
+)
+
+var bed *testbed.Bed
+
+func TestMain(m *testing.M) { os.Exit(start(m)) }
+
+func start(m *testing.M) int {
+	var err error
+	bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	return m.Run()
+}
+
+// account is one test's view of the bed: emptied, with a clock, a ledger and a
+// topic of its own.
+type account struct {
+	t      *testing.T
+	ledger string
+	topic  string
+	read   func(context.Context) ([]testbed.Notice, error)
+	ahead  time.Duration // the test's clock before the real one
+	now    func()        // called whenever the program reads the clock
+}
+
+func newAccount(t *testing.T) *account {
+	t.Helper()
+	ctx := t.Context()
+	must(t, bed.Reset(ctx))
+	topic, read, err := bed.Topic(ctx)
+	must(t, err)
+	for _, pair := range bed.Env() {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	t.Setenv("AWS_MAX_ATTEMPTS", "2")
+	t.Cleanup(func() {
+		// A hole in the emulator looks like an outage of AWS: never let it pass for one.
+		unexpected, err := bed.Unexpected(context.Background())
+		if err != nil || len(unexpected) > 0 {
+			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
+		}
+	})
+	return &account{t: t, ledger: filepath.Join(t.TempDir(), "ledger.json"), topic: topic, read: read}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// later moves the test's clock on.
+func (a *account) later(d time.Duration) { a.ahead += d }
+
+// result is what one run of rollcall check printed.
+type result struct {
+	code   int
+	stderr string
+	checks []report.Document
+}
+
+// only is the one cluster that was checked.
+func (r result) only(t *testing.T) report.Document {
+	t.Helper()
+	if len(r.checks) != 1 {
+		t.Fatalf("%d clusters in the output, want 1; standard error: %s", len(r.checks), r.stderr)
+	}
+	return r.checks[0]
+}
+
+// check runs rollcall check with JSON output, and forgets the calls made before.
+func (a *account) check(args ...string) result {
+	a.t.Helper()
+	must(a.t, bed.ForgetCalls(a.t.Context()))
+	var stdout, stderr bytes.Buffer
+	code := command.Run(a.t.Context(), append([]string{"check", "--output", "json"}, args...), command.Environment{
+		Stdout: &stdout, Stderr: &stderr,
+		Now: func() time.Time {
+			if a.now != nil {
+				a.now()
+			}
+			return time.Now().Add(a.ahead)
+		},
+	})
+	r := result{code: code, stderr: stderr.String()}
+	dec := json.NewDecoder(&stdout)
+	for {
+		var d report.Document
+		err := dec.Decode(&d)
+		if err == io.EOF {
+			return r
+		}
+		must(a.t, err)
+		r.checks = append(r.checks, d)
+	}
+}
+
+// remediate runs rollcall check with everything it may do.
+func (a *account) remediate(args ...string) result {
+	a.t.Helper()
+	return a.check(append([]string{"--cluster", testbed.ClusterName, "--mode", "remediate", "--ledger", a.ledger, "--topic", a.topic}, args...)...)
+}
+
+func (a *account) policy(text string) string {
+	a.t.Helper()
+	path := filepath.Join(a.t.TempDir(), "policy.yaml")
+	must(a.t, os.WriteFile(path, []byte("apiVersion: rollcall/v1\n"+text), 0o600))
+	return path
+}
+
+func (a *account) notices() []testbed.Notice {
+	a.t.Helper()
+	n, err := a.read(a.t.Context())
+	must(a.t, err)
+	return n
+}
+
+// reading are the calls that change nothing.
+func reading(action string) bool {
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
+}
+
+// writes are the changing calls of the last run, each as "action resources".
+func (a *account) writes() []string {
+	a.t.Helper()
+	calls, err := bed.Calls(a.t.Context())
+	must(a.t, err)
+	var out []string
+	for _, c := range calls {
+		if reading(c.Action) {
+			continue
+		}
+		line := c.Action
+		for _, r := range c.Resources {
+			if strings.HasPrefix(r, "i-") || strings.HasPrefix(r, "arn:") {
+				line += " " + r
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (a *account) count(action string) int {
+	a.t.Helper()
+	calls, err := bed.Calls(a.t.Context())
+	must(a.t, err)
+	n := 0
+	for _, c := range calls {
+		if c.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// nothingDestroyed fails the test if the last run ended or interrupted anything.
+func (a *account) nothingDestroyed(when string) {
+	a.t.Helper()
+	for _, w := range a.writes() {
+		switch action, _, _ := strings.Cut(w, " "); action {
+		case "CreateTags", "DeleteTags", "Publish":
+		default:
+			a.t.Errorf("%s: %s", when, w)
+		}
+	}
+}
+
+// instance runs an instance that carries the cluster's tag.
+func (a *account) instance(spec testbed.InstanceSpec) string {
+	a.t.Helper()
+	spec.Cluster = testbed.ClusterName
+	id, err := bed.RunInstance(a.t.Context(), spec)
+	must(a.t, err)
+	return id
+}
+
+// fleet runs n healthy members of an Auto Scaling group, launched hours ago.
+func (a *account) fleet(n int) (ids []string) {
+	a.t.Helper()
+	for range n {
+		id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: 5 * time.Hour})
+		a.join(id, corev1.ConditionTrue, 5*time.Hour)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (a *account) join(id string, ready corev1.ConditionStatus, since time.Duration) {
+	a.t.Helper()
+	_, err := bed.JoinNode(a.t.Context(), testbed.NodeSpec{InstanceID: id, Ready: ready, ReadySince: time.Now().Add(-since)})
+	must(a.t, err)
+}
+
+func kinds(d report.Document) (out []string) {
+	for _, f := range d.Findings {
+		out = append(out, f.Kind+" "+f.Instance)
+	}
+	return out
+}
+
+func held(d report.Document) (out []string) {
+	for _, h := range d.Held {
+		out = append(out, h.Reason+" "+h.Instance)
+	}
+	return out
+}
+
+func acted(d report.Document) (out []string) {
+	for _, o := range d.Outcomes {
+		out = append(out, strings.TrimSpace(o.Result+" "+o.Reason)+" "+o.Instance)
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}

@@ -1,0 +1,555 @@
+"""The emulated AWS of the testbed: moto, and what moto does not do.
+
+    python tests/emulator/emulator.py --port 5000
+
+AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tells the emulator what to be:
+
+    GET    health
+    POST   reset                            empties everything but the identities
+    PUT    identities                       {access key id: {"arn", "userId"}}: whom GetCallerIdentity names
+    GET    calls, DELETE calls              the log of all calls, in order of arrival
+    GET    unexpected                       answers that AWS would not have given
+    POST   faults, DELETE faults            see Fault
+    PUT    page-size                        {"size": n}: the most reservations on a page of DescribeInstances
+    PUT    clusters/NAME                    endpoint, ca, status, version, tags, authenticationMode of an EKS cluster
+    PUT    clusters/NAME/access-entries     the access entries of an EKS cluster
+    PUT    instances/ID                     launchTime, state, instanceStatus, systemStatus, console, managed
+    POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus
+
+Differences from moto that hold without being asked for: instances of EKS Auto Mode are left out of answers to calls
+that do not set IncludeManagedResources; instances say who operates them; only a running instance can be rebooted; events
+carry their account; and a crash of moto is answered with an error that SDKs do not retry.
+"""
+
+import argparse
+import io
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from datetime import datetime, timezone
+from urllib.parse import parse_qsl, urlencode
+from xml.sax.saxutils import escape
+
+parser = argparse.ArgumentParser(description="emulated AWS for Rollcall's tests")
+parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--exempt", default="", help="access key id whose calls suffer neither faults nor the page cap")
+OPTIONS = parser.parse_args()
+os.environ["MOTO_PORT"] = str(OPTIONS.port)  # moto reads it when it is imported
+
+from moto.core.responses import ActionResult  # noqa: E402
+from moto.core.routing import get_service_router  # noqa: E402
+from moto.core.request import Request  # noqa: E402
+from moto.core.types import Base64EncodedString  # noqa: E402
+from moto.ec2.exceptions import EC2ClientError  # noqa: E402
+from moto.ec2.models import ec2_backends  # noqa: E402
+from moto.ec2.models.instances import Instance, InstanceBackend, InstanceState  # noqa: E402
+from moto.ec2.responses.general import General  # noqa: E402
+from moto.eks.models import eks_backends  # noqa: E402
+from moto.events.models import events_backends  # noqa: E402
+from moto.events.utils import EventTemplateParser  # noqa: E402
+from moto.moto_api._internal.models import moto_api_backend  # noqa: E402
+from moto.moto_server.werkzeug_app import (  # noqa: E402
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import run_simple  # noqa: E402
+
+ACCOUNT = "123456789012"
+DEFAULT_REGION = "eu-west-1"
+REQUEST_ID = "00000000-0000-4000-8000-000000000000"
+STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
+EVENT_TEMPLATE = (  # what targets receive: moto's own with the account; the time is a number until it is sent
+    '{"version": "0", "id": "<id>", "detail-type": "<detail-type>", "source": "<source>", "account": "<account>", '
+    '"time": <time>, "region": "<region>", "resources": <resources>, "detail": <detail>}'
+)
+AUTO_MODE_TAG = "eks:kubernetes-node-pool-name"
+CHECK_DETAILS = {"ok": "passed", "impaired": "failed"}
+NAMING = re.compile(  # the parameters that say what a call is about
+    r"(^|\.)(\w*(Id|Ids|Arn|ARN|Url)|InstanceIds?|ResourceId|name|\w*Name|\w*GroupNames|resources?)(\.member)?(\.\d+)?$"
+)
+NEXT_TOKEN = re.compile(rb'<[nN]extToken>([^<]+)</|"[nN]extToken": ?"([^"]+)"')
+ERROR_CODE = re.compile(rb'<Code>([^<]+)</Code>|"__type": ?"(?:[^"#]*#)?([^"]+)"')
+
+
+def now():
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+class State:
+    """All that the emulator knows beside moto. Guarded by its lock."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.identities = {}
+        self.empty()
+
+    def empty(self):
+        self.calls, self.unexpected, self.faults = [], [], []
+        self.page_size = 0
+        self.pages = {}  # the number of the page that a token leads to
+        self.access_entries = {}  # by cluster
+
+
+STATE = State()
+REQUEST = threading.local()  # what the patched parts of moto need to know of the request they are in
+
+
+class Call:
+    """One AWS call: who asks what of which service, in terms that do not depend on the protocol."""
+
+    def __init__(self, environ, body):
+        self.environ, self.body = environ, body
+        self.method, self.path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
+        self.query = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
+        self.target = environ.get("HTTP_X_AMZ_TARGET", "")
+        if "X-Amz-Credential" in self.query:  # presigned: moto wants to see a header
+            environ.setdefault(
+                "HTTP_AUTHORIZATION",
+                "AWS4-HMAC-SHA256 Credential={X-Amz-Credential}, SignedHeaders={X-Amz-SignedHeaders}, "
+                "Signature={X-Amz-Signature}".format_map(self.query),
+            )
+        scope = re.search(r"Credential=([^,/\s]+)/[^/]+/([^/]+)/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
+        self.key, self.region, self.service = scope.groups() if scope else ("", DEFAULT_REGION, "")
+        self.params = {k: v for k, v in self.query.items() if not k.startswith("X-Amz-")}
+        self.action = self._parse()
+        self.page = STATE.pages.get(self.params.get("NextToken") or self.params.get("nextToken"), 1)
+
+    def _parse(self):
+        """Fills in the parameters and returns the name of the operation."""
+        if "form-urlencoded" in self.environ.get("CONTENT_TYPE", ""):
+            self.params.update(parse_qsl(self.body.decode(), keep_blank_values=True))
+        else:
+            try:
+                flatten("", json.loads(self.body), self.params)
+            except ValueError:
+                pass  # no body, or one that is not JSON
+        if "Action" in self.params:
+            return self.params["Action"]
+        if self.target:
+            return self.target.rsplit(".", 1)[-1]
+        if rpc := re.search(r"/operation/(\w+)$", self.path):
+            return rpc.group(1)
+        try:
+            request = Request(dict(self.environ, **{"wsgi.input": io.BytesIO(self.body)}))
+            operation, labels = get_service_router(self.service).match(request)
+            self.params.update({k: str(v) for k, v in labels.items()})
+            return operation.name
+        except Exception:  # a service or path that botocore does not know: the path says it as well
+            return f"{self.method} {self.path}"
+
+    def protocol(self):
+        if self.service in ("ec2", "s3"):
+            return self.service
+        if "Action" in self.params:
+            return "query"
+        return "json" if self.target else "rest"
+
+    def record(self):
+        return {
+            "time": now(),
+            "service": self.service,
+            "action": self.action,
+            "region": self.region,
+            "accessKeyId": self.key,
+            "status": 0,
+            "errorCode": "",
+            "injected": False,
+            "params": self.params,
+            "resources": [v for k, v in self.params.items() if NAMING.search(k) and not k.startswith("Filter.")],
+        }
+
+
+def flatten(prefix, value, into):
+    """Writes the leaves of a JSON value into a dict, keyed by their path; lists count from 1, as in the query protocol."""
+    if isinstance(value, dict):
+        for k, v in value.items():
+            flatten(f"{prefix}.{k}" if prefix else k, v, into)
+    elif isinstance(value, list):
+        for i, v in enumerate(value, 1):
+            flatten(f"{prefix}.{i}", v, into)
+    elif prefix and value is not None:
+        into[prefix] = str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Answer:
+    def __init__(self, status, headers, body, code=""):
+        self.status, self.headers, self.body, self.code = status, headers, body, code
+
+
+def as_json(value, status=200):
+    return Answer(status, [("Content-Type", "application/json")], json.dumps(value).encode())
+
+
+def error(call, status, code, message):
+    """An AWS error in the protocol of the call."""
+    xml, protocol = [("Content-Type", "text/xml")], call.protocol()
+    inner = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
+    if protocol == "ec2":
+        text = f"<Response><Errors><Error>{inner}</Error></Errors><RequestID>{REQUEST_ID}</RequestID></Response>"
+    elif protocol == "query":
+        text = f"<ErrorResponse><Error><Type>Sender</Type>{inner}</Error><RequestId>{REQUEST_ID}</RequestId></ErrorResponse>"
+    elif protocol == "s3":
+        text = f"<Error>{inner}<RequestId>{REQUEST_ID}</RequestId></Error>"
+    else:
+        kind = "application/x-amz-json-1.0" if protocol == "json" else "application/json"
+        headers = [("Content-Type", kind), ("x-amzn-ErrorType", code)]
+        return Answer(status, headers, json.dumps({"__type": code, "message": message}).encode(), code)
+    return Answer(status, xml, text.encode(), code)
+
+
+class Fault:
+    """A rule by which calls are refused; the fields are those of the type Fault of the Go package testbed."""
+
+    THROTTLED = {"ec2": (503, "RequestLimitExceeded", "Request limit exceeded."), "s3": (503, "SlowDown", "Please reduce your request rate."),
+                 "query": (400, "Throttling", "Rate exceeded"), "json": (400, "ThrottlingException", "Rate exceeded"),
+                 "rest": (429, "ThrottlingException", "Rate exceeded")}  # fmt: skip
+    DENIED = {"ec2": (403, "UnauthorizedOperation"), "s3": (403, "AccessDenied"), "query": (403, "AccessDenied"),
+              "json": (400, "AccessDeniedException"), "rest": (403, "AccessDeniedException")}  # fmt: skip
+
+    def __init__(self, rule):
+        known = {"service", "action", "accessKeyId", "page", "nth", "times", "kind", "code", "status", "message", "params"}
+        if unknown := set(rule) - known:
+            raise ValueError(f"a fault has no {sorted(unknown)}")
+        if rule.get("kind") not in ("throttle", "denied", "custom"):
+            raise ValueError(f"a fault's kind is throttle, denied or custom, not {rule.get('kind')!r}")
+        self.rule, self.seen, self.used = rule, 0, 0
+
+    def applies(self, call):
+        rule = self.rule
+        wanted = (("service", call.service), ("action", call.action), ("accessKeyId", call.key), ("page", call.page))
+        if any(rule.get(k) and rule[k] != v for k, v in wanted):
+            return False
+        if not all(has_param(call.params, k, v) for k, v in rule.get("params", {}).items()):
+            return False
+        self.seen += 1
+        if self.seen < rule.get("nth", 0) or (rule.get("times") and self.used >= rule["times"]):
+            return False
+        self.used += 1
+        return True
+
+    def answer(self, call):
+        rule, protocol = self.rule, call.protocol()
+        status, code, message = 400, "", "injected by the test"
+        if rule["kind"] == "throttle":
+            status, code, message = self.THROTTLED[protocol]
+        elif rule["kind"] == "denied":
+            status, code = self.DENIED[protocol]
+            if call.service == "sns":
+                code = "AuthorizationError"
+            user, permission = STATE.identities.get(call.key, {}).get("arn", call.key), f"{call.service}:{call.action}"
+            message = (
+                f"User: {user} is not authorized to perform: {permission} "
+                f"because no identity-based policy allows the {permission} action"
+            )
+            if protocol == "ec2":
+                message = f"You are not authorized to perform this operation. {message}."
+        return error(call, rule.get("status") or status, rule.get("code") or code, rule.get("message") or message)
+
+
+def has_param(params, key, value):
+    if key.endswith("*"):
+        return any(k.startswith(key[:-1]) and v == value for k, v in params.items())
+    return params.get(key) == value
+
+
+class Emulator:
+    """The WSGI application."""
+
+    def __init__(self):
+        self.moto = DomainDispatcherApplication(create_backend_app)
+
+    def __call__(self, environ, start_response):
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        path = environ.get("PATH_INFO", "/")
+        if path.startswith("/_rollcall/"):
+            answer = control(environ["REQUEST_METHOD"], path.removeprefix("/_rollcall/"), body)
+        else:
+            answer = self.call(Call(environ, body))
+        headers = [(k, v) for k, v in answer.headers if k.lower() != "content-length"]
+        start_response(f"{answer.status} -", headers + [("Content-Length", str(len(answer.body)))])
+        return [answer.body]
+
+    def call(self, call):
+        record = call.record()
+        with STATE.lock:
+            STATE.calls.append(record)
+            spared = OPTIONS.exempt and call.key == OPTIONS.exempt
+            fault = None if spared else next((f for f in STATE.faults if f.applies(call)), None)
+        if fault:
+            record["injected"] = True
+            answer = fault.answer(call)
+        else:
+            if not spared:
+                cap_page(call)
+            answer = own_answer(call) or self.ask_moto(call)
+        with STATE.lock:
+            record["status"] = answer.status
+            if answer.status >= 400:
+                found = ERROR_CODE.search(answer.body)
+                record["errorCode"] = answer.code or (found and (found[1] or found[2]).decode()) or ""
+            elif token := NEXT_TOKEN.search(answer.body):
+                STATE.pages[(token[1] or token[2]).decode()] = call.page + 1
+        return answer
+
+    def ask_moto(self, call):
+        seen = {}
+
+        def start_response(status, headers, exc_info=None):
+            seen.update(status=int(status.split()[0]), headers=headers)
+
+        REQUEST.managed = call.params.get("IncludeManagedResources", "").lower() == "true"
+        call.environ.update({"wsgi.input": io.BytesIO(call.body), "CONTENT_LENGTH": str(len(call.body))})
+        try:
+            chunks = self.moto(call.environ, start_response)
+            answer = Answer(seen["status"], seen["headers"], b"".join(chunks))
+            if hasattr(chunks, "close"):
+                chunks.close()
+        except Exception:
+            traceback.print_exc()
+            answer = Answer(500, [], traceback.format_exc().strip().splitlines()[-1].encode())
+        html = any(k.lower() == "content-type" and "html" in v for k, v in answer.headers)
+        if answer.status >= 500 or (answer.status >= 400 and html and not answer.body.lstrip().startswith(b"<?xml")):
+            return self.unexpected(call, answer)
+        return answer
+
+    def unexpected(self, call, answer):
+        """Records moto's failure and answers with one that an SDK reports at once rather than retries."""
+        text = answer.body[:2000].decode(errors="replace")
+        with STATE.lock:
+            STATE.unexpected.append(
+                {"time": now(), "service": call.service, "action": call.action, "status": answer.status, "body": text}
+            )
+        print(f"unexpected answer {answer.status} to {call.service} {call.action}: {text}", file=sys.stderr)
+        return error(call, 400, "EmulatorFault", f"moto answered {answer.status}: {text[:200]}")
+
+
+def cap_page(call):
+    """Makes a listing of instances end its pages early."""
+    cap = STATE.page_size
+    if cap and call.action == "DescribeInstances" and not any(k.startswith("InstanceId.") for k in call.params):
+        form = dict(parse_qsl(call.body.decode(), keep_blank_values=True))
+        form["MaxResults"] = str(min(cap, int(form.get("MaxResults", cap))))
+        call.body = urlencode(form).encode()
+
+
+def own_answer(call):
+    """The answer to a call that moto cannot make, or None."""
+    if call.action == "GetCallerIdentity" and call.key in STATE.identities:
+        me = STATE.identities[call.key]
+        result = f"<Arn>{me['arn']}</Arn><UserId>{me['userId']}</UserId><Account>{ACCOUNT}</Account>"
+        xml = (
+            '<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
+            f"<GetCallerIdentityResult>{result}</GetCallerIdentityResult>"
+            f"<ResponseMetadata><RequestId>{REQUEST_ID}</RequestId></ResponseMetadata></GetCallerIdentityResponse>"
+        )
+        return Answer(200, [("Content-Type", "text/xml")], xml.encode())
+    path = re.fullmatch(r"/clusters/([^/]+)/access-entries(?:/(.+))?", call.path)
+    if call.service == "eks" and call.method == "GET" and path:
+        return access_entries(call, *path.groups())
+    return None
+
+
+def access_entries(call, name, principal):
+    """ListAccessEntries, or DescribeAccessEntry if a principal is given."""
+    cluster = eks_backends[ACCOUNT][call.region].clusters.get(name)
+    if cluster is None:
+        return error(call, 404, "ResourceNotFoundException", f"No cluster found for name: {name}.")
+    if getattr(cluster, "access_config", {}).get("authenticationMode") == "CONFIG_MAP":
+        modes = "[API, API_AND_CONFIG_MAP]"
+        text = f"The cluster's authentication mode must be set to one of {modes} to perform this operation."
+        return error(call, 400, "InvalidRequestException", text)
+    entries = STATE.access_entries.get(name, {})
+    if principal is None:
+        first, size = int(call.query.get("nextToken", 0)), int(call.query.get("maxResults", 100))
+        page = {"accessEntries": list(entries)[first : first + size]}
+        if first + size < len(entries):
+            page["nextToken"] = str(first + size)
+        return as_json(page)
+    if principal not in entries:
+        text = "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
+        return error(call, 404, "ResourceNotFoundException", text)
+    return as_json({"accessEntry": entries[principal]})
+
+
+# The control API.
+
+
+def control(method, path, body):
+    for wanted, pattern, handler in ROUTES:
+        if method == wanted and (found := re.fullmatch(pattern, path)):
+            try:
+                value = json.loads(body) if body else None
+                with STATE.lock:
+                    return as_json(handler(value, *found.groups()) or [])
+            except Exception as e:  # whatever is wrong with the request is for the test that sent it
+                traceback.print_exc()
+                return as_json({"error": f"{type(e).__name__}: {e}"}, 400)
+    return as_json({"error": f"no such control: {method} {path}"}, 404)
+
+
+def reset(_):
+    moto_api_backend.reset()
+    STATE.empty()
+
+
+def put_access_entries(entries, name):
+    created = datetime.now(timezone.utc).timestamp()
+    STATE.access_entries[name] = {
+        e["principalArn"]: {
+            "clusterName": name,
+            "principalArn": e["principalArn"],
+            "type": e.get("type") or "STANDARD",
+            "username": e.get("username") or e["principalArn"],
+            "kubernetesGroups": e.get("kubernetesGroups") or [],
+            "accessEntryArn": f"arn:aws:eks:{DEFAULT_REGION}:{ACCOUNT}:access-entry/{name}/role/{ACCOUNT}/{e['principalArn'].rsplit('/', 1)[-1]}/00000000",
+            "createdAt": created,
+            "modifiedAt": created,
+            "tags": e.get("tags") or {},
+        }
+        for e in entries
+    }
+
+
+def put_cluster(change, name):
+    cluster = eks_backends[ACCOUNT][DEFAULT_REGION].clusters[name]
+    for key in ("endpoint", "status", "version", "tags"):
+        if key in change:
+            setattr(cluster, key, change[key])
+    if "ca" in change:
+        cluster.certificate_authority = {"data": change["ca"]}
+    if "authenticationMode" in change:
+        cluster.access_config = {"authenticationMode": change["authenticationMode"]}
+
+
+def put_instance(change, instance_id):
+    instance = ec2_backends[ACCOUNT][DEFAULT_REGION].get_instance(instance_id)
+    if "launchTime" in change:
+        at = datetime.fromisoformat(change["launchTime"].replace("Z", "+00:00"))
+        instance.launch_time = at.astimezone(timezone.utc).replace(tzinfo=None)
+    if "state" in change:
+        instance._state = InstanceState(change["state"], STATE_CODES[change["state"]])
+    for key in ("instanceStatus", "systemStatus", "console", "managed"):
+        if key in change:
+            setattr(instance, "rollcall_" + key, change[key])
+
+
+def post_event(event):
+    region = DEFAULT_REGION
+    entry = {
+        "Source": "aws.ec2",
+        "DetailType": "EC2 Instance State-change Notification",
+        "Resources": [f"arn:aws:ec2:{region}:{ACCOUNT}:instance/{event['instance']}"],
+        "Detail": json.dumps({"instance-id": event["instance"], "state": event["state"]}),
+    }
+    return events_backends[ACCOUNT][region].put_events([entry])
+
+
+ROUTES = [
+    ("GET", "health", lambda _: []),
+    ("POST", "reset", reset),
+    ("PUT", "identities", lambda known: STATE.identities.update(known)),
+    ("GET", "calls", lambda _: STATE.calls),
+    ("DELETE", "calls", lambda _: STATE.calls.clear()),
+    ("GET", "unexpected", lambda _: STATE.unexpected),
+    ("POST", "faults", lambda rule: STATE.faults.append(Fault(rule))),
+    ("DELETE", "faults", lambda _: STATE.faults.clear()),
+    ("PUT", "page-size", lambda v: setattr(STATE, "page_size", v["size"])),
+    ("PUT", "clusters/([^/]+)", put_cluster),
+    ("PUT", "clusters/([^/]+)/access-entries", put_access_entries),
+    ("PUT", "instances/(i-[0-9a-f]+)", put_instance),
+    ("POST", "events", post_event),
+]
+
+
+# What is changed inside moto.
+
+
+def is_managed(instance):
+    chosen = getattr(instance, "rollcall_managed", None)
+    return chosen if chosen is not None else AUTO_MODE_TAG in instance.ec2_backend.tags.get(instance.id, {})
+
+
+def operator(instance):
+    if is_managed(instance):
+        return {"Managed": True, "Principal": "eks.amazonaws.com", "HiddenByDefault": True}
+    return {"Managed": False}
+
+
+def visible(instance):
+    return getattr(REQUEST, "managed", True) or not is_managed(instance)
+
+
+def hide_reservations(method):
+    """Leaves managed instances out of the reservations that the method returns, which are copies of moto's own."""
+
+    def wrapped(*args, **kwargs):
+        reservations = method(*args, **kwargs)
+        for r in reservations:
+            r.instances = [i for i in r.instances if visible(i)]
+        return [r for r in reservations if r.instances]
+
+    return wrapped
+
+
+def hide_instances(method):
+    return lambda *args, **kwargs: [i for i in method(*args, **kwargs) if visible(i)]
+
+
+def status_check(attribute, usual):
+    def check(instance):
+        chosen = getattr(instance, attribute, None)
+        if chosen is None or instance.state_code != STATE_CODES["running"]:
+            return usual.fget(instance)
+        return {"Status": chosen, "Details": [{"Name": "reachability", "Status": CHECK_DETAILS.get(chosen, chosen)}]}
+
+    return property(check)
+
+
+def reboot(usual):
+    def checked(instance):
+        if instance.state != "running":
+            text = f"The instance '{instance.id}' is not in a state from which it can be rebooted."
+            raise EC2ClientError("IncorrectInstanceState", text)
+        usual(instance)
+
+    return checked
+
+
+def console_output(usual):
+    def chosen(response):
+        instance = response.ec2_backend.get_instance(response._get_param("InstanceId"))
+        text = getattr(instance, "rollcall_console", None)
+        if text is None:
+            return usual(response)
+        output = Base64EncodedString.from_raw_string(text)
+        return ActionResult({"InstanceId": instance.id, "Timestamp": instance.launch_time, "Output": output})
+
+    return chosen
+
+
+def patch_moto():
+    EventTemplateParser.DEFAULT_EVENT_INPUT_TEMPLATE = EVENT_TEMPLATE
+    InstanceBackend.describe_instances = hide_reservations(InstanceBackend.describe_instances)
+    InstanceBackend.get_reservations_by_instance_ids = hide_reservations(InstanceBackend.get_reservations_by_instance_ids)
+    InstanceBackend.describe_instance_status = hide_instances(InstanceBackend.describe_instance_status)
+    Instance.operator = property(operator)
+    Instance.instance_status = status_check("rollcall_instanceStatus", Instance.instance_status)
+    Instance.system_status = status_check("rollcall_systemStatus", Instance.system_status)
+    Instance.reboot = reboot(Instance.reboot)
+    General.get_console_output = console_output(General.get_console_output)
+
+
+def main():
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, lambda *_: sys.exit(0))
+    patch_moto()
+    run_simple("127.0.0.1", OPTIONS.port, Emulator(), threaded=True, request_handler=MotoRequestHandler)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+package testbed
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// defaultMapRoles is the aws-auth of a healthy cluster: its nodes, and Rollcall as a viewer.
+const defaultMapRoles = `- rolearn: ` + NodeRoleARN + `
+  username: system:node:{{EC2PrivateDNSName}}
+  groups: [system:bootstrappers, system:nodes]
+- rolearn: ` + ViewerRoleARN + `
+  username: ` + ViewerUsername + `
+  groups: ["` + ViewersGroup + `"]
+`
+
+// SetAWSAuth replaces mapRoles of the ConfigMap aws-auth and returns when the authenticator works by it. It takes up to a
+// second longer, so that tokens which an SDK makes afterwards are none that it made before: the API server remembers for
+// 10 seconds what it was told about a token.
+func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
+	if err := b.writeAWSAuth(ctx, mapRoles); err != nil {
+		return err
+	}
+	if err := b.awaitAWSAuth(ctx); err != nil {
+		return err
+	}
+	// SDKs sign by the second.
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the next second: %w", context.Cause(ctx))
+	}
+}
+
+// ResetAWSAuth puts aws-auth back to what it is after [Start], if it is not so.
+func (b *Bed) ResetAWSAuth(ctx context.Context) error {
+	cm, err := b.kube.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "aws-auth", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read aws-auth: %w", err)
+	}
+	if err == nil && maps.Equal(cm.Data, awsAuthData(defaultMapRoles, b.authVersion.Load())) {
+		return nil
+	}
+	return b.SetAWSAuth(ctx, defaultMapRoles)
+}
+
+// awsAuthData is an aws-auth with a mapping of the bed's prober by which its version can be told.
+func awsAuthData(mapRoles string, version int64) map[string]string {
+	return map[string]string{
+		"mapRoles": mapRoles,
+		"mapUsers": "- userarn: " + prober.ARN + "\n  username: " + probeUser(version) + "\n",
+	}
+}
+
+func probeUser(version int64) string { return fmt.Sprintf("testbed-probe-%d", version) }
+
+func (b *Bed) writeAWSAuth(ctx context.Context, mapRoles string) error {
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "aws-auth", Namespace: metav1.NamespaceSystem},
+		Data:       awsAuthData(mapRoles, b.authVersion.Add(1)),
+	}
+	configMaps := b.kube.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	_, err := configMaps.Update(ctx, cm, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = configMaps.Create(ctx, cm, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("write aws-auth: %w", err)
+	}
+	return nil
+}
+
+// awaitAWSAuth waits until the authenticator works by the aws-auth that was written last.
+func (b *Bed) awaitAWSAuth(ctx context.Context) error {
+	want := probeUser(b.authVersion.Load())
+	err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) error {
+		user, err := b.whoIs(ctx, prober)
+		if err != nil {
+			return err
+		}
+		if user != want {
+			return fmt.Errorf("the authenticator still works by an earlier version (%q)", user)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for aws-auth to take effect: %w; see %s", err, b.logPath("aws-iam-authenticator"))
+	}
+	return nil
+}
+
+// whoIs asks the API server whom a fresh EKS token of the identity authenticates.
+func (b *Bed) whoIs(ctx context.Context, id Identity) (string, error) {
+	// The API server remembers what it was told about a token, so that each question needs another one; tokens that are
+	// signed in the same second differ by their validity.
+	token, err := eksToken(ctx, id, time.Now(), int(60+b.questions.Add(1)%600))
+	if err != nil {
+		return "", err
+	}
+	review, err := b.kube.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("review the token of %s: %w", id.ARN, err)
+	}
+	if !review.Status.Authenticated {
+		return "", fmt.Errorf("the token of %s was refused: %s", id.ARN, review.Status.Error)
+	}
+	return review.Status.User.Username, nil
+}
+
+// eksToken is what "aws eks get-token" prints for [ClusterName]: a presigned GetCallerIdentity whose signature covers
+// the name of the cluster. The validity is in seconds.
+func eksToken(ctx context.Context, id Identity, at time.Time, expires int) (string, error) {
+	url := fmt.Sprintf("https://%s/?Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Expires=%d", stsHost, expires)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", fmt.Errorf("make a token for %s: %w", id.ARN, err)
+	}
+	req.Header.Set("X-K8s-Aws-Id", ClusterName)
+	signed, _, err := v4.NewSigner().PresignHTTP(ctx, id.Credentials(), req, emptyPayloadHash, "sts", Region, at)
+	if err != nil {
+		return "", fmt.Errorf("sign a token for %s: %w", id.ARN, err)
+	}
+	return "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(signed)), nil
+}

@@ -1,0 +1,221 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Call is one AWS API call that the emulator received, in order of arrival.
+type Call struct {
+	Time        time.Time `json:"time"`
+	Service     string    `json:"service"` // the signing name: ec2, eks, autoscaling, sns, ...
+	Action      string    `json:"action"`  // the API operation: DescribeInstances, ...
+	Region      string    `json:"region"`
+	AccessKeyID string    `json:"accessKeyId"`
+	Status      int       `json:"status"`    // HTTP status of the answer
+	ErrorCode   string    `json:"errorCode"` // AWS error code of the answer, empty on success
+	Injected    bool      `json:"injected"`  // answered by a Fault
+	// Params are the call's parameters, flattened: "InstanceId.1", "Filter.1.Name", "tags.env".
+	Params map[string]string `json:"params"`
+	// Resources are the ids, names and ARNs among the parameters that say what the call is about.
+	Resources []string `json:"resources"`
+}
+
+// Calls returns the calls made since the last [Bed.Reset] or [Bed.ForgetCalls], without the bed's own.
+func (b *Bed) Calls(ctx context.Context) ([]Call, error) {
+	var all []Call
+	if err := b.control(ctx, http.MethodGet, "calls", nil, &all); err != nil {
+		return nil, err
+	}
+	calls := all[:0]
+	for _, c := range all {
+		if c.AccessKeyID != SeederAccessKeyID {
+			calls = append(calls, c)
+		}
+	}
+	return calls, nil
+}
+
+// ForgetCalls empties the call log.
+func (b *Bed) ForgetCalls(ctx context.Context) error {
+	return b.control(ctx, http.MethodDelete, "calls", nil, nil)
+}
+
+// Unexpected is an answer that AWS would not have given: a crash or a hole in the emulator. A test that saw one has
+// tested the emulator's fault, whatever the SDK made of it.
+type Unexpected struct {
+	Time    time.Time `json:"time"`
+	Service string    `json:"service"`
+	Action  string    `json:"action"`
+	Status  int       `json:"status"`
+	Body    string    `json:"body"` // the beginning of it
+}
+
+// Unexpected returns the unexpected answers since the last [Bed.Reset]; tests fail if there are any.
+func (b *Bed) Unexpected(ctx context.Context) ([]Unexpected, error) {
+	var u []Unexpected
+	err := b.control(ctx, http.MethodGet, "unexpected", nil, &u)
+	return u, err
+}
+
+// FaultKind says which of AWS's refusals a [Fault] imitates.
+type FaultKind string
+
+// Kinds of faults. The code, status and body are those of the service's protocol.
+const (
+	Throttle FaultKind = "throttle" // EC2: RequestLimitExceeded, 503; others ThrottlingException or Throttling, 400
+	Deny     FaultKind = "denied"   // EC2: UnauthorizedOperation; JSON: AccessDeniedException; query: AccessDenied
+	Custom   FaultKind = "custom"   // Code, Status and Message as given
+)
+
+// A Fault is a rule by which the emulator refuses calls. The first rule that matches wins; the bed's own calls are
+// never refused.
+type Fault struct {
+	Service     string    `json:"service,omitempty"`     // signing name; empty matches any
+	Action      string    `json:"action,omitempty"`      // operation; empty matches any
+	AccessKeyID string    `json:"accessKeyId,omitempty"` // caller; empty matches any
+	Page        int       `json:"page,omitempty"`        // only the n-th page of a paged listing, from 1
+	Nth         int       `json:"nth,omitempty"`         // only from the n-th call on that matches the rest, from 1
+	Times       int       `json:"times,omitempty"`       // how many calls to refuse; 0 is for ever
+	Kind        FaultKind `json:"kind"`
+	Code        string    `json:"code,omitempty"`    // Custom: the AWS error code; otherwise overrides the usual one
+	Status      int       `json:"status,omitempty"`  // Custom: the HTTP status, 400 if unset
+	Message     string    `json:"message,omitempty"` // overrides the usual text
+	// Params must all be among the call's parameters with exactly these values; see [Call.Params] for the keys. A key
+	// that ends in "*" matches any key with that prefix: {"InstanceId.*": "i-1"}.
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// Inject adds fault rules; they stay until [Bed.ClearFaults] or [Bed.Reset].
+func (b *Bed) Inject(ctx context.Context, faults ...Fault) error {
+	for _, f := range faults {
+		if err := b.control(ctx, http.MethodPost, "faults", f, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClearFaults removes all fault rules.
+func (b *Bed) ClearFaults(ctx context.Context) error {
+	return b.control(ctx, http.MethodDelete, "faults", nil, nil)
+}
+
+// SetPageSize caps the pages of DescribeInstances listings at n reservations, so that a small fleet needs several; 0
+// takes the cap off. RunInstance makes one reservation per instance.
+func (b *Bed) SetPageSize(ctx context.Context, n int) error {
+	return b.control(ctx, http.MethodPut, "page-size", map[string]int{"size": n}, nil)
+}
+
+// ClusterChange is what [Bed.SetCluster] changes about an EKS cluster; empty fields stay as they are.
+type ClusterChange struct {
+	Endpoint string            `json:"endpoint,omitempty"`
+	CA       string            `json:"ca,omitempty"`     // base64 of PEM, as DescribeCluster gives it
+	Status   string            `json:"status,omitempty"` // ACTIVE, CREATING, UPDATING, DELETING, FAILED
+	Version  string            `json:"version,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// AuthenticationMode is API, API_AND_CONFIG_MAP or CONFIG_MAP.
+	AuthenticationMode string `json:"authenticationMode,omitempty"`
+}
+
+// SetCluster changes what DescribeCluster says about an existing cluster.
+func (b *Bed) SetCluster(ctx context.Context, name string, change ClusterChange) error {
+	return b.control(ctx, http.MethodPut, "clusters/"+name, change, nil)
+}
+
+// An AccessEntry is an EKS access entry as DescribeAccessEntry returns it.
+type AccessEntry struct {
+	PrincipalARN     string            `json:"principalArn"`
+	Type             string            `json:"type"` // STANDARD, EC2_LINUX, EC2_WINDOWS, FARGATE_LINUX, EC2
+	Username         string            `json:"username"`
+	KubernetesGroups []string          `json:"kubernetesGroups"`
+	Tags             map[string]string `json:"tags"`
+}
+
+// SetAccessEntries replaces the access entries of an EKS cluster. They are what the EKS API tells: the API server of
+// the bed authenticates by aws-auth alone.
+func (b *Bed) SetAccessEntries(ctx context.Context, cluster string, entries ...AccessEntry) error {
+	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/access-entries", entries, nil)
+}
+
+// InstanceChange is what [Bed.ChangeInstance] changes about an instance; nil fields stay as they are.
+type InstanceChange struct {
+	LaunchTime *time.Time `json:"launchTime,omitempty"`
+	// State is the EC2 state name: pending, running, shutting-down, terminated, stopping, stopped.
+	State *string `json:"state,omitempty"`
+	// InstanceStatus and SystemStatus are the status checks: ok, impaired, initializing, insufficient-data.
+	InstanceStatus *string `json:"instanceStatus,omitempty"`
+	SystemStatus   *string `json:"systemStatus,omitempty"`
+	Console        *string `json:"console,omitempty"` // what GetConsoleOutput returns, decoded
+	// Managed makes it an instance that EKS Auto Mode manages: EC2 leaves it out of answers to calls that do not set
+	// IncludeManagedResources. The tag eks:kubernetes-node-pool-name does the same.
+	Managed *bool `json:"managed,omitempty"`
+}
+
+// ChangeInstance changes what EC2 says about an instance, without any of the side effects of doing it through EC2.
+func (b *Bed) ChangeInstance(ctx context.Context, id string, change InstanceChange) error {
+	return b.control(ctx, http.MethodPut, "instances/"+id, change, nil)
+}
+
+// EmitStateChange puts the "EC2 Instance State-change Notification" event of an instance onto the default event bus,
+// as EC2 does; rules with an SQS target deliver it.
+func (b *Bed) EmitStateChange(ctx context.Context, id, state string) error {
+	return b.control(ctx, http.MethodPost, "events", map[string]string{"instance": id, "state": state}, nil)
+}
+
+// setIdentities tells the emulator whom GetCallerIdentity names for which access key.
+func (b *Bed) setIdentities(ctx context.Context, identities []Identity) error {
+	type caller struct {
+		ARN    string `json:"arn"`
+		UserID string `json:"userId"`
+	}
+	callers := make(map[string]caller, len(identities))
+	for _, i := range identities {
+		arn, userID := i.caller()
+		callers[i.AccessKeyID] = caller{arn, userID}
+	}
+	return b.control(ctx, http.MethodPut, "identities", callers, nil)
+}
+
+// control calls the emulator's control API. A nil in sends no body, a nil out ignores the answer's.
+func (b *Bed) control(ctx context.Context, method, path string, in, out any) error {
+	subject := strings.ToLower(method) + " " + path + " on the emulator"
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", subject, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, b.awsEndpoint+"/_rollcall/"+path, body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", subject, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", subject, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("%s: read the answer: %w", subject, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %s (log: %s)", subject, resp.Status, bytes.TrimSpace(data), b.logPath("emulator"))
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("decode the answer to %s: %w", subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package testbed runs the real parts that Rollcall talks to, on one machine and without an AWS account: a Kubernetes
+// control plane (etcd, API server, node lifecycle controller) whose users are authenticated by the real
+// aws-iam-authenticator through the aws-auth ConfigMap, and an emulated AWS (moto behind tests/emulator/emulator.py).
+//
+// A test package starts one bed in its TestMain and empties it between tests:
+//
+//	bed, err := testbed.Start(ctx, testbed.Options{RBAC: "infra/rbac.yaml"})
+//	defer bed.Close()
+//	...
+//	if err := bed.Reset(ctx); err != nil { ... }
+//	id, err := bed.RunInstance(ctx, testbed.InstanceSpec{Cluster: testbed.ClusterName, LaunchedAgo: 20 * time.Minute})
+//	_, err = bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Name: "ip-10-0-0-1.eu-west-1.compute.internal"})
+//
+// Binaries come from .build/bin and Python from .venv, both made by "make testbed-deps".
+package testbed

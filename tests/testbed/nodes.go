@@ -1,0 +1,230 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	leaseNamespace = corev1.NamespaceNodeLease
+	// heartbeatEvery is shorter than the kubelet's 10 s because the bed's grace period is 10 s rather than 50.
+	heartbeatEvery = 3 * time.Second
+	// unknownWithin bounds WaitUnknown: the grace period, the monitor period, and room for a busy machine.
+	unknownWithin = 60 * time.Second
+)
+
+// A NodeSpec describes a node for [Bed.JoinNode]. The zero value of everything but InstanceID is a Ready node named
+// after its instance.
+type NodeSpec struct {
+	InstanceID string // for spec.providerID; a node without one has no provider ID
+	Zone       string // eu-west-1a if empty; must be the instance's own zone
+	Name       string // the instance id if empty, as resource-based naming has it
+	// Ready is the status of the Ready condition, True if empty. A node that is not Ready still heartbeats.
+	Ready corev1.ConditionStatus
+	// ReadySince is the last transition of the Ready condition, now if zero. The creation time is always now: the API
+	// server sets it.
+	ReadySince time.Time
+	Reason     string // of the Ready condition; a kubelet's usual one if empty
+	Labels     map[string]string
+	Taints     []corev1.Taint
+	Conditions []corev1.NodeCondition // replace or add to the usual ones, by type
+	// Silent leaves the node without heartbeats from the start.
+	Silent bool
+}
+
+// JoinNode registers a node as a kubelet would: the Node object, its status and its Lease. The bed renews the lease
+// until [Bed.Silence].
+func (b *Bed) JoinNode(ctx context.Context, spec NodeSpec) (*corev1.Node, error) {
+	zone := cmp.Or(spec.Zone, Region+"a")
+	name := cmp.Or(spec.Name, spec.InstanceID)
+	labels := map[string]string{
+		corev1.LabelHostname:           name,
+		corev1.LabelArchStable:         "amd64",
+		corev1.LabelOSStable:           "linux",
+		corev1.LabelTopologyZone:       zone,
+		corev1.LabelTopologyRegion:     Region,
+		corev1.LabelInstanceTypeStable: "m5.large",
+	}
+	maps.Copy(labels, spec.Labels)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.NodeSpec{Taints: spec.Taints},
+		Status:     nodeStatus(name, spec),
+	}
+	if spec.InstanceID != "" {
+		node.Spec.ProviderID = "aws:///" + zone + "/" + spec.InstanceID
+	}
+	created, err := b.kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create node %s: %w", name, err)
+	}
+	now := metav1.NowMicro()
+	seconds := int32(40)
+	_, err = b.kube.CoordinationV1().Leases(leaseNamespace).Create(ctx, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Node", Name: name, UID: created.UID},
+		}},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create lease of node %s: %w", name, err)
+	}
+	if !spec.Silent {
+		b.beating.add(name)
+	}
+	return created, nil
+}
+
+// Silence stops the heartbeats of a node: its kubelet has died, or the network has.
+func (b *Bed) Silence(name string) { b.beating.remove(name) }
+
+// Resume starts the heartbeats of a node again.
+func (b *Bed) Resume(name string) { b.beating.add(name) }
+
+// SetReady sets the Ready condition of a node as its kubelet would, with the time since which it holds. On a silent
+// node that the controller already found Unknown, it moves the transition into the past.
+func (b *Bed) SetReady(ctx context.Context, name string, status corev1.ConditionStatus, reason string, since time.Time) error {
+	return b.SetCondition(ctx, name, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since),
+	})
+}
+
+// SetCondition adds or replaces one condition of a node. A zero heartbeat time is now.
+func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.NodeCondition) error {
+	if condition.LastHeartbeatTime.IsZero() {
+		condition.LastHeartbeatTime = metav1.Now()
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}})
+	if err != nil {
+		return fmt.Errorf("encode condition %s of node %s: %w", condition.Type, name, err)
+	}
+	// A strategic merge keeps the other conditions: they are merged by type.
+	_, err = b.kube.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("set condition %s of node %s: %w", condition.Type, name, err)
+	}
+	return nil
+}
+
+// WaitUnknown waits until the node lifecycle controller has turned a silent node's Ready condition Unknown.
+func (b *Bed) WaitUnknown(ctx context.Context, name string) error {
+	err := poll(ctx, unknownWithin, 200*time.Millisecond, func(ctx context.Context) error {
+		node, err := b.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				if c.Status == corev1.ConditionUnknown {
+					return nil
+				}
+				return fmt.Errorf("its Ready condition is %s (%s)", c.Status, c.Reason)
+			}
+		}
+		return fmt.Errorf("it has no Ready condition")
+	})
+	if err != nil {
+		return fmt.Errorf("wait for node %s to become Unknown: %w", name, err)
+	}
+	return nil
+}
+
+// nodeStatus is what the kubelet of an m5.large reports.
+func nodeStatus(name string, spec NodeSpec) corev1.NodeStatus {
+	resources := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{
+			corev1.ResourceCPU:              resource.MustParse(cpu),
+			corev1.ResourceMemory:           resource.MustParse(memory),
+			corev1.ResourcePods:             resource.MustParse("29"),
+			corev1.ResourceEphemeralStorage: resource.MustParse("20959212Ki"),
+		}
+	}
+	return corev1.NodeStatus{
+		Capacity:    resources("2", "7910868Ki"),
+		Allocatable: resources("1930m", "7220692Ki"),
+		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
+		Conditions:  conditions(spec),
+		NodeInfo: corev1.NodeSystemInfo{
+			Architecture: "amd64", OperatingSystem: "linux", OSImage: "Amazon Linux 2023.9.20260105",
+			KernelVersion: "6.12.58-82.121.amzn2023.x86_64", ContainerRuntimeVersion: "containerd://2.1.5",
+			KubeletVersion: "v1.36.3-eks-0000000", MachineID: "ec2" + name, BootID: "boot-" + name,
+		},
+	}
+}
+
+// conditions are the four that every kubelet reports, changed as the spec asks.
+func conditions(spec NodeSpec) []corev1.NodeCondition {
+	now := metav1.Now()
+	since := now
+	if !spec.ReadySince.IsZero() {
+		since = metav1.NewTime(spec.ReadySince)
+	}
+	ready := cmp.Or(spec.Ready, corev1.ConditionTrue)
+	reason := spec.Reason
+	if reason == "" {
+		reason = map[corev1.ConditionStatus]string{
+			corev1.ConditionTrue: "KubeletReady", corev1.ConditionFalse: "KubeletNotReady", corev1.ConditionUnknown: "NodeStatusUnknown",
+		}[ready]
+	}
+	all := []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
+		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
+		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
+		{Type: corev1.NodeReady, Status: ready, Reason: reason},
+	}
+	for i := range all {
+		all[i].LastHeartbeatTime, all[i].LastTransitionTime = now, since
+	}
+	for _, c := range spec.Conditions {
+		all = withCondition(all, c)
+	}
+	return all
+}
+
+func withCondition(all []corev1.NodeCondition, c corev1.NodeCondition) []corev1.NodeCondition {
+	for i := range all {
+		if all[i].Type == c.Type {
+			all[i] = c
+			return all
+		}
+	}
+	return append(all, c)
+}
+
+// heartbeat renews the leases of all nodes that are not silent until ctx ends.
+func (b *Bed) heartbeat(ctx context.Context) {
+	ticker := time.NewTicker(heartbeatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00"))
+		var renewals errgroup.Group
+		renewals.SetLimit(8)
+		for _, name := range b.beating.names() {
+			renewals.Go(func() error {
+				// A node that a test deleted has no lease: then there is nothing to keep alive.
+				_, err := b.kube.CoordinationV1().Leases(leaseNamespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+				if err != nil && ctx.Err() == nil {
+					b.logf("renew lease of node %s: %v", name, err)
+				}
+				return nil
+			})
+		}
+		_ = renewals.Wait() // the renewals report nothing
+	}
+}

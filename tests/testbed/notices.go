@@ -1,0 +1,88 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// A Notice is a message that was published to a topic.
+type Notice struct {
+	TopicARN string
+	Subject  string
+	Message  string
+	// Attributes are the message attributes, by name; a String.Array is its JSON text.
+	Attributes map[string]string
+}
+
+// Topic makes a topic with a queue subscribed to it and returns the topic's ARN and a function that takes all notices
+// which have arrived since it was last called.
+func (b *Bed) Topic(ctx context.Context) (topicARN string, read func(context.Context) ([]Notice, error), err error) {
+	name := fmt.Sprintf("notices-%d", b.topics.Add(1))
+	topic, err := b.sns.CreateTopic(ctx, &sns.CreateTopicInput{Name: aws.String(name)})
+	if err != nil {
+		return "", nil, fmt.Errorf("create topic %s: %w", name, err)
+	}
+	queue, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
+	if err != nil {
+		return "", nil, fmt.Errorf("create queue %s: %w", name, err)
+	}
+	_, err = b.sns.Subscribe(ctx, &sns.SubscribeInput{
+		TopicArn: topic.TopicArn,
+		Protocol: aws.String("sqs"),
+		Endpoint: aws.String("arn:aws:sqs:" + Region + ":" + AccountID + ":" + name),
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("subscribe queue %s to topic %s: %w", name, name, err)
+	}
+	read = func(ctx context.Context) ([]Notice, error) { return b.takeNotices(ctx, aws.ToString(queue.QueueUrl)) }
+	return aws.ToString(topic.TopicArn), read, nil
+}
+
+// takeNotices empties a queue; moto delivers at once, so that an empty answer means that there is no more.
+func (b *Bed) takeNotices(ctx context.Context, queueURL string) ([]Notice, error) {
+	var notices []Notice
+	for {
+		out, err := b.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(queueURL), MaxNumberOfMessages: 10})
+		if err != nil {
+			return nil, fmt.Errorf("receive from %s: %w", queueURL, err)
+		}
+		if len(out.Messages) == 0 {
+			return notices, nil
+		}
+		for _, m := range out.Messages {
+			n, err := parseNotice(aws.ToString(m.Body))
+			if err != nil {
+				return nil, fmt.Errorf("message %s of %s: %w", aws.ToString(m.MessageId), queueURL, err)
+			}
+			notices = append(notices, n)
+			_, err = b.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(queueURL), ReceiptHandle: m.ReceiptHandle})
+			if err != nil {
+				return nil, fmt.Errorf("delete message %s of %s: %w", aws.ToString(m.MessageId), queueURL, err)
+			}
+		}
+	}
+}
+
+// parseNotice reads the envelope in which SNS delivers to SQS when raw delivery is off.
+func parseNotice(body string) (Notice, error) {
+	var envelope struct {
+		TopicArn, Subject, Message string
+		MessageAttributes          map[string]struct{ Type, Value string }
+	}
+	if err := json.Unmarshal([]byte(body), &envelope); err != nil {
+		return Notice{}, fmt.Errorf("decode the SNS envelope: %w", err)
+	}
+	n := Notice{TopicARN: envelope.TopicArn, Subject: envelope.Subject, Message: envelope.Message}
+	if len(envelope.MessageAttributes) > 0 {
+		n.Attributes = make(map[string]string, len(envelope.MessageAttributes))
+		for k, a := range envelope.MessageAttributes {
+			n.Attributes[k] = a.Value
+		}
+	}
+	return n, nil
+}
