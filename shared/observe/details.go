@@ -110,21 +110,20 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	reads := 0
 	var failed error
-	// read reports whether the attribute was read; after a failure none is asked
-	// for any more, since a missing permission or a throttle meets them all.
-	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) bool {
+	// After a failure nothing is asked for any more, since a missing permission or a
+	// throttle meets every call.
+	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) {
 		if failed != nil || reads >= attributeReads {
-			return false
+			return
 		}
 		reads++
 		out, err := o.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
 		if err != nil {
 			failed = err
 			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceAttribute, err))
-			return false
+			return
 		}
 		take(out)
-		return true
 	}
 	asked := 0
 	for _, q := range questions {

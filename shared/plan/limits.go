@@ -56,10 +56,10 @@ func actionsPerHourSpent(actions []ledger.Action, ordered, limit int, now time.T
 // assess.Confirmation ago.
 func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool) {
 	if !seen {
-		return fmt.Sprintf("first seen in this check; a second check at least %s later must see it too", assess.Confirmation), true
+		return fmt.Sprintf("first seen in this check; a second check at least %.0f s later must see it too", assess.Confirmation.Seconds()), true
 	}
 	if age := now.Sub(known.FirstSeen); age < assess.Confirmation {
-		return fmt.Sprintf("first seen %s ago; two sightings must lie at least %s apart", age.Round(time.Second), assess.Confirmation), true
+		return fmt.Sprintf("first seen %.0f s ago; two sightings must lie at least %.0f s apart", age.Seconds(), assess.Confirmation.Seconds()), true
 	}
 	return "", false
 }
@@ -129,7 +129,7 @@ func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool
 	case a.Outcome.Result != ledger.Failed:
 		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail), true
 	case now.Sub(a.Outcome.At) < RetryAfter:
-		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %s later", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail, RetryAfter), true
+		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail, RetryAfter.Minutes()), true
 	}
 	return "", "", false
 }

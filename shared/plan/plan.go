@@ -215,9 +215,7 @@ func (p *planner) climb(f roll.Finding) {
 		at := policy.StepAt(ladder, i, f.Due)
 		if f.Stage != roll.Overdue || p.Now.Before(at) {
 			p.next(at)
-			if p.out.Steps[f.Key()].Do == "" && p.worthTelling(step.Do, f) {
-				p.out.Steps[f.Key()] = Step{Do: step.Do, At: at}
-			}
+			p.announce(f, step.Do, at)
 			continue
 		}
 		if !step.Do.Available() {
@@ -231,13 +229,25 @@ func (p *planner) climb(f roll.Finding) {
 	}
 }
 
-// worthTelling: a step that only tags is no news, and one that never will be
-// taken for this owner is no announcement.
-func (p *planner) worthTelling(do policy.Do, f roll.Finding) bool {
-	if do == policy.DoTerminate {
-		return p.Policy(f.Group).Owners[f.Owner] == policy.OwnerTerminate
+// announce notes a step as what follows next for a finding: the earliest that the
+// mode and the owner let happen, and of several at one time the gravest.
+func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
+	pol := p.Policy(f.Group)
+	switch do {
+	case policy.DoTerminate:
+		if pol.Owners[f.Owner] != policy.OwnerTerminate || pol.Mode != policy.Remediate {
+			return
+		}
+	case policy.DoNotify:
+		if !pol.Mode.Allows(policy.Notify) {
+			return
+		}
+	default:
+		return // that a tag is written is no news
 	}
-	return do != policy.DoTag
+	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
+		p.out.Steps[f.Key()] = Step{Do: do, At: at}
+	}
 }
 
 // terminate orders the termination of the finding's instance, or holds it with

@@ -41,11 +41,13 @@ func (p *planner) tags() {
 		}
 		change := TagChange{Instance: inst.ID, Set: map[string]string{}}
 		for _, key := range roll.MarkKeys() {
-			switch w, h := want.Get(key), have.Get(key); {
-			case w == h:
-			case w == "":
+			w := want.Get(key)
+			if w == have.Get(key) {
+				continue
+			}
+			if w == "" {
 				change.Delete = append(change.Delete, key)
-			default:
+			} else {
 				change.Set[key] = w
 			}
 		}

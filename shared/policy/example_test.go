@@ -10,12 +10,12 @@ func ExampleParse() {
 	_, err := policy.Parse([]byte(`apiVersion: rollcall/v1
 registration: {deadline: 15}
 limits:
-  unhealty: 20%
+  Unhealthy: 20%
 `))
 	fmt.Println(err)
 	// Output:
 	// line 2: registration.deadline: 15 has no unit: write for example 15m
-	// line 4: limits.unhealty: unknown key; did you mean unhealthy?
+	// line 4: limits.Unhealthy: unknown key; did you mean unhealthy?
 }
 
 func ExampleDocument_For() {

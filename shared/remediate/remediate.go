@@ -237,7 +237,8 @@ func (r *Remediator) terminate(ctx context.Context, o plan.Order) Outcome {
 	}
 	out.Detail = awserr.Describe(err, "ec2:TerminateInstances", r.principal(ctx))
 	switch {
-	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err), awserr.IsThrottled(err), awserr.IsNoCredentials(err):
+	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err), awserr.IsThrottled(err),
+		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):
 		out.Result = Failed
 	default:
 		out.Result = Unclear

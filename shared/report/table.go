@@ -32,7 +32,7 @@ func (c Check) Table(w io.Writer) error {
 		t.section("held back")
 		for _, h := range c.Plan.Held {
 			t.item("%s %s: %s", h.Action, h.Instance, h.Reason)
-			t.wrap(6, "%s", h.Detail)
+			t.wrap(6, h.Detail)
 		}
 	}
 	if len(c.Outcomes) > 0 {
@@ -43,7 +43,7 @@ func (c Check) Table(w io.Writer) error {
 			} else {
 				t.item("%s %s: %s", o.Order.Action, o.Order.Instance, o.Result)
 			}
-			t.wrap(6, "%s", o.Detail)
+			t.wrap(6, o.Detail)
 		}
 	}
 	if watching := c.Watching(); len(watching) > 0 {
@@ -56,13 +56,13 @@ func (c Check) Table(w io.Writer) error {
 		t.section("tagged, not a node")
 		for _, n := range c.Assessment.NotNodes {
 			t.item("%s %s", n.Instance, n.Name)
-			t.wrap(6, "%s", n.Why)
+			t.wrap(6, n.Why)
 		}
 	}
 	if notes := c.Notes(); len(notes) > 0 {
 		t.section("notes")
 		for _, n := range notes {
-			t.wrap(4, "%s", n)
+			t.wrap(4, n)
 		}
 	}
 	return t.err
@@ -174,8 +174,8 @@ func (t *text) section(name string) {
 func (t *text) item(format string, args ...any) { t.line("    "+format, args...) }
 
 // wrap writes a text in lines of at most width columns, each indented.
-func (t *text) wrap(indent int, format string, args ...any) {
-	for _, l := range wrapped(fmt.Sprintf(format, args...), width-indent) {
+func (t *text) wrap(indent int, s string) {
+	for _, l := range wrapped(s, width-indent) {
 		t.line("%s%s", strings.Repeat(" ", indent), l)
 	}
 }

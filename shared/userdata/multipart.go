@@ -42,7 +42,7 @@ func (r *reader) multipart(text, part string, depth int) {
 			return
 		}
 		p, err := parts.NextPart()
-		if err == io.EOF { // only the bare one: a wrapped one says that a boundary is missing
+		if err == io.EOF { //nolint:errorlint // only the bare one: a wrapped one says that a boundary is missing
 			return
 		}
 		name := fmt.Sprintf("part %d", i)

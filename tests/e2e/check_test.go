@@ -389,9 +389,8 @@ func TestAnUnknownClusterAndAnotherRegion(t *testing.T) {
 func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(20)
-	var sick []string
 	for range 4 {
-		sick = append(sick, a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour}))
+		a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 	}
 	p := a.policy("limits: {actionsPerHour: 2, actionsPerCheck: 2}\n")
 	a.remediate("--policy", p)
@@ -407,7 +406,6 @@ func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 	if d := a.remediate("--policy", p).only(t); len(d.Outcomes) != 2 {
 		t.Errorf("an hour later: %+v", d)
 	}
-	_ = sick
 }
 
 func (a *account) describe(id string) ec2types.Instance {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -41,7 +42,60 @@ func start(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	return m.Run()
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
+		if err := leastPrivilege("../../infra/iam-policy.json"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// called are the AWS actions that rollcall was seen to call in all tests.
+var called = map[string]bool{}
+
+// leastPrivilege compares the published IAM policy with what was really called:
+// every call is granted, and every grant is used.
+func leastPrivilege(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var policy struct {
+		Statement []struct{ Action any }
+	}
+	if err := json.Unmarshal(data, &policy); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	granted := map[string]bool{}
+	for _, st := range policy.Statement {
+		switch a := st.Action.(type) {
+		case string:
+			granted[a] = true
+		case []any:
+			for _, one := range a {
+				granted[fmt.Sprint(one)] = true
+			}
+		}
+	}
+	var faults []string
+	for a := range called {
+		// Nobody needs a permission to ask who they are.
+		if !granted[a] && a != "sts:GetCallerIdentity" {
+			faults = append(faults, a+" is called and not granted")
+		}
+	}
+	for a := range granted {
+		if !called[a] {
+			faults = append(faults, a+" is granted and never called")
+		}
+	}
+	if len(faults) > 0 {
+		slices.Sort(faults)
+		return fmt.Errorf("%s: %s", path, strings.Join(faults, "; "))
+	}
+	return nil
 }
 
 // account is one test's view of the bed: emptied, with a clock, a ledger and a
@@ -116,6 +170,11 @@ func (a *account) check(args ...string) result {
 			return time.Now().Add(a.ahead)
 		},
 	})
+	calls, err := bed.Calls(a.t.Context())
+	must(a.t, err)
+	for _, c := range calls {
+		called[c.Service+":"+c.Action] = true
+	}
 	r := result{code: code, stderr: stderr.String()}
 	dec := json.NewDecoder(&stdout)
 	for {

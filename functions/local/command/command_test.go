@@ -1,0 +1,179 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+func rollcall(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = Run(t.Context(), args, Environment{Stdout: &out, Stderr: &err, Now: time.Now})
+	return code, out.String(), err.String()
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// noAWS makes sure that a test which should fail on its flags cannot reach anything.
+func noAWS(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+		t.Setenv(name, "")
+	}
+	missing := filepath.Join(t.TempDir(), "none")
+	t.Setenv("AWS_CONFIG_FILE", missing)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", missing)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+func TestAllFaultsOfTheFlagsAtOnce(t *testing.T) {
+	noAWS(t)
+	bad := write(t, "apiVersion: rollcall/v1\nmode: watch\n")
+	code, _, stderr := rollcall(t, "check", "--mode", "destroy", "--output", "xml", "--timeout", "-1s", "--cluster", "", "--policy", bad, "--ledger", filepath.Join(t.TempDir(), "no", "ledger.json"))
+	if code != ExitError {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"--mode", "destroy", "--output", "xml", "--timeout", "--cluster", "line 2: mode", "--ledger", "does not exist"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+}
+
+func TestRemediateNeedsALedger(t *testing.T) {
+	noAWS(t)
+	code, _, stderr := rollcall(t, "check", "--mode", "remediate")
+	if code != ExitError || !strings.Contains(stderr, "--ledger FILE") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestMissingRegionAndCredentialsAreOneSentence(t *testing.T) {
+	noAWS(t)
+	code, _, stderr := rollcall(t, "check")
+	if code != ExitError || !strings.Contains(stderr, "AWS_REGION") {
+		t.Errorf("no region: exit %d: %s", code, stderr)
+	}
+	code, _, stderr = rollcall(t, "check", "--region", "eu-west-1")
+	if code != ExitError || !strings.Contains(stderr, "AWS_PROFILE") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("no credentials: exit %d: %s", code, stderr)
+	}
+}
+
+func TestPolicyCheck(t *testing.T) {
+	bad := write(t, "apiVersion: rollcall/v1\nregistration: {deadline: -5m}\nlimits: {unhealthy: 120%}\nmdoe: notify\n")
+	code, stdout, stderr := rollcall(t, "policy", "check", bad)
+	if code != ExitError || stdout != "" {
+		t.Errorf("exit %d, %q", code, stdout)
+	}
+	for _, want := range []string{"line 2: registration.deadline", "line 3: limits.unhealthy", "line 4: mdoe"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+	good := write(t, "apiVersion: rollcall/v1\noverrides:\n- match: {cluster: \"gpu-*\"}\n  registration: {deadline: 30m}\n")
+	code, stdout, _ = rollcall(t, "policy", "check", good, "--cluster", "gpu-1", "--output", "json")
+	if code != ExitOK {
+		t.Errorf("exit %d", code)
+	}
+	var out struct {
+		Valid    bool
+		Settings []struct{ Key, Value, From string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, s := range out.Settings {
+		found = found || s.Key == "registration.deadline" && s.Value == "30m" && strings.Contains(s.From, "line 4")
+	}
+	if !out.Valid || !found {
+		t.Errorf("got %+v", out)
+	}
+	if code, _, stderr := rollcall(t, "policy", "check", filepath.Join(t.TempDir(), "none.yaml")); code != ExitError || !strings.Contains(stderr, "none.yaml") {
+		t.Errorf("missing file: exit %d: %s", code, stderr)
+	}
+}
+
+func TestPolicySchemaIsJSON(t *testing.T) {
+	code, stdout, _ := rollcall(t, "policy", "schema")
+	if code != ExitOK || !json.Valid([]byte(stdout)) {
+		t.Errorf("exit %d, %q", code, stdout)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	whole := func(findings ...roll.Finding) report.Check {
+		return report.Check{Snapshot: &roll.Snapshot{}, Assessment: assess.Assessment{Findings: findings}}
+	}
+	partial := whole(roll.Finding{Stage: roll.Overdue})
+	partial.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail}}
+	tests := []struct {
+		name    string
+		results []report.Check
+		want    int
+	}{
+		{"nothing found", []report.Check{whole(), whole()}, ExitOK},
+		{"only watching", []report.Check{whole(roll.Finding{Stage: roll.Watching})}, ExitOK},
+		{"a warning", []report.Check{whole(), whole(roll.Finding{Stage: roll.Warned})}, ExitFindings},
+		{"a fault while acting", []report.Check{{Snapshot: &roll.Snapshot{}, Faults: []string{"x"}}}, ExitError},
+		{"findings, but not the whole answer", []report.Check{whole(roll.Finding{Stage: roll.Overdue}), partial}, ExitError},
+	}
+	for _, tt := range tests {
+		got := ExitOK
+		if err := verdict(tt.results); err != nil {
+			got = int(err.(exit)) //nolint:errorlint // verdict returns nothing else
+		}
+		if got != tt.want {
+			t.Errorf("%s: exit %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestProgressOnlyForAPersonAndGoneInTheEnd(t *testing.T) {
+	var w bytes.Buffer
+	p := newProgress(Environment{Stderr: &w}, 2)
+	p.tell("demo", "reading")
+	p.clear()
+	if w.Len() != 0 {
+		t.Errorf("wrote %q although nobody watches", w.String())
+	}
+	p = newProgress(Environment{Stderr: &w, Terminal: true}, 2)
+	p.tell("demo", "reading")
+	p.tell("demo", "done")
+	if !strings.Contains(w.String(), "0/2 clusters  demo: reading") || !strings.Contains(w.String(), "1/2") {
+		t.Errorf("wrote %q", w.String())
+	}
+	w.Reset()
+	p.clear()
+	if strings.TrimSpace(strings.ReplaceAll(w.String(), "\r", "")) != "" || !strings.HasSuffix(w.String(), "\r") {
+		t.Errorf("left %q on the screen", w.String())
+	}
+}
+
+func TestHelpNamesTheModes(t *testing.T) {
+	var out bytes.Buffer
+	Run(context.Background(), []string{"check", "--help"}, Environment{Stdout: &out, Stderr: &out, Now: time.Now})
+	for _, want := range []string{"observe", "notify", "remediate", "--ledger", "never raises it"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("help lacks %q:\n%s", want, out.String())
+		}
+	}
+}

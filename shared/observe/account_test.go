@@ -1,0 +1,330 @@
+package observe
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/smithy-go"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
+
+// account is one AWS account with one cluster: EC2, EKS, Auto Scaling and the
+// Kubernetes API, which page, hide managed instances, refuse what the real ones
+// refuse, and write down every call in one log.
+type account struct {
+	mu  sync.Mutex
+	log []string // every call, in order
+	// fail makes the n-th call (from 1) of a kind fail.
+	fail map[string]error // "ec2:DescribeInstances 2"
+	// before is run before the n-th call of a kind is answered.
+	before map[string]func()
+	seen   map[string]int
+
+	cluster   *ekstypes.Cluster
+	clusters  []string
+	instances []types.Instance
+	pageSize  int // what EC2 hands out at most, whatever is asked for
+	named     int // how many unknown ids one refusal names
+	scaling   map[string]asgtypes.AutoScalingInstanceDetails
+	userData  map[string]string // as the API shows it, in base64
+	protected map[string]bool
+	nodes     []corev1.Node
+	nodePage  int
+
+	listings   []ec2.DescribeInstancesInput
+	attributes []ec2.DescribeInstanceAttributeInput
+	batches    [][]string
+	times      []time.Time // of DescribeInstances
+
+	server *httptest.Server
+}
+
+func newAccount(t *testing.T) *account {
+	t.Helper()
+	a := &account{
+		fail: map[string]error{}, before: map[string]func(){}, seen: map[string]int{},
+		scaling: map[string]asgtypes.AutoScalingInstanceDetails{}, userData: map[string]string{}, protected: map[string]bool{},
+		pageSize: 1000, named: 1000, nodePage: 1000,
+	}
+	a.server = httptest.NewTLSServer(http.HandlerFunc(a.serveNodes))
+	t.Cleanup(a.server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
+	a.cluster = activeCluster()
+	a.cluster.Endpoint = aws.String(a.server.URL)
+	a.cluster.CertificateAuthority = &ekstypes.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString(ca))}
+	return a
+}
+
+func activeCluster() *ekstypes.Cluster {
+	return &ekstypes.Cluster{
+		Name: aws.String("demo"), Arn: aws.String("arn:aws:eks:eu-west-1:111122223333:cluster/demo"),
+		Status: ekstypes.ClusterStatusActive, Version: aws.String("1.36"), Endpoint: aws.String("https://demo.example"),
+		AccessConfig:       &ekstypes.AccessConfigResponse{AuthenticationMode: ekstypes.AuthenticationModeApi},
+		ResourcesVpcConfig: &ekstypes.VpcConfigResponse{VpcId: aws.String("vpc-0123456789abcdef0")},
+		Tags:               map[string]string{"rollcall:mode": "notify", "team": "web"},
+	}
+}
+
+// observer looks at the account without waiting between pages.
+func (a *account) observer() *Observer {
+	return New(Options{EC2: a, EKS: a, AutoScaling: a, Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
+}
+
+// Dial implements dialer, without authentication.
+func (a *account) Dial(c roll.Cluster) (*kube.Client, error) {
+	return kube.NewClient(c.Endpoint, c.CA, "test", nil)
+}
+
+// call writes a call down and returns the error that it is to have.
+func (a *account) call(name string) error {
+	a.mu.Lock()
+	a.log = append(a.log, name)
+	a.seen[name]++
+	nth := fmt.Sprintf("%s %d", name, a.seen[name])
+	hook := a.before[nth]
+	err := a.fail[nth]
+	if err == nil {
+		err = a.fail[name]
+	}
+	a.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	return err
+}
+
+func apiError(service, operation, code, message string) error {
+	return &smithy.OperationError{ServiceID: service, OperationName: operation, Err: &smithy.GenericAPIError{Code: code, Message: message}}
+}
+
+// DescribeCluster implements eksAPI.
+func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	if err := a.call("eks:DescribeCluster"); err != nil {
+		return nil, err
+	}
+	if a.cluster == nil {
+		return &eks.DescribeClusterOutput{}, nil
+	}
+	if aws.ToString(in.Name) != aws.ToString(a.cluster.Name) {
+		return nil, &smithy.OperationError{ServiceID: "EKS", OperationName: "DescribeCluster", Err: &ekstypes.ResourceNotFoundException{Message: aws.String("No cluster found for name: " + aws.ToString(in.Name) + ".")}}
+	}
+	return &eks.DescribeClusterOutput{Cluster: a.cluster}, nil
+}
+
+// ListClusters implements eksAPI, two names a page.
+func (a *account) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
+	if err := a.call("eks:ListClusters"); err != nil {
+		return nil, err
+	}
+	page, next := cut(a.clusters, aws.ToString(in.NextToken), 2)
+	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
+}
+
+// cut is one page of a list, and the token of the next.
+func cut[T any](all []T, token string, size int) ([]T, *string) {
+	from, _ := strconv.Atoi(strings.TrimPrefix(token, "from-"))
+	all = all[from:]
+	if len(all) <= size {
+		return all, nil
+	}
+	return all[:size], aws.String(fmt.Sprintf("from-%d", from+size))
+}
+
+// DescribeInstances implements ec2API.
+func (a *account) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	err := a.call("ec2:DescribeInstances")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kept := *in // the caller changes it for the next page
+	kept.InstanceIds = slices.Clone(in.InstanceIds)
+	a.listings = append(a.listings, kept)
+	a.times = append(a.times, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if len(in.InstanceIds) > 0 && in.MaxResults != nil {
+		return nil, apiError("EC2", "DescribeInstances", "InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	if unknown := slices.DeleteFunc(slices.Clone(in.InstanceIds), a.knows); len(unknown) > 0 {
+		unknown = unknown[:min(len(unknown), a.named)]
+		text := "The instance ID '" + unknown[0] + "' does not exist"
+		if len(unknown) > 1 {
+			text = "The instance IDs '" + strings.Join(unknown, ", ") + "' do not exist"
+		}
+		return nil, apiError("EC2", "DescribeInstances", "InvalidInstanceID.NotFound", text)
+	}
+	var found []types.Instance
+	for _, i := range a.instances {
+		if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, aws.ToString(i.InstanceId)) {
+			continue
+		}
+		if i.Operator != nil && aws.ToBool(i.Operator.Managed) && !aws.ToBool(in.IncludeManagedResources) {
+			continue
+		}
+		if !slices.ContainsFunc(in.Filters, func(f types.Filter) bool { return !matches(i, f) }) {
+			found = append(found, i)
+		}
+	}
+	size := a.pageSize
+	if in.MaxResults != nil {
+		size = min(size, int(*in.MaxResults))
+	}
+	page, next := cut(found, aws.ToString(in.NextToken), size)
+	out := &ec2.DescribeInstancesOutput{NextToken: next}
+	for _, i := range page {
+		out.Reservations = append(out.Reservations, types.Reservation{Instances: []types.Instance{i}})
+	}
+	return out, nil
+}
+
+func (a *account) knows(id string) bool {
+	return slices.ContainsFunc(a.instances, func(i types.Instance) bool { return aws.ToString(i.InstanceId) == id })
+}
+
+func matches(i types.Instance, f types.Filter) bool {
+	if aws.ToString(f.Name) != "tag-key" {
+		panic("the fake EC2 knows the filter tag-key only, not " + aws.ToString(f.Name))
+	}
+	return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })
+}
+
+// DescribeInstanceAttribute implements ec2API.
+func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
+	a.attributes = append(a.attributes, *in)
+	if err := a.call("ec2:DescribeInstanceAttribute"); err != nil {
+		return nil, err
+	}
+	id := aws.ToString(in.InstanceId)
+	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
+	switch in.Attribute {
+	case types.InstanceAttributeNameUserData:
+		out.UserData = &types.AttributeValue{}
+		if v, ok := a.userData[id]; ok {
+			out.UserData.Value = aws.String(v)
+		}
+	case types.InstanceAttributeNameDisableApiTermination:
+		if v, ok := a.protected[id]; ok {
+			out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(v)}
+		}
+	}
+	return out, nil
+}
+
+// DescribeAutoScalingInstances implements autoScalingAPI.
+func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+	if in.NextToken == nil {
+		a.batches = append(a.batches, slices.Clone(in.InstanceIds))
+	}
+	if err := a.call("autoscaling:DescribeAutoScalingInstances"); err != nil {
+		return nil, err
+	}
+	if len(in.InstanceIds) > 50 {
+		return nil, apiError("Auto Scaling", "DescribeAutoScalingInstances", "ValidationError", "at most 50 ids")
+	}
+	var found []asgtypes.AutoScalingInstanceDetails
+	for _, id := range in.InstanceIds {
+		if d, ok := a.scaling[id]; ok {
+			found = append(found, d)
+		}
+	}
+	page, next := cut(found, aws.ToString(in.NextToken), 30)
+	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
+}
+
+// serveNodes answers GET /api/v1/nodes in JSON.
+func (a *account) serveNodes(w http.ResponseWriter, r *http.Request) {
+	err := a.call("kubernetes:ListNodes")
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		var code int
+		var reason, message string
+		if _, scanErr := fmt.Sscanf(err.Error(), "%d %s", &code, &reason); scanErr != nil {
+			panic(scanErr)
+		}
+		message = strings.TrimSpace(strings.TrimPrefix(err.Error(), fmt.Sprintf("%d %s", code, reason)))
+		w.WriteHeader(code)
+		write(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: metav1.StatusReason(reason), Message: message})
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	page, next := cut(a.nodes, r.URL.Query().Get("continue"), min(limit, a.nodePage))
+	write(w, corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{Continue: aws.ToString(next), ResourceVersion: "1"}, Items: page})
+}
+
+func write(w http.ResponseWriter, v any) {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		panic(err)
+	}
+}
+
+func instanceID(n int) string { return fmt.Sprintf("i-%017x", n) }
+
+// launch adds a running instance with the tags, "key" or "key=value" each.
+func (a *account) launch(n int, tags ...string) *types.Instance {
+	i := types.Instance{
+		InstanceId: aws.String(instanceID(n)), InstanceType: types.InstanceTypeM7gLarge, ImageId: aws.String("ami-0123456789abcdef0"),
+		State: &types.InstanceState{Name: types.InstanceStateNameRunning}, LaunchTime: aws.Time(at.Add(-time.Hour)),
+		Placement: &types.Placement{AvailabilityZone: aws.String("eu-west-1a")},
+	}
+	for _, t := range tags {
+		key, value, _ := strings.Cut(t, "=")
+		i.Tags = append(i.Tags, types.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	a.instances = append(a.instances, i)
+	return &a.instances[len(a.instances)-1]
+}
+
+// join adds the ready node of an instance.
+func (a *account) join(n int) *corev1.Node {
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", n), CreationTimestamp: metav1.NewTime(at.Add(-30 * time.Minute))}}
+	node.Spec.ProviderID = "aws:///eu-west-1a/" + instanceID(n)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at.Add(-29 * time.Minute))}}
+	a.nodes = append(a.nodes, node)
+	return &a.nodes[len(a.nodes)-1]
+}
+
+const owned = "kubernetes.io/cluster/demo=owned"
+
+func ids(s *roll.Snapshot) []string {
+	out := []string{}
+	for _, i := range s.Instances {
+		out = append(out, string(i.ID))
+	}
+	return out
+}
+
+func names(s *roll.Snapshot) []string {
+	out := []string{}
+	for _, n := range s.Nodes {
+		out = append(out, n.Name)
+	}
+	return out
+}

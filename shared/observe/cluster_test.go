@@ -1,0 +1,133 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/roll"
+)
+
+func TestReadsTheCluster(t *testing.T) {
+	a := newAccount(t)
+	c, gap := a.observer().Cluster(t.Context(), "demo")
+	if gap != nil {
+		t.Fatal(gap)
+	}
+	if c.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) || c.Status != roll.ClusterActive || c.Version != "1.36" ||
+		c.Endpoint != a.server.URL || c.AuthMode != "API" || c.VPC != "vpc-0123456789abcdef0" || c.ModeTag != "notify" || !strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----") {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
+	tests := map[string]struct {
+		spoil  func(*account)
+		kind   roll.GapKind
+		detail string
+	}{
+		"not found": {
+			func(a *account) { a.cluster.Name = aws.String("Demo") }, roll.GapFailed,
+			`there is no EKS cluster "demo" in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)`,
+		},
+		"denied": {
+			func(a *account) {
+				a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "AccessDeniedException", "User: "+principal+" is not authorized to perform: eks:DescribeCluster on resource: arn:aws:eks:eu-west-1:111122223333:cluster/demo because no identity-based policy allows the eks:DescribeCluster action")
+			}, roll.GapDenied,
+			"eks:DescribeCluster was denied to " + principal + " because no identity-based policy allows the eks:DescribeCluster action: allow eks:DescribeCluster on arn:aws:eks:eu-west-1:111122223333:cluster/demo for that role",
+		},
+		"denied without a word": {
+			func(a *account) {
+				a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "AccessDeniedException", "")
+			}, roll.GapDenied,
+			"eks:DescribeCluster was denied to " + principal + ": allow eks:DescribeCluster for that role",
+		},
+		"throttled": {
+			func(a *account) {
+				a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "ThrottlingException", "Rate exceeded")
+			}, roll.GapThrottled,
+			"eks:DescribeCluster was throttled (ThrottlingException): the next check tries again",
+		},
+		"late": {
+			func(a *account) { a.fail["eks:DescribeCluster"] = context.DeadlineExceeded }, roll.GapTimeout,
+			"eks:DescribeCluster got no answer in time: the next check tries again",
+		},
+		"a CA that is not base64": {
+			func(a *account) { a.cluster.CertificateAuthority.Data = aws.String("-----BEGIN CERTIFICATE-----") }, roll.GapFailed,
+			"eks:DescribeCluster of demo: the certificate authority data is not base64: illegal base64 data at input byte 0",
+		},
+		"a strange ARN": {
+			func(a *account) { a.cluster.Arn = aws.String("arn:aws:eks:eu-west-1:111122223333:demo") }, roll.GapFailed,
+			`eks:DescribeCluster of demo: the ARN "arn:aws:eks:eu-west-1:111122223333:demo" has not the form arn:<partition>:eks:<region>:<account>:cluster/<name>`,
+		},
+		"an empty answer": {
+			func(a *account) { a.cluster = nil }, roll.GapFailed,
+			"eks:DescribeCluster of demo: the answer holds no cluster",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := newAccount(t)
+			a.launch(1, owned)
+			a.join(1)
+			tt.spoil(a)
+			s := a.observer().Snapshot(t.Context(), "demo", at)
+			want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: tt.kind, Call: "eks:DescribeCluster", Detail: tt.detail}}
+			if !slices.Equal(s.Gaps, want) {
+				t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
+			}
+			if s.Whole() || s.Cluster.ID.Name != "demo" || len(s.Instances) != 0 || len(s.Nodes) != 0 || !slices.Equal(a.log, []string{"eks:DescribeCluster"}) {
+				t.Errorf("a cluster that was not read is looked at further: %+v, calls %v", s, a.log)
+			}
+		})
+	}
+}
+
+func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
+	for _, status := range []ekstypes.ClusterStatus{ekstypes.ClusterStatusCreating, ekstypes.ClusterStatusUpdating, ekstypes.ClusterStatusDeleting, ekstypes.ClusterStatusFailed, "SOMETHING_NEW", ""} {
+		a := newAccount(t)
+		a.cluster.Status = status
+		a.launch(1, owned)
+		a.join(1)
+		s := a.observer().Snapshot(t.Context(), "demo", at)
+		want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: "eks:DescribeCluster", Detail: "cluster demo is " + string(status) + ", not ACTIVE: nothing is concluded about its nodes"}}
+		if !slices.Equal(s.Gaps, want) || s.Whole() {
+			t.Errorf("%s: gaps %+v", status, s.Gaps)
+		}
+		if len(s.Instances) != 1 || len(s.Nodes) != 1 {
+			t.Errorf("%s: %d instances and %d nodes, want what there is to report", status, len(s.Instances), len(s.Nodes))
+		}
+	}
+}
+
+func TestListsEveryClusterInOrder(t *testing.T) {
+	a := newAccount(t)
+	a.clusters = []string{"web", "batch", "Demo", "demo", "gpu"}
+	got, err := a.observer().Clusters(t.Context())
+	if err != nil || !slices.Equal(got, []string{"Demo", "batch", "demo", "gpu", "web"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	a.fail["eks:ListClusters 5"] = apiError("EKS", "ListClusters", "AccessDeniedException", "no")
+	got, err = a.observer().Clusters(t.Context())
+	if err == nil || got != nil {
+		t.Fatalf("page 2 failed, and still: %v", got)
+	}
+	if want := "eks:ListClusters was denied to " + principal + ": allow eks:ListClusters for that role"; err.Error() != want {
+		t.Errorf("error\n got %s\nwant %s", err, want)
+	}
+}
+
+func TestOnceAsksOnce(t *testing.T) {
+	asked := 0
+	principal := Once(func(context.Context) string { asked++; return "me" })
+	if asked != 0 {
+		t.Error("asked before anybody wanted to know")
+	}
+	if principal(t.Context()) != "me" || principal(t.Context()) != "me" || asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}

@@ -1,0 +1,260 @@
+package observe
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/roll"
+)
+
+func suspects(from, to int, q roll.Question) []roll.Question {
+	var out []roll.Question
+	for n := from; n <= to; n++ {
+		q.Instance = roll.InstanceID(instanceID(n))
+		out = append(out, q)
+	}
+	return out
+}
+
+// look has the account's observer read the details of a cluster's suspects.
+func look(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
+	t.Helper()
+	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}}, Details: map[roll.InstanceID]roll.Detail{}}
+	a.observer().Details(t.Context(), s, questions)
+	return s
+}
+
+func (a *account) scale(n int, lifecycle string, protected bool) {
+	a.scaling[instanceID(n)] = asgtypes.AutoScalingInstanceDetails{InstanceId: aws.String(instanceID(n)), LifecycleState: aws.String(lifecycle), ProtectedFromScaleIn: aws.Bool(protected), AutoScalingGroupName: aws.String("web")}
+}
+
+func TestAsksAutoScalingInBatchesOfFifty(t *testing.T) {
+	a := newAccount(t)
+	for n := 1; n <= 120; n++ {
+		a.scale(n, "InService", n == 7)
+	}
+	a.scale(2, "Warmed:Stopped", false)
+	delete(a.scaling, instanceID(3))
+	s := look(t, a, suspects(1, 120, roll.Question{AutoScaling: true}))
+	var sizes []int
+	for _, b := range a.batches {
+		sizes = append(sizes, len(b))
+	}
+	if !slices.Equal(sizes, []int{50, 50, 20}) || len(s.Gaps) != 0 || len(s.Details) != 120 {
+		t.Errorf("batches of %v, gaps %+v, %d details", sizes, s.Gaps, len(s.Details))
+	}
+	for n, want := range map[int]roll.Detail{
+		1:   {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No},
+		2:   {LifecycleRead: roll.Yes, Lifecycle: "Warmed:Stopped", ScaleInProtected: roll.No},
+		3:   {LifecycleRead: roll.No, ScaleInProtected: roll.No},
+		7:   {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.Yes},
+		120: {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No},
+	} {
+		if got := s.Details[roll.InstanceID(instanceID(n))]; got != want {
+			t.Errorf("instance %d: got %+v, want %+v", n, got, want)
+		}
+	}
+}
+
+func TestAfterABatchThatFailsTheRestIsUnreadable(t *testing.T) {
+	a := newAccount(t)
+	for n := 1; n <= 170; n++ {
+		a.scale(n, "InService", false)
+	}
+	// A batch of 50 comes in two pages here: the second batch's second page fails.
+	a.fail["autoscaling:DescribeAutoScalingInstances 4"] = apiError("Auto Scaling", "DescribeAutoScalingInstances", "AccessDenied", "User: "+principal+" is not authorized to perform: autoscaling:DescribeAutoScalingInstances because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action")
+	s := look(t, a, suspects(1, 170, roll.Question{AutoScaling: true}))
+	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "autoscaling:DescribeAutoScalingInstances", Detail: "autoscaling:DescribeAutoScalingInstances was denied to " + principal + " because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action: allow autoscaling:DescribeAutoScalingInstances for that role"}}
+	if !slices.Equal(s.Gaps, want) || !s.Whole() {
+		t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
+	}
+	if len(a.batches) != 2 {
+		t.Errorf("%d batches, want none after the one that failed", len(a.batches))
+	}
+	for n := 1; n <= 170; n++ {
+		want := roll.Detail{LifecycleRead: roll.Unreadable, ScaleInProtected: roll.Unreadable}
+		if n <= 50 {
+			want = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No}
+		}
+		if got := s.Details[roll.InstanceID(instanceID(n))]; got != want {
+			t.Fatalf("instance %d: got %+v, want %+v", n, got, want)
+		}
+	}
+}
+
+func TestAsksAutoScalingForAThousandSuspectsAtMost(t *testing.T) {
+	a := newAccount(t)
+	s := look(t, a, suspects(1, 1101, roll.Question{AutoScaling: true}))
+	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: "autoscaling:DescribeAutoScalingInstances", Detail: "1101 suspects, of which the first 1000 were looked up in their Auto Scaling groups; the rest is not acted on"}}
+	if !slices.Equal(s.Gaps, want) || len(a.batches) != 20 {
+		t.Errorf("gaps %+v after %d batches", s.Gaps, len(a.batches))
+	}
+	if got := s.Details[roll.InstanceID(instanceID(1000))].LifecycleRead; got != roll.No {
+		t.Errorf("the last that was asked about: %d", got)
+	}
+	if got := s.Details[roll.InstanceID(instanceID(1001))].LifecycleRead; got != roll.Unreadable {
+		t.Errorf("the first that was not: %d, want unreadable", got)
+	}
+}
+
+func TestReadsFiftyAttributesAtMostTheMostUrgentFirst(t *testing.T) {
+	a := newAccount(t)
+	for n := 1; n <= 40; n++ {
+		a.protected[instanceID(n)] = n == 2
+		a.userData[instanceID(n)] = encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
+	}
+	s := look(t, a, suspects(1, 40, roll.Question{UserData: true, Protection: true}))
+	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: "ec2:DescribeInstanceAttribute", Detail: "80 attributes of suspects were wanted and 50 read, the most urgent first; what is not known is not acted on"}}
+	if !slices.Equal(s.Gaps, want) || len(a.attributes) != 50 {
+		t.Errorf("gaps %+v after %d reads", s.Gaps, len(a.attributes))
+	}
+	for n := 1; n <= 40; n++ {
+		want := roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Unreadable}
+		if n <= 25 {
+			want = roll.Detail{Bootstraps: roll.Yes, TerminationProtected: roll.No}
+		}
+		if n == 2 {
+			want.TerminationProtected = roll.Yes
+		}
+		if got := s.Details[roll.InstanceID(instanceID(n))]; got != want {
+			t.Errorf("instance %d: got %+v, want %+v", n, got, want)
+		}
+	}
+
+	b := newAccount(t)
+	for n := 1; n <= 50; n++ {
+		b.protected[instanceID(n)] = false
+	}
+	if s := look(t, b, suspects(1, 50, roll.Question{Protection: true})); len(s.Gaps) != 0 || len(b.attributes) != 50 {
+		t.Errorf("exactly 50: gaps %+v after %d reads", s.Gaps, len(b.attributes))
+	}
+}
+
+func TestAfterAnAttributeThatCannotBeReadNoneIsAskedFor(t *testing.T) {
+	a := newAccount(t)
+	for n := 1; n <= 60; n++ {
+		a.protected[instanceID(n)] = false
+	}
+	a.fail["ec2:DescribeInstanceAttribute 3"] = apiError("EC2", "DescribeInstanceAttribute", "UnauthorizedOperation", "You are not authorized to perform this operation.")
+	s := look(t, a, suspects(1, 60, roll.Question{Protection: true}))
+	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "ec2:DescribeInstanceAttribute", Detail: "ec2:DescribeInstanceAttribute was denied to " + principal + ": allow ec2:DescribeInstanceAttribute for that role"}}
+	if !slices.Equal(s.Gaps, want) || len(a.attributes) != 3 {
+		t.Errorf("gaps %+v after %d reads, want one gap after 3", s.Gaps, len(a.attributes))
+	}
+	for n := 1; n <= 60; n++ {
+		want := roll.Unreadable
+		if n <= 2 {
+			want = roll.No
+		}
+		if got := s.Details[roll.InstanceID(instanceID(n))].TerminationProtected; got != want {
+			t.Errorf("instance %d: got %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestOneGapForEachCallThatFails(t *testing.T) {
+	a := newAccount(t)
+	throttled := apiError("EC2", "DescribeInstanceAttribute", "RequestLimitExceeded", "no")
+	a.fail["ec2:DescribeInstanceAttribute"], a.fail["autoscaling:DescribeAutoScalingInstances"] = throttled, throttled
+	s := look(t, a, suspects(1, 200, roll.Question{UserData: true, Protection: true, AutoScaling: true}))
+	var calls []string
+	for _, g := range s.Gaps {
+		calls = append(calls, g.Call)
+		if g.Scope != roll.ScopeDetail || g.Kind != roll.GapThrottled {
+			t.Errorf("gap %+v", g)
+		}
+	}
+	if !slices.Equal(calls, []string{"autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstanceAttribute"}) {
+		t.Errorf("gaps of %v", calls)
+	}
+	for id, d := range s.Details {
+		if want := (roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Unreadable, ScaleInProtected: roll.Unreadable, LifecycleRead: roll.Unreadable}); d != want {
+			t.Fatalf("%s: %+v", id, d)
+		}
+	}
+	if len(s.Details) != 200 {
+		t.Errorf("%d details: who is asked about must get an answer, or is asked about again", len(s.Details))
+	}
+}
+
+// An instance that vanished says nothing about the others, unlike a permission.
+func TestASuspectThatVanishedKeepsNobodyElseFromBeingRead(t *testing.T) {
+	a := newAccount(t)
+	for n := 1; n <= 3; n++ {
+		a.protected[instanceID(n)] = false
+	}
+	a.fail["ec2:DescribeInstanceAttribute 1"] = apiError("EC2", "DescribeInstanceAttribute", "InvalidInstanceID.NotFound", "The instance ID '"+instanceID(1)+"' does not exist")
+	s := look(t, a, suspects(1, 3, roll.Question{Protection: true}))
+	for n, want := range []roll.Answer{roll.Unreadable, roll.No, roll.No} {
+		if got := s.Details[roll.InstanceID(instanceID(n+1))].TerminationProtected; got != want {
+			t.Errorf("instance %d: got %d, want %d", n+1, got, want)
+		}
+	}
+}
+
+func TestAsksOnlyWhatIsAskedAndKeepsWhatIsKnown(t *testing.T) {
+	a := newAccount(t)
+	a.protected[instanceID(1)] = true
+	s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{roll.InstanceID(instanceID(1)): {Bootstraps: roll.Yes, Lifecycle: "InService", LifecycleRead: roll.Yes, ScaleInProtected: roll.No}}}
+	o := a.observer()
+	o.Details(t.Context(), s, nil)
+	if len(a.log) != 0 {
+		t.Errorf("nothing was asked, and %v was called", a.log)
+	}
+	o.Details(t.Context(), s, suspects(1, 1, roll.Question{Protection: true}))
+	want := roll.Detail{Bootstraps: roll.Yes, Lifecycle: "InService", LifecycleRead: roll.Yes, ScaleInProtected: roll.No, TerminationProtected: roll.Yes}
+	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if len(a.attributes) != 1 || a.attributes[0].Attribute != types.InstanceAttributeNameDisableApiTermination || len(a.batches) != 0 {
+		t.Errorf("calls %v", a.log)
+	}
+}
+
+func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
+	for name, tt := range map[string]struct {
+		value string
+		want  roll.Answer
+	}{
+		"a script for the cluster":         {encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), roll.Yes},
+		"a NodeConfig for the cluster":     {encode("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n"), roll.Yes},
+		"a script for another cluster":     {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), roll.No},
+		"a script that bootstraps nothing": {encode("#!/bin/bash\nyum install -y haproxy\n"), roll.No},
+		"nothing":                          {"", roll.No},
+		"what is not base64":               {"%%%", roll.Unreadable},
+		"a reference to what is elsewhere": {encode("#include\nhttps://example.com/bootstrap.sh\n"), roll.Unreadable},
+	} {
+		a := newAccount(t)
+		a.userData[instanceID(1)] = tt.value
+		s := look(t, a, suspects(1, 1, roll.Question{UserData: true}))
+		if got := s.Details[roll.InstanceID(instanceID(1))].Bootstraps; got != tt.want || len(s.Gaps) != 0 {
+			t.Errorf("%s: got %d, want %d; gaps %+v", name, got, tt.want, s.Gaps)
+		}
+	}
+	a := newAccount(t) // without user data the API shows no value
+	s := look(t, a, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
+	want := roll.Detail{Bootstraps: roll.No, TerminationProtected: roll.Unreadable}
+	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want {
+		t.Errorf("no values: got %+v, want %+v", got, want)
+	}
+}
+
+// User data may hold secrets.
+func TestNothingOfUserDataIsKept(t *testing.T) {
+	a := newAccount(t)
+	a.userData[instanceID(1)] = encode("#!/bin/bash\nexport DB_PASSWORD=hunter2\n/etc/eks/bootstrap.sh $(cat /name)\n")
+	s := look(t, a, suspects(1, 1, roll.Question{UserData: true}))
+	for _, g := range s.Gaps {
+		if strings.Contains(g.Detail, "hunter2") {
+			t.Errorf("gap %+v", g)
+		}
+	}
+}
+
+func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

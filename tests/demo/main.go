@@ -1,0 +1,177 @@
+// Command demo shows Rollcall's main job: a small fleet in which one instance never
+// registers and one node falls silent, from the first look to the termination.
+//
+// The Kubernetes control plane and the authentication are the real ones; the AWS
+// account is emulated. Hours pass on a clock of the demo's own.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/functions/local/command"
+	"rollcall/tests/testbed"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// show is a demo under way.
+type show struct {
+	out    io.Writer
+	bed    *testbed.Bed
+	clock  time.Duration // how far the demo's clock is ahead
+	ledger string
+	topic  string
+	read   func(context.Context) ([]testbed.Notice, error)
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	fmt.Fprintln(out, "Starting a Kubernetes control plane and an emulated AWS account ...")
+	bed, err := testbed.Start(ctx, testbed.Options{RBAC: "infra/rbac.yaml"})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := bed.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	dir, err := os.MkdirTemp("", "rollcall-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the ledger: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, pair := range bed.Env() {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	s := &show{out: out, bed: bed, ledger: filepath.Join(dir, "ledger.json")}
+	if s.topic, s.read, err = bed.Topic(ctx); err != nil {
+		return err
+	}
+	return s.play(ctx)
+}
+
+func (s *show) play(ctx context.Context) error {
+	silent, err := s.seed(ctx)
+	if err != nil {
+		return err
+	}
+	observe := []string{"--mode", "observe"}
+	remediate := []string{"--mode", "remediate", "--ledger", s.ledger, "--topic", s.topic}
+	scenes := []struct {
+		after time.Duration
+		say   string
+		args  []string
+		do    func() error
+	}{
+		{0, "One look, read-only. One instance of the group has been up for 7 minutes and is\nno node yet: a warning. The bastion carries the cluster's tag and is left alone.", observe, nil},
+		{0, "The same look with everything allowed: the instance is tagged, and a notice goes\nout. Nothing is terminated within the tolerance of 15 minutes.", remediate, nil},
+		{9 * time.Minute, "Nine minutes later the deadline has passed, and two looks more than a minute\napart have seen the same. Its tag, a notice, the intent on record, then the act.", remediate, nil},
+		{5 * time.Minute, "Five minutes later there is nothing new to do or to say.", remediate, nil},
+		{0, "Now the kubelet of " + silent + " goes silent. The real node\nlifecycle controller turns the node Unknown (this takes some seconds) ...", remediate, func() error {
+			s.bed.Silence(silent)
+			return s.bed.WaitUnknown(ctx, silent)
+		}},
+		// The demo's clock is 14 minutes ahead of the one by which the node fell silent.
+		{17 * time.Minute, "After 30 minutes of silence the node is past its tolerance: tag and notice.\nA silent node may come back, so its ladder waits another ten minutes.", remediate, nil},
+		{10 * time.Minute, "Ten minutes later, the last step of its ladder.", remediate, nil},
+	}
+	for i, scene := range scenes {
+		s.clock += scene.after
+		fmt.Fprintf(s.out, "\n%s\n%d. %s\n%s\n", strings.Repeat("=", 80), i+1, scene.say, strings.Repeat("=", 80))
+		if scene.do != nil {
+			if err := scene.do(); err != nil {
+				return err
+			}
+		}
+		if err := s.check(ctx, scene.args); err != nil {
+			return err
+		}
+	}
+	return s.calls(ctx)
+}
+
+// seed runs the fleet and returns the node that will fall silent.
+func (s *show) seed(ctx context.Context) (string, error) {
+	worker := testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 6 * time.Hour}
+	var last string
+	for range 4 {
+		id, err := s.bed.RunInstance(ctx, worker)
+		if err != nil {
+			return "", err
+		}
+		if _, err := s.bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now().Add(-6 * time.Hour)}); err != nil {
+			return "", err
+		}
+		last = id
+	}
+	worker.LaunchedAgo = 7 * time.Minute
+	if _, err := s.bed.RunInstance(ctx, worker); err != nil {
+		return "", err
+	}
+	_, err := s.bed.RunInstance(ctx, testbed.InstanceSpec{Name: "bastion", Cluster: testbed.ClusterName, LaunchedAgo: 48 * time.Hour})
+	return last, err
+}
+
+// check runs rollcall check as a person would, and shows what it published.
+func (s *show) check(ctx context.Context, args []string) error {
+	fmt.Fprintf(s.out, "\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
+	var stderr bytes.Buffer
+	code := command.Run(ctx, append([]string{"check"}, args...), command.Environment{
+		Stdout: s.out, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(s.clock) },
+	})
+	if code == command.ExitError {
+		return fmt.Errorf("rollcall check exited with %d: %s", code, stderr.String())
+	}
+	notices, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range notices {
+		fmt.Fprintf(s.out, "\n  notice: %s\n", n.Subject)
+	}
+	return nil
+}
+
+// calls shows what was written in the account: all of it, and no more.
+func (s *show) calls(ctx context.Context) error {
+	calls, err := s.bed.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "\n%s\nEvery call that changed anything in the account:\n\n", strings.Repeat("=", 80))
+	for _, c := range calls {
+		if strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") || strings.HasPrefix(c.Action, "Get") {
+			continue
+		}
+		about := ""
+		for _, r := range c.Resources {
+			if strings.HasPrefix(r, "i-") {
+				about = " " + r
+			}
+		}
+		fmt.Fprintf(s.out, "  %s:%s%s\n", c.Service, c.Action, about)
+	}
+	return nil
+}

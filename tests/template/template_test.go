@@ -1,0 +1,86 @@
+// Package template checks the files that people deploy.
+package template
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// Warnings are failures: a template that deploys with a warning fails in somebody
+// else's account.
+func TestTheTemplateLintsWithoutAWarning(t *testing.T) {
+	lint := filepath.Join(root, ".venv", "bin", "cfn-lint")
+	if _, err := os.Stat(lint); err != nil {
+		t.Fatalf("cfn-lint is missing (%v): run make testbed-deps", err)
+	}
+	out, err := exec.CommandContext(t.Context(), lint, "--include-checks", "I", "--", filepath.Join(root, "template.yaml")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+
+func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
+	documents := []string{}
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
+	}
+	if len(documents) < 5 {
+		t.Fatalf("found only %v", documents)
+	}
+	for _, doc := range documents {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			target := string(m[1])
+			if strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), target)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", doc, target)
+			}
+		}
+	}
+}
+
+// The README's policy is what people copy first.
+func TestThePolicyInTheReadmeIsValid(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := bytes.Cut(text, []byte("    apiVersion: rollcall/v1\n"))
+	if !ok {
+		t.Fatal("the README shows no policy")
+	}
+	policy := "apiVersion: rollcall/v1\n"
+	for line := range strings.Lines(string(after)) {
+		rest, ok := strings.CutPrefix(line, "    ")
+		if !ok {
+			break
+		}
+		policy += rest
+	}
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "run", "../../functions/local", "policy", "check", file).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "warning") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
