@@ -56,8 +56,11 @@ type Assessment struct {
 	// NoProviderID counts nodes of which nobody can say on what they run: any
 	// instance that seems unregistered could be one of them.
 	NoProviderID int
-	// NotReady are the instances whose node is not ready.
-	NotReady map[roll.InstanceID]bool
+	// NotReady is what the ledger is to remember of nodes that are not ready.
+	NotReady map[roll.InstanceID]ledger.NotReady
+	// Rests is what the ledger is to remember of instances that rest, or rested, in
+	// their Auto Scaling groups.
+	Rests map[roll.InstanceID]ledger.Rest
 	// GroupsWithNodes are the groups and launch templates that have nodes now.
 	GroupsWithNodes map[string]bool
 	// Questions asks for details of suspects that the snapshot lacks. With them in
@@ -85,7 +88,8 @@ type NotNode struct {
 func Assess(in Input) Assessment {
 	a := assessor{Input: in, asked: map[roll.InstanceID]int{}}
 	a.out.Count = map[roll.Group]Count{}
-	a.out.NotReady = map[roll.InstanceID]bool{}
+	a.out.NotReady = map[roll.InstanceID]ledger.NotReady{}
+	a.out.Rests = map[roll.InstanceID]ledger.Rest{}
 	members := roll.Pair(in.Snapshot)
 	a.learnGroups(members)
 	for _, m := range members {
@@ -103,7 +107,10 @@ func Assess(in Input) Assessment {
 	a.sortQuestions()
 	slices.SortFunc(a.out.NotNodes, func(x, y NotNode) int { return cmp.Compare(x.Instance, y.Instance) })
 	if n := a.out.NoProviderID; n > 0 {
-		a.note("%d %s no EC2 provider id (spec.providerID): an instance that seems unregistered may be one of them, so none is acted on", n, plural(n, "node has", "nodes have"))
+		a.note("%d %s no EC2 provider id (spec.providerID): an instance that seems unregistered may be one of them, so none is acted on", n, roll.Plural(n, "node has", "nodes have"))
+	}
+	if n := a.unreadable; n > 0 {
+		a.note("%d %s not judged: nobody could tell what %s doing in %s Auto Scaling group", n, roll.Plural(n, "instance without a node is", "instances without nodes are"), roll.Plural(n, "it is", "they are"), roll.Plural(n, "its", "their"))
 	}
 	slices.Sort(a.out.Notes)
 	return a.out
@@ -113,6 +120,9 @@ type assessor struct {
 	Input
 	out   Assessment
 	asked map[roll.InstanceID]int // index into out.Questions
+	// unreadable counts instances without a node whose state in their Auto Scaling
+	// group could not be read.
+	unreadable int
 }
 
 func (a *assessor) note(format string, args ...any) {
@@ -170,8 +180,8 @@ func (a *assessor) node(m roll.Member) {
 			a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, m.Instance.State)
 		}
 		return
-	case m.Instance != nil && m.Instance.Ambiguous:
-		a.notNode(*m.Instance, whyAmbiguous)
+	case m.Instance != nil && m.Instance.OtherCluster != "":
+		a.note("node %s: the tags of its instance %s name another cluster, %s; it is not judged here", n.Name, n.Instance, m.Instance.OtherCluster)
 		return
 	}
 	a.out.Nodes++
@@ -180,24 +190,24 @@ func (a *assessor) node(m roll.Member) {
 		a.out.Ready++
 		return
 	}
-	a.out.NotReady[n.Instance] = true
-
 	kind, told := roll.NotReady, "reports that it is not ready"
 	if n.Ready.Status != roll.ConditionFalse {
 		kind, told = roll.Unknown, "has stopped reporting its status"
 	}
+	began := a.past(n.Ready.Since, n.Created)
+	if m.Instance != nil && m.Instance.Launched.After(began) {
+		// Stopped and started again: what the node said before is about another boot.
+		began = a.past(m.Instance.Launched, time.Time{})
+	}
+	since := a.absentSince(m, began)
+	a.out.NotReady[n.Instance] = ledger.NotReady{Since: since, Status: n.Ready.Status, Transition: began}
 	tolerance, ok := a.Policy(m.Group()).Tolerance("Ready", string(conditionOf(kind)))
 	if !ok {
 		return
 	}
-	since := a.earliest(n.Ready.Since, n.Created)
-	// Unknown -> False resets the transition time although the node was never
-	// ready in between; the longer absence counts.
-	if seen, ok := a.State.NotReadySince[n.Instance]; ok && seen.Before(since) {
-		since = seen
-	}
 	f := a.finding(m, kind, since, since.Add(tolerance))
-	f.Summary = fmt.Sprintf("node %s %s since %s", n.Name, told, clock(since))
+	f.Began = began
+	f.Summary = fmt.Sprintf("node %s %s since %s", n.Name, told, roll.Clock(since))
 	if n.Ready.Reason != "" {
 		f.Summary += " (" + n.Ready.Reason + ")"
 	}
@@ -215,18 +225,36 @@ func conditionOf(kind roll.Kind) roll.ConditionStatus {
 	return roll.ConditionUnknown
 }
 
-// earliest is the time of a condition's transition, or where the node does not
-// tell it, of the node's creation; never later than now, since the clock of the
-// control plane may run ahead of ours.
-func (a *assessor) earliest(transition, created time.Time) time.Time {
-	t := transition
+// past is the first of two times that is known, and now at the latest: other clocks
+// may run ahead of ours.
+func (a *assessor) past(t, otherwise time.Time) time.Time {
 	if t.IsZero() {
-		t = created
+		t = otherwise
 	}
 	if t.IsZero() || t.After(a.Now) {
 		t = a.Now
 	}
-	return t
+	return t.UTC()
+}
+
+// absentSince is since when a node has not been ready. The transition from Unknown to
+// False starts a new time although the node was not ready in between, so what an
+// earlier check remembered counts if it is longer ago. It does not count if the same
+// status has another transition by now (the node was ready in between), nor across a
+// new Node object or a new boot.
+func (a *assessor) absentSince(m roll.Member, began time.Time) time.Time {
+	n := m.Node
+	known, ok := a.State.NotReady[n.Instance]
+	if !ok || known.Status == n.Ready.Status && !known.Transition.Equal(began) {
+		return began
+	}
+	if known.Since.After(began) || known.Since.Before(n.Created) {
+		return began
+	}
+	if m.Instance != nil && known.Since.Before(m.Instance.Launched) {
+		return began
+	}
+	return known.Since.UTC()
 }
 
 // unpaired judges an instance of which no node carries the id.
@@ -242,17 +270,40 @@ func (a *assessor) unpaired(i roll.Instance) {
 		return // its node may be among those that could not be read
 	}
 	p := a.Policy(i.Group)
-	since := a.earliest(i.Launched, time.Time{})
+	since := a.past(i.Launched, time.Time{})
+	if rest, ok := a.State.Rests[i.ID]; ok && rest.Left.After(since) {
+		since = rest.Left.UTC() // it need not have registered before
+	}
 	warnAt, due := since.Add(p.Registration.WarnAfter), since.Add(p.Registration.Deadline)
 	if a.Now.Before(warnAt) {
+		if rest, ok := a.State.Rests[i.ID]; ok {
+			a.out.Rests[i.ID] = rest
+		}
 		a.out.Waiting++
 		a.next(warnAt)
 		return
 	}
 	detail := a.Snapshot.Details[i.ID]
-	if resting(detail.Lifecycle) {
+	rest, rested := a.State.Rests[i.ID]
+	switch {
+	case resting(detail.Lifecycle):
+		a.out.Rests[i.ID] = ledger.Rest{}
 		a.notNode(i, fmt.Sprintf("its Auto Scaling group keeps it in %s", detail.Lifecycle))
 		return
+	case i.ASG != "" && detail.LifecycleRead == roll.Unreadable:
+		if rested {
+			a.out.Rests[i.ID] = rest
+		}
+		a.unreadable++
+		return
+	case rested && rest.Left.IsZero() && (i.ASG == "" || detail.LifecycleRead != roll.NotAsked):
+		// It has left its rest just now; its time to register begins here.
+		a.out.Rests[i.ID] = ledger.Rest{Left: a.Now}
+		a.out.Waiting++
+		a.next(a.Now.Add(p.Registration.WarnAfter))
+		return
+	case rested:
+		a.out.Rests[i.ID] = rest
 	}
 	if shown, why := a.intent(i, detail); !shown {
 		a.ask(roll.Question{Instance: i.ID, UserData: true, AutoScaling: i.ASG != ""})
@@ -262,8 +313,9 @@ func (a *assessor) unpaired(i roll.Instance) {
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != ""})
 	m := roll.Member{Instance: &i}
 	f := a.finding(m, roll.Unregistered, since, due)
+	f.Began = since
 	f.WarnAt = warnAt
-	f.Summary = fmt.Sprintf("instance %s has not registered as a node since its launch at %s", i.ID, clock(since))
+	f.Summary = fmt.Sprintf("instance %s has not registered as a node since its launch at %s", i.ID, roll.Clock(since))
 	f.Stage = roll.Warned
 	if !a.Now.Before(due) {
 		f.Stage = roll.Overdue
@@ -275,8 +327,7 @@ func (a *assessor) unpaired(i roll.Instance) {
 const whyAmbiguous = "it is claimed for several clusters (kubernetes.io/cluster/ tags) and nothing tells which one it is for"
 
 // resting reports lifecycle states of an Auto Scaling group in which an instance
-// need not be a node: warm pools and Standby, and the way into and out of the
-// group, on which hooks may keep it.
+// need not be a node: warm pools, Standby, and the way out of the group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func resting(lifecycle string) bool {
 	switch {
@@ -297,8 +348,10 @@ func (a *assessor) intent(i roll.Instance, d roll.Detail) (shown bool, why strin
 		return true, ""
 	}
 	known := func(key string) bool {
-		_, had := a.State.GroupsWithNodes[key]
-		return had || a.out.GroupsWithNodes[key]
+		// What was seen before the cluster was created belonged to another cluster of
+		// its name.
+		at, had := a.State.GroupsWithNodes[key]
+		return had && !at.Before(a.Snapshot.Cluster.Created) || a.out.GroupsWithNodes[key]
 	}
 	if i.ASG != "" && known(string(roll.AutoScalingGroup(i.ASG))) {
 		return true, ""
@@ -337,7 +390,7 @@ func (a *assessor) add(f roll.Finding, m roll.Member) {
 	} else {
 		a.next(f.Due)
 	}
-	if known, ok := a.State.Findings[f.Key()]; ok {
+	if known, ok := a.State.Findings[f.Key()]; ok && known.Began.Equal(f.Began) {
 		a.next(known.FirstSeen.Add(Confirmation))
 	} else if f.Stage == roll.Overdue {
 		a.next(a.Now.Add(Confirmation))
@@ -357,13 +410,4 @@ func (a *assessor) count(g roll.Group, overdue bool) {
 		}
 		a.out.Count[key] = c
 	}
-}
-
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -104,8 +104,8 @@ func TestNodeConditionByTime(t *testing.T) {
 		if kind != tt.kind || stage != tt.stage {
 			t.Errorf("%s for %s: got %q %q, want %q %q", tt.status, tt.since, kind, stage, tt.kind, tt.stage)
 		}
-		if a.NotReady[id] != (tt.status != roll.ConditionTrue) {
-			t.Errorf("%s: remembered as not ready: %v", tt.status, a.NotReady[id])
+		if _, remembered := a.NotReady[id]; remembered != (tt.status != roll.ConditionTrue) {
+			t.Errorf("%s: remembered as not ready: %v", tt.status, remembered)
 		}
 	}
 }
@@ -113,16 +113,94 @@ func TestNodeConditionByTime(t *testing.T) {
 // A node that turns from Unknown to False gets a new transition time, although it
 // was never ready in between.
 func TestTheLongerAbsenceCounts(t *testing.T) {
-	state := ledger.State{NotReadySince: map[roll.InstanceID]time.Time{id: now.Add(-20 * time.Minute)}}
-	s := snapshot([]roll.Instance{worker(id, 24*time.Hour)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
-	a := judge(s, state)
-	if f := a.Findings[0]; f.Stage != roll.Overdue || !f.Since.Equal(now.Add(-20*time.Minute)) {
-		t.Errorf("got %s since %s, want overdue since it was first seen not ready", f.Stage, f.Since)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	tests := []struct {
+		name     string
+		known    ledger.NotReady
+		launched time.Duration
+		want     time.Duration
+	}{
+		{"it was Unknown before", ledger.NotReady{Since: ago(20 * time.Minute), Status: roll.ConditionUnknown, Transition: ago(20 * time.Minute)}, 24 * time.Hour, 20 * time.Minute},
+		{"the same transition", ledger.NotReady{Since: ago(20 * time.Minute), Status: roll.ConditionFalse, Transition: ago(time.Minute)}, 24 * time.Hour, 20 * time.Minute},
+		{"the same status, another transition: it was ready in between", ledger.NotReady{Since: ago(20 * time.Hour), Status: roll.ConditionFalse, Transition: ago(20 * time.Hour)}, 24 * time.Hour, time.Minute},
+		{"remembered from before the instance was started again", ledger.NotReady{Since: ago(20 * time.Minute), Status: roll.ConditionUnknown, Transition: ago(20 * time.Minute)}, 10 * time.Minute, time.Minute},
+		{"remembered from before the node was created", ledger.NotReady{Since: ago(72 * time.Hour), Status: roll.ConditionUnknown, Transition: ago(72 * time.Hour)}, 96 * time.Hour, time.Minute},
+		{"remembered later than the transition", ledger.NotReady{Since: ago(time.Second), Status: roll.ConditionUnknown, Transition: ago(time.Second)}, 24 * time.Hour, time.Minute},
 	}
-	state.NotReadySince[id] = now.Add(-time.Second)
-	s.Nodes[0].Ready.Since = now.Add(-16 * time.Minute)
-	if f := judge(s, state).Findings[0]; !f.Since.Equal(now.Add(-16 * time.Minute)) {
-		t.Errorf("since %s, want the transition, which is longer ago", f.Since)
+	for _, tt := range tests {
+		state := ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: tt.known}}
+		s := snapshot([]roll.Instance{worker(id, tt.launched)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
+		if f := judge(s, state).Findings[0]; !f.Since.Equal(ago(tt.want)) {
+			t.Errorf("%s: since %s ago, want %s", tt.name, now.Sub(f.Since), tt.want)
+		}
+	}
+}
+
+// The node's last word is about the boot before; the new one gets its whole time.
+func TestAnInstanceThatWasStartedAgainGetsItsWholeTolerance(t *testing.T) {
+	s := snapshot([]roll.Instance{worker(id, 2*time.Minute)}, []roll.Node{node(id, roll.ConditionUnknown, 3*time.Hour)})
+	if f := judge(s, ledger.State{}).Findings[0]; f.Stage != roll.Watching || !f.Since.Equal(now.Add(-2*time.Minute)) {
+		t.Errorf("%s since %s", f.Stage, f.Since)
+	}
+}
+
+func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
+	instance := worker(id, 3*time.Hour)
+	instance.Owner, instance.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	state := ledger.State{}
+	look := func(at time.Time, lifecycle string) assess.Assessment {
+		s := snapshot([]roll.Instance{instance}, nil)
+		s.Details[id] = roll.Detail{Lifecycle: lifecycle, LifecycleRead: roll.Yes, TerminationProtected: roll.No}
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+		state.Apply(ledger.Changes{PutRests: a.Rests})
+		return a
+	}
+	if a := look(now, "Warmed:Running"); len(a.Findings) != 0 || a.Rests[id] != (ledger.Rest{}) {
+		t.Fatalf("resting: %+v", a)
+	}
+	left := now.Add(time.Hour)
+	for _, tt := range []struct {
+		minutes int
+		want    roll.Stage
+	}{{0, ""}, {4, ""}, {5, roll.Warned}, {14, roll.Warned}, {15, roll.Overdue}} {
+		a := look(left.Add(time.Duration(tt.minutes)*time.Minute), "InService")
+		var got roll.Stage
+		if len(a.Findings) > 0 {
+			got = a.Findings[0].Stage
+		}
+		if got != tt.want {
+			t.Errorf("%d minutes after its rest: %q, want %q", tt.minutes, got, tt.want)
+		}
+	}
+}
+
+func TestAnInstanceWhoseGroupCannotBeReadIsNotJudged(t *testing.T) {
+	s := snapshot([]roll.Instance{worker(id, time.Hour)}, nil)
+	s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable, Bootstraps: roll.Yes}
+	a := judge(s, ledger.State{})
+	if len(a.Findings) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "not judged") {
+		t.Errorf("findings %+v, notes %q", a.Findings, a.Notes)
+	}
+}
+
+func TestWhatWasSeenBeforeTheClusterWasCreatedShowsNothing(t *testing.T) {
+	s := snapshot([]roll.Instance{worker(id, time.Hour)}, nil)
+	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.No}
+	s.Cluster.Created = now.Add(-2 * time.Hour)
+	for seen, want := range map[time.Duration]int{3 * time.Hour: 0, time.Hour: 1} {
+		state := ledger.State{GroupsWithNodes: map[string]time.Time{"asg/w": now.Add(-seen)}}
+		if a := judge(s, state); len(a.Findings) != want {
+			t.Errorf("a node seen %s ago: %d findings, want %d", seen, len(a.Findings), want)
+		}
+	}
+}
+
+func TestAnInstanceOfAnotherClusterIsNotJudgedHere(t *testing.T) {
+	i := worker(id, time.Hour)
+	i.OtherCluster = "other"
+	a := judge(snapshot([]roll.Instance{i}, []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}), ledger.State{})
+	if len(a.Findings) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "other") {
+		t.Errorf("findings %+v, notes %q", a.Findings, a.Notes)
 	}
 }
 
@@ -318,11 +396,12 @@ func TestAReadyNodeOfADeadInstanceIsNotedAsAConflict(t *testing.T) {
 
 func TestTheSecondSightingIsScheduled(t *testing.T) {
 	s := snapshot([]roll.Instance{poolWorker(id, time.Hour)}, nil)
-	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: id, Kind: roll.Unregistered}: {FirstSeen: now.Add(-20 * time.Second)}}}
+	began := now.Add(-time.Hour)
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: id, Kind: roll.Unregistered}: {FirstSeen: now.Add(-20 * time.Second), Began: began}}}
 	if a := judge(s, state); !a.Next.Equal(now.Add(40 * time.Second)) {
 		t.Errorf("next check %s, want 60 s after the first sighting", a.Next)
 	}
-	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-time.Hour)}
+	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-time.Hour), Began: began}
 	if a := judge(s, state); !a.Next.IsZero() {
 		t.Errorf("next check %s, want none: time alone changes nothing any more", a.Next)
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -52,10 +53,13 @@ func NewDialer(tokens *TokenSource, userAgent string) *Dialer {
 	return &Dialer{tokens: tokens, agent: userAgent}
 }
 
+// ErrNoEndpoint says that the cluster has no Kubernetes API yet, or none any more.
+var ErrNoEndpoint = errors.New("eks:DescribeCluster names no endpoint")
+
 // Dial prepares a client for the cluster. It sends nothing yet.
 func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 	if c.Endpoint == "" {
-		return nil, fmt.Errorf("reach the Kubernetes API of %s: eks:DescribeCluster names no endpoint", c.ID.Name)
+		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", c.ID.Name, ErrNoEndpoint)
 	}
 	return NewClient(c.Endpoint, c.CA, d.agent, func(next http.RoundTripper) http.RoundTripper {
 		return &bearer{source: d.tokens, cluster: c.ID.Name, next: next}
@@ -97,7 +101,7 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 // after telling restart, so that the caller forgets what it was handed. An error
 // means that the nodes handed out so far are not all.
 func (c *Client) Nodes(ctx context.Context, yield func(roll.Node), restart func()) error {
-	p := newProjector()
+	p := new(projector)
 	for attempt := 0; ; attempt++ {
 		err := c.pages(ctx, p, yield)
 		if err == nil {
@@ -128,17 +132,4 @@ func (c *Client) pages(ctx context.Context, p *projector, yield func(roll.Node))
 			return nil
 		}
 	}
-}
-
-// Node reads one node by name. The second result is false when there is none.
-func (c *Client) Node(ctx context.Context, name string) (roll.Node, bool, error) {
-	var n corev1.Node
-	err := c.rest.Get().Resource("nodes").Name(name).Do(ctx).Into(&n)
-	if apierrors.IsNotFound(err) {
-		return roll.Node{}, false, nil
-	}
-	if err != nil {
-		return roll.Node{}, false, fmt.Errorf("get node %s: %w", name, err)
-	}
-	return newProjector().node(&n), true, nil
 }

@@ -19,6 +19,12 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		who = "the caller"
 	}
 	switch {
+	case errors.Is(err, ErrNoEndpoint):
+		return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s cannot be reached: %s", c.ID.Name, message(err))
+	case errors.Is(err, ErrToken) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
+		return roll.GapTimeout, fmt.Sprintf("no token for the Kubernetes API of %s could be signed in time: the AWS credentials did not come", c.ID.Name)
+	case errors.Is(err, ErrToken):
+		return roll.GapFailed, fmt.Sprintf("no token for the Kubernetes API of %s could be signed with the credentials of %s: %s", c.ID.Name, who, message(err))
 	case apierrors.IsUnauthorized(err):
 		return roll.GapUnauthorized, fmt.Sprintf("the Kubernetes API of %s refused the token of %s (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md", c.ID.Name, who)
 	case apierrors.IsForbidden(err):
@@ -41,6 +47,11 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 func message(err error) string {
 	for {
 		next := errors.Unwrap(err)
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			if all := joined.Unwrap(); len(all) > 0 {
+				next = all[len(all)-1] // the reason stands last
+			}
+		}
 		if next == nil {
 			return err.Error()
 		}

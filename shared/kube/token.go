@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -41,6 +42,9 @@ func NewTokenSource(cfg aws.Config) (*TokenSource, error) {
 	return &TokenSource{sts: client, gen: gen, tokens: map[string]token.Token{}}, nil
 }
 
+// ErrToken is wrapped by errors of signing a token: nothing was sent to the cluster.
+var ErrToken = errors.New("no token could be signed")
+
 // margin is how long before its end a token is replaced, so that none runs out
 // between two pages.
 const margin = 2 * time.Minute
@@ -65,10 +69,10 @@ func (s *TokenSource) Token(ctx context.Context, cluster string) (string, error)
 	}()
 	select {
 	case <-ctx.Done():
-		return "", fmt.Errorf("sign a token for cluster %s: %w", cluster, ctx.Err())
+		return "", fmt.Errorf("%w for cluster %s: %w", ErrToken, cluster, ctx.Err())
 	case r := <-done:
 		if r.err != nil {
-			return "", fmt.Errorf("sign a token for cluster %s: %w", cluster, r.err)
+			return "", fmt.Errorf("%w for cluster %s: %w", ErrToken, cluster, r.err)
 		}
 		s.mu.Lock()
 		s.tokens[cluster] = r.token

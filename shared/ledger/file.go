@@ -39,6 +39,11 @@ const lockPatience = 50 * time.Millisecond
 // OpenFile opens the ledger in the file, which need not exist yet; its folder
 // must. A file that is not a ledger is an error, and is left as it is.
 func OpenFile(path string) (*File, error) {
+	// A link is followed once, here: replacing the file would otherwise replace the
+	// link, and split the memory in two.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
 	f := &File{path: path, lock: flock.New(path + ".lock")}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("open ledger %s: the folder %s does not exist; create it or name another file", path, filepath.Dir(path))
@@ -119,12 +124,13 @@ type fileForm struct {
 }
 
 type clusterForm struct {
-	RemediateSince  map[roll.Group]time.Time      `json:"remediateSince,omitempty"`
-	Findings        []Finding                     `json:"findings,omitempty"`
-	NotReadySince   map[roll.InstanceID]time.Time `json:"notReadySince,omitempty"`
-	GroupsWithNodes map[string]time.Time          `json:"groupsWithNodes,omitempty"`
-	Notices         []noticeForm                  `json:"notices,omitempty"`
-	Actions         []Action                      `json:"actions,omitempty"`
+	RemediateSince  map[roll.Group]time.Time     `json:"remediateSince,omitempty"`
+	Findings        []Finding                    `json:"findings,omitempty"`
+	NotReady        map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
+	Rests           map[roll.InstanceID]Rest     `json:"rests,omitempty"`
+	GroupsWithNodes map[string]time.Time         `json:"groupsWithNodes,omitempty"`
+	Notices         []noticeForm                 `json:"notices,omitempty"`
+	Actions         []Action                     `json:"actions,omitempty"`
 }
 
 type noticeForm struct {
@@ -155,7 +161,7 @@ func (f *File) load() (map[string]*State, error) {
 		if c == nil {
 			continue
 		}
-		s := &State{RemediateSince: c.RemediateSince, NotReadySince: c.NotReadySince, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions}
+		s := &State{RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions}
 		s.init()
 		for _, finding := range c.Findings {
 			s.Findings[finding.Key()] = finding
@@ -171,7 +177,7 @@ func (f *File) load() (map[string]*State, error) {
 func (f *File) store(states map[string]*State) error {
 	form := fileForm{Version: formatVersion, Clusters: map[string]*clusterForm{}}
 	for name, s := range states {
-		c := &clusterForm{RemediateSince: s.RemediateSince, NotReadySince: s.NotReadySince, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions}
+		c := &clusterForm{RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions}
 		c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
 			return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 		})

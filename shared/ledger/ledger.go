@@ -32,7 +32,7 @@ type Ledger interface {
 	// same changes twice leaves what applying them once leaves.
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
 	// Begin records the intent to act, unless an act of that id was begun before
-	// and did not fail for certain (ErrBegun), one for the same instance awaits its outcome (ErrUnresolved) or
+	// and did not fail for certain (ErrBegun), one for the same instance or group awaits its outcome (ErrUnresolved) or
 	// the budget is spent (ErrBudgetSpent). The three are decided and the intent
 	// written in one step: of two callers at once, one gets nil.
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
@@ -47,7 +47,7 @@ type Ledger interface {
 // The refusals of Begin.
 var (
 	ErrBegun       = errors.New("this act was begun before")
-	ErrUnresolved  = errors.New("an earlier act on this instance has no outcome yet")
+	ErrUnresolved  = errors.New("an earlier act on the instance or its group has no outcome yet")
 	ErrBudgetSpent = errors.New("the budget of actions per hour is spent")
 	ErrNotBegun    = errors.New("no such act was begun")
 )
@@ -59,10 +59,12 @@ type State struct {
 	// turning remediate on must not sweep away a backlog.
 	RemediateSince map[roll.Group]time.Time
 	Findings       map[roll.FindingKey]Finding
-	// NotReadySince is when a check first saw the node of an instance not ready,
-	// by instance. A node that turns from Unknown to NotReady starts a new
-	// transition time; this one goes on.
-	NotReadySince map[roll.InstanceID]time.Time
+	// NotReady is since when the node of an instance has not been ready. A node that
+	// turns from Unknown to False starts a new transition time; this one goes on.
+	NotReady map[roll.InstanceID]NotReady
+	// Rests tells of instances that a warm pool or Standby keeps, or kept: those need
+	// not register, and their launch says nothing about when they should have.
+	Rests map[roll.InstanceID]Rest
 	// GroupsWithNodes is when a group, or a launch template (by its id), was first
 	// seen to have a node: it is meant for nodes.
 	GroupsWithNodes map[string]time.Time
@@ -80,11 +82,24 @@ type Finding struct {
 	FirstSeen time.Time       `json:"firstSeen"`       // by a complete check, at any stage
 	Opened    time.Time       `json:"opened,omitzero"` // when it was first past Watching
 	Since     time.Time       `json:"since"`
+	Began     time.Time       `json:"began"` // another one is another trouble, which was not seen before
 }
 
 // Key identifies the finding.
 func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
+}
+
+// NotReady is what is remembered of a node that is not ready.
+type NotReady struct {
+	Since      time.Time            `json:"since"`
+	Status     roll.ConditionStatus `json:"status"`     // of Ready, when last written
+	Transition time.Time            `json:"transition"` // likewise
+}
+
+// Rest is what is remembered of an instance that rests in its Auto Scaling group.
+type Rest struct {
+	Left time.Time `json:"left,omitzero"` // when it was first seen to have left; zero while it rests
 }
 
 // NoticeKey is what one notice is about: a group of a cluster and a kind.
@@ -146,10 +161,11 @@ func (b Budget) Spent(actions []Action) int {
 	return n
 }
 
-// Unresolved returns the act on the instance that has no outcome yet.
-func (s State) Unresolved(instance roll.InstanceID) (Action, bool) {
+// Unresolved returns the act on the instance, or on another of its group, that has
+// no outcome yet. Instances of no group have nothing to do with each other.
+func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, bool) {
 	for _, a := range s.Actions {
-		if a.Instance == instance && a.Outcome == nil {
+		if a.Outcome == nil && (a.Instance == instance || a.Group == group && group != roll.GroupNone) {
 			return a, true
 		}
 	}
@@ -174,8 +190,11 @@ type Changes struct {
 	PutFindings  []Finding
 	DropFindings []roll.FindingKey
 
-	PutNotReady  map[roll.InstanceID]time.Time
+	PutNotReady  map[roll.InstanceID]NotReady
 	DropNotReady []roll.InstanceID
+
+	PutRests  map[roll.InstanceID]Rest
+	DropRests []roll.InstanceID
 
 	PutGroups map[string]time.Time
 
@@ -188,6 +207,7 @@ func (c Changes) Empty() bool {
 	return len(c.PutRemediate) == 0 && len(c.DropRemediate) == 0 &&
 		len(c.PutFindings) == 0 && len(c.DropFindings) == 0 &&
 		len(c.PutNotReady) == 0 && len(c.DropNotReady) == 0 &&
+		len(c.PutRests) == 0 && len(c.DropRests) == 0 &&
 		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0
 }
 
@@ -198,9 +218,7 @@ const ActionRetention = 30 * 24 * time.Hour
 // Apply makes the changes to a state in place.
 func (s *State) Apply(c Changes) {
 	s.init()
-	for g, at := range c.PutRemediate {
-		s.RemediateSince[g] = at
-	}
+	maps.Copy(s.RemediateSince, c.PutRemediate)
 	for _, g := range c.DropRemediate {
 		delete(s.RemediateSince, g)
 	}
@@ -210,18 +228,16 @@ func (s *State) Apply(c Changes) {
 	for _, k := range c.DropFindings {
 		delete(s.Findings, k)
 	}
-	for id, at := range c.PutNotReady {
-		s.NotReadySince[id] = at
-	}
+	maps.Copy(s.NotReady, c.PutNotReady)
 	for _, id := range c.DropNotReady {
-		delete(s.NotReadySince, id)
+		delete(s.NotReady, id)
 	}
-	for g, at := range c.PutGroups {
-		s.GroupsWithNodes[g] = at
+	maps.Copy(s.Rests, c.PutRests)
+	for _, id := range c.DropRests {
+		delete(s.Rests, id)
 	}
-	for k, n := range c.PutNotices {
-		s.Notices[k] = n
-	}
+	maps.Copy(s.GroupsWithNodes, c.PutGroups)
+	maps.Copy(s.Notices, c.PutNotices)
 	for _, k := range c.DropNotices {
 		delete(s.Notices, k)
 	}
@@ -236,8 +252,8 @@ func (s *State) begin(intent Action, budget Budget) error {
 	if earlier, ok := s.Action(intent.ID); ok && (earlier.Outcome == nil || earlier.Outcome.Result != Failed) {
 		return fmt.Errorf("%s of %s, order %s, begun at %s: %w", intent.Do, intent.Instance, intent.ID, earlier.At.UTC().Format(time.RFC3339), ErrBegun)
 	}
-	if earlier, ok := s.Unresolved(intent.Instance); ok {
-		return fmt.Errorf("%s of %s: %s begun at %s: %w", intent.Do, intent.Instance, earlier.Do, earlier.At.UTC().Format(time.RFC3339), ErrUnresolved)
+	if earlier, ok := s.Unresolved(intent.Instance, intent.Group); ok {
+		return fmt.Errorf("%s of %s: %s of %s begun at %s: %w", intent.Do, intent.Instance, earlier.Do, earlier.Instance, earlier.At.UTC().Format(time.RFC3339), ErrUnresolved)
 	}
 	if spent := budget.Spent(s.Actions); spent >= budget.Max {
 		return fmt.Errorf("%s of %s: %d of %d used since %s: %w", intent.Do, intent.Instance, spent, budget.Max, budget.Since.UTC().Format(time.RFC3339), ErrBudgetSpent)
@@ -273,8 +289,11 @@ func (s *State) init() {
 	if s.Findings == nil {
 		s.Findings = map[roll.FindingKey]Finding{}
 	}
-	if s.NotReadySince == nil {
-		s.NotReadySince = map[roll.InstanceID]time.Time{}
+	if s.NotReady == nil {
+		s.NotReady = map[roll.InstanceID]NotReady{}
+	}
+	if s.Rests == nil {
+		s.Rests = map[roll.InstanceID]Rest{}
 	}
 	if s.GroupsWithNodes == nil {
 		s.GroupsWithNodes = map[string]time.Time{}
@@ -290,7 +309,8 @@ func (s State) Clone() State {
 	c.init()
 	maps.Copy(c.RemediateSince, s.RemediateSince)
 	maps.Copy(c.Findings, s.Findings)
-	maps.Copy(c.NotReadySince, s.NotReadySince)
+	maps.Copy(c.NotReady, s.NotReady)
+	maps.Copy(c.Rests, s.Rests)
 	maps.Copy(c.GroupsWithNodes, s.GroupsWithNodes)
 	for k, v := range s.Notices {
 		c.Notices[k] = Notice{SentAt: v.SentAt, Members: maps.Clone(v.Members)}

@@ -51,7 +51,7 @@ func contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		if diff := cmp.Diff(expected, read(t, open(), cluster)); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
-		if s := read(t, open(), other); len(s.Findings)+len(s.Notices)+len(s.Actions)+len(s.NotReadySince) != 0 {
+		if s := read(t, open(), other); len(s.Findings)+len(s.Notices)+len(s.Actions)+len(s.NotReady) != 0 {
 			t.Errorf("another region's cluster of the same name shares the memory: %+v", s)
 		}
 	})
@@ -61,14 +61,14 @@ func contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			t.Fatal(err)
 		}
 		drop := ledger.Changes{
-			DropFindings: []roll.FindingKey{c.PutFindings[0].Key()}, DropNotReady: []roll.InstanceID{"i-00000001"},
+			DropFindings: []roll.FindingKey{c.PutFindings[0].Key()}, DropNotReady: []roll.InstanceID{"i-00000001"}, DropRests: []roll.InstanceID{"i-00000002", "i-00000003"},
 			DropNotices: []ledger.NoticeKey{{Group: "asg/w", Kind: roll.Unknown}}, DropRemediate: []roll.Group{"asg/w"},
 		}
 		if err := open().Record(ctx, cluster, drop); err != nil {
 			t.Fatal(err)
 		}
 		s := read(t, open(), cluster)
-		if len(s.Findings) != 0 || len(s.NotReadySince) != 0 || len(s.Notices) != 0 || len(s.RemediateSince) != 0 || len(s.GroupsWithNodes) != 1 {
+		if len(s.Findings) != 0 || len(s.NotReady) != 0 || len(s.Notices) != 0 || len(s.RemediateSince) != 0 || len(s.Rests) != 0 || len(s.GroupsWithNodes) != 1 {
 			t.Errorf("got %+v, want only the group", s)
 		}
 	})
@@ -100,6 +100,25 @@ func contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 		if err := open().Begin(ctx, cluster, intent("a", "i-00000001", t0.Add(time.Hour)), wide); !errors.Is(err, ledger.ErrBegun) {
 			t.Errorf("begin of an order that was done: %v, want ErrBegun", err)
+		}
+	})
+	run("one open act per group", func(t *testing.T, open func() ledger.Ledger) {
+		member := func(id string, instance roll.InstanceID) ledger.Action {
+			a := intent(id, instance, t0)
+			a.Group = "asg/w"
+			return a
+		}
+		if err := open().Begin(ctx, cluster, member("a", "i-00000001"), wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, cluster, member("b", "i-00000002"), wide); !errors.Is(err, ledger.ErrUnresolved) {
+			t.Errorf("a second act in the group: %v, want ErrUnresolved", err)
+		}
+		if err := open().Finish(ctx, cluster, "a", ledger.Outcome{Result: ledger.Done, At: t0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, cluster, member("b", "i-00000002"), wide); err != nil {
+			t.Errorf("after the first act's outcome: %v", err)
 		}
 	})
 	run("what failed for certain may be tried again, and does not use up the budget", func(t *testing.T, open func() ledger.Ledger) {
@@ -186,7 +205,7 @@ func contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 var wide = ledger.Budget{Max: 100}
 
 func intent(id string, instance roll.InstanceID, at time.Time) ledger.Action {
-	return ledger.Action{ID: id, Do: "terminate", Instance: instance, Group: "asg/w", Kind: roll.Unknown, At: at}
+	return ledger.Action{ID: id, Do: "terminate", Instance: instance, Group: roll.GroupNone, Kind: roll.Unknown, At: at}
 }
 
 func changes() ledger.Changes {
@@ -194,7 +213,8 @@ func changes() ledger.Changes {
 	return ledger.Changes{
 		PutRemediate: map[roll.Group]time.Time{"asg/w": t0},
 		PutFindings:  []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unknown, Node: "n", Group: "asg/w", Stage: roll.Overdue, FirstSeen: t0, Opened: t0, Since: t0.Add(-time.Hour)}},
-		PutNotReady:  map[roll.InstanceID]time.Time{"i-00000001": t0},
+		PutNotReady:  map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: t0, Status: roll.ConditionUnknown, Transition: t0}},
+		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: t0}},
 		PutGroups:    map[string]time.Time{"asg/w": t0},
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: t0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}}},
 	}
@@ -245,6 +265,35 @@ func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
 	}
 	if _, err := ledger.OpenFile(filepath.Join(t.TempDir(), "no", "ledger.json")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("missing folder: %v", err)
+	}
+}
+
+func TestALinkToTheLedgerStaysALink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
+	first, err := ledger.OpenFile(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Record(context.Background(), cluster, changes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	second, err := ledger.OpenFile(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Begin(context.Background(), cluster, intent("a", "i-00000001", t0), wide); err != nil {
+		t.Fatal(err)
+	}
+	s, err := first.Read(context.Background(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Action("a"); !ok {
+		t.Error("an act recorded through the link is not in the file")
 	}
 }
 

@@ -85,9 +85,7 @@ func activeCluster() *ekstypes.Cluster {
 	return &ekstypes.Cluster{
 		Name: aws.String("demo"), Arn: aws.String("arn:aws:eks:eu-west-1:111122223333:cluster/demo"),
 		Status: ekstypes.ClusterStatusActive, Version: aws.String("1.36"), Endpoint: aws.String("https://demo.example"),
-		AccessConfig:       &ekstypes.AccessConfigResponse{AuthenticationMode: ekstypes.AuthenticationModeApi},
-		ResourcesVpcConfig: &ekstypes.VpcConfigResponse{VpcId: aws.String("vpc-0123456789abcdef0")},
-		Tags:               map[string]string{"rollcall:mode": "notify", "team": "web"},
+		Tags: map[string]string{"rollcall:mode": "notify", "team": "web"},
 	}
 }
 
@@ -290,8 +288,8 @@ func instanceID(n int) string { return fmt.Sprintf("i-%017x", n) }
 // launch adds a running instance with the tags, "key" or "key=value" each.
 func (a *account) launch(n int, tags ...string) *types.Instance {
 	i := types.Instance{
-		InstanceId: aws.String(instanceID(n)), InstanceType: types.InstanceTypeM7gLarge, ImageId: aws.String("ami-0123456789abcdef0"),
-		State: &types.InstanceState{Name: types.InstanceStateNameRunning}, LaunchTime: aws.Time(at.Add(-time.Hour)),
+		InstanceId: aws.String(instanceID(n)),
+		State:      &types.InstanceState{Name: types.InstanceStateNameRunning}, LaunchTime: aws.Time(at.Add(-time.Hour)),
 		Placement: &types.Placement{AvailabilityZone: aws.String("eu-west-1a")},
 	}
 	for _, t := range tags {

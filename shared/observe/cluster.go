@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -30,6 +32,9 @@ func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// maxSkew is how far this machine's clock may differ from that of AWS.
+const maxSkew = time.Minute
+
 // Cluster describes one EKS cluster. On failure the gap says why.
 func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *roll.Gap) {
 	out, err := o.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
@@ -39,6 +44,10 @@ func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *rol
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
 		}
 		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &gap
+	}
+	if skew, ok := awsmiddleware.GetAttemptSkew(out.ResultMetadata); ok && skew.Abs() > maxSkew {
+		// Every tolerance is counted with this machine's clock.
+		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("this machine's clock differs from that of AWS by %s: set it right, since every age is counted with it", skew.Abs().Round(time.Second))}
 	}
 	cluster, err := readCluster(out.Cluster)
 	if err != nil {
@@ -60,7 +69,7 @@ func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
 		return roll.Cluster{}, fmt.Errorf("the ARN %q has not the form arn:<partition>:eks:<region>:<account>:cluster/<name>", aws.ToString(c.Arn))
 	}
 	out := roll.Cluster{
-		ID: id, ARN: aws.ToString(c.Arn), Status: string(c.Status), Version: aws.ToString(c.Version),
+		ID: id, Created: aws.ToTime(c.CreatedAt), Status: string(c.Status), Version: aws.ToString(c.Version),
 		Endpoint: aws.ToString(c.Endpoint), ModeTag: c.Tags[roll.TagMode],
 	}
 	if c.CertificateAuthority != nil {
@@ -69,12 +78,6 @@ func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
 			return roll.Cluster{}, fmt.Errorf("the certificate authority data is not base64: %w", err)
 		}
 		out.CA = ca
-	}
-	if c.AccessConfig != nil {
-		out.AuthMode = string(c.AccessConfig.AuthenticationMode)
-	}
-	if c.ResourcesVpcConfig != nil {
-		out.VPC = aws.ToString(c.ResourcesVpcConfig.VpcId)
 	}
 	return out, nil
 }

@@ -2,11 +2,16 @@ package observe
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/roll"
@@ -19,7 +24,7 @@ func TestReadsTheCluster(t *testing.T) {
 		t.Fatal(gap)
 	}
 	if c.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) || c.Status != roll.ClusterActive || c.Version != "1.36" ||
-		c.Endpoint != a.server.URL || c.AuthMode != "API" || c.VPC != "vpc-0123456789abcdef0" || c.ModeTag != "notify" || !strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----") {
+		c.Endpoint != a.server.URL || c.ModeTag != "notify" || !strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----") {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -104,6 +109,31 @@ func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 	}
 }
 
+// Every age is counted with this machine's clock.
+func TestAClockThatIsWrongIsAGap(t *testing.T) {
+	for _, tt := range []struct {
+		ahead time.Duration
+		gap   bool
+	}{{0, false}, {-20 * time.Second, false}, {-10 * time.Minute, true}, {10 * time.Minute, true}} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(tt.ahead).UTC().Format(http.TimeFormat))
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"cluster": {"name": "demo", "arn": "arn:aws:eks:eu-west-1:111122223333:cluster/demo", "status": "ACTIVE"}}`)
+		}))
+		t.Cleanup(server.Close)
+		client := eks.New(eks.Options{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: aws.AnonymousCredentials{}})
+		a := newAccount(t)
+		o := New(Options{EC2: a, EKS: client, AutoScaling: a, Kube: a})
+		_, gap := o.Cluster(t.Context(), "demo")
+		if (gap != nil) != tt.gap {
+			t.Errorf("%s ahead: gap %+v", tt.ahead, gap)
+		}
+		if gap != nil && (gap.Scope != roll.ScopeCluster || !strings.HasPrefix(gap.Detail, "this machine's clock differs from that of AWS by ")) {
+			t.Errorf("%s ahead: %+v", tt.ahead, gap)
+		}
+	}
+}
+
 func TestListsEveryClusterInOrder(t *testing.T) {
 	a := newAccount(t)
 	a.clusters = []string{"web", "batch", "Demo", "demo", "gpu"}
@@ -127,7 +157,7 @@ func TestOnceAsksOnce(t *testing.T) {
 	if asked != 0 {
 		t.Error("asked before anybody wanted to know")
 	}
-	if principal(t.Context()) != "me" || principal(t.Context()) != "me" || asked != 1 {
+	if first, second := principal(t.Context()), principal(t.Context()); first != "me" || second != "me" || asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
 }

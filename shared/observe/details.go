@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// attributeReads bounds the reads of DescribeInstanceAttribute per check, each
+	// attributeReads bounds the reads of DescribeInstanceAttribute per round, each
 	// of which tells one attribute of one instance. What lies beyond is not known,
 	// and so is not acted on.
 	attributeReads = 50
 	// autoScalingBatch is the most ids that DescribeAutoScalingInstances takes.
 	autoScalingBatch = 50
-	// autoScalingReads bounds those calls per check.
+	// autoScalingReads bounds those calls per round.
 	autoScalingReads = 20
 
 	callInstanceAttribute    = "ec2:DescribeInstanceAttribute"
@@ -108,10 +108,10 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 }
 
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	reads := 0
+	reads, faults := 0, 0
 	var failed error
-	// After a failure nothing is asked for any more, since a missing permission or a
-	// throttle meets every call.
+	// After some failures nothing is asked for any more: a missing permission, a
+	// throttle and the end of time meet every call. Others are about one instance.
 	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) {
 		if failed != nil || reads >= attributeReads {
 			return
@@ -119,8 +119,13 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		reads++
 		out, err := o.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
 		if err != nil {
-			failed = err
-			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceAttribute, err))
+			g := o.gap(ctx, roll.ScopeDetail, callInstanceAttribute, err)
+			if faults++; faults == 1 {
+				s.Gaps = append(s.Gaps, g) // one tells it all, or enough
+			}
+			if g.Kind != roll.GapFailed {
+				failed = err
+			}
 			return
 		}
 		take(out)

@@ -183,6 +183,15 @@ func TestOneGapForEachCallThatFails(t *testing.T) {
 	}
 }
 
+// A list of fifty times the same is no help to anybody.
+func TestACallThatFailsForEverySuspectIsOneGap(t *testing.T) {
+	a := newAccount(t)
+	a.fail["ec2:DescribeInstanceAttribute"] = apiError("EC2", "DescribeInstanceAttribute", "InternalError", "An internal error has occurred")
+	if s := look(t, a, suspects(1, 40, roll.Question{Protection: true})); len(s.Gaps) != 1 {
+		t.Errorf("%d gaps, want 1; the first: %+v", len(s.Gaps), s.Gaps[0])
+	}
+}
+
 // An instance that vanished says nothing about the others, unlike a permission.
 func TestASuspectThatVanishedKeepsNobodyElseFromBeingRead(t *testing.T) {
 	a := newAccount(t)

@@ -31,7 +31,8 @@ const (
 // that name a cluster would be filters of another name each, which EC2 joins with
 // AND; they decide between several claims, in roll.TagSet.
 func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
-	p := newProjector()
+	p := new(projector)
+	seen := map[roll.InstanceID]bool{}
 	in := &ec2.DescribeInstancesInput{
 		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
 		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
@@ -49,8 +50,10 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 		}
 		for _, r := range out.Reservations {
 			for i := range r.Instances {
-				inst, belongs := p.instance(&r.Instances[i], s.Cluster.ID.Name)
-				if belongs != roll.BelongsNot {
+				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
+				// A listing that moves under the reader may show one instance twice.
+				if !inst.Unclaimed && !seen[inst.ID] {
+					seen[inst.ID] = true
 					s.Instances = append(s.Instances, inst)
 				}
 			}
@@ -69,10 +72,11 @@ func (o *Observer) describe(ctx context.Context, in *ec2.DescribeInstancesInput)
 }
 
 // readMissed looks up the instances of nodes that the listing lacks: their tag is
-// missing or is another one. What EC2 does not know stays missing.
+// missing or is another one. They are marked as unclaimed: a node names them, and a
+// node says what its kubelet was told to say.
 func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
-	if !s.Has(roll.ScopeInstances) && len(s.Instances) == 0 {
-		return // nothing was listed: looking up every node would be the listing again
+	if !s.Has(roll.ScopeInstances) {
+		return // looking up what a broken listing lacks would be the listing again
 	}
 	listed := make(map[roll.InstanceID]bool, len(s.Instances))
 	for i := range s.Instances {
@@ -86,21 +90,51 @@ func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	}
 	slices.Sort(missed)
 	missed = slices.Compact(missed)
-	p := newProjector()
-	for ids := range slices.Chunk(missed, lookupSize) {
-		found, err := o.lookup(ctx, ids)
-		if err != nil {
-			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
-			g.Detail = fmt.Sprintf("the instances of %d nodes of %s that do not carry its tag: %s", len(missed), s.Cluster.ID.Name, g.Detail)
-			s.Gaps = append(s.Gaps, g)
-			return
-		}
-		for i := range found {
-			inst, _ := p.instance(&found[i], s.Cluster.ID.Name)
-			inst.Ambiguous = false // its node answers for it
-			s.Instances = append(s.Instances, inst)
+	if err := o.lookUpInto(ctx, s, missed); err != nil {
+		g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+		g.Detail = fmt.Sprintf("%d %s of %s that do not carry its tag: %s", len(missed), roll.Plural(len(missed), "node's instance", "nodes' instances"), s.Cluster.ID.Name, g.Detail)
+		s.Gaps = append(s.Gaps, g)
+	}
+}
+
+// LookUp reads instances by id into the snapshot, as far as it does not hold them:
+// those that the ledger asks after. What EC2 does not know is noted as not found.
+func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID) {
+	var missing []string
+	for _, id := range ids {
+		if !slices.ContainsFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }) {
+			missing = append(missing, string(id))
 		}
 	}
+	if err := o.lookUpInto(ctx, s, missing); err != nil {
+		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
+	}
+}
+
+// lookUpInto looks instances up by id and adds them to the snapshot.
+func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []string) error {
+	p := new(projector)
+	for batch := range slices.Chunk(ids, lookupSize) {
+		found, err := o.lookup(ctx, batch)
+		if err != nil {
+			return err
+		}
+		known := map[roll.InstanceID]bool{}
+		for i := range found {
+			inst := p.instance(&found[i], s.Cluster.ID.Name)
+			known[inst.ID] = true
+			s.Instances = append(s.Instances, inst)
+		}
+		for _, id := range batch {
+			if id := roll.InstanceID(id); !known[id] {
+				if s.NotFound == nil {
+					s.NotFound = map[roll.InstanceID]bool{}
+				}
+				s.NotFound[id] = true
+			}
+		}
+	}
+	return nil
 }
 
 // lookup describes instances by id and leaves out those that EC2 does not know: it
@@ -134,20 +168,12 @@ func (o *Observer) lookup(ctx context.Context, ids []string) ([]types.Instance, 
 
 // projector cuts instances down; texts that many share are kept once.
 type projector struct {
-	shared map[string]string
+	texts roll.Texts
 }
 
-func newProjector() *projector { return &projector{shared: map[string]string{}} }
-
-func (p *projector) one(s string) string {
-	if known, ok := p.shared[s]; ok {
-		return known
-	}
-	p.shared[s] = s
-	return s
-}
-
-func (p *projector) instance(i *types.Instance, cluster string) (roll.Instance, roll.Belonging) {
+// instance reads what a verdict needs of an instance, and whether it is one of the
+// cluster.
+func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	var tags roll.TagSet
 	for _, t := range i.Tags {
 		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
@@ -155,28 +181,30 @@ func (p *projector) instance(i *types.Instance, cluster string) (roll.Instance, 
 	belongs := tags.Belonging(cluster)
 	out := roll.Instance{
 		ID:             roll.InstanceID(aws.ToString(i.InstanceId)),
-		Launched:       aws.ToTime(i.LaunchTime),
-		Type:           p.one(string(i.InstanceType)),
-		AMI:            p.one(aws.ToString(i.ImageId)),
-		LaunchTemplate: p.one(tags.LaunchTemplate),
-		ASG:            p.one(tags.AutoScalingGroupName()),
-		Name:           p.one(tags.Name),
+		Launched:       aws.ToTime(i.LaunchTime).UTC(),
+		LaunchTemplate: p.texts.One(tags.LaunchTemplate),
+		ASG:            p.texts.One(tags.AutoScalingGroupName()),
+		Name:           p.texts.One(tags.Name),
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
-		Hold:           p.one(tags.Hold),
+		Unclaimed:      belongs == roll.BelongsNot,
+		Hold:           p.texts.One(tags.Hold),
 		Ignore:         tags.Ignore,
 		Marks:          tags.Marks,
 	}
+	if tags.Named != cluster {
+		out.OtherCluster = p.texts.One(tags.Named)
+	}
 	if i.State != nil {
-		out.State = roll.InstanceState(p.one(string(i.State.Name)))
+		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))
 	}
 	if i.Placement != nil {
-		out.Zone = p.one(aws.ToString(i.Placement.AvailabilityZone))
+		out.Zone = p.texts.One(aws.ToString(i.Placement.AvailabilityZone))
 	}
 	var operator string
 	if i.Operator != nil {
 		operator = aws.ToString(i.Operator.Principal)
 	}
 	out.Owner, out.Group = tags.Owner(operator)
-	out.Group = roll.Group(p.one(string(out.Group)))
-	return out, belongs
+	out.Group = roll.Group(p.texts.One(string(out.Group)))
+	return out
 }

@@ -11,8 +11,9 @@ package observe
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,9 @@ type Options struct {
 	PageInterval time.Duration
 }
 
+// jitterShare is the part of the interval that jitter adds at most.
+const jitterShare = 10
+
 // New makes an observer.
 func New(o Options) *Observer {
 	interval := o.PageInterval
@@ -82,7 +86,8 @@ func New(o Options) *Observer {
 	}
 	return &Observer{
 		ec2: o.EC2, eks: o.EKS, autoScaling: o.AutoScaling, kube: o.Kube, principal: principal,
-		pages: rate.NewLimiter(rate.Every(interval), 1), jitter: interval / 10,
+		// The pause after a turn must not bring two requests closer than the interval.
+		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), 1), jitter: interval / jitterShare,
 	}
 }
 
@@ -107,7 +112,8 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time) *rol
 // Target looks at one instance of a cluster again, and at every node that is or
 // might be its own: right before something is done to it. The nodes are listed
 // anew and not read by name, since a node that registered meanwhile has a name
-// that nobody knows yet.
+// that nobody knows yet. The instance comes last here: it is one short call, and a
+// hold that a person sets while the nodes are listed must be seen.
 func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time) *roll.Snapshot {
 	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
 	cluster, gap := o.Cluster(ctx, name)
@@ -116,22 +122,9 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 		s.Gaps = append(s.Gaps, *gap)
 		return s
 	}
-	found, err := o.lookup(ctx, []string{string(id)})
-	if err != nil {
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err))
-		return s
-	}
 	o.readNodes(ctx, s, func(n roll.Node) bool { return n.Instance == id || n.Compute == roll.ComputeUnknown })
-	answered := slices.ContainsFunc(s.Nodes, func(n roll.Node) bool { return n.Instance == id })
-	p := newProjector()
-	for i := range found {
-		inst, belongs := p.instance(&found[i], name)
-		if answered {
-			inst.Ambiguous = false // its node answers for it, whatever its tags say
-		}
-		if answered || belongs != roll.BelongsNot {
-			s.Instances = append(s.Instances, inst)
-		}
+	if err := o.lookUpInto(ctx, s, []string{string(id)}); err != nil {
+		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err))
 	}
 	return s
 }
@@ -167,7 +160,7 @@ func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err e
 		g.Kind = roll.GapDenied
 	case awserr.IsThrottled(err):
 		g.Kind = roll.GapThrottled
-	case awserr.IsTimeout(err):
+	case awserr.IsTimeout(err), errors.Is(err, context.Canceled):
 		g.Kind = roll.GapTimeout
 	}
 	return g
@@ -177,7 +170,10 @@ func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err e
 // than it must, so that many processes do not ask in step.
 func (o *Observer) turn(ctx context.Context) error {
 	if err := o.pages.Wait(ctx); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("no turn to ask EC2 before the check's time is over: %w", context.DeadlineExceeded)
 	}
 	if o.jitter <= 0 {
 		return nil

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Details == nil {
 		t.Errorf("gaps %+v, at %s", s.Gaps, s.At)
 	}
-	base := roll.Instance{State: roll.StateRunning, Launched: at.Add(-time.Hour), Zone: "eu-west-1a", Type: "m7g.large", AMI: "ami-0123456789abcdef0", Owner: roll.OwnerNone, Group: roll.GroupNone}
+	base := roll.Instance{State: roll.StateRunning, Launched: at.Add(-time.Hour), Zone: "eu-west-1a", Owner: roll.OwnerNone, Group: roll.GroupNone}
 	want := make([]roll.Instance, 5)
 	for n := range want {
 		want[n] = base
@@ -70,9 +71,9 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 
 // An instance that EC2 shows without state, placement or tags must not be a crash.
 func TestAnInstanceOfWhichLittleIsShown(t *testing.T) {
-	got, belongs := newProjector().instance(&types.Instance{}, "demo")
-	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone}); got != want || belongs != roll.BelongsNot {
-		t.Errorf("got %+v, %v", got, belongs)
+	got := new(projector).instance(&types.Instance{}, "demo")
+	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true}); got != want {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -91,6 +92,20 @@ func TestWhatCarriesTheTagAndIsAnotherClustersIsLeftOut(t *testing.T) {
 		if i.Ambiguous != (string(i.ID) == instanceID(2)) {
 			t.Errorf("%s ambiguous: %v", i.ID, i.Ambiguous)
 		}
+	}
+}
+
+// A listing that moves under its reader may show an instance on two pages.
+func TestAnInstanceThatIsListedTwiceIsThereOnce(t *testing.T) {
+	a := newAccount(t)
+	a.pageSize = 2
+	for n := 1; n <= 4; n++ {
+		a.launch(n, owned)
+	}
+	a.before["ec2:DescribeInstances 2"] = func() { a.instances = slices.Insert(a.instances, 0, a.instances[3]) }
+	s := a.observer().Snapshot(t.Context(), "demo", at)
+	if got := ids(s); len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(got) {
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -212,8 +227,9 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 		t.Errorf("instances %v, want %v", ids(s), want)
 	}
 	for _, i := range s.Instances {
-		if i.Ambiguous {
-			t.Errorf("%s: its node answers for it, and it is called ambiguous", i.ID)
+		// A node's word is not a tag's.
+		if unclaimed := string(i.ID) != instanceID(1); i.Unclaimed != unclaimed || i.Ambiguous {
+			t.Errorf("%s: unclaimed %v, want %v; ambiguous %v", i.ID, i.Unclaimed, unclaimed, i.Ambiguous)
 		}
 	}
 	lookups := a.listings[1:]
@@ -266,6 +282,9 @@ func TestIdsThatEC2DoesNotKnowAreDroppedAndTheRestIsAskedForAgain(t *testing.T) 
 		if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(5)}) {
 			t.Errorf("%d named at once: gaps %+v, instances %v", named, s.Gaps, ids(s))
 		}
+		if want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(2)): true, roll.InstanceID(instanceID(3)): true, roll.InstanceID(instanceID(4)): true}; !maps.Equal(s.NotFound, want) {
+			t.Errorf("%d named at once: not found %v, want %v", named, s.NotFound, want)
+		}
 		last := a.listings[len(a.listings)-1]
 		if !slices.Equal(last.InstanceIds, []string{instanceID(1), instanceID(5)}) {
 			t.Errorf("%d named at once: the last look-up asks for %v", named, last.InstanceIds)
@@ -291,7 +310,7 @@ func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
 		a.join(n)
 	}
 	s := a.observer().Snapshot(t.Context(), "demo", at)
-	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeInstances || !strings.HasPrefix(s.Gaps[0].Detail, "the instances of 30 nodes of demo that do not carry its tag: ec2:DescribeInstances failed with InvalidInstanceID.NotFound") {
+	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeInstances || !strings.HasPrefix(s.Gaps[0].Detail, "30 nodes' instances of demo that do not carry its tag: ec2:DescribeInstances failed with InvalidInstanceID.NotFound") {
 		t.Errorf("gaps %+v", s.Gaps)
 	}
 	if len(a.listings) > 11 {
@@ -316,9 +335,11 @@ func TestALookUpThatFailsIsAGapAndKeepsTheRest(t *testing.T) {
 	a.join(2)
 	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	s := a.observer().Snapshot(t.Context(), "demo", at)
-	want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Call: "ec2:DescribeInstances", Detail: "the instances of 1 nodes of demo that do not carry its tag: ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again"}}
-	if len(s.Gaps) != 1 || s.Gaps[0].Kind != want[0].Kind || s.Gaps[0].Scope != want[0].Scope || !slices.Equal(ids(s), []string{instanceID(1)}) {
-		t.Errorf("gaps %+v, instances %v", s.Gaps, ids(s))
+	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapThrottled || s.Gaps[0].Scope != roll.ScopeInstances || !slices.Equal(ids(s), []string{instanceID(1)}) {
+		t.Fatalf("gaps %+v, instances %v", s.Gaps, ids(s))
+	}
+	if d := s.Gaps[0].Detail; strings.Contains(d, "1 nodes") || !strings.Contains(d, "ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again") {
+		t.Errorf("a person is told: %s", d)
 	}
 }
 
@@ -510,5 +531,38 @@ func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 		if !slices.Contains(in.InstanceIds, instanceID(3)) {
 			t.Errorf("a request lost its ids: %+v", in.InstanceIds)
 		}
+	}
+}
+
+func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
+	a := newAccount(t)
+	a.launch(1, owned)
+	a.launch(2).State.Name = types.InstanceStateNameTerminated
+	o := a.observer()
+	s := o.Snapshot(t.Context(), "demo", at)
+	a.listings = nil
+	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(1)), roll.InstanceID(instanceID(2)), roll.InstanceID(instanceID(3))})
+	if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || s.Instances[1].State != roll.StateTerminated {
+		t.Errorf("gaps %+v, instances %+v", s.Gaps, s.Instances)
+	}
+	if want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(3)): true}; !maps.Equal(s.NotFound, want) {
+		t.Errorf("not found %v, want %v", s.NotFound, want)
+	}
+	for _, in := range a.listings {
+		if slices.Contains(in.InstanceIds, instanceID(1)) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil {
+			t.Errorf("asks for %v, managed %v, MaxResults %v", in.InstanceIds, aws.ToBool(in.IncludeManagedResources), in.MaxResults)
+		}
+	}
+
+	a.listings = nil
+	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(1))})
+	if len(a.listings) != 0 {
+		t.Errorf("asks for what is there already: %+v", a.listings)
+	}
+
+	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
+	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(4))})
+	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != roll.GapThrottled || s.NotFound[roll.InstanceID(instanceID(4))] {
+		t.Errorf("what could not be looked up is not gone: gaps %+v, not found %v", s.Gaps, s.NotFound)
 	}
 }

@@ -31,7 +31,7 @@ func TestTargetReadsOneInstanceAndTheNodesThatMightBeIts(t *testing.T) {
 	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-1", "node-3", "node-1b"}) {
 		t.Errorf("instances %v, nodes %v", ids(s), names(s))
 	}
-	if want := []string{"eks:DescribeCluster", "ec2:DescribeInstances", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes"}; !slices.Equal(a.log, want) {
+	if want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
 		t.Errorf("calls %v, want %v", a.log, want)
 	}
 	in := a.listings[0]
@@ -40,12 +40,18 @@ func TestTargetReadsOneInstanceAndTheNodesThatMightBeIts(t *testing.T) {
 	}
 }
 
-func TestTargetSeesANodeThatRegistersInBetween(t *testing.T) {
+// A person who sees the notice may set a hold while the nodes are being listed.
+func TestTargetSeesAHoldThatIsSetInBetween(t *testing.T) {
 	a := newAccount(t)
+	a.nodePage = 1
 	a.launch(1, owned)
-	a.before["ec2:DescribeInstances 1"] = func() { a.join(1) }
-	if s := a.observer().Target(t.Context(), "demo", one, at); len(s.Nodes) != 1 {
-		t.Errorf("nodes %v", names(s))
+	a.join(1)
+	a.join(2)
+	a.before["kubernetes:ListNodes 2"] = func() {
+		a.instances[0].Tags = append(a.instances[0].Tags, types.Tag{Key: aws.String("rollcall:hold"), Value: aws.String("true")})
+	}
+	if s := a.observer().Target(t.Context(), "demo", one, at); len(s.Instances) != 1 || s.Instances[0].Hold != "true" {
+		t.Errorf("got %+v", s.Instances)
 	}
 }
 
@@ -53,8 +59,8 @@ func TestATargetThatIsGoneIsNoGap(t *testing.T) {
 	a := newAccount(t)
 	a.join(1)
 	s := a.observer().Target(t.Context(), "demo", one, at)
-	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 1 {
-		t.Errorf("gaps %+v, instances %v, nodes %v", s.Gaps, ids(s), names(s))
+	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 1 || !s.NotFound[one] {
+		t.Errorf("gaps %+v, instances %v, nodes %v, not found %v", s.Gaps, ids(s), names(s), s.NotFound)
 	}
 }
 
@@ -100,19 +106,33 @@ func TestATargetThatCannotBeReadIsAGap(t *testing.T) {
 	}
 }
 
-func TestATargetOfAnotherClusterIsNotThere(t *testing.T) {
-	a := newAccount(t)
-	a.launch(1, "kubernetes.io/cluster/other=owned")
-	if s := a.observer().Target(t.Context(), "demo", one, at); len(s.Gaps) != 0 || len(s.Instances) != 0 {
-		t.Errorf("another cluster's: %v", ids(s))
+func TestATargetSaysWhoseItIs(t *testing.T) {
+	tests := map[string]struct {
+		tags []string
+		want roll.Instance
+	}{
+		"this cluster's":           {[]string{owned}, roll.Instance{}},
+		"another's by its key":     {[]string{"kubernetes.io/cluster/other=owned"}, roll.Instance{Unclaimed: true}},
+		"another's by its name":    {[]string{owned, "eks:cluster-name=other"}, roll.Instance{Unclaimed: true, OtherCluster: "other"}},
+		"claimed for two":          {[]string{owned, "kubernetes.io/cluster/other=owned"}, roll.Instance{Ambiguous: true}},
+		"claimed for two, decided": {[]string{owned, "kubernetes.io/cluster/other=owned", "eks:cluster-name=demo"}, roll.Instance{}},
+		"nobody's":                 {nil, roll.Instance{Unclaimed: true}},
 	}
-	b := newAccount(t)
-	b.launch(1, owned, "kubernetes.io/cluster/other=owned")
-	if s := b.observer().Target(t.Context(), "demo", one, at); len(s.Instances) != 1 || !s.Instances[0].Ambiguous {
-		t.Errorf("claimed twice: %+v", s.Instances)
-	}
-	b.join(1)
-	if s := b.observer().Target(t.Context(), "demo", one, at); len(s.Instances) != 1 || s.Instances[0].Ambiguous {
-		t.Errorf("claimed twice, and its node answers: %+v", s.Instances)
+	for name, tt := range tests {
+		for _, joined := range []bool{false, true} { // a node does not decide it
+			a := newAccount(t)
+			a.launch(1, tt.tags...)
+			if joined {
+				a.join(1)
+			}
+			s := a.observer().Target(t.Context(), "demo", one, at)
+			if len(s.Instances) != 1 {
+				t.Fatalf("%s: %v", name, ids(s))
+			}
+			got := s.Instances[0]
+			if got.Unclaimed != tt.want.Unclaimed || got.OtherCluster != tt.want.OtherCluster || got.Ambiguous != tt.want.Ambiguous {
+				t.Errorf("%s, joined %v: unclaimed %v, other cluster %q, ambiguous %v", name, joined, got.Unclaimed, got.OtherCluster, got.Ambiguous)
+			}
+		}
 	}
 }

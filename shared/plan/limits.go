@@ -2,54 +2,63 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
 // Each limit is one small function that answers "may this go on?" and, when it may
-// not, says why in words for a person. An unset limit is never "unlimited": zero
-// allows nothing.
+// not, says why in words for a person. An unset limit is never "unlimited".
 
 // AllowedOverdue is how many of n nodes may be past their tolerance at once before
-// nothing is ordered any more: max(ceil(share% of n), min(2, n-1), 1). The middle
-// term keeps small groups working, where a fifth of the nodes is less than one:
-// of 3 nodes 2 may be sick, of 2 one, and a single node always may.
-func AllowedOverdue(n, sharePercent int) int {
-	share := (n*sharePercent + 99) / 100
-	return max(share, min(2, n-1), 1)
+// nothing is ordered any more: max(ceil(share of n), min(2, n-1), 1). The middle term
+// keeps small groups working, where a fifth of the nodes is less than one: of 3 nodes
+// 2 may be sick, of 2 one, and a single node always may, whatever the share.
+func AllowedOverdue(n int, share policy.Percent) int {
+	return max(share.Of(n), min(2, n-1), 1)
 }
 
 // shareExceeded checks a population against the limit on its unhealthy share.
-func shareExceeded(of string, c assess.Count, sharePercent int) (string, bool) {
-	allowed := AllowedOverdue(c.Nodes, sharePercent)
+func shareExceeded(of string, c assess.Count, share policy.Percent) (string, bool) {
+	allowed := AllowedOverdue(c.Nodes, share)
 	if c.Overdue <= allowed {
 		return "", false
 	}
-	return fmt.Sprintf("%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%d%%) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, sharePercent), true
+	return fmt.Sprintf("%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, share), true
 }
 
 // actionsPerCheckSpent checks the acts ordered so far in this check.
-func actionsPerCheckSpent(ordered, limit int) (string, bool) {
+func actionsPerCheckSpent(of string, ordered, limit int) (string, bool) {
 	if ordered < limit {
 		return "", false
 	}
-	return fmt.Sprintf("%d ordered in this check, limits.actionsPerCheck is %d", ordered, limit), true
+	return fmt.Sprintf("%d ordered in this check of %s, limits.actionsPerCheck is %d", ordered, of, limit), true
 }
 
 // Hour is the window of limits.actionsPerHour.
 const Hour = time.Hour
 
 // actionsPerHourSpent checks the acts of the last hour and those ordered now.
-func actionsPerHourSpent(actions []ledger.Action, ordered, limit int, now time.Time) (string, bool) {
+func actionsPerHourSpent(of string, actions []ledger.Action, ordered, limit int, now time.Time) (string, bool) {
 	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions) + ordered
 	if spent < limit {
 		return "", false
 	}
-	return fmt.Sprintf("%d in the last hour, limits.actionsPerHour is %d", spent, limit), true
+	return fmt.Sprintf("%d in the last hour in %s, limits.actionsPerHour is %d", spent, of, limit), true
+}
+
+// ofGroup are the acts on members of a group.
+func ofGroup(actions []ledger.Action, g roll.Group) []ledger.Action {
+	var out []ledger.Action
+	for _, a := range actions {
+		if a.Group == g {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // notSeenTwice wants a complete check that saw the same at least
@@ -69,7 +78,7 @@ func foundBefore(known ledger.Finding, remediateSince time.Time) (string, bool) 
 	if remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return "", false
 	}
-	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", clock(known.Opened), clock(remediateSince)), true
+	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince)), true
 }
 
 // snapshotFault finds what makes the whole snapshot unfit to act on.
@@ -109,9 +118,9 @@ func Protection(i roll.Instance, d roll.Detail) (Reason, string, bool) {
 	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
 		return ProtectionUnknown, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (autoscaling:DescribeAutoScalingInstances)", i.ID), true
 	case d.LifecycleRead == roll.No:
-		return ProtectionUnknown, fmt.Sprintf("%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG), true
-	case d.Lifecycle != "InService" && !strings.HasPrefix(d.Lifecycle, "Pending"):
-		return ProtectionUnknown, fmt.Sprintf("its Auto Scaling group has %s in %s, a state that is left alone", i.ID, d.Lifecycle), true
+		return NotInService, fmt.Sprintf("%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG), true
+	case d.Lifecycle != "InService":
+		return NotInService, fmt.Sprintf("its Auto Scaling group has %s in %s, a state in which it is left to the group", i.ID, d.Lifecycle), true
 	}
 	return "", "", false
 }
@@ -127,9 +136,24 @@ func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool
 	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
 		return "", "", false
 	case a.Outcome.Result != ledger.Failed:
-		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail), true
+		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail), true
 	case now.Sub(a.Outcome.At) < RetryAfter:
-		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, clock(a.Outcome.At), a.Outcome.Detail, RetryAfter.Minutes()), true
+		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, RetryAfter.Minutes()), true
+	}
+	return "", "", false
+}
+
+// claimObjects finds what speaks against taking the instance for one of the cluster.
+func claimObjects(i roll.Instance, c roll.Cluster) (Reason, string, bool) {
+	switch {
+	case i.OtherCluster != "":
+		return NotClaimed, fmt.Sprintf("the tags of %s name cluster %s", i.ID, i.OtherCluster), true
+	case i.Ambiguous:
+		return NotClaimed, fmt.Sprintf("the tags of %s claim it for several clusters", i.ID), true
+	case i.Unclaimed:
+		return NotClaimed, fmt.Sprintf("%s carries no tag of the cluster (%s%s); only a node names it", i.ID, roll.ClusterTagPrefix, c.ID.Name), true
+	case i.Launched.Before(c.Created):
+		return OlderThanCluster, fmt.Sprintf("%s was launched at %s, before the cluster was created at %s", i.ID, roll.Clock(i.Launched), roll.Clock(c.Created)), true
 	}
 	return "", "", false
 }
@@ -144,5 +168,3 @@ func taggedOut(i roll.Instance, now time.Time) (Reason, string, bool) {
 	}
 	return "", "", false
 }
-
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

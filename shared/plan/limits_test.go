@@ -13,7 +13,11 @@ import (
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 func TestAllowedOverdue(t *testing.T) {
-	tests := []struct{ n, percent, want int }{
+	tests := []struct {
+		n       int
+		percent policy.Percent
+		want    int
+	}{
 		{0, 20, 1}, {1, 20, 1}, {2, 20, 1}, {3, 20, 2}, {4, 20, 2}, {5, 20, 2}, {10, 20, 2}, {11, 20, 3},
 		{99, 20, 20}, {100, 20, 20}, {101, 20, 21},
 		{1, 0, 1}, {2, 0, 1}, {100, 0, 2}, {100, 1, 2}, {1, 100, 1}, {5, 100, 5},
@@ -27,8 +31,9 @@ func TestAllowedOverdue(t *testing.T) {
 
 func TestShareExceeded(t *testing.T) {
 	tests := []struct {
-		nodes, overdue, percent int
-		want                    bool
+		nodes, overdue int
+		percent        policy.Percent
+		want           bool
 	}{
 		{1, 1, 20, false}, {2, 1, 20, false}, {2, 2, 20, true}, {3, 2, 20, false}, {3, 3, 20, true},
 		{4, 2, 20, false}, {4, 3, 20, true}, {5, 2, 20, false}, {5, 3, 20, true}, {5, 5, 20, true},
@@ -46,7 +51,7 @@ func TestActionsPerCheck(t *testing.T) {
 		ordered, limit int
 		want           bool
 	}{{0, 0, true}, {0, 1, false}, {1, 1, true}, {1, 2, false}, {2, 1, true}} {
-		if _, got := actionsPerCheckSpent(tt.ordered, tt.limit); got != tt.want {
+		if _, got := actionsPerCheckSpent("x", tt.ordered, tt.limit); got != tt.want {
 			t.Errorf("%d ordered, limit %d: spent %v, want %v", tt.ordered, tt.limit, got, tt.want)
 		}
 	}
@@ -76,7 +81,7 @@ func TestActionsPerHour(t *testing.T) {
 		{"what failed for certain does not count", failed, 0, 1, false},
 	}
 	for _, tt := range tests {
-		if _, got := actionsPerHourSpent(tt.actions, tt.ordered, tt.limit, now); got != tt.want {
+		if _, got := actionsPerHourSpent("x", tt.actions, tt.ordered, tt.limit, now); got != tt.want {
 			t.Errorf("%s: spent %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -169,7 +174,7 @@ func TestProtection(t *testing.T) {
 		want     Reason
 	}{
 		{"free", member, fine, ""},
-		{"starting up in its group", member, but(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }), ""},
+		{"starting up in its group", member, but(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }), NotInService},
 		{"bare and free", bare, roll.Detail{TerminationProtected: roll.No}, ""},
 		{"protected", bare, roll.Detail{TerminationProtected: roll.Yes}, TerminationProtected},
 		{"never asked", bare, roll.Detail{}, ProtectionUnknown},
@@ -177,11 +182,32 @@ func TestProtection(t *testing.T) {
 		{"protected from scale-in", member, but(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }), ScaleInProtected},
 		{"group not asked", member, roll.Detail{TerminationProtected: roll.No}, ProtectionUnknown},
 		{"group unreadable", member, but(func(d *roll.Detail) { d.LifecycleRead = roll.Unreadable }), ProtectionUnknown},
-		{"its group does not know it", member, but(func(d *roll.Detail) { d.LifecycleRead, d.Lifecycle = roll.No, "" }), ProtectionUnknown},
-		{"standby", member, but(func(d *roll.Detail) { d.Lifecycle = "Standby" }), ProtectionUnknown},
-		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), ProtectionUnknown},
+		{"its group does not know it", member, but(func(d *roll.Detail) { d.LifecycleRead, d.Lifecycle = roll.No, "" }), NotInService},
+		{"standby", member, but(func(d *roll.Detail) { d.Lifecycle = "Standby" }), NotInService},
+		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), NotInService},
 	} {
 		if got, _, _ := Protection(tt.instance, tt.detail); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestClaimObjects(t *testing.T) {
+	created := now.Add(-time.Hour)
+	fine := roll.Instance{Launched: created}
+	but := func(f func(*roll.Instance)) roll.Instance { i := fine; f(&i); return i }
+	for _, tt := range []struct {
+		name     string
+		instance roll.Instance
+		want     Reason
+	}{
+		{"claimed, launched with the cluster", fine, ""},
+		{"only a node names it", but(func(i *roll.Instance) { i.Unclaimed = true }), NotClaimed},
+		{"claimed for several", but(func(i *roll.Instance) { i.Ambiguous = true }), NotClaimed},
+		{"named for another", but(func(i *roll.Instance) { i.OtherCluster = "other" }), NotClaimed},
+		{"older than the cluster", but(func(i *roll.Instance) { i.Launched = created.Add(-time.Nanosecond) }), OlderThanCluster},
+	} {
+		if got, _, _ := claimObjects(tt.instance, roll.Cluster{Created: created}); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,9 +25,14 @@ type Entry struct {
 	Step    Step
 	Order   *Order
 	Held    *Held
-	Hold    string // value of its tag rollcall:hold
+	Hold    string // value of its tag rollcall:hold while it holds
 	New     bool   // the last notice did not say this of it
 }
+
+// forgetAfter is how long what was told of an instance is remembered after the last
+// notice when the instance drops out: flapping makes one notice an hour, and trouble
+// that comes back later is news again.
+const forgetAfter = time.Hour
 
 // notices works out which groups and kinds have news: an instance that was not
 // spoken of, or of which something else is to be said now. Instances that drop
@@ -49,11 +53,12 @@ func (p *planner) notices() {
 		if !p.Policy(key.Group).Mode.Allows(policy.Notify) {
 			continue
 		}
+		known := p.State.Notices[key]
 		n := Notice{Key: key, Said: ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}}
 		news := false
 		for _, f := range findings {
 			said := p.said(f)
-			before, told := p.State.Notices[key].Members[f.Instance]
+			before, told := known.Members[f.Instance]
 			if held := p.verdicts[f.Key()].held; told && held != nil && held.Reason.Passing() && before != string(roll.Warned) {
 				said = before // nothing lasting has changed
 			}
@@ -63,15 +68,34 @@ func (p *planner) notices() {
 			news = news || e.New
 			n.Entries = append(n.Entries, e)
 		}
-		if news {
+		gone := false
+		for id, said := range known.Members {
+			if _, ok := n.Said.Members[id]; ok {
+				continue
+			}
+			// A node that flaps drops out and comes back; it is no news each time.
+			if p.Now.Sub(known.SentAt) < forgetAfter {
+				n.Said.Members[id] = said
+			} else {
+				gone = true
+			}
+		}
+		switch {
+		case news:
 			p.out.Notices = append(p.out.Notices, n)
+		case gone:
+			n.Said.SentAt = known.SentAt
+			if p.out.Changes.PutNotices == nil {
+				p.out.Changes.PutNotices = map[ledger.NoticeKey]ledger.Notice{}
+			}
+			p.out.Changes.PutNotices[key] = n.Said
 		}
 	}
 	slices.SortFunc(p.out.Notices, func(a, b Notice) int {
 		return cmp.Or(cmp.Compare(a.Key.Group, b.Key.Group), cmp.Compare(a.Key.Kind, b.Key.Kind))
 	})
-	for key := range p.State.Notices {
-		if _, ok := byKey[key]; !ok {
+	for key, known := range p.State.Notices {
+		if _, ok := byKey[key]; !ok && p.Now.Sub(known.SentAt) >= forgetAfter {
 			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
 		}
 	}
@@ -83,7 +107,7 @@ func (p *planner) notices() {
 func (p *planner) entry(f roll.Finding) Entry {
 	v := p.verdicts[f.Key()]
 	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held}
-	if i := p.instances[f.Instance]; i != nil {
+	if i := p.instances[f.Instance]; i != nil && roll.HoldActive(i.Hold, p.Now) {
 		e.Hold = i.Hold
 	}
 	return e
@@ -110,9 +134,4 @@ func (n Notice) Earliest() time.Time {
 		}
 	}
 	return t
-}
-
-// Instances lists the notice's instances in order.
-func (n Notice) Instances() []roll.InstanceID {
-	return slices.Sorted(maps.Keys(n.Said.Members))
 }

@@ -36,6 +36,9 @@ type Input struct {
 	// what the caller permits.
 	Policy func(roll.Group) policy.Policy
 	Now    time.Time
+	// SeenAt is when the snapshot was complete; zero is Now. First sightings date from
+	// it: reading a large cluster takes a while, and two sightings must lie apart.
+	SeenAt time.Time
 }
 
 // Plan is what follows from one check.
@@ -112,6 +115,11 @@ type TagChange struct {
 // Make makes the plan.
 func Make(in Input) Plan {
 	p := &planner{Input: in}
+	p.Now = in.Now.UTC().Round(0) // what is remembered is compared later; see remember
+	if p.SeenAt = in.SeenAt.UTC().Round(0); p.SeenAt.Before(p.Now) {
+		p.SeenAt = p.Now
+	}
+	p.would = map[policy.Mode]map[roll.Group]int{}
 	p.out.Steps = map[roll.FindingKey]Step{}
 	p.verdicts = map[roll.FindingKey]verdict{}
 	p.next(in.Assessment.Next)
@@ -138,7 +146,9 @@ type planner struct {
 	since     map[roll.Group]time.Time           // remediate on since, after this check
 	verdicts  map[roll.FindingKey]verdict
 
-	wouldOrder int // orders, also those that only the mode holds
+	// would counts orders, and what only the mode holds, by that mode and by group,
+	// the cluster being "". Apart, so that the first does not take the second's place.
+	would map[policy.Mode]map[roll.Group]int
 
 	fault       bool
 	faultReason Reason
@@ -219,11 +229,11 @@ func (p *planner) climb(f roll.Finding) {
 			continue
 		}
 		if !step.Do.Available() {
-			p.hold(f, StepUnavailable, fmt.Sprintf("the ladder of %s has the step %q, which this version cannot do; nothing behind it is done", f.Kind, step.Do))
+			p.hold(f, Action(step.Do), StepUnavailable, fmt.Sprintf("the ladder of %s has the step %q, which this version cannot do; nothing behind it is done", f.Kind, step.Do))
 			return
 		}
 		if step.Do == policy.DoTerminate {
-			p.out.Steps[f.Key()] = Step{Do: step.Do, At: at}
+			p.announce(f, step.Do, at)
 			p.terminate(f, pol)
 		}
 	}
@@ -237,6 +247,11 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	case policy.DoTerminate:
 		if pol.Owners[f.Owner] != policy.OwnerTerminate || pol.Mode != policy.Remediate {
 			return
+		}
+		if i := p.instances[f.Instance]; i != nil {
+			if _, _, out := taggedOut(*i, p.Now); out {
+				return
+			}
 		}
 	case policy.DoNotify:
 		if !pol.Mode.Allows(policy.Notify) {
@@ -254,20 +269,24 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 // the first reason that objects.
 func (p *planner) terminate(f roll.Finding, pol policy.Policy) {
 	if reason, detail, held := p.objection(f, pol); held {
-		p.hold(f, reason, detail)
+		p.hold(f, Terminate, reason, detail)
 		return
 	}
-	p.wouldOrder++
+	if p.would[pol.Mode] == nil {
+		p.would[pol.Mode] = map[roll.Group]int{}
+	}
+	p.would[pol.Mode][""]++
+	p.would[pol.Mode][f.Group]++
 	switch pol.Mode {
 	case policy.Remediate:
 	case policy.Notify:
-		p.hold(f, ModeNotify, "mode is notify: only the mode holds this back")
+		p.hold(f, Terminate, ModeNotify, "mode is notify: only the mode holds this back")
 		return
 	default:
-		p.hold(f, ModeObserve, "mode is observe: only the mode holds this back")
+		p.hold(f, Terminate, ModeObserve, "mode is observe: only the mode holds this back")
 		return
 	}
-	known := p.State.Findings[f.Key()]
+	known, _ := p.known(f)
 	order := Order{
 		ID: orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), Cluster: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
@@ -275,6 +294,16 @@ func (p *planner) terminate(f roll.Finding, pol policy.Policy) {
 	}
 	p.verdicts[f.Key()] = verdict{order: &order}
 	p.out.Orders = append(p.out.Orders, order)
+}
+
+// known is what the ledger remembers of this very trouble. The same kind with another
+// launch or transition behind it is another one: the first ended unseen.
+func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
+	k, ok := p.State.Findings[f.Key()]
+	if !ok || !k.Began.Equal(f.Began) {
+		return ledger.Finding{}, false
+	}
+	return k, true
 }
 
 // orderID is the same for every order that follows from the same finding, so
@@ -296,6 +325,9 @@ func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, 
 	if reason, detail, ok := taggedOut(*i, p.Now); ok {
 		return reason, detail, true
 	}
+	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok {
+		return reason, detail, true
+	}
 	if p.deleting[f.Instance] {
 		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
 	}
@@ -309,31 +341,38 @@ func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, 
 	if reason, text, ok := Protection(*i, detail); ok {
 		return reason, text, true
 	}
-	known, seen := p.State.Findings[f.Key()]
+	known, seen := p.known(f)
 	if text, ok := notSeenTwice(known, seen, p.Now); ok {
 		return NotSeenTwice, text, true
 	}
 	if text, ok := foundBefore(known, p.since[f.Group]); ok {
 		return FoundBeforeRemediate, text, true
 	}
-	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], int(p.Policy("").Limits.Unhealthy)); ok {
+	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], p.Policy("").Limits.Unhealthy); ok {
 		return UnhealthyShare, text, true
 	}
-	if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], int(pol.Limits.Unhealthy)); ok && f.Group != roll.GroupNone {
+	if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
 		return UnhealthyShare, text, true
 	}
 	if reason, text, ok := triedBefore(p.State, orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), p.Now); ok {
 		return reason, text, true
 	}
-	for _, a := range p.State.Actions {
-		if a.Outcome == nil && (a.Instance == f.Instance || a.Group == f.Group && f.Group != roll.GroupNone) {
-			return ActionUnresolved, fmt.Sprintf("%s of %s, begun at %s, has no outcome yet", a.Do, a.Instance, clock(a.At)), true
-		}
+	if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {
+		return ActionUnresolved, fmt.Sprintf("%s of %s, begun at %s, has no outcome yet", a.Do, a.Instance, roll.Clock(a.At)), true
 	}
-	if text, ok := actionsPerHourSpent(p.State.Actions, p.wouldOrder, p.Policy("").Limits.ActionsPerHour, p.Now); ok {
+	// The cluster's limits count all its acts, a group's those on its members: an
+	// override may slow one group down, and cannot speed the cluster up.
+	ordered, cluster := p.would[pol.Mode], p.Policy("").Limits
+	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, ordered[""], cluster.ActionsPerHour, p.Now); ok {
 		return ActionsPerHour, text, true
 	}
-	if text, ok := actionsPerCheckSpent(p.wouldOrder, p.Policy("").Limits.ActionsPerCheck); ok {
+	if text, ok := actionsPerHourSpent(string(f.Group), ofGroup(p.State.Actions, f.Group), ordered[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
+		return ActionsPerHour, text, true
+	}
+	if text, ok := actionsPerCheckSpent("the cluster", ordered[""], cluster.ActionsPerCheck); ok {
+		return ActionsPerCheck, text, true
+	}
+	if text, ok := actionsPerCheckSpent(string(f.Group), ordered[f.Group], pol.Limits.ActionsPerCheck); ok {
 		return ActionsPerCheck, text, true
 	}
 	return "", "", false
@@ -354,30 +393,29 @@ func ownerObjects(f roll.Finding, pol policy.Policy, d roll.Detail) (Reason, str
 	return "", "", false
 }
 
-func (p *planner) hold(f roll.Finding, reason Reason, detail string) {
-	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: Terminate, Reason: reason, Detail: detail}
+func (p *planner) hold(f roll.Finding, action Action, reason Reason, detail string) {
+	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Reason: reason, Detail: detail}
 	p.verdicts[f.Key()] = verdict{held: &h}
+	delete(p.out.Steps, f.Key()) // what is held does not follow
 	p.out.Held = append(p.out.Held, h)
 }
 
-// remember works out what the ledger must learn from a complete check.
+// remember works out what the ledger must learn from a complete check: only what
+// differs from what it knows.
 func (p *planner) remember() {
 	c := &p.out.Changes
 	current := map[roll.FindingKey]bool{}
 	for _, f := range p.Assessment.Findings {
 		current[f.Key()] = true
-		known, ok := p.State.Findings[f.Key()]
-		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.Now, Since: f.Since}
+		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(), Began: f.Began.UTC()}
+		known, ok := p.known(f)
 		if ok {
 			put.FirstSeen, put.Opened = known.FirstSeen, known.Opened
-			if known.Since.Before(put.Since) {
-				put.Since = known.Since
-			}
 		}
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
-			put.Opened = p.Now
+			put.Opened = p.SeenAt
 		}
-		if !ok || put != known {
+		if !ok || !sameFinding(put, known) {
 			c.PutFindings = append(c.PutFindings, put)
 		}
 	}
@@ -389,24 +427,42 @@ func (p *planner) remember() {
 	slices.SortFunc(c.DropFindings, func(a, b roll.FindingKey) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 	})
-
-	c.PutNotReady = map[roll.InstanceID]time.Time{}
-	for id := range p.Assessment.NotReady {
-		if _, ok := p.State.NotReadySince[id]; !ok {
-			c.PutNotReady[id] = p.Now
-		}
-	}
-	for id := range p.State.NotReadySince {
-		if !p.Assessment.NotReady[id] {
-			c.DropNotReady = append(c.DropNotReady, id)
-		}
-	}
-	slices.Sort(c.DropNotReady)
+	c.PutNotReady, c.DropNotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
+		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition)
+	})
+	c.PutRests, c.DropRests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
 
 	c.PutGroups = map[string]time.Time{}
 	for g := range p.Assessment.GroupsWithNodes {
-		if _, ok := p.State.GroupsWithNodes[g]; !ok {
+		if at, ok := p.State.GroupsWithNodes[g]; !ok || at.Before(p.Snapshot.Cluster.Created) {
 			c.PutGroups[g] = p.Now
 		}
 	}
+}
+
+// sameFinding compares times as times: the same moment read from JSON and from an
+// API differs in its location.
+func sameFinding(a, b ledger.Finding) bool {
+	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
+	a.FirstSeen, a.Opened, a.Since, a.Began = b.FirstSeen, b.Opened, b.Since, b.Began
+	return times && a == b
+}
+
+// changed is what must be put into, and dropped from, what is known so that it becomes
+// what is wanted.
+func changed[V any](known, wanted map[roll.InstanceID]V, same func(a, b V) bool) (map[roll.InstanceID]V, []roll.InstanceID) {
+	put := map[roll.InstanceID]V{}
+	for id, w := range wanted {
+		if k, ok := known[id]; !ok || !same(k, w) {
+			put[id] = w
+		}
+	}
+	var drop []roll.InstanceID
+	for id := range known {
+		if _, ok := wanted[id]; !ok {
+			drop = append(drop, id)
+		}
+	}
+	slices.Sort(drop)
+	return put, drop
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -50,9 +51,9 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 
 // seen lets the ledger have seen the instance silent since before.
 func (w *world) seen(n int, firstSeen time.Duration) {
-	f := ledger.Finding{Instance: instanceID(n), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", n), Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-firstSeen), Opened: now.Add(-firstSeen), Since: now.Add(-2 * time.Hour)}
+	f := ledger.Finding{Instance: instanceID(n), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", n), Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-firstSeen), Opened: now.Add(-firstSeen), Since: now.Add(-2 * time.Hour), Began: w.snapshot.Nodes[n-1].Ready.Since}
 	// Remediate has been on for long: what is found now is not a backlog.
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, PutNotReady: map[roll.InstanceID]time.Time{f.Instance: f.FirstSeen}})
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, PutNotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: f.Since, Status: roll.ConditionUnknown, Transition: f.Began}}})
 }
 
 func (w *world) make(at time.Time) (assess.Assessment, Plan) {
@@ -117,6 +118,9 @@ func TestHolds(t *testing.T) {
 		InstanceIgnored:      func(w *world) { w.snapshot.Instances[0].Ignore = true },
 		InstanceHeld:         func(w *world) { w.snapshot.Instances[0].Hold = "true" },
 		NodeDeleting:         func(w *world) { w.snapshot.Nodes[0].Deleting = true },
+		NotClaimed:           func(w *world) { w.snapshot.Instances[0].Unclaimed = true },
+		OlderThanCluster:     func(w *world) { w.snapshot.Cluster.Created = now },
+		NotInService:         func(w *world) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }) },
 		OwnerNotifyOnly:      func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerKarpenter },
 		TerminationProtected: func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) },
 		ScaleInProtected:     func(w *world) { w.detail(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }) },
@@ -182,7 +186,7 @@ func TestANodeWithoutProviderIDHoldsTheUnregistered(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[0].Instance, w.snapshot.Nodes[0].Compute = "", roll.ComputeUnknown
 	w.state = ledger.State{}
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour)}}})
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour), Began: w.snapshot.Instances[0].Launched}}})
 	_, p := w.make(now)
 	if got := reasons(p); !slices.Equal(got, []Reason{NodeWithoutProviderID}) {
 		t.Errorf("held for %v", got)
@@ -352,7 +356,7 @@ func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
 	if want := []ledger.NoticeKey{{Group: "asg/w", Kind: roll.NotReady}, {Group: "asg/w", Kind: roll.Unknown}}; !slices.Equal(keys, want) {
 		t.Fatalf("notices for %v, want %v", keys, want)
 	}
-	if got := p.Notices[1].Instances(); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {
+	if got := slices.Sorted(maps.Keys(p.Notices[1].Said.Members)); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {
 		t.Errorf("the notice of silent nodes names %v", got)
 	}
 	w.apply(p)
@@ -459,23 +463,25 @@ func TestOpenActsAreSettledByALook(t *testing.T) {
 	tests := []struct {
 		name  string
 		age   time.Duration
-		state roll.InstanceState // "" is not listed
+		state roll.InstanceState // "" is not found, "unlisted" nothing known
 		want  ledger.Result      // "" is left open
 	}{
 		{"still within an order's life", OrderLife - time.Nanosecond, roll.StateTerminated, ""},
 		{"shutting down", OrderLife, roll.StateShuttingDown, ledger.Done},
 		{"terminated", OrderLife, roll.StateTerminated, ledger.Done},
 		{"still running", OrderLife, roll.StateRunning, ledger.Failed},
-		{"stopping: unclear", OrderLife, roll.StateStopping, ""},
-		{"not listed", forgottenAfter - time.Nanosecond, "", ""},
-		{"not listed for so long that EC2 has forgotten it", forgottenAfter, "", ledger.Done},
+		{"stopped: it was not terminated", OrderLife, roll.StateStopped, ledger.Failed},
+		{"not listed and not looked up", forgottenAfter, "unlisted", ""},
+		{"not found", forgottenAfter - time.Nanosecond, "", ""},
+		{"not found for so long that EC2 has forgotten it", forgottenAfter, "", ledger.Done},
 	}
 	for _, tt := range tests {
 		w := sick()
 		w.state.Actions = begun(tt.age)
 		w.snapshot.Instances[0].State = tt.state
-		if tt.state == "" {
+		if tt.state == "" || tt.state == "unlisted" {
 			w.snapshot.Instances = w.snapshot.Instances[1:]
+			w.snapshot.NotFound = map[roll.InstanceID]bool{instanceID(1): tt.state == ""}
 		}
 		_, p := w.make(now)
 		var got ledger.Result
@@ -488,6 +494,128 @@ func TestOpenActsAreSettledByALook(t *testing.T) {
 		if len(p.Orders) != 0 {
 			t.Errorf("%s: ordered while an act is open", tt.name)
 		}
+	}
+}
+
+// Between two looks the node was ready: what the first saw is another trouble.
+func TestASightingOfAnEarlierTroubleDoesNotCount(t *testing.T) {
+	w := sick()
+	w.snapshot.Nodes[0].Ready.Since = now.Add(-time.Hour)
+	_, p := w.make(now)
+	if got := reasons(p); !slices.Equal(got, []Reason{NotSeenTwice}) {
+		t.Errorf("orders %+v, held for %v, want a second sighting of this trouble", p.Orders, got)
+	}
+	w.apply(p)
+	if _, p = w.make(now.Add(time.Minute)); len(p.Orders) != 1 {
+		t.Errorf("a minute later: held for %v", reasons(p))
+	}
+}
+
+func TestSightingsDateFromTheEndOfTheLook(t *testing.T) {
+	w := sick()
+	w.state.Findings = nil
+	pol := w.doc.Cluster("demo", "", w.mode)
+	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now})
+	p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now, SeenAt: now.Add(40 * time.Second)})
+	w.apply(p)
+	if _, p = w.make(now.Add(90 * time.Second)); len(p.Orders) != 0 {
+		t.Error("ordered 50 s after the first look ended")
+	}
+	if _, p = w.make(now.Add(100 * time.Second)); len(p.Orders) != 1 {
+		t.Errorf("held for %v 60 s after the first look ended", reasons(p))
+	}
+}
+
+func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
+	for limits, want := range map[string][]Reason{
+		"{actionsPerHour: 0}":                      {ActionsPerHour},
+		"{actionsPerCheck: 0}":                     {ActionsPerCheck},
+		"{actionsPerHour: 50, actionsPerCheck: 9}": nil,
+	} {
+		w := sick()
+		w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: \"asg/*\"}\n  limits: " + limits + "\n")
+		_, p := w.make(now)
+		if got := reasons(p); !slices.Equal(got, want) {
+			t.Errorf("limits %s: held for %v, want %v", limits, got, want)
+		}
+	}
+	w := newWorld()
+	for n := 1; n <= 20; n++ {
+		w.add(n, 0)
+	}
+	for n := 1; n <= 3; n++ {
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-2 * time.Hour)}
+		w.seen(n, time.Hour)
+	}
+	w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: \"asg/*\"}\n  limits: {actionsPerCheck: 9}\n")
+	if _, p := w.make(now); len(p.Orders) != 1 {
+		t.Errorf("%d orders: a group's limit must not lift the cluster's", len(p.Orders))
+	}
+}
+
+func TestWhatAModeHoldsDoesNotTakeAnothersPlace(t *testing.T) {
+	w := newWorld()
+	for n := 1; n <= 20; n++ {
+		inst := w.add(n, 0)
+		if n == 1 {
+			inst.Group, inst.ASG = "asg/watched", "watched"
+		}
+	}
+	for n, silent := range map[int]time.Duration{1: 9 * time.Hour, 2: 2 * time.Hour} {
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent)}
+		w.seen(n, time.Hour)
+	}
+	w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: asg/watched}\n  mode: observe\n")
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(2) {
+		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
+	}
+}
+
+func TestAFlappingNodeIsOneNoticeAnHour(t *testing.T) {
+	w := sick()
+	w.mode = policy.Notify
+	w.state = ledger.State{}
+	notices := 0
+	for i := range 24 { // two hours, another kind every five minutes
+		at := now.Add(time.Duration(i) * 5 * time.Minute)
+		w.snapshot.Nodes[0].Ready.Status = []roll.ConditionStatus{roll.ConditionUnknown, roll.ConditionFalse}[i%2]
+		_, p := w.make(at)
+		notices += len(p.Notices)
+		w.apply(p)
+	}
+	if notices > 6 {
+		t.Errorf("%d notices in two hours", notices)
+	}
+}
+
+func TestTroubleThatComesBackLaterIsNewsAgain(t *testing.T) {
+	w := sick()
+	w.mode = policy.Notify
+	w.snapshot.Nodes[1].Ready = w.snapshot.Nodes[0].Ready // stays, and keeps the notice's key alive
+	notices := 0
+	look := func(at time.Time, ready roll.Condition) {
+		w.snapshot.Nodes[0].Ready = ready
+		_, p := w.make(at)
+		notices += len(p.Notices)
+		w.apply(p)
+	}
+	look(now, roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)})
+	look(now.Add(2*time.Hour), roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)})
+	week := now.Add(7 * 24 * time.Hour)
+	look(week, roll.Condition{Status: roll.ConditionUnknown, Since: week.Add(-time.Hour)})
+	if notices != 2 {
+		t.Errorf("%d notices, want one each time", notices)
+	}
+}
+
+func TestNoOrderOutlivesRollcallIgnore(t *testing.T) {
+	w := sick()
+	w.snapshot.Instances[0].Ignore = true
+	w.snapshot.Instances[0].Marks = &roll.Marks{Finding: "Unknown", Order: "x"}
+	_, p := w.make(now)
+	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) || len(p.Tags[0].Set) != 0 {
+		t.Errorf("tags %+v, want only the order's removed", p.Tags)
 	}
 }
 
@@ -555,7 +683,7 @@ func TestInvariantsHoldInRandomWorlds(t *testing.T) {
 				w.snapshot.Details[inst.ID].TerminationProtected != roll.No || known.FirstSeen.IsZero() || now.Sub(known.FirstSeen) < time.Minute {
 				fail("ordered %+v for %+v", o, inst)
 			}
-			if _, open := w.state.Unresolved(o.Instance); open {
+			if _, open := w.state.Unresolved(o.Instance, o.Group); open {
 				fail("ordered while an act on the instance is open")
 			}
 		}

@@ -25,6 +25,12 @@ const (
 	// NodeWithoutProviderID: a node of the cluster does not say which instance it
 	// runs on; it may be this one.
 	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
+	// NotClaimed: the instance's own tags do not say, or not clearly, that it is of
+	// this cluster; a node's word alone does not decide about an instance.
+	NotClaimed Reason = "NotClaimed"
+	// OlderThanCluster: it was launched before the cluster was created, perhaps for
+	// another one of that name.
+	OlderThanCluster Reason = "OlderThanCluster"
 	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
 	// StepUnavailable: the ladder has a step that this version cannot do; what
@@ -37,6 +43,9 @@ const (
 	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
 	// doing with it, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
+	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
+	// does not know it.
+	NotInService Reason = "NotInService"
 	// NoNodeIntent: nothing shows that the instance is meant to be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
 	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
@@ -83,7 +92,7 @@ const (
 func (r Reason) Passing() bool {
 	switch r {
 	case NotSeenTwice, AlreadyBegun, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
-		OrderExpired, OrderUnmarked, TargetUnreadable:
+		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, PolicyUnreadable:
 		return true
 	}
 	return false

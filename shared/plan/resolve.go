@@ -18,14 +18,14 @@ const (
 	// settleAfter is how long an act without outcome is left to whoever began it:
 	// no order lives longer.
 	settleAfter = OrderLife
-	// forgottenAfter is how long EC2 goes on listing a terminated instance, with a
-	// margin. Only after it does absence mean anything.
+	// forgottenAfter is how long EC2 goes on showing a terminated instance, with a
+	// margin. Only after it does "not found" mean anything.
 	forgottenAfter = 2 * time.Hour
 )
 
 // resolve settles acts whose outcome a crash, or an unclear answer of AWS, left
-// open. It looks, and never acts again. EC2 moves an instance out of running as
-// soon as it accepts a termination, so one that still runs was not terminated.
+// open. It looks, and never acts again. EC2 moves an instance to shutting-down as soon
+// as it accepts a termination, so one in any other state was not terminated.
 func (p *planner) resolve() {
 	open := map[roll.InstanceID]ledger.Action{}
 	for _, a := range p.State.Actions {
@@ -46,16 +46,15 @@ func (p *planner) resolve() {
 			continue
 		}
 		delete(open, inst.ID)
-		switch {
-		case inst.State.Gone():
+		if inst.State.Gone() {
 			settle(a, ledger.Done, "seen to be %s; its outcome had not been recorded", inst.State)
-		case inst.State == roll.StateRunning:
-			settle(a, ledger.Failed, "the instance still runs; whether it was asked for is not known")
+		} else {
+			settle(a, ledger.Failed, "the instance is %s; whether its termination was asked for is not known", inst.State)
 		}
 	}
 	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
-		if missing, ok := open[a.Instance]; ok && missing.ID == a.ID && p.Now.Sub(a.At) >= forgottenAfter {
-			settle(a, ledger.Done, "EC2 lists the instance no longer")
+		if missing, ok := open[a.Instance]; ok && missing.ID == a.ID && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter {
+			settle(a, ledger.Done, "EC2 knows the instance no longer")
 			delete(open, a.Instance)
 		}
 	}

@@ -24,7 +24,7 @@ func (p *planner) tags() {
 	for i := range p.Snapshot.Instances {
 		inst := &p.Snapshot.Instances[i]
 		want, found := wanted[inst.ID]
-		if inst.Marks == nil && !found || inst.State.Gone() || inst.Ignore ||
+		if inst.Marks == nil && !found || inst.State.Gone() ||
 			!p.Policy(inst.Group).Mode.Allows(policy.Notify) {
 			continue
 		}
@@ -32,10 +32,15 @@ func (p *planner) tags() {
 		if inst.Marks != nil {
 			have = *inst.Marks
 		}
+		if inst.Ignore {
+			// An ignored instance is not written on, but no order may outlive it either.
+			want = have
+			want.Order = ""
+		}
 		if want.Order == "" && have.Order != "" {
 			// The order's tag is the leash that IAM checks: it stays as long as the
 			// act it permits has no outcome.
-			if _, ok := p.State.Unresolved(inst.ID); ok {
+			if _, ok := p.State.Unresolved(inst.ID, roll.GroupNone); ok {
 				want.Order = have.Order
 			}
 		}
@@ -75,14 +80,10 @@ func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
 // stage alone: a value that changed with every check would be written with every
 // check.
 func (p *planner) marks(f roll.Finding) roll.Marks {
-	since := f.Since
-	if known, ok := p.State.Findings[f.Key()]; ok && known.Since.Before(since) {
-		since = known.Since
-	}
-	m := roll.Marks{Finding: string(f.Kind), Since: since.UTC().Format(time.RFC3339), Next: "notify only"}
+	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
 	pol := p.Policy(f.Group)
 	if pol.Owners[f.Owner] == policy.OwnerTerminate {
-		ladder := pol.Ladders[f.Kind]
+		ladder := policy.Usable(pol.Ladders[f.Kind])
 		for i, step := range ladder {
 			if step.Do == policy.DoTerminate {
 				verb := "terminate"

@@ -129,6 +129,28 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.StepUnavailable,
 		},
+		"a node alone says that it is the cluster's": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Unclaimed = true },
+			reason: plan.NotClaimed,
+		},
+		"two clusters claim it": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Ambiguous = true },
+			reason: plan.NotClaimed,
+		},
+		"it is older than the cluster": {
+			happen: func(w *world, _ *plan.Order) { w.cluster.Created = now.Add(-time.Hour) },
+			reason: plan.OlderThanCluster,
+		},
+		"its Auto Scaling group does not know it": {
+			happen: func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.LifecycleRead, d.Lifecycle = roll.No, "" })
+			},
+			reason: plan.NotInService,
+		},
+		"its Auto Scaling group ends it": {
+			happen: func(w *world, _ *plan.Order) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }) },
+			reason: plan.NotInService,
+		},
 		"the order is of another account": {
 			happen: func(_ *world, o *plan.Order) { o.Cluster.Account = "123456789012" },
 			reason: plan.VerdictChanged, detail: "the order is for cluster 123456789012/eu-west-1/demo, the credentials here see 111122223333/eu-west-1/demo",
@@ -348,6 +370,19 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 	}
 }
 
+// To look again at a large cluster may take longer than the order lives.
+func TestAnOrderThatExpiresDuringTheLookIsRefused(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediator(t)
+	r.clock = func() time.Time { return o.Expires }
+	w.refused(t, r.Act(t.Context(), o, o.Expires.Add(-time.Second)), plan.OrderExpired, 0)
+	r.clock = func() time.Time { return o.Expires.Add(-time.Nanosecond) }
+	if out := r.Act(t.Context(), o, o.Expires.Add(-time.Second)); out.Result != Acted {
+		t.Errorf("in time: %s for %s", out.Result, out.Reason)
+	}
+}
+
 func TestRefusesATargetThatCannotBeReadWhole(t *testing.T) {
 	for _, scope := range []roll.Scope{roll.ScopeCluster, roll.ScopeInstances, roll.ScopeNodes} {
 		for _, kind := range []roll.GapKind{roll.GapClusterNotActive, roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapDenied, roll.GapThrottled, roll.GapTimeout, roll.GapFailed} {
@@ -371,7 +406,7 @@ func TestRefusesWhenTheHourIsSpentInBetween(t *testing.T) {
 	}
 	out := w.remediator(t).Act(t.Context(), o, now)
 	w.refused(t, out, plan.ActionsPerHour, 5)
-	if want := "5 in the last hour, limits.actionsPerHour is 5"; out.Detail != want {
+	if want := "5 in the last hour in the cluster, limits.actionsPerHour is 5"; out.Detail != want {
 		t.Errorf("detail %q, want %q", out.Detail, want)
 	}
 }
@@ -454,6 +489,11 @@ func TestRefusesWhenTheLedgerIsOvertaken(t *testing.T) {
 		"by another act on the instance": {func(t *testing.T, w *world, o plan.Order) {
 			a := intentOf(o, now)
 			a.ID = "another"
+			w.begin(t, a, nil)
+		}, plan.ActionUnresolved, 1},
+		"by an act on another instance of the group": {func(t *testing.T, w *world, o plan.Order) {
+			a := intentOf(o, now)
+			a.ID, a.Instance = "another", other
 			w.begin(t, a, nil)
 		}, plan.ActionUnresolved, 1},
 		"by acts that spend the hour": {func(t *testing.T, w *world, _ plan.Order) {

@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -46,6 +48,7 @@ type Remediator struct {
 	policy    PolicySource
 	permitted policy.Mode
 	principal func(context.Context) string
+	clock     func() time.Time
 }
 
 // Options are what a remediator is made of.
@@ -57,6 +60,9 @@ type Options struct {
 	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
+	// Clock is read once more right before the call, since looking again may take
+	// longer than an order lives; nil stands still.
+	Clock func() time.Time
 }
 
 // New makes a remediator. It refuses a ledger that does not outlive the process:
@@ -69,7 +75,7 @@ func New(o Options) (*Remediator, error) {
 	if principal == nil {
 		principal = func(context.Context) string { return "" }
 	}
-	return &Remediator{targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, permitted: o.Permitted, principal: principal}, nil
+	return &Remediator{targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, permitted: o.Permitted, principal: principal, clock: o.Clock}, nil
 }
 
 // Result is what became of an order.
@@ -97,7 +103,7 @@ type Outcome struct {
 
 // Act carries out one order at the time now, or says why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
-	limit, refusal := r.verify(ctx, o, now)
+	o, limit, refusal := r.verify(ctx, o, now)
 	if refusal != nil {
 		return *refusal
 	}
@@ -138,22 +144,19 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 // recordTime bounds the recording of an outcome.
 const recordTime = 10 * time.Second
 
-// verify makes the verdict and the plan anew. It returns the hourly limit on acts
-// that holds now, or the refusal.
-func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (int, *Outcome) {
-	no := func(reason plan.Reason, format string, args ...any) (int, *Outcome) {
+// verify makes the verdict and the plan anew. It returns the order as it is made now,
+// since a message is not trusted, and the hourly limit on acts that holds now; or the
+// refusal.
+func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (plan.Order, int, *Outcome) {
+	no := func(reason plan.Reason, format string, args ...any) (plan.Order, int, *Outcome) {
 		out := refuse(o, reason, fmt.Sprintf(format, args...))
-		return 0, &out
+		return o, 0, &out
 	}
 	if o.Action != plan.Terminate {
 		return no(plan.StepUnavailable, "this version cannot %s", o.Action)
 	}
 	if !now.Before(o.Expires) {
 		return no(plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
-	}
-	doc, err := r.policy(ctx)
-	if err != nil {
-		return no(plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
 	snapshot := r.targets.Target(ctx, o.Cluster.Name, o.Instance, now)
 	if !snapshot.Whole() {
@@ -166,6 +169,11 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (i
 	if err != nil {
 		return no(plan.NotRecorded, "the ledger could not be read: %v", err)
 	}
+	// Read after the cluster, which may take a while: it is the kill switch.
+	doc, err := r.policy(ctx)
+	if err != nil {
+		return no(plan.PolicyUnreadable, "the policy could not be read again: %v", err)
+	}
 	pol := doc.Cluster(o.Cluster.Name, snapshot.Cluster.ModeTag, r.permitted)
 	a := assess.Thoroughly(assess.Input{Snapshot: snapshot, Policy: pol, State: state, Now: now},
 		func(q []roll.Question) { r.targets.Details(ctx, snapshot, q) })
@@ -175,17 +183,17 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (i
 			return no(h.Reason, "%s", h.Detail)
 		}
 	}
-	confirmed := false
-	for _, order := range again.Orders {
-		confirmed = confirmed || order.ID == o.ID
-	}
-	if !confirmed {
+	confirmed := slices.IndexFunc(again.Orders, func(made plan.Order) bool { return made.ID == o.ID })
+	if confirmed < 0 {
 		return no(plan.VerdictChanged, "%s", changed(snapshot, a, o))
 	}
 	if len(snapshot.Instances) != 1 || snapshot.Instances[0].Marks == nil || snapshot.Instances[0].Marks.Order != o.ID {
 		return no(plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
 	}
-	return pol("").Limits.ActionsPerHour, nil
+	if r.clock != nil && !r.clock().Before(o.Expires) {
+		return no(plan.OrderExpired, "the order expired at %s while the target was looked at again", o.Expires.UTC().Format(time.RFC3339))
+	}
+	return again.Orders[confirmed], pol("").Limits.ActionsPerHour, nil
 }
 
 // changed says how the target differs from what the order rests on.
@@ -237,11 +245,15 @@ func (r *Remediator) terminate(ctx context.Context, o plan.Order) Outcome {
 	}
 	out.Detail = awserr.Describe(err, "ec2:TerminateInstances", r.principal(ctx))
 	switch {
-	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err), awserr.IsThrottled(err),
+	// Not a throttle: it may have met the second try of a call whose first took effect.
+	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err),
 		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):
 		out.Result = Failed
 	default:
 		out.Result = Unclear
+		// The advice to wait for another try would be wrong here.
+		reason, _, _ := strings.Cut(out.Detail, ": the next check tries again")
+		out.Detail = reason + "; whether it took effect, a later check will see from the instance; until then it is not repeated"
 	}
 	return out
 }

@@ -54,7 +54,7 @@ type world struct {
 }
 
 // silentNode is a world whose target runs with a node that has been silent for two
-// hours, found by two checks, while remediate has been on for a day.
+// hours, as a check ten minutes ago found.
 func silentNode(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -62,16 +62,17 @@ func silentNode(t *testing.T) *world {
 		Name: "node-1", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
 		Ready: roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-2 * time.Hour), Reason: "NodeStatusUnknown"},
 	}}
-	w.remember(ledger.Finding{Instance: target, Kind: roll.Unknown, Node: "node-1", Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: now.Add(-2 * time.Hour)})
+	w.check(t, now.Add(-10*time.Minute))
 	return w
 }
 
-// unregistered is a world whose target has run for two hours without a node.
+// unregistered is a world whose target has run for two hours without a node, as a
+// check ten minutes ago found.
 func unregistered(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.instances[0].Launched = now.Add(-2 * time.Hour)
-	w.remember(ledger.Finding{Instance: target, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: now.Add(-2 * time.Hour)})
+	w.check(t, now.Add(-10*time.Minute))
 	return w
 }
 
@@ -90,14 +91,22 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-func (w *world) remember(f ledger.Finding) {
-	err := w.ledger.Record(context.Background(), cluster, ledger.Changes{
-		PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)},
-		PutGroups: map[string]time.Time{"asg/w": now.Add(-48 * time.Hour)},
-	})
+// check makes a plan at the time, and has the ledger remember what it is to.
+func (w *world) check(t *testing.T, at time.Time) plan.Plan {
+	t.Helper()
+	ctx := context.Background()
+	s := w.Target(ctx, cluster.Name, target, at)
+	state, err := w.ledger.Read(ctx, cluster)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
+	pol := w.doc.Cluster(cluster.Name, "", policy.Remediate)
+	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: at}, func(q []roll.Question) { w.Details(ctx, s, q) })
+	p := plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: at})
+	if err := w.ledger.Record(ctx, cluster, p.Changes); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func (w *world) event(name string) {
@@ -167,18 +176,10 @@ func (w *world) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 	return &ec2.TerminateInstancesOutput{}, nil
 }
 
-// order is the order that a check of the world gives, its tag written.
+// order is the order that a check of the world gives now, its tag written.
 func (w *world) order(t *testing.T) plan.Order {
 	t.Helper()
-	ctx := context.Background()
-	s := w.Target(ctx, cluster.Name, target, now)
-	state, err := w.ledger.Read(ctx, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pol := w.doc.Cluster(cluster.Name, "", policy.Remediate)
-	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now}, func(q []roll.Question) { w.Details(ctx, s, q) })
-	p := plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: now})
+	p := w.check(t, now)
 	if len(p.Orders) != 1 {
 		t.Fatalf("the world gives %d orders, held %+v: a test needs exactly one", len(p.Orders), p.Held)
 	}

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -32,7 +30,7 @@ type Attributes struct {
 	Group    string
 	Kind     string
 	Severity Severity
-	Action   string // what is being, or was, done: none, terminate, terminated, failed, refused
+	Action   string // what is being, or was, done: none, terminate, terminated, failed, refused, unclear
 }
 
 // Severity is how urgent a notice is.
@@ -47,9 +45,11 @@ const (
 
 // limits of SNS and of what people read.
 const (
-	subjectLength = 99  // SNS takes subjects of under 100 characters
-	textEntries   = 20  // instances spelled out in a text
-	jsonEntries   = 200 // instances in the JSON form; keeps it well under 256 KB
+	subjectLength = 99      // SNS takes subjects of under 100 characters
+	subjectGroup  = 40      // of which a group's name may take so many
+	textEntries   = 20      // instances spelled out in a text
+	jsonEntries   = 200     // instances in the JSON form, or fewer if they are long
+	jsonBytes     = 200_000 // of the JSON form within the message; SNS takes 256 KB with the text
 )
 
 // NoticeDocument is the JSON form of a notice; events/notice.schema.json describes
@@ -110,19 +110,37 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 			d.Action = string(e.Order.Action)
 		}
 		if i < jsonEntries {
-			d.Instances = append(d.Instances, noticeInstance(e))
-		} else {
-			d.Truncated++
+			d.Instances = append(d.Instances, noticeInstance(e, mode, at))
 		}
 	}
 	m := Message{
-		Subject:    subject(id.Name, fmt.Sprintf("%d %s in %s", len(entries), n.Key.Kind, n.Key.Group), doing(ordered, n)),
+		Subject:    subject(id.Name, fmt.Sprintf("%d %s in %s", len(entries), n.Key.Kind, groupInWords(n.Key.Group)), doing(ordered, n)),
 		Text:       noticeText(id, n, entries, mode, at),
 		Attributes: Attributes{Cluster: id.Name, Group: d.Group, Kind: d.Kind, Severity: d.Severity, Action: d.Action},
 	}
 	var err error
-	m.JSON, err = json.Marshal(d)
+	m.JSON, err = fitting(d)
 	return m, err
+}
+
+// fitting encodes the document with as many of its instances as fit into a message. The
+// JSON form is a string within the message's JSON, which escapes it once more.
+func fitting(d NoticeDocument) ([]byte, error) {
+	for {
+		d.Truncated = d.Count - len(d.Instances)
+		data, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		within, err := json.Marshal(string(data))
+		if err != nil {
+			return nil, err
+		}
+		if len(within) <= jsonBytes || len(d.Instances) <= 1 {
+			return data, nil
+		}
+		d.Instances = d.Instances[:len(d.Instances)/2]
+	}
 }
 
 func boolFirst(a, b bool) int {
@@ -135,7 +153,18 @@ func boolFirst(a, b bool) int {
 	return 1
 }
 
-func noticeInstance(e plan.Entry) NoticeInstance {
+// follows reports whether an entry's step will come if nothing changes.
+func follows(e plan.Entry, mode policy.Mode, at time.Time) bool {
+	switch {
+	case e.Step.Do == "" || e.Held != nil || roll.HoldActive(e.Hold, at):
+		return false
+	case e.Step.Do == policy.DoTerminate:
+		return mode == policy.Remediate
+	}
+	return true
+}
+
+func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance {
 	f := e.Finding
 	out := NoticeInstance{
 		Instance: string(f.Instance), Node: f.Node, Zone: f.Zone, Owner: string(f.Owner), Stage: string(f.Stage),
@@ -147,7 +176,7 @@ func noticeInstance(e plan.Entry) NoticeInstance {
 	if e.Held != nil {
 		out.Held, out.Detail = string(e.Held.Reason), e.Held.Detail
 	}
-	if e.Step.Do != "" {
+	if follows(e, mode, at) {
 		out.Next = &StepDocument{Do: string(e.Step.Do), At: e.Step.At.UTC()}
 	}
 	return out
@@ -160,7 +189,7 @@ func doing(ordered int, n plan.Notice) string {
 	}
 	for _, e := range n.Entries {
 		if e.Held != nil {
-			return "held: " + string(e.Held.Reason)
+			return fmt.Sprintf("not acted on (%s)", e.Held.Reason)
 		}
 	}
 	for _, e := range n.Entries {
@@ -182,7 +211,7 @@ func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, mode pol
 			break
 		}
 		f := e.Finding
-		fmt.Fprintf(&b, "  %s%s, %s, for %s\n    %s\n", f.Instance, orNothing(" ", f.Node), f.Stage, Age(at.Sub(f.Since)), what(e))
+		fmt.Fprintf(&b, "  %s%s, %s, for %s\n    %s\n", f.Instance, orNothing(" ", f.Node), f.Stage, Age(at.Sub(f.Since)), what(e, mode, at))
 	}
 	first := entries[0].Finding.Instance
 	fmt.Fprintf(&b, "\nTo look closer\n  aws ec2 get-console-output --region %s --instance-id %s --latest --output text\n", id.Region, first)
@@ -191,7 +220,19 @@ func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, mode pol
 	} else {
 		fmt.Fprintf(&b, "  kubectl describe node %s\n", entries[0].Finding.Node)
 	}
-	fmt.Fprintf(&b, "\nTo keep an instance as it is (remove the tag to let go)\n  aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true\n", id.Region, first, roll.TagHold)
+	for _, e := range entries {
+		if roll.HoldActive(e.Hold, at) {
+			fmt.Fprintf(&b, "\nTo let go of an instance that is kept\n  aws ec2 delete-tags --region %s --resources %s --tags Key=%s\n", id.Region, e.Finding.Instance, roll.TagHold)
+			break
+		}
+	}
+	for _, e := range entries {
+		if e.Order == nil && !roll.HoldActive(e.Hold, at) {
+			fmt.Fprintf(&b, "\nTo keep an instance as it is (remove the tag to let go)\n  aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true\n", id.Region, e.Finding.Instance, roll.TagHold)
+			return b.String()
+		}
+	}
+	fmt.Fprintf(&b, "\nTo keep others of the kind as they are, tag them before their time is up\n  aws ec2 create-tags --region %s --resources INSTANCE --tags Key=%s,Value=true\n", id.Region, roll.TagHold)
 	return b.String()
 }
 
@@ -206,23 +247,23 @@ func orNothing(before, s string) string {
 func explain(k roll.Kind, n int) string {
 	switch k {
 	case roll.Unregistered:
-		return fmt.Sprintf("%d %s launched for this cluster and %s not registered as %s.", n, plural(n, "instance was", "instances were"), plural(n, "has", "have"), plural(n, "a node", "nodes"))
+		return fmt.Sprintf("%d %s launched for this cluster and %s not registered as %s.", n, roll.Plural(n, "instance was", "instances were"), roll.Plural(n, "has", "have"), roll.Plural(n, "a node", "nodes"))
 	case roll.NotReady:
-		return fmt.Sprintf("%d %s that %s not ready (Ready=False).", n, plural(n, "node reports", "nodes report"), plural(n, "it is", "they are"))
+		return fmt.Sprintf("%d %s that %s not ready (Ready=False).", n, roll.Plural(n, "node reports", "nodes report"), roll.Plural(n, "it is", "they are"))
 	}
-	return fmt.Sprintf("%d %s stopped reporting (Ready=Unknown).", n, plural(n, "node has", "nodes have"))
+	return fmt.Sprintf("%d %s stopped reporting (Ready=Unknown).", n, roll.Plural(n, "node has", "nodes have"))
 }
 
 // what says what Rollcall does about an entry.
-func what(e plan.Entry) string {
+func what(e plan.Entry, mode policy.Mode, at time.Time) string {
 	switch {
 	case e.Order != nil:
 		return fmt.Sprintf("ordered: %s, now (order %s, expires %s)", e.Order.Action, e.Order.ID, e.Order.Expires.UTC().Format("15:04:05Z"))
-	case e.Held != nil && e.Hold != "" && e.Held.Reason == plan.InstanceHeld:
-		return fmt.Sprintf("held (%s): %s", e.Held.Reason, e.Held.Detail)
+	case roll.HoldActive(e.Hold, at):
+		return fmt.Sprintf("kept as it is (%s=%s); it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40))
 	case e.Held != nil:
-		return fmt.Sprintf("%s held back (%s): %s", e.Held.Action, e.Held.Reason, e.Held.Detail)
-	case e.Step.Do == policy.DoTerminate:
+		return fmt.Sprintf("not acted on (%s): %s", e.Held.Reason, e.Held.Detail)
+	case follows(e, mode, at) && e.Step.Do == policy.DoTerminate:
 		return fmt.Sprintf("will be terminated at %s if nothing changes", e.Step.At.UTC().Format(time.RFC3339))
 	case e.Finding.Stage == roll.Warned:
 		return fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339))
@@ -254,7 +295,7 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 			fmt.Fprintf(&b, "Instance %s was terminated; nobody owns it, so nobody replaces it.\n", o.Order.Instance)
 		}
 	case remediate.Refused:
-		fmt.Fprintf(&b, "Instance %s was not terminated: looked at again, it was not to be done (%s).\n", o.Order.Instance, o.Reason)
+		fmt.Fprintf(&b, "Instance %s was not terminated: a second look right before the act found another case (%s).\n", o.Order.Instance, o.Reason)
 	case remediate.Failed:
 		fmt.Fprintf(&b, "The termination of instance %s failed; nothing happened to it.\n", o.Order.Instance)
 	default:
@@ -262,13 +303,27 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 	}
 	fmt.Fprintf(&b, "\nCluster   %s (account %s, %s)\nGroup     %s\nOrder     %s\nWhy       %s\nDetail    %s\n", id.Name, id.Account, id.Region, o.Order.Group, o.Order.ID, o.Order.Why, o.Detail)
 	m := Message{
-		Subject:    subject(id.Name, fmt.Sprintf("%s in %s", o.Order.Kind, o.Order.Group), fmt.Sprintf("%s %s", o.Order.Instance, done)),
+		Subject:    subject(id.Name, fmt.Sprintf("%s in %s", o.Order.Kind, groupInWords(o.Order.Group)), outcomeInWords(o, done)),
 		Text:       b.String(),
 		Attributes: Attributes{Cluster: id.Name, Group: d.Group, Kind: d.Kind, Severity: severity, Action: done},
 	}
 	var err error
 	m.JSON, err = json.Marshal(d)
 	return m, err
+}
+
+func groupInWords(g roll.Group) string {
+	if g == roll.GroupNone {
+		return "no group"
+	}
+	return short(string(g), subjectGroup)
+}
+
+func outcomeInWords(o remediate.Outcome, done string) string {
+	if o.Result == remediate.Acted {
+		return fmt.Sprintf("%s terminated", o.Order.Instance)
+	}
+	return fmt.Sprintf("termination of %s %s", o.Order.Instance, done)
 }
 
 // subject joins the parts in ASCII and under 100 characters, as SNS demands. The
@@ -288,13 +343,11 @@ func subject(cluster, what, doing string) string {
 }
 
 func ascii(s string) string {
+	s = strings.ReplaceAll(s, "…", "...")
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= utf8.RuneSelf {
+		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, s)
 }
-
-// Key is what a notice is about, for logs.
-func Key(k ledger.NoticeKey) string { return string(k.Group) + " " + string(k.Kind) }

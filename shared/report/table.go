@@ -16,16 +16,19 @@ const width = 80
 // Table writes the check as text of at most 80 columns, the most urgent first.
 func (c Check) Table(w io.Writer) error {
 	t := &text{w: w}
-	t.line("%s", c.headline())
+	t.wrap(0, c.headline())
 	findings := c.Findings()
 	if len(findings) == 0 && c.Complete() {
 		t.line("  nothing to do: %s", c.calm())
 	}
 	if len(findings) > 0 {
 		t.line("")
-		t.line("  %-12s  %-19s  %-17s  %-6s  %s", "FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
+		t.line("  %-12s %-19s %-19s %-6s %s", "FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
 		for _, f := range findings {
-			t.line("  %-12s  %-19s  %-17s  %-6s  %s", f.Kind, f.Instance, short(string(f.Group), 17), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 16))
+			t.line("  %-12s %-19s %-19s %-6s %s", f.Kind, f.Instance, short(string(f.Group), 19), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 16))
+			if f.Node != "" && f.Node != string(f.Instance) {
+				t.line("  %-12s %s", "", short(f.Node, 64))
+			}
 		}
 	}
 	if len(c.Plan.Held) > 0 {
@@ -36,11 +39,15 @@ func (c Check) Table(w io.Writer) error {
 		}
 	}
 	if len(c.Outcomes) > 0 {
-		t.section("done")
+		t.section("orders")
 		for _, o := range c.Outcomes {
-			if o.Result == remediate.Refused {
-				t.item("%s %s: not done, %s", o.Order.Action, o.Order.Instance, o.Reason)
-			} else {
+			switch o.Result {
+			case remediate.Acted:
+				t.item("%s %s: done", o.Order.Action, o.Order.Instance)
+				continue
+			case remediate.Refused:
+				t.item("%s %s: refused (%s)", o.Order.Action, o.Order.Instance, o.Reason)
+			default:
 				t.item("%s %s: %s", o.Order.Action, o.Order.Instance, o.Result)
 			}
 			t.wrap(6, o.Detail)
@@ -55,7 +62,7 @@ func (c Check) Table(w io.Writer) error {
 	if len(c.Assessment.NotNodes) > 0 {
 		t.section("tagged, not a node")
 		for _, n := range c.Assessment.NotNodes {
-			t.item("%s %s", n.Instance, n.Name)
+			t.item("%s %s", n.Instance, short(n.Name, 50))
 			t.wrap(6, n.Why)
 		}
 	}
@@ -71,12 +78,12 @@ func (c Check) Table(w io.Writer) error {
 // headline sums the check up in one line.
 func (c Check) headline() string {
 	id := c.Snapshot.Cluster.ID
-	name := id.Name
+	name := short(id.Name, 50)
 	if id.Region != "" {
 		name += " (" + id.Region + ")"
 	}
 	if !c.Snapshot.Has(roll.ScopeNodes) {
-		return fmt.Sprintf("%s: could not be checked whole; mode %s", name, c.Mode)
+		return fmt.Sprintf("%s: could not be checked; mode %s", name, c.Mode)
 	}
 	s := fmt.Sprintf("%s: %d of %d nodes ready", name, c.Assessment.Ready, c.Assessment.Nodes)
 	if c.Assessment.Waiting > 0 {
@@ -90,10 +97,13 @@ func (c Check) headline() string {
 
 func (c Check) calm() string {
 	if c.Assessment.Waiting > 0 {
-		return fmt.Sprintf("%d starting %s still time to register", c.Assessment.Waiting, plural(c.Assessment.Waiting, "instance has", "instances have"))
+		return fmt.Sprintf("%d starting %s time to register", c.Assessment.Waiting, roll.Plural(c.Assessment.Waiting, "instance still has", "instances still have"))
 	}
 	if n := len(c.Watching()); n > 0 {
-		return fmt.Sprintf("%d %s within tolerance", n, plural(n, "node is", "nodes are"))
+		return fmt.Sprintf("%d %s not ready, still within tolerance", n, roll.Plural(n, "node is", "nodes are"))
+	}
+	if len(c.Assessment.Notes) > 0 {
+		return "no finding; see the notes for what was not judged"
 	}
 	return "every instance has answered"
 }
@@ -102,6 +112,9 @@ func (c Check) calm() string {
 func (c Check) next(f roll.Finding) string {
 	for _, o := range c.Outcomes {
 		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
+			if o.Result == remediate.Acted {
+				return "terminated"
+			}
 			return string(o.Result)
 		}
 	}
@@ -136,13 +149,6 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // short cuts a text to n columns, in the middle: names of groups differ at both
 // ends.
 func short(s string, n int) string {
@@ -171,7 +177,16 @@ func (t *text) section(name string) {
 	t.line("  %s", name)
 }
 
-func (t *text) item(format string, args ...any) { t.line("    "+format, args...) }
+// item writes one line of a list; what does not fit goes on below it, indented.
+func (t *text) item(format string, args ...any) {
+	for i, l := range wrapped(fmt.Sprintf(format, args...), width-6) {
+		if i == 0 {
+			t.line("    %s", l)
+		} else {
+			t.line("      %s", l)
+		}
+	}
+}
 
 // wrap writes a text in lines of at most width columns, each indented.
 func (t *text) wrap(indent int, s string) {

@@ -1,6 +1,9 @@
 package roll
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // ClusterID names one EKS cluster across accounts and regions. It is what the
 // ledger is keyed by, so that two clusters of one name never share a memory.
@@ -37,12 +40,10 @@ const ClusterActive = "ACTIVE"
 // Cluster is one EKS cluster as eks:DescribeCluster shows it.
 type Cluster struct {
 	ID       ClusterID
-	ARN      string
 	Status   string // see ClusterActive
 	Version  string // Kubernetes minor version, such as 1.36
 	Endpoint string // URL of the Kubernetes API server
 	CA       []byte // PEM bundle that signs the endpoint's certificate
-	AuthMode string // CONFIG_MAP, API or API_AND_CONFIG_MAP
-	VPC      string
+	Created  time.Time
 	ModeTag  string // value of the cluster's tag rollcall:mode, "" if it has none
 }

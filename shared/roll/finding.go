@@ -55,7 +55,8 @@ type Finding struct {
 	Zone     string
 	Kind     Kind
 	Stage    Stage
-	Since    time.Time // when the trouble began
+	Since    time.Time // when the trouble began, also if it took another form then
+	Began    time.Time // the launch or transition that this look rests on
 	WarnAt   time.Time // when it is first spoken of; zero where the kind has no warning
 	Due      time.Time // when its tolerance ends
 	Summary  string    // one sentence for a person

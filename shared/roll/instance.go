@@ -44,15 +44,15 @@ type Instance struct {
 	State          InstanceState
 	Launched       time.Time // LaunchTime: of the last start, not only of the first
 	Zone           string
-	Type           string
-	AMI            string
 	LaunchTemplate string // id of the launch template it came from, "" if unknown
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
 	Owner          Owner
 	Group          Group
 	Ambiguous      bool   // claimed for several clusters at once
-	Hold           string // value of rollcall:hold
+	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
+	OtherCluster   string // the cluster that its tags name, if it is another one
+	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Marks          *Marks // Rollcall's own tags on it, nil if none
 }
@@ -63,8 +63,7 @@ type Instance struct {
 // instance, and a typing error must not cost it.
 func HoldActive(value string, now time.Time) bool {
 	value = strings.TrimSpace(value)
-	switch strings.ToLower(value) {
-	case "", "false", "no":
+	if value == "" || declined(value) {
 		return false
 	}
 	if day, err := time.Parse(time.DateOnly, value); err == nil {

@@ -7,26 +7,33 @@ type Member struct {
 	Node     *Node
 }
 
-// Group is the member's group, told by the instance or else by the node.
+// Group is the group that the member's owner keeps it in.
 func (m Member) Group() Group {
-	if m.Instance != nil && m.Instance.Group != GroupNone {
-		return m.Instance.Group
-	}
-	if m.Node != nil && m.Node.Group != "" {
-		return m.Node.Group
-	}
-	return GroupNone
+	_, g := m.ownerAndGroup()
+	return g
 }
 
-// Owner is the member's owner, told by the instance or else by the node.
+// Owner is who launched the member and would replace it.
 func (m Member) Owner() Owner {
-	if m.Instance != nil && m.Instance.Owner != OwnerNone {
-		return m.Instance.Owner
+	o, _ := m.ownerAndGroup()
+	return o
+}
+
+// ownerAndGroup asks the instance. A node's labels are whatever its kubelet was told
+// to write, so beside an instance they count only where they make Rollcall more
+// careful: for owners whose instances it leaves to them.
+func (m Member) ownerAndGroup() (Owner, Group) {
+	owner, group := OwnerNone, GroupNone
+	if m.Instance != nil {
+		owner, group = m.Instance.Owner, m.Instance.Group
 	}
-	if m.Node != nil && m.Node.Owner != "" {
-		return m.Node.Owner
+	if m.Node == nil || m.Node.Owner == "" || owner != OwnerNone {
+		return owner, group
 	}
-	return OwnerNone
+	if m.Instance == nil || m.Node.Owner == OwnerKarpenter || m.Node.Owner == OwnerAutoMode {
+		return m.Node.Owner, m.Node.Group
+	}
+	return owner, group
 }
 
 // Zone is the member's availability zone.
@@ -65,8 +72,8 @@ func (m Member) NodeName() string {
 // whatever its kubelet chose.
 //
 // When two nodes carry one instance id (a node that registered again under
-// another name), the one created last is the instance's node and the other stands
-// alone.
+// another name), the one that is Ready is the instance's node, or else the one
+// created last. The other is left out: the instance has answered through the first.
 func Pair(s *Snapshot) []Member {
 	byInstance := make(map[InstanceID]int, len(s.Nodes))
 	for i := range s.Nodes {
@@ -74,25 +81,35 @@ func Pair(s *Snapshot) []Member {
 		if n.Instance == "" {
 			continue
 		}
-		if j, ok := byInstance[n.Instance]; ok && !n.Created.After(s.Nodes[j].Created) {
+		if j, ok := byInstance[n.Instance]; ok && !n.answersBetter(&s.Nodes[j]) {
 			continue
 		}
 		byInstance[n.Instance] = i
 	}
 	members := make([]Member, 0, max(len(s.Instances), len(s.Nodes)))
-	paired := make([]bool, len(s.Nodes))
 	for i := range s.Instances {
 		m := Member{Instance: &s.Instances[i]}
 		if j, ok := byInstance[m.Instance.ID]; ok {
 			m.Node = &s.Nodes[j]
-			paired[j] = true
+			byInstance[m.Instance.ID] = -1 // taken
 		}
 		members = append(members, m)
 	}
 	for i := range s.Nodes {
-		if !paired[i] {
-			members = append(members, Member{Node: &s.Nodes[i]})
+		n := &s.Nodes[i]
+		if n.Instance == "" || byInstance[n.Instance] == i {
+			members = append(members, Member{Node: n})
 		}
 	}
 	return members
+}
+
+// answersBetter reports whether the node, rather than another of the same instance,
+// speaks for it.
+func (n *Node) answersBetter(other *Node) bool {
+	ready, otherReady := n.Ready.Status == ConditionTrue, other.Ready.Status == ConditionTrue
+	if ready != otherReady {
+		return ready
+	}
+	return n.Created.After(other.Created)
 }

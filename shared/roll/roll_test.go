@@ -77,6 +77,7 @@ func TestOwnerIsTheFirstThatTheTagsName(t *testing.T) {
 		{"Karpenter", tagSet("karpenter.sh/nodepool", "default"), "", roll.OwnerKarpenter, "nodepool/default"},
 		{"Karpenter before v1beta1", tagSet("karpenter.sh/provisioner-name", "default"), "", roll.OwnerKarpenter, "nodepool/default"},
 		{"a managed node group has an Auto Scaling group too", tagSet("aws:autoscaling:groupName", "eks-w-1", "eks:nodegroup-name", "w"), "", roll.OwnerManagedNodeGroup, "nodegroup/w"},
+		{"a copy of a node group's tags, which cannot have Auto Scaling's", tagSet("eks:nodegroup-name", "w"), "", roll.OwnerNone, roll.GroupNone},
 		{"Auto Scaling group", tagSet("aws:autoscaling:groupName", "w"), "", roll.OwnerAutoScalingGroup, "asg/w"},
 		{"Cluster API", tagSet("sigs.k8s.io/cluster-api-provider-aws/cluster/demo", "owned"), "", roll.OwnerClusterAPI, roll.GroupNone},
 	}
@@ -161,9 +162,57 @@ func TestPairGoesByInstanceIDAndNeverByName(t *testing.T) {
 		}
 		got = append(got, line+" "+m.NodeName())
 	}
-	want := []string{"i-00000001 new", "i-00000002 ", "- old", "- ip-10-0-0-9", "- fargate"}
+	want := []string{"i-00000001 new", "i-00000002 ", "- ip-10-0-0-9", "- fargate"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheReadyNodeSpeaksForItsInstance(t *testing.T) {
+	ready, silent := roll.Condition{Status: roll.ConditionTrue}, roll.Condition{Status: roll.ConditionUnknown}
+	s := &roll.Snapshot{
+		Instances: []roll.Instance{{ID: "i-00000001"}},
+		Nodes: []roll.Node{
+			{Name: "later", Instance: "i-00000001", Created: time.Unix(200, 0), Ready: silent},
+			{Name: "earlier", Instance: "i-00000001", Created: time.Unix(100, 0), Ready: ready},
+		},
+	}
+	for range 2 {
+		if m := roll.Pair(s); len(m) != 1 || m[0].NodeName() != "earlier" {
+			t.Errorf("got %d members, node %q, want the one that is Ready", len(m), m[0].NodeName())
+		}
+		slices.Reverse(s.Nodes)
+	}
+}
+
+func TestLabelsOfANodeOnlyMakeMoreCareful(t *testing.T) {
+	labelled := func(owner roll.Owner) *roll.Node { return &roll.Node{Owner: owner, Group: "nodegroup/x"} }
+	bare := &roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone}
+	asg := &roll.Instance{Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}
+	tests := []struct {
+		member roll.Member
+		want   roll.Owner
+	}{
+		{roll.Member{Instance: bare, Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerNone},
+		{roll.Member{Instance: bare, Node: labelled(roll.OwnerKarpenter)}, roll.OwnerKarpenter},
+		{roll.Member{Instance: bare, Node: labelled(roll.OwnerAutoMode)}, roll.OwnerAutoMode},
+		{roll.Member{Instance: asg, Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerAutoScalingGroup},
+		{roll.Member{Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerManagedNodeGroup},
+		{roll.Member{Instance: bare}, roll.OwnerNone},
+	}
+	for i, tt := range tests {
+		if got := tt.member.Owner(); got != tt.want {
+			t.Errorf("case %d: owner %s, want %s", i, got, tt.want)
+		}
+	}
+}
+
+func TestATagWithoutAValueHoldsAndIgnores(t *testing.T) {
+	if set := tagSet(roll.TagHold, "", roll.TagIgnore, ""); set.Hold != "true" || !set.Ignore {
+		t.Errorf("hold %q, ignore %v", set.Hold, set.Ignore)
+	}
+	if set := tagSet(roll.TagHold, "false", roll.TagIgnore, "No"); roll.HoldActive(set.Hold, time.Time{}) || set.Ignore {
+		t.Errorf("hold %q, ignore %v", set.Hold, set.Ignore)
 	}
 }
 

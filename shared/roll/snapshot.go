@@ -11,6 +11,7 @@ type Snapshot struct {
 	Instances []Instance
 	Nodes     []Node
 	Details   map[InstanceID]Detail // of suspects only
+	NotFound  map[InstanceID]bool   // looked up by id, and EC2 said that it knows none
 	Gaps      []Gap
 }
 

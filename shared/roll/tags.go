@@ -121,8 +121,11 @@ func (t *TagSet) Add(key, value string) {
 		t.Name = value
 	case TagHold:
 		t.Hold = value
+		if strings.TrimSpace(value) == "" {
+			t.Hold = "true" // the console lets people add a key alone
+		}
 	case TagIgnore:
-		t.Ignore = strings.EqualFold(strings.TrimSpace(value), "true")
+		t.Ignore = !declined(value)
 	case tagAutoModePool:
 		t.autoModePool = value
 	case tagKarpenterPool, tagKarpenterOldPool:
@@ -149,6 +152,15 @@ func (t *TagSet) Add(key, value string) {
 	}
 }
 
+// declined reports the values by which a person says no to a tag's meaning.
+func declined(value string) bool {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "false", "no":
+		return true
+	}
+	return false
+}
+
 // Owner tells who owns an instance with these tags, and its group. operator is
 // the instance's Operator.Principal, "" if it has none: AWS service principals
 // such as eks.amazonaws.com mark instances that a service manages (Auto Mode).
@@ -161,7 +173,9 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 		return OwnerAutoMode, NodePoolGroup(t.autoModePool)
 	case t.karpenterPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterPool)
-	case t.nodeGroup != "":
+	case t.nodeGroup != "" && t.asg != "":
+		// People copy tags from one instance to another, but only Auto Scaling can
+		// write the one with its prefix: without it nobody would replace the instance.
 		return OwnerManagedNodeGroup, NodeGroupGroup(t.nodeGroup)
 	case t.asg != "":
 		return OwnerAutoScalingGroup, AutoScalingGroup(t.asg)

@@ -25,6 +25,7 @@ import (
 
 type observer interface {
 	Snapshot(ctx context.Context, cluster string, at time.Time) *roll.Snapshot
+	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
 }
 
@@ -55,9 +56,11 @@ type Runner struct {
 	Notices publisher
 	// Orders may be nil: then orders are only part of the result.
 	Orders orders
-	// Clock is read anew right before each order is carried out: a check of a large
-	// cluster takes a while, and an order must not be younger than it is.
+	// Clock is read anew when the cluster has been read, and right before each order
+	// is carried out: a check of a large cluster takes a while.
 	Clock func() time.Time
+	// ReadTime bounds the reading of a cluster and ActTime each act; zero is no bound.
+	ReadTime, ActTime time.Duration
 	// Progress is told what is being done, for a person who waits; it may be nil.
 	Progress func(cluster, doing string)
 }
@@ -70,29 +73,64 @@ const tagCalls = 100
 // out; what failed is part of the result.
 func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
 	r.tell(cluster, "reading")
-	c := report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now), Mode: r.Permitted}
+	reading, cancel := bounded(ctx, r.ReadTime)
+	defer cancel()
+	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now), Mode: r.Permitted}
 	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
 	if err != nil {
 		// Without its memory a check can neither confirm nor count.
 		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "ledger", Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
 	}
+	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
+		r.Observer.LookUp(reading, c.Snapshot, open)
+	}
 	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
-	c.Mode = pol("").Mode
 	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
 		func(q []roll.Question) {
 			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
-			r.Observer.Details(ctx, c.Snapshot, q)
+			r.Observer.Details(reading, c.Snapshot, q)
 		})
-	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now})
-	r.carryOut(ctx, &c, pol)
+	c.Mode = highest(pol, c.Assessment.Findings)
+	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: r.Clock()})
+	r.carryOut(ctx, &c, state, pol)
 	r.tell(cluster, "done")
 	return c
+}
+
+// bounded limits a context in time, if there is a limit.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// unresolved are the instances whose acts have no outcome yet.
+func unresolved(s ledger.State) (ids []roll.InstanceID) {
+	for _, a := range s.Actions {
+		if a.Outcome == nil {
+			ids = append(ids, a.Instance)
+		}
+	}
+	return ids
+}
+
+// highest is the highest mode that holds for the cluster or for a group with findings:
+// a headline must not say less than what may happen.
+func highest(pol func(roll.Group) policy.Policy, findings []roll.Finding) policy.Mode {
+	mode := pol("").Mode
+	for _, f := range findings {
+		if m := pol(f.Group).Mode; m.Allows(mode) {
+			mode = m
+		}
+	}
+	return mode
 }
 
 // carryOut does what the plan says, in the order that loses nothing: first what is
 // to be remembered, then the tags (without which no order is obeyed), then the
 // notices (which explain before anything is done), then the orders.
-func (r *Runner) carryOut(ctx context.Context, c *report.Check, pol func(roll.Group) policy.Policy) {
+func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Group) policy.Policy) {
 	id := c.Snapshot.Cluster.ID
 	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
 	if !c.Plan.Changes.Empty() {
@@ -107,7 +145,17 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, pol func(roll.Gr
 		}
 	}
 	r.tag(ctx, c, fault)
-	if r.Notices != nil {
+	if r.Notices != nil && len(c.Plan.Notices) > 0 {
+		// A notice that cannot be remembered would be sent by every check, so what is
+		// known of them is written once more first.
+		known := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{}}
+		for _, n := range c.Plan.Notices {
+			known.PutNotices[n.Key] = state.Notices[n.Key]
+		}
+		if err := r.Ledger.Record(ctx, id, known); err != nil {
+			fault("the ledger could not be written, so no notice is sent and nothing is done: %v", err)
+			return
+		}
 		for _, n := range c.Plan.Notices {
 			if err := r.notify(ctx, id, n, pol(n.Key.Group).Mode, c.Snapshot.At); err != nil {
 				fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
@@ -125,8 +173,13 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, pol func(roll.Gr
 		if at.Before(c.Snapshot.At) {
 			at = c.Snapshot.At
 		}
-		out := r.Orders.Act(ctx, o, at)
+		acting, cancel := bounded(ctx, r.ActTime)
+		out := r.Orders.Act(acting, o, at)
+		cancel()
 		c.Outcomes = append(c.Outcomes, out)
+		if out.Reason == plan.NotRecorded || out.Reason == plan.PolicyUnreadable {
+			fault("%s of %s: %s", o.Action, o.Instance, out.Detail)
+		}
 		if r.Notices == nil || !out.News || out.Result == remediate.Refused && out.Reason.Passing() {
 			continue
 		}
@@ -140,30 +193,43 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, pol func(roll.Gr
 	}
 }
 
+// tagFailures is how many failures end the tagging of a check. One may be about one
+// instance, which can carry 50 tags at most; several in a row meet them all.
+const tagFailures = 3
+
 // tag writes and removes marks, orders first.
 func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
 	changes := slices.Clone(c.Plan.Tags)
 	slices.SortStableFunc(changes, func(a, b plan.TagChange) int {
 		return len(b.Set[roll.TagOrder]) - len(a.Set[roll.TagOrder])
 	})
+	failures := 0
 	for i, t := range changes {
 		if i == tagCalls {
 			fault("%d instances are still to be tagged; the next check goes on", len(changes)-i)
 			return
 		}
-		if len(t.Set) > 0 {
-			if err := r.Tags.Tag(ctx, []roll.InstanceID{t.Instance}, t.Set); err != nil {
-				fault("tag %s: %v", t.Instance, err)
-				return // the next one would meet the same
-			}
-		}
-		if len(t.Delete) > 0 {
-			if err := r.Tags.Untag(ctx, []roll.InstanceID{t.Instance}, t.Delete); err != nil {
-				fault("remove tags of %s: %v", t.Instance, err)
+		if err := r.change(ctx, t); err != nil {
+			fault("%v", err)
+			if failures++; failures == tagFailures {
 				return
 			}
 		}
 	}
+}
+
+func (r *Runner) change(ctx context.Context, t plan.TagChange) error {
+	if len(t.Set) > 0 {
+		if err := r.Tags.Tag(ctx, []roll.InstanceID{t.Instance}, t.Set); err != nil {
+			return fmt.Errorf("tag %s: %w", t.Instance, err)
+		}
+	}
+	if len(t.Delete) > 0 {
+		if err := r.Tags.Untag(ctx, []roll.InstanceID{t.Instance}, t.Delete); err != nil {
+			return fmt.Errorf("remove tags of %s: %w", t.Instance, err)
+		}
+	}
+	return nil
 }
 
 // notify sends a notice and then remembers that it was sent: a crash in between

@@ -36,7 +36,7 @@ type stage struct {
 
 func newStage() *stage {
 	s := &stage{Ledger: ledger.NewMemory(), fail: map[string]bool{}}
-	seen := ledger.Finding{Instance: sick, Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-2 * time.Hour)}
+	seen := ledger.Finding{Instance: sick, Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-2 * time.Hour), Began: now.Add(-2 * time.Hour)}
 	err := s.Ledger.Record(context.Background(), cluster, ledger.Changes{
 		PutFindings:  []ledger.Finding{seen},
 		PutRemediate: map[roll.Group]time.Time{"nodegroup/w": now.Add(-24 * time.Hour)},
@@ -69,6 +69,12 @@ func (s *stage) Snapshot(_ context.Context, name string, at time.Time) *roll.Sna
 	return snapshot
 }
 
+func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.InstanceID) {
+	for _, id := range ids {
+		_ = s.do("look up " + string(id))
+	}
+}
+
 func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
 		_ = s.do("ask " + string(q.Instance))
@@ -78,8 +84,10 @@ func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []
 
 func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
 	what := "record"
-	if len(c.PutNotices) > 0 {
-		what = "remember the notice"
+	for _, n := range c.PutNotices {
+		if what = "remember the notice"; n.SentAt.IsZero() {
+			what = "try the ledger"
+		}
 	}
 	if err := s.do(what); err != nil {
 		return err
@@ -125,7 +133,7 @@ func (s *stage) runner(mode policy.Mode) *run.Runner {
 func TestRemembersThenMarksThenExplainsThenActs(t *testing.T) {
 	s := newStage()
 	c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-	want := []string{"read demo", "ask " + string(sick), "tag " + string(sick), "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
+	want := []string{"read demo", "ask " + string(sick), "tag " + string(sick), "try the ledger", "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
 	got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return e == "record" })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -169,6 +177,7 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 		{"ledger", []string{"record", "tag", "publish", "act"}, []string{"read"}},
 		{"record", []string{"tag", "publish", "act"}, nil},
 		{"publish", []string{"remember"}, []string{"tag", "act"}},
+		{"try", []string{"publish", "act"}, []string{"tag"}},
 		{"tag", nil, []string{"publish"}},
 	}
 	for _, tt := range tests {

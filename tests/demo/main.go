@@ -8,6 +8,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,8 @@ func main() {
 
 // show is a demo under way.
 type show struct {
-	out    io.Writer
+	w      io.Writer
+	err    error // the first failure to write
 	bed    *testbed.Bed
 	clock  time.Duration // how far the demo's clock is ahead
 	ledger string
@@ -43,8 +45,16 @@ type show struct {
 	read   func(context.Context) ([]testbed.Notice, error)
 }
 
-func run(ctx context.Context, out io.Writer) (err error) {
-	fmt.Fprintln(out, "Starting a Kubernetes control plane and an emulated AWS account ...")
+// say writes to the person who watches.
+func (s *show) say(format string, args ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, format, args...)
+	}
+}
+
+func run(ctx context.Context, w io.Writer) (err error) {
+	s := &show{w: w}
+	s.say("Starting a Kubernetes control plane and an emulated AWS account ...\n")
 	bed, err := testbed.Start(ctx, testbed.Options{RBAC: "infra/rbac.yaml"})
 	if err != nil {
 		return err
@@ -65,11 +75,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	s := &show{out: out, bed: bed, ledger: filepath.Join(dir, "ledger.json")}
+	s.bed, s.ledger = bed, filepath.Join(dir, "ledger.json")
 	if s.topic, s.read, err = bed.Topic(ctx); err != nil {
 		return err
 	}
-	return s.play(ctx)
+	return errors.Join(s.play(ctx), s.err)
 }
 
 func (s *show) play(ctx context.Context) error {
@@ -99,7 +109,7 @@ func (s *show) play(ctx context.Context) error {
 	}
 	for i, scene := range scenes {
 		s.clock += scene.after
-		fmt.Fprintf(s.out, "\n%s\n%d. %s\n%s\n", strings.Repeat("=", 80), i+1, scene.say, strings.Repeat("=", 80))
+		s.say("\n%s\n%d. %s\n%s\n", strings.Repeat("=", 80), i+1, scene.say, strings.Repeat("=", 80))
 		if scene.do != nil {
 			if err := scene.do(); err != nil {
 				return err
@@ -136,10 +146,10 @@ func (s *show) seed(ctx context.Context) (string, error) {
 
 // check runs rollcall check as a person would, and shows what it published.
 func (s *show) check(ctx context.Context, args []string) error {
-	fmt.Fprintf(s.out, "\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
+	s.say("\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
 	var stderr bytes.Buffer
 	code := command.Run(ctx, append([]string{"check"}, args...), command.Environment{
-		Stdout: s.out, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(s.clock) },
+		Stdout: s.w, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(s.clock) },
 	})
 	if code == command.ExitError {
 		return fmt.Errorf("rollcall check exited with %d: %s", code, stderr.String())
@@ -149,7 +159,7 @@ func (s *show) check(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, n := range notices {
-		fmt.Fprintf(s.out, "\n  notice: %s\n", n.Subject)
+		s.say("\n  notice: %s\n", n.Subject)
 	}
 	return nil
 }
@@ -160,7 +170,7 @@ func (s *show) calls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "\n%s\nEvery call that changed anything in the account:\n\n", strings.Repeat("=", 80))
+	s.say("\n%s\nEvery call that changed anything in the account:\n\n", strings.Repeat("=", 80))
 	for _, c := range calls {
 		if strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") || strings.HasPrefix(c.Action, "Get") {
 			continue
@@ -171,7 +181,7 @@ func (s *show) calls(ctx context.Context) error {
 				about = " " + r
 			}
 		}
-		fmt.Fprintf(s.out, "  %s:%s%s\n", c.Service, c.Action, about)
+		s.say("  %s:%s%s\n", c.Service, c.Action, about)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
     GET    unexpected                       answers that AWS would not have given
     POST   faults, DELETE faults            see Fault
     PUT    page-size                        {"size": n}: the most reservations on a page of DescribeInstances
-    PUT    clusters/NAME                    endpoint, ca, status, version, tags, authenticationMode of an EKS cluster
+    PUT    clusters/NAME                    endpoint, ca, status, version, tags, authenticationMode, createdAt of an EKS cluster
     PUT    clusters/NAME/access-entries     the access entries of an EKS cluster
     PUT    instances/ID                     launchTime, state, instanceStatus, systemStatus, console, managed
     POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus
@@ -422,6 +422,9 @@ def put_cluster(change, name):
             setattr(cluster, key, change[key])
     if "ca" in change:
         cluster.certificate_authority = {"data": change["ca"]}
+    if "createdAt" in change:
+        at = datetime.fromisoformat(change["createdAt"].replace("Z", "+00:00"))
+        cluster.created_at = at.astimezone(timezone.utc).replace(tzinfo=None)
     if "authenticationMode" in change:
         cluster.access_config = {"authenticationMode": change["authenticationMode"]}
 

@@ -120,6 +120,8 @@ type ClusterChange struct {
 	Status   string            `json:"status,omitempty"` // ACTIVE, CREATING, UPDATING, DELETING, FAILED
 	Version  string            `json:"version,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
+	// CreatedAt is RFC 3339 in UTC.
+	CreatedAt string `json:"createdAt,omitempty"`
 	// AuthenticationMode is API, API_AND_CONFIG_MAP or CONFIG_MAP.
 	AuthenticationMode string `json:"authenticationMode,omitempty"`
 }

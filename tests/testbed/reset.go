@@ -122,6 +122,9 @@ func (b *Bed) seedAWS(ctx context.Context) error {
 	return b.CreateCluster(ctx, ClusterName)
 }
 
+// clusterAge is how long ago the bed's clusters were created: before any instance that a test launches into the past.
+const clusterAge = 90 * 24 * time.Hour
+
 // CreateCluster creates an ACTIVE EKS cluster whose endpoint is the bed's API server. Tokens for any cluster but
 // [ClusterName] are refused there.
 func (b *Bed) CreateCluster(ctx context.Context, name string) error {
@@ -137,6 +140,7 @@ func (b *Bed) CreateCluster(ctx context.Context, name string) error {
 	return b.SetCluster(ctx, name, ClusterChange{
 		Endpoint:           b.apiServer,
 		CA:                 base64.StdEncoding.EncodeToString(b.ca.pem),
+		CreatedAt:          time.Now().Add(-clusterAge).UTC().Format(time.RFC3339),
 		AuthenticationMode: "API_AND_CONFIG_MAP",
 	})
 }

@@ -82,6 +82,7 @@ func connect(ctx context.Context, region string) (*account, error) {
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
 		Observer: a.observer, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
+		ReadTime: f.timeout, ActTime: f.timeout,
 		Tags: mark.New(a.ec2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
@@ -89,7 +90,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 	}
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
-			Targets: a.observer, EC2: a.ec2, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal,
+			Targets: a.observer, EC2: a.ec2, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
 			// Read anew before each act: to set its mode to observe stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})

@@ -61,7 +61,7 @@ lower it and never raises it.`,
 	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time for one cluster")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read one cluster, and longest time of one act")
 	return c
 }
 
@@ -151,7 +151,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	}
 	p := newProgress(env, len(names))
 	runner.Progress = p.tell
-	results := checkAll(ctx, runner, names, f.timeout, env.Now)
+	results := checkAll(ctx, runner, names, env.Now)
 	p.clear()
 	if s.mode.Allows(policy.Notify) && f.topic == "" {
 		_, _ = fmt.Fprintln(env.Stderr, "rollcall: no --topic given: notices are not published")
@@ -162,15 +162,13 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	return verdict(results)
 }
 
-// checkAll checks the clusters side by side, each within its own time.
-func checkAll(ctx context.Context, runner *run.Runner, names []string, timeout time.Duration, now func() time.Time) []report.Check {
+// checkAll checks the clusters side by side.
+func checkAll(ctx context.Context, runner *run.Runner, names []string, now func() time.Time) []report.Check {
 	results := make([]report.Check, len(names))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, name := range names {
 		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, timeout)
-			defer cancel()
 			results[i] = runner.Check(ctx, name, now())
 			return nil
 		})

@@ -1,0 +1,223 @@
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/roll"
+)
+
+// list gathers what Nodes hands out, as a caller that forgets on restart does.
+func list(t *testing.T, c *Client) (nodes []roll.Node, restarts int, err error) {
+	t.Helper()
+	err = c.Nodes(t.Context(), func(n roll.Node) { nodes = append(nodes, n) }, func() { nodes, restarts = nil, restarts+1 })
+	return nodes, restarts, err
+}
+
+func TestListsNodesInPagesOfFiveHundred(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		s := newAPIServer(t, manyNodes(1201)...)
+		s.json = asJSON
+		got, restarts, err := list(t, s.client(t))
+		if err != nil || restarts != 0 || len(got) != 1201 {
+			t.Fatalf("JSON %v: %d nodes, %d restarts, %v", asJSON, len(got), restarts, err)
+		}
+		for i, n := range got {
+			if n.Name != fmt.Sprintf("node-%d", i) || n.Instance != roll.InstanceID(fmt.Sprintf("i-%017x", i)) {
+				t.Fatalf("JSON %v: node %d is %+v", asJSON, i, n)
+			}
+		}
+		var tokens []string
+		for n, q := range s.queries() {
+			if q.Get("limit") != "500" || q.Has("resourceVersion") || q.Has("resourceVersionMatch") {
+				t.Errorf("page %d asks for %v: with a resource version the limit may be ignored", n+1, q)
+			}
+			tokens = append(tokens, q.Get("continue"))
+		}
+		if !slices.Equal(tokens, []string{"", "after-500", "after-1000"}) {
+			t.Errorf("continue tokens %q", tokens)
+		}
+		for _, r := range s.requests {
+			if r.Method != http.MethodGet || r.URL.Path != "/api/v1/nodes" || r.Header.Get("User-Agent") != "rollcall/test" || !strings.HasPrefix(r.Header.Get("Accept"), protobuf) {
+				t.Errorf("%s %s as %q, accepting %q", r.Method, r.URL.Path, r.Header.Get("User-Agent"), r.Header.Get("Accept"))
+			}
+		}
+	}
+}
+
+func TestAClusterWithoutNodes(t *testing.T) {
+	got, _, err := list(t, newAPIServer(t).client(t))
+	if err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestCutsNodesDown(t *testing.T) {
+	created := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	turned := created.Add(5 * time.Minute)
+	node := func(change func(*corev1.Node)) corev1.Node {
+		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: metav1.NewTime(created)}}
+		n.Spec.ProviderID = "aws:///eu-west-1a/i-0123456789abcdef0"
+		change(&n)
+		return n
+	}
+	conditions := func(status corev1.ConditionStatus, reason string) []corev1.NodeCondition {
+		return []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: "Pressed"},
+			{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(turned), Reason: reason, Message: "long"},
+		}
+	}
+	base := roll.Node{Name: "n", Compute: roll.ComputeEC2, Instance: "i-0123456789abcdef0", Created: created, Owner: roll.OwnerNone, Group: roll.GroupNone, Ready: roll.Condition{Status: roll.ConditionUnknown, Since: created}}
+	want := func(change func(*roll.Node)) roll.Node {
+		n := base
+		change(&n)
+		return n
+	}
+	tests := map[string]struct {
+		node corev1.Node
+		want roll.Node
+	}{
+		"no Ready condition yet": {node(func(*corev1.Node) {}), base},
+		"ready": {
+			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionTrue, "KubeletReady") }),
+			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} }),
+		},
+		"not ready": {
+			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionFalse, "KubeletNotReady") }),
+			want(func(n *roll.Node) {
+				n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "KubeletNotReady"}
+			}),
+		},
+		"silent": {
+			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionUnknown, "NodeStatusUnknown") }),
+			want(func(n *roll.Node) {
+				n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned, Reason: "NodeStatusUnknown"}
+			}),
+		},
+		"a status that nobody knows": {
+			node(func(n *corev1.Node) { n.Status.Conditions = conditions("Perhaps", "") }),
+			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned} }),
+		},
+		"being deleted": {
+			node(func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: turned} }),
+			want(func(n *roll.Node) { n.Deleting = true }),
+		},
+		"of a managed node group": {
+			node(func(n *corev1.Node) {
+				n.Labels = map[string]string{"eks.amazonaws.com/nodegroup": "blue", "topology.kubernetes.io/zone": "eu-west-1b"}
+			}),
+			want(func(n *roll.Node) {
+				n.Owner, n.Group, n.Zone = roll.OwnerManagedNodeGroup, "nodegroup/blue", "eu-west-1b"
+			}),
+		},
+		"of Karpenter": {
+			node(func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/nodepool": "default"} }),
+			want(func(n *roll.Node) { n.Owner, n.Group = roll.OwnerKarpenter, "nodepool/default" }),
+		},
+		"of Auto Mode": {
+			node(func(n *corev1.Node) {
+				n.Labels = map[string]string{"karpenter.sh/nodepool": "system", "eks.amazonaws.com/compute-type": "auto"}
+			}),
+			want(func(n *roll.Node) { n.Owner, n.Group = roll.OwnerAutoMode, "nodepool/system" }),
+		},
+		"without a provider id": {
+			node(func(n *corev1.Node) { n.Spec.ProviderID = "" }),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }),
+		},
+		"of another provider": {
+			node(func(n *corev1.Node) { n.Spec.ProviderID = "kind://docker/kind/kind-worker" }),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }),
+		},
+		"on Fargate": {
+			node(func(n *corev1.Node) {
+				n.Spec.ProviderID = "aws:///eu-west-1a/0123456789-0123456789abcdef0123456789abcdef/fargate-ip-10-0-0-1.eu-west-1.compute.internal"
+			}),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" }),
+		},
+		"hybrid": {
+			node(func(n *corev1.Node) { n.Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" }),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeHybrid, "" }),
+		},
+	}
+	for name, tt := range tests {
+		for _, asJSON := range []bool{false, true} {
+			s := newAPIServer(t, tt.node)
+			s.json = asJSON
+			got, _, err := list(t, s.client(t))
+			if err != nil || len(got) != 1 {
+				t.Fatalf("%s: %v, %v", name, got, err)
+			}
+			if diff := cmp.Diff(tt.want, got[0]); diff != "" {
+				t.Errorf("%s, JSON %v (-want +got)\n%s", name, asJSON, diff)
+			}
+		}
+	}
+}
+
+func TestAListingThatTheServerDropsBeginsOnceMore(t *testing.T) {
+	s := newAPIServer(t, manyNodes(1100)...)
+	s.answer[3] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
+	got, restarts, err := list(t, s.client(t))
+	if err != nil || restarts != 1 || len(got) != 1100 {
+		t.Errorf("%d nodes after %d restarts, %v", len(got), restarts, err)
+	}
+	var tokens []string
+	for _, q := range s.queries() {
+		tokens = append(tokens, q.Get("continue"))
+	}
+	if want := []string{"", "after-500", "after-1000", "", "after-500", "after-1000"}; !slices.Equal(tokens, want) {
+		t.Errorf("continue tokens %q, want %q", tokens, want)
+	}
+}
+
+func TestASecondDropIsAnError(t *testing.T) {
+	s := newAPIServer(t, manyNodes(1100)...)
+	gone := s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")
+	s.answer[2], s.answer[5] = gone, gone
+	_, restarts, err := list(t, s.client(t))
+	if err == nil || restarts != 1 || len(s.requests) != 5 {
+		t.Fatalf("%d restarts, %d requests, %v", restarts, len(s.requests), err)
+	}
+	if want := "list nodes: too old"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestAnErrorOnALaterPageIsAnError(t *testing.T) {
+	s := newAPIServer(t, manyNodes(600)...)
+	s.answer[2] = s.refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is sad")
+	got, restarts, err := list(t, s.client(t))
+	if err == nil || restarts != 0 || len(got) != 500 {
+		t.Errorf("%d nodes, %d restarts, %v", len(got), restarts, err)
+	}
+}
+
+func TestAServerThatAsksForPatienceGetsIt(t *testing.T) {
+	s := newAPIServer(t, manyNodes(1)...)
+	s.answer[1] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "0")
+		s.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")(w, r)
+	}
+	if got, _, err := list(t, s.client(t)); err != nil || len(got) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestAClusterWithoutEndpointCannotBeDialled(t *testing.T) {
+	c := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
+	if _, err := NewDialer(nil, "test").Dial(c); err == nil || err.Error() != "reach the Kubernetes API of demo: eks:DescribeCluster names no endpoint" {
+		t.Errorf("got %v", err)
+	}
+	c.Endpoint, c.CA = "https://demo.example", []byte("not PEM")
+	if _, err := NewDialer(nil, "test").Dial(c); err == nil || !strings.HasPrefix(err.Error(), "prepare a client for https://demo.example: ") {
+		t.Errorf("got %v", err)
+	}
+}

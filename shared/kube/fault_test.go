@@ -1,0 +1,200 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/roll"
+)
+
+const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
+
+func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
+	const user = `nodes is forbidden: User "arn:aws:iam::111122223333:role/inspect" cannot list resource "nodes" in API group "" at the cluster scope`
+	tests := map[string]struct {
+		arrange func(*testing.T, *apiServer) (roll.Cluster, context.Context)
+		kind    roll.GapKind
+		text    string // URL stands for the endpoint
+	}{
+		"401": {
+			always((*apiServer).refuse, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,
+			"the Kubernetes API of demo refused the token of " + principal + " (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md",
+		},
+		"403": {
+			always((*apiServer).refuse, http.StatusForbidden, metav1.StatusReasonForbidden, user), roll.GapDenied,
+			"the Kubernetes API of demo knows " + principal + " but does not let it read nodes: apply infra/rbac.yaml and give it the group rollcall:viewers (" + user + ")",
+		},
+		"410 twice": {
+			always((*apiServer).refuse, http.StatusGone, metav1.StatusReasonExpired, "too old"), roll.GapFailed,
+			"the Kubernetes API of demo dropped the listing of nodes twice (410 Gone): the next check tries again",
+		},
+		"422": {
+			always((*apiServer).refuse, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "limit is invalid"), roll.GapFailed,
+			"listing the nodes of demo failed: limit is invalid",
+		},
+		"429": {
+			always((*apiServer).refuse, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down"), roll.GapThrottled,
+			"the Kubernetes API of demo turned the listing of nodes away as too much (429): the next check tries again",
+		},
+		"500": {
+			always((*apiServer).refuse, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: request timed out"), roll.GapClusterUnreachable,
+			"the Kubernetes API of demo at URL did not answer: etcdserver: request timed out",
+		},
+		"503": {
+			always((*apiServer).refuse, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver not ready"), roll.GapClusterUnreachable,
+			"the Kubernetes API of demo at URL did not answer: apiserver not ready",
+		},
+		"a proxy's 502": {
+			func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
+				s.answer[0] = func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/html")
+					w.WriteHeader(http.StatusBadGateway)
+					_, _ = w.Write([]byte("<html>bad gateway</html>"))
+				}
+				return s.cluster(), context.Background()
+			}, roll.GapClusterUnreachable, "",
+		},
+		"no answer within the deadline": {
+			func(t *testing.T, s *apiServer) (roll.Cluster, context.Context) {
+				s.answer[0] = hang
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				t.Cleanup(cancel)
+				return s.cluster(), ctx
+			}, roll.GapClusterUnreachable,
+			"the Kubernetes API of demo at URL did not answer in time: is its endpoint reachable from here (private endpoint, publicAccessCidrs, proxy)?",
+		},
+		"connection refused": {
+			func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
+				c := s.cluster()
+				s.Close()
+				return c, context.Background()
+			}, roll.GapClusterUnreachable,
+			"the Kubernetes API of demo at URL did not answer: connection refused",
+		},
+		"a CA that did not sign its certificate": {
+			func(t *testing.T, s *apiServer) (roll.Cluster, context.Context) {
+				c := s.cluster()
+				c.CA = otherCA(t)
+				return c, context.Background()
+			}, roll.GapClusterUnreachable,
+			"the Kubernetes API of demo at URL did not answer: x509: certificate signed by unknown authority",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newAPIServer(t, manyNodes(1)...)
+			cluster, ctx := tt.arrange(t, s)
+			err := listWithToken(t, ctx, cluster)
+			kind, text := Fault(cluster, err, principal)
+			if want := strings.ReplaceAll(tt.text, "URL", s.URL); kind != tt.kind || tt.text != "" && text != want {
+				t.Errorf("got %s\n     %s\nwant %s\n     %s", kind, text, tt.kind, want)
+			}
+			for _, told := range []string{err.Error(), text} {
+				if strings.Contains(told, "k8s-aws-v1") || strings.Contains(told, "Bearer") || strings.Contains(told, "X-Amz") {
+					t.Errorf("the token is told: %s", told)
+				}
+			}
+		})
+	}
+}
+
+// always has the server refuse every request.
+func always(refuse func(*apiServer, int, metav1.StatusReason, string) http.HandlerFunc, code int, reason metav1.StatusReason, message string) func(*testing.T, *apiServer) (roll.Cluster, context.Context) {
+	return func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
+		s.answer[0] = refuse(s, code, reason, message)
+		return s.cluster(), context.Background()
+	}
+}
+
+// listWithToken lists the nodes as the functions do, and must fail.
+func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
+	t.Helper()
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Nodes(ctx, func(roll.Node) {}, func() {})
+	if err == nil {
+		t.Fatal("the listing went well")
+	}
+	return err
+}
+
+func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
+	s := newAPIServer(t)
+	s.answer[0] = s.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+	_, _, err := list(t, s.client(t))
+	if _, text := Fault(s.cluster(), err, ""); !strings.HasPrefix(text, "the Kubernetes API of demo refused the token of the caller (401 Unauthorized)") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// Whoever cannot sign a token never got as far as the API server: to look for the
+// fault in its endpoint would be in vain.
+func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
+	s := newAPIServer(t)
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{}, errors.New("the SSO session has expired or is invalid")
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewDialer(tokens, "test").Dial(s.cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Nodes(t.Context(), func(roll.Node) {}, func() {})
+	_, text := Fault(s.cluster(), err, "")
+	if len(s.requests) != 0 {
+		t.Errorf("%d requests without a token", len(s.requests))
+	}
+	if !strings.Contains(text, "the SSO session has expired") || strings.Contains(text, "did not answer") || !strings.Contains(text, "token") {
+		t.Errorf("a person is told: %s", text)
+	}
+}
+
+// There is nobody at no endpoint who could have answered.
+func TestFaultOfAClusterThatCannotBeDialledReadsWell(t *testing.T) {
+	c := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
+	_, err := NewDialer(nil, "test").Dial(c)
+	kind, text := Fault(c, err, "")
+	if kind != roll.GapClusterUnreachable || !strings.Contains(text, "eks:DescribeCluster names no endpoint") || strings.Contains(text, "at  did") {
+		t.Errorf("%s: a person is told: %s", kind, text)
+	}
+}
+
+// Credentials that do not come, as from a metadata service that does not answer, are
+// not the cluster's fault either.
+func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	s := newAPIServer(t)
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		<-release
+		return aws.Credentials{}, errors.New("too late")
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewDialer(tokens, "test").Dial(s.cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = client.Nodes(ctx, func(roll.Node) {}, func() {})
+	if _, text := Fault(s.cluster(), err, ""); strings.Contains(text, "endpoint") || !strings.Contains(text, "token") {
+		t.Errorf("a person is told: %s", text)
+	}
+}

@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"rollcall/shared/roll"
+)
+
+// apiServer speaks as much of the Kubernetes API as reading nodes takes, over TLS,
+// in protobuf or JSON.
+type apiServer struct {
+	*httptest.Server
+	json bool
+
+	mu       sync.Mutex
+	nodes    []corev1.Node
+	requests []*http.Request
+	// answer takes the n-th request (from 1) away from the list of nodes.
+	answer map[int]http.HandlerFunc
+}
+
+func newAPIServer(t *testing.T, nodes ...corev1.Node) *apiServer {
+	t.Helper()
+	s := &apiServer{nodes: nodes, answer: map[int]http.HandlerFunc{}}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail on purpose
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *apiServer) cluster() roll.Cluster {
+	return roll.Cluster{
+		ID:       roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"},
+		Endpoint: s.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+	}
+}
+
+func (s *apiServer) client(t *testing.T) *Client {
+	t.Helper()
+	c, err := NewClient(s.URL, s.cluster().CA, "rollcall/test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.Clone(r.Context()))
+	answer := s.answer[len(s.requests)]
+	if answer == nil {
+		answer = s.answer[0] // of every request
+	}
+	s.mu.Unlock()
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	s.list(w, r)
+}
+
+func (s *apiServer) list(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Query().Get("continue"), "after-"))
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	page := corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "42"}, Items: s.nodes[from:]}
+	if limit > 0 && len(page.Items) > limit {
+		page.Items, page.Continue = page.Items[:limit], fmt.Sprintf("after-%d", from+limit)
+	}
+	s.send(w, http.StatusOK, &page)
+}
+
+func (s *apiServer) send(w http.ResponseWriter, code int, o runtime.Object) {
+	var encoder runtime.Encoder = protobufserializer.NewSerializer(scheme, scheme)
+	w.Header().Set("Content-Type", protobuf)
+	if s.json {
+		encoder = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(code)
+	if err := encoder.Encode(o, w); err != nil {
+		panic(err)
+	}
+}
+
+// refuse answers with a Status, as the API server does.
+func (s *apiServer) refuse(code int, reason metav1.StatusReason, message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		s.send(w, code, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
+	}
+}
+
+// hang never answers.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func (s *apiServer) queries() []url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []url.Values
+	for _, r := range s.requests {
+		out = append(out, r.URL.Query())
+	}
+	return out
+}
+
+// otherCA is a certificate that signed nothing.
+func otherCA(t *testing.T) []byte {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "other"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func manyNodes(n int) []corev1.Node {
+	out := make([]corev1.Node, n)
+	for i := range out {
+		out[i].Name = fmt.Sprintf("node-%d", i)
+		out[i].Spec.ProviderID = fmt.Sprintf("aws:///eu-west-1a/i-%017x", i)
+	}
+	return out
+}

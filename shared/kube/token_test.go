@@ -1,0 +1,246 @@
+package kube
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"rollcall/shared/roll"
+)
+
+var staticKeys = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}, nil
+})
+
+// presigned decodes a token into the request that it stands for.
+func presigned(t *testing.T, token string) *url.URL {
+	t.Helper()
+	encoded, ok := strings.CutPrefix(token, "k8s-aws-v1.")
+	if !ok {
+		t.Fatalf("token %q", token)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// The control plane fetches the URL itself and accepts no host but STS's: an
+// endpoint for everything else, as an emulator's, must not get into it.
+func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
+	for _, tt := range []struct{ region, host string }{
+		{"eu-west-1", "sts.eu-west-1.amazonaws.com"},
+		{"us-east-1", "sts.us-east-1.amazonaws.com"},
+		{"us-gov-west-1", "sts.us-gov-west-1.amazonaws.com"},
+		{"cn-north-1", "sts.cn-north-1.amazonaws.com.cn"},
+	} {
+		t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
+		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+		t.Setenv("AWS_REGION", tt.region)
+		t.Setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+		t.Setenv("AWS_SESSION_TOKEN", "session")
+		t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:5000")
+		t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:5001")
+		t.Setenv("AWS_USE_FIPS_ENDPOINT", "true")
+		t.Setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
+		cfg, err := config.LoadDefaultConfig(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := NewTokenSource(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := tokens.Token(t.Context(), "demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := presigned(t, token)
+		q := u.Query()
+		if u.Scheme != "https" || u.Host != tt.host {
+			t.Errorf("%s: the token goes to %s://%s, want https://%s", tt.region, u.Scheme, u.Host, tt.host)
+		}
+		if q.Get("Action") != "GetCallerIdentity" || !strings.Contains(q.Get("X-Amz-Credential"), "/"+tt.region+"/sts/") || q.Get("X-Amz-Security-Token") != "session" {
+			t.Errorf("%s: %v", tt.region, q)
+		}
+		if signed := strings.Split(q.Get("X-Amz-SignedHeaders"), ";"); !slices.Contains(signed, "x-k8s-aws-id") || !slices.Contains(signed, "host") {
+			t.Errorf("%s: signed headers %v", tt.region, signed)
+		}
+	}
+}
+
+func TestATokenIsForOneCluster(t *testing.T) {
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := tokens.Token(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := tokens.Token(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if presigned(t, a).Query().Get("X-Amz-Signature") == presigned(t, b).Query().Get("X-Amz-Signature") {
+		t.Error("two clusters, one signature: a token for one would open the other")
+	}
+}
+
+func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		// The control plane takes a token for 15 minutes.
+		for _, tt := range []struct{ after, made time.Duration }{
+			{0, 0},
+			{time.Second, 0},
+			{11*time.Minute + 59*time.Second, 0},
+			{12 * time.Minute, 12 * time.Minute},
+			{13 * time.Minute, 12 * time.Minute},
+			{time.Hour, time.Hour},
+		} {
+			time.Sleep(time.Until(began.Add(tt.after))) // on the clock of the test
+			token, err := tokens.Token(t.Context(), "demo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := time.Parse("20060102T150405Z", presigned(t, token).Query().Get("X-Amz-Date"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := made.Sub(began); got != tt.made {
+				t.Errorf("after %s: the token was made after %s, want %s", tt.after, got, tt.made)
+			}
+			if left := time.Until(made.Add(15 * time.Minute)); left < margin {
+				t.Errorf("after %s: the token is good for %s more, want %s at least", tt.after, left, margin)
+			}
+		}
+	})
+}
+
+func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		<-release // a metadata service that does not answer
+		return aws.Credentials{}, errors.New("too late")
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tokens.Token(ctx, "demo"); !errors.Is(err, context.Canceled) || err.Error() != "no token could be signed for cluster demo: context canceled" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
+	fail := true
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		if fail {
+			return aws.Credentials{}, errors.New("no credentials")
+		}
+		return staticKeys(ctx)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token, err := tokens.Token(t.Context(), "demo"); err == nil || token != "" {
+		t.Errorf("got %q, %v", token, err)
+	}
+	fail = false
+	if token, err := tokens.Token(t.Context(), "demo"); err != nil || token == "" {
+		t.Errorf("got %q, %v", token, err)
+	}
+}
+
+func TestEveryRequestCarriesTheToken(t *testing.T) {
+	s := newAPIServer(t, manyNodes(1001)...)
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewDialer(tokens, "rollcall/1.2.3").Dial(s.cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Nodes(t.Context(), func(roll.Node) {}, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	want, err := tokens.Token(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, r := range s.requests {
+		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + want}) {
+			t.Errorf("request %d: Authorization %q", n+1, got)
+		}
+		if r.Header.Get("User-Agent") != "rollcall/1.2.3" {
+			t.Errorf("request %d comes from %q", n+1, r.Header.Get("User-Agent"))
+		}
+	}
+	if len(s.requests) != 3 {
+		t.Errorf("%d requests, want 3", len(s.requests))
+	}
+}
+
+// A server that sends the caller elsewhere must not have the token sent there too.
+func TestTheTokenStaysWithItsServer(t *testing.T) {
+	elsewhere := newAPIServer(t)
+	s := newAPIServer(t)
+	s.answer[0] = func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusFound)
+	}
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewDialer(tokens, "test").Dial(s.cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Nodes(t.Context(), func(roll.Node) {}, func() {})
+	for _, r := range elsewhere.requests {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("the token was sent to another host")
+		}
+	}
+}
+
+func TestTokensForManyAtOnce(t *testing.T) {
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			if _, err := tokens.Token(t.Context(), []string{"demo", "other"}[n%2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}

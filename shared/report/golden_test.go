@@ -1,0 +1,95 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden anew")
+
+// golden compares a text with testdata/<name>.golden.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", path, diff)
+	}
+}
+
+func indented(t *testing.T, data []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + "\n"
+}
+
+// letter is a message as its readers get it.
+func letter(t *testing.T, m Message) string {
+	t.Helper()
+	a := m.Attributes
+	return fmt.Sprintf("Subject: %s\nAttributes: cluster=%s group=%s kind=%s severity=%s action=%s\n\n%s\n--- JSON\n%s",
+		m.Subject, a.Cluster, a.Group, a.Kind, a.Severity, a.Action, m.Text, indented(t, m.JSON))
+}
+
+var (
+	now     = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "shop-production"}
+)
+
+func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
+
+func nodeName(n int) string { return fmt.Sprintf("ip-10-0-12-%d.eu-west-1.compute.internal", n) }
+
+// silent is a finding about a node that has been silent for that long; 30 minutes
+// are tolerated.
+func silent(n int, long time.Duration) roll.Finding {
+	since := now.Add(-long)
+	f := roll.Finding{
+		Instance: instanceID(n), Node: nodeName(n), Group: "nodegroup/web-blue", Owner: roll.OwnerManagedNodeGroup, Zone: "eu-west-1a",
+		Kind: roll.Unknown, Stage: roll.Watching, Since: since, Due: since.Add(30 * time.Minute),
+		Summary: fmt.Sprintf("node %s has stopped reporting its status since %s (NodeStatusUnknown)", nodeName(n), since.Format("2006-01-02 15:04:05Z")),
+	}
+	if !now.Before(f.Due) {
+		f.Stage = roll.Overdue
+	}
+	return f
+}
+
+// missing is a finding about an instance that has run for that long and is no
+// node: it is warned of after 5 minutes and overdue after 15.
+func missing(n int, long time.Duration) roll.Finding {
+	since := now.Add(-long)
+	f := roll.Finding{
+		Instance: instanceID(n), Group: "asg/web-workers-20260114", Owner: roll.OwnerAutoScalingGroup, Zone: "eu-west-1b",
+		Kind: roll.Unregistered, Stage: roll.Warned, Since: since, WarnAt: since.Add(5 * time.Minute), Due: since.Add(15 * time.Minute),
+		Summary: fmt.Sprintf("instance %s has not registered as a node since its launch at %s", instanceID(n), since.Format("2006-01-02 15:04:05Z")),
+	}
+	if !now.Before(f.Due) {
+		f.Stage = roll.Overdue
+	}
+	return f
+}

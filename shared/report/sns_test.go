@@ -1,0 +1,83 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+)
+
+// topicFake keeps what was published.
+type topicFake struct {
+	published []*sns.PublishInput
+	err       error
+}
+
+func (f *topicFake) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	f.published = append(f.published, in)
+	return &sns.PublishOutput{}, f.err
+}
+
+// size is what SNS counts: the message and its attributes.
+func (f *topicFake) size() int {
+	n := 0
+	for _, in := range f.published {
+		n += len(aws.ToString(in.Message)) + len(aws.ToString(in.Subject))
+		for name, v := range in.MessageAttributes {
+			n += len(name) + len(aws.ToString(v.DataType)) + len(aws.ToString(v.StringValue))
+		}
+	}
+	return n
+}
+
+func nobody(context.Context) string { return "" }
+
+const topic = "arn:aws:sns:eu-west-1:111122223333:rollcall"
+
+func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
+	for name, m := range messages(t) {
+		fake := &topicFake{}
+		if err := NewTopic(fake, topic, nobody).Publish(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if len(fake.published) != 1 {
+			t.Fatalf("%s: %d requests", name, len(fake.published))
+		}
+		in := fake.published[0]
+		if aws.ToString(in.TopicArn) != topic || aws.ToString(in.Subject) != m.Subject || aws.ToString(in.MessageStructure) != "json" || in.TargetArn != nil || in.PhoneNumber != nil {
+			t.Errorf("%s: %+v", name, in)
+		}
+		var body map[string]string
+		if err := json.Unmarshal([]byte(aws.ToString(in.Message)), &body); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"default": string(m.JSON), "email": m.Text}, body); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+		got := map[string]string{}
+		for name, v := range in.MessageAttributes {
+			if aws.ToString(v.DataType) != "String" || aws.ToString(v.StringValue) == "" {
+				t.Errorf("attribute %s: %+v: SNS refuses empty ones", name, v)
+			}
+			got[name] = aws.ToString(v.StringValue)
+		}
+		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: attributes (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestAFailedPublishNamesCallAndCaller(t *testing.T) {
+	const me = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
+	fake := &topicFake{err: &smithy.OperationError{ServiceID: "SNS", OperationName: "Publish", Err: &smithy.GenericAPIError{Code: "AuthorizationError", Message: "User: " + me + " is not authorized to perform: SNS:Publish on resource: " + topic + " because no resource-based policy allows the SNS:Publish action"}}}
+	err := NewTopic(fake, topic, func(context.Context) string { return me }).Publish(t.Context(), Message{Subject: "s", Text: "t", JSON: []byte("{}")})
+	want := "sns:Publish was denied to " + me + " because no resource-based policy allows the SNS:Publish action: allow sns:Publish on " + topic + " in the resource-based policy that applies to that role"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

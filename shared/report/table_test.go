@@ -1,0 +1,259 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// checks are checks as a reader meets them, by the name of their golden files.
+func checks() map[string]Check {
+	check := func(mode policy.Mode, nodes, ready int) Check {
+		return Check{
+			Snapshot:   &roll.Snapshot{At: now, Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}},
+			Assessment: assess.Assessment{Nodes: nodes, Ready: ready},
+			Plan:       plan.Plan{Steps: map[roll.FindingKey]plan.Step{}, Next: now.Add(3 * time.Minute)},
+			Mode:       mode,
+		}
+	}
+	all := map[string]Check{}
+
+	c := check(policy.Observe, 3, 3)
+	c.Plan.Next = time.Time{}
+	all["healthy"] = c
+
+	c = check(policy.Notify, 120, 120)
+	c.Assessment.Waiting = 2
+	all["starting"] = c
+
+	c = check(policy.Notify, 120, 119)
+	c.Assessment.Findings = []roll.Finding{silent(1, 10*time.Minute)}
+	all["watching"] = c
+
+	all["findings"] = findings(check(policy.Remediate, 48, 41))
+
+	c = check(policy.Remediate, 0, 0)
+	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized, Call: "kubernetes: list nodes", Detail: "the Kubernetes API of shop-production refused the token of arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md"}}
+	c.Plan.Next = time.Time{}
+	all["unreadable"] = c
+
+	c = check(policy.Remediate, 48, 47)
+	c.Assessment.Waiting = 12
+	f := silent(1, 50*time.Minute)
+	c.Assessment.Findings = []roll.Finding{f}
+	gap := "page 2 of the instances of shop-production: ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again"
+	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Call: "ec2:DescribeInstances", Detail: gap}}
+	c.Plan.Held = []plan.Held{held(f, plan.SnapshotIncomplete, gap)}
+	c.Faults = []string{"tag " + string(f.Instance) + ": ec2:CreateTags was denied to arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall: allow ec2:CreateTags for that role"}
+	all["incomplete"] = c
+	return all
+}
+
+func held(f roll.Finding, reason plan.Reason, detail string) plan.Held {
+	return plan.Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: plan.Terminate, Reason: reason, Detail: detail}
+}
+
+func order(f roll.Finding) plan.Order {
+	return plan.Order{
+		ID: fmt.Sprintf("%016x", 0xfeed<<16+len(f.Node)), Cluster: cluster, Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
+		Action: plan.Terminate, FirstSeen: f.Since.Add(time.Minute), Since: f.Since, At: now, Expires: now.Add(plan.OrderLife), Why: f.Summary,
+	}
+}
+
+// findings makes everything that a check can show part of it.
+func findings(c Check) Check {
+	acted, refused, failed, unclear := missing(1, 20*time.Minute), silent(2, 45*time.Minute), silent(3, 44*time.Minute), silent(4, 43*time.Minute)
+	share, hold, soon, karpenter, warned, watched := silent(5, 3*time.Hour+5*time.Minute), silent(6, 49*time.Hour), silent(7, 31*time.Minute), missing(8, 17*time.Minute), missing(9, 6*time.Minute), silent(10, 90*time.Second)
+	karpenter.Group, karpenter.Owner = "nodepool/default", roll.OwnerKarpenter
+	c.Assessment.Findings = []roll.Finding{hold, share, refused, failed, unclear, soon, acted, karpenter, warned, watched}
+	c.Assessment.Waiting = 1
+	c.Assessment.NotNodes = []assess.NotNode{
+		{Instance: instanceID(20), Name: "bastion", Why: "nothing shows that it is meant to be a node: no node pool or node group owns it, no node came from its Auto Scaling group or launch template, and its user data bootstraps no node of this cluster"},
+		{Instance: instanceID(21), Why: "its Auto Scaling group keeps it in Warmed:Running"},
+	}
+	c.Assessment.Notes = []string{"node " + nodeName(30) + ": its instance " + string(instanceID(30)) + " is stopped; it is not judged"}
+	c.Plan.Held = []plan.Held{
+		held(share, plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is hardly in the instances"),
+		held(hold, plan.InstanceHeld, string(hold.Instance)+" carries rollcall:hold=2026-03-05; it keeps costing until the tag is removed"),
+		held(karpenter, plan.OwnerNotifyOnly, "owner is karpenter: this version only notifies"),
+	}
+	for _, f := range []roll.Finding{acted, refused, failed, unclear} {
+		c.Plan.Orders = append(c.Plan.Orders, order(f))
+	}
+	c.Outcomes = []remediate.Outcome{
+		{Order: order(acted), Result: remediate.Acted, Detail: "terminated " + string(acted.Instance), News: true},
+		{Order: order(refused), Result: remediate.Refused, Reason: plan.VerdictChanged, Detail: "node " + refused.Node + " of " + string(refused.Instance) + " is registered and Ready by now", News: true},
+		{Order: order(failed), Result: remediate.Failed, Detail: "ec2:TerminateInstances was denied to arn:aws:sts::111122223333:assumed-role/rollcall-remediate/rollcall: allow ec2:TerminateInstances for that role", News: true},
+		{Order: order(unclear), Result: remediate.Unclear, Detail: "ec2:TerminateInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated", News: true},
+	}
+	for f, s := range map[*roll.Finding]plan.Step{
+		&hold: {Do: policy.DoTerminate, At: now.Add(-48 * time.Hour)}, &share: {Do: policy.DoTerminate, At: now.Add(-2 * time.Hour)},
+		&soon: {Do: policy.DoTerminate, At: now.Add(9 * time.Minute)}, &warned: {Do: policy.DoTerminate, At: now.Add(9 * time.Minute)},
+	} {
+		c.Plan.Steps[f.Key()] = s
+	}
+	return c
+}
+
+func table(t *testing.T, c Check) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTables(t *testing.T) {
+	for name, c := range checks() {
+		t.Run(name, func(t *testing.T) { golden(t, "table-"+name, table(t, c)) })
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	for name, c := range checks() {
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(c.Document())
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "document-"+name, indented(t, data))
+		})
+	}
+}
+
+// Whoever reads the JSON reads lists, not nulls.
+func TestEveryListOfADocumentIsThere(t *testing.T) {
+	data, err := json.Marshal(Check{Snapshot: &roll.Snapshot{At: now}}.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, []byte("null")) {
+		t.Errorf("got %s", data)
+	}
+	var d map[string]any
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"notes", "findings", "watching", "orders", "held", "outcomes", "taggedNotNodes"} {
+		if got, ok := d[list].([]any); !ok || len(got) != 0 {
+			t.Errorf("%s: %v", list, d[list])
+		}
+	}
+}
+
+// The longest that its parts may be: names of clusters have 100 characters at
+// most, of Auto Scaling groups 255, and people put anything in the tag Name.
+func longest() Check {
+	c := checks()["findings"]
+	c.Snapshot.Cluster.ID.Name = strings.Repeat("long-name-", 10)
+	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Detail: "what is missing"}}
+	c.Assessment.Nodes, c.Assessment.Ready, c.Assessment.Waiting = 100_000, 99_999, 10_000
+	for i := range c.Assessment.Findings {
+		c.Assessment.Findings[i].Group = roll.AutoScalingGroup(strings.Repeat("gruppe-ä-", 28))
+	}
+	c.Assessment.NotNodes[0].Name = strings.Repeat("the bastion of the shop, ", 10)
+	return c
+}
+
+func TestTablesAreAtMostEightyColumnsWide(t *testing.T) {
+	all := checks()
+	all["longest"] = longest()
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) {
+			for line := range strings.Lines(table(t, c)) {
+				line = strings.TrimSuffix(line, "\n")
+				// An ARN, or a node's name, stays whole on a line of its own.
+				if n := utf8.RuneCountInString(line); n > 80 && len(strings.Fields(line)) > 1 {
+					t.Errorf("%d columns:\n%s", n, line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("blanks at the end of %q", line)
+				}
+			}
+		})
+	}
+}
+
+// Only a complete check without findings may say that all is well.
+func TestNothingIsCalledFineThatWasNotRead(t *testing.T) {
+	for name, c := range checks() {
+		calm := strings.Contains(table(t, c), "nothing to do")
+		if want := c.Complete() && len(c.Findings()) == 0; calm != want {
+			t.Errorf("%s: says that nothing is to be done: %v, want %v", name, calm, want)
+		}
+		if d := c.Document(); d.Complete != c.Complete() || d.Complete == (len(c.Snapshot.Gaps)+len(c.Faults) > 0) {
+			t.Errorf("%s: complete %v with %d gaps and %d faults", name, d.Complete, len(c.Snapshot.Gaps), len(c.Faults))
+		}
+	}
+}
+
+func TestATableSaysWhatFollowsOrCame(t *testing.T) {
+	got := table(t, checks()["findings"])
+	for instance, want := range map[int]string{1: "terminated", 2: "refused", 3: "failed", 4: "unclear", 5: "held", 6: "held", 7: "terminate 12:09Z", 8: "held", 9: "terminate 12:09Z"} {
+		found := false
+		for line := range strings.Lines(got) {
+			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
+		}
+		if !found {
+			t.Errorf("no line of instance %d ends in %q:\n%s", instance, want, got)
+		}
+	}
+}
+
+func TestAgesHaveOneOrTwoUnits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 999 * time.Millisecond: "0s", 45 * time.Second: "45s", 119 * time.Second: "119s", 2 * time.Minute: "2m",
+		119 * time.Minute: "119m", 2 * time.Hour: "2h", 3*time.Hour + 5*time.Minute: "3h5m", 47*time.Hour + 59*time.Minute: "47h59m", 48 * time.Hour: "2d", 1000 * 24 * time.Hour: "1000d",
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("Age(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestShortKeepsBothEnds(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"nodepool/default", 17, "nodepool/default"},
+		{"nodepool/exactly1", 17, "nodepool/exactly1"},
+		{"asg/web-workers-20260114", 17, "asg/web-…20260114"},
+		{"größenwahnsinnig", 8, "grö…nnig"},
+		{"", 4, ""},
+	} {
+		if got := short(tt.in, tt.n); got != tt.want || utf8.RuneCountInString(got) > tt.n {
+			t.Errorf("short(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+type full struct{ left int }
+
+func (w *full) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(p), nil
+}
+
+func TestAFailedWriteIsTold(t *testing.T) {
+	for lines := range 5 {
+		if err := checks()["findings"].Table(&full{lines}); err == nil {
+			t.Errorf("the write after line %d failed, and nobody is told", lines)
+		}
+	}
+}

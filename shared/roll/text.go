@@ -1,0 +1,32 @@
+package roll
+
+import "time"
+
+// Clock renders a time for a sentence, in UTC to the second.
+func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// Plural chooses the word for a number of things.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Texts keeps one copy of every text that many values share, such as the names of
+// zones and groups. The zero value is ready; it is for one goroutine.
+type Texts struct {
+	known map[string]string
+}
+
+// One returns the kept copy of the text.
+func (t *Texts) One(s string) string {
+	if known, ok := t.known[s]; ok {
+		return known
+	}
+	if t.known == nil {
+		t.known = map[string]string{}
+	}
+	t.known[s] = s
+	return s
+}
