@@ -59,6 +59,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			}
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			s.Instances = slices.Clone(s.Instances) // without the room that growing left
 			return
 		}
 	}
@@ -100,12 +101,18 @@ func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 // LookUp reads instances by id into the snapshot, as far as it does not hold them:
 // those that the ledger asks after. What EC2 does not know is noted as not found.
 func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID) {
-	var missing []string
+	wanted := make(map[roll.InstanceID]bool, len(ids))
 	for _, id := range ids {
-		if !slices.ContainsFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }) {
-			missing = append(missing, string(id))
-		}
+		wanted[id] = true
 	}
+	for i := range s.Instances {
+		delete(wanted, s.Instances[i].ID)
+	}
+	var missing []string
+	for id := range wanted {
+		missing = append(missing, string(id))
+	}
+	slices.Sort(missing)
 	if err := o.lookUpInto(ctx, s, missing); err != nil {
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
 	}
@@ -184,7 +191,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Launched:       aws.ToTime(i.LaunchTime).UTC(),
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
-		Name:           p.texts.One(tags.Name),
+		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
 		Hold:           p.texts.One(tags.Hold),

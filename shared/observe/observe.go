@@ -140,6 +140,9 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, wanted func(
 		fail(err)
 		return
 	}
+	// There are about as many nodes as instances; growing in steps costs more than the
+	// nodes do.
+	s.Nodes = make([]roll.Node, 0, len(s.Instances))
 	err = client.Nodes(ctx,
 		func(n roll.Node) {
 			if wanted(n) {

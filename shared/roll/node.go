@@ -35,7 +35,7 @@ func ParseProviderID(providerID string) (Compute, InstanceID) {
 		return ComputeFargate, ""
 	}
 	if id, ok := ParseInstanceID(last); ok {
-		return ComputeEC2, id
+		return ComputeEC2, InstanceID(strings.Clone(string(id))) // not the whole provider id with it
 	}
 	return ComputeUnknown, ""
 }

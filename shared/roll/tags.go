@@ -189,6 +189,15 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 // "" if none. Members of managed node groups have one too.
 func (t *TagSet) AutoScalingGroupName() string { return t.asg }
 
+// Clusters are the clusters that the tags may mean: the one that an EKS or eksctl tag
+// names, or else all that kubernetes.io/cluster/ keys claim.
+func (t *TagSet) Clusters() []string {
+	if t.Named != "" {
+		return []string{t.Named}
+	}
+	return t.Claims
+}
+
 // Belonging is the answer to "is this instance of that cluster?".
 type Belonging int
 

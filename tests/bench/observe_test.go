@@ -1,0 +1,259 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/observe"
+	"rollcall/shared/roll"
+)
+
+// at is when all looks take place.
+var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// site is one canned cluster, and the clients that reach it.
+type site struct {
+	nodes int
+	aws   string // endpoint of the AWS APIs
+	kube  string // endpoint of the Kubernetes API
+	ca    []byte
+	ec2   *ec2.Client
+	eks   *eks.Client
+}
+
+func newSite(a addresses, nodes int) site {
+	s := site{nodes: nodes, aws: a.AWS + "/" + strconv.Itoa(nodes), kube: a.Kube + "/" + strconv.Itoa(nodes), ca: a.CA}
+	cfg := aws.Config{
+		Region: region, BaseEndpoint: aws.String(s.aws), HTTPClient: wholeBodies{awshttp.NewBuildableClient()},
+		RetryMaxAttempts: 1, // what fails must fail the benchmark, not be measured twice
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "canned"}, nil
+		}),
+	}
+	s.ec2, s.eks = ec2.NewFromConfig(cfg), eks.NewFromConfig(cfg)
+	return s
+}
+
+// wholeBodies sends each request in one piece. The SDK's client sends the body by
+// itself and closes it as soon as an answer is there, and an answer from this very
+// machine can be there before net/http has noticed the end of the body: then it
+// takes the request for broken off and closes the connection under the answer.
+// https://github.com/aws/aws-sdk-go-v2/issues/2737
+type wholeBodies struct{ client *awshttp.BuildableClient }
+
+// Do implements aws.HTTPClient.
+func (w wholeBodies) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body)) // a type that net/http knows to be in memory
+	}
+	return w.client.Do(r)
+}
+
+// seen counts what a look found.
+type seen struct{ instances, nodes int }
+
+// floor fetches and decodes what the observation does, keeps nothing of it, and
+// is done.
+func (s site) floor(ctx context.Context) (seen, error) {
+	var out seen
+	in := &ec2.DescribeInstancesInput{
+		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{"kubernetes.io/cluster/" + clusterName}}},
+		IncludeManagedResources: aws.Bool(true),
+		MaxResults:              aws.Int32(instancesPerPage),
+	}
+	for more := true; more; more = aws.ToString(in.NextToken) != "" {
+		page, err := s.ec2.DescribeInstances(ctx, in)
+		if err != nil {
+			return out, fmt.Errorf("describe instances: %w", err)
+		}
+		for i := range page.Reservations {
+			out.instances += len(page.Reservations[i].Instances)
+		}
+		in.NextToken = page.NextToken
+	}
+	client, parameters, err := s.kubeClient()
+	if err != nil {
+		return out, fmt.Errorf("make a Kubernetes client: %w", err)
+	}
+	options := metav1.ListOptions{Limit: kube.PageSize}
+	for more := true; more; more = options.Continue != "" {
+		var page corev1.NodeList
+		if err := client.Get().Resource("nodes").VersionedParams(&options, parameters).Do(ctx).Into(&page); err != nil {
+			return out, fmt.Errorf("list nodes: %w", err)
+		}
+		out.nodes += len(page.Items)
+		options.Continue = page.Continue
+	}
+	return out, nil
+}
+
+func (s site) kubeClient() (rest.Interface, kruntime.ParameterCodec, error) {
+	client, err := rest.RESTClientFor(&rest.Config{
+		Host: s.kube, APIPath: "/api", QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: s.ca},
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &corev1.SchemeGroupVersion,
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			ContentType:          contentProtobuf, AcceptContentTypes: contentProtobuf,
+		},
+	})
+	return client, kruntime.NewParameterCodec(scheme), err
+}
+
+// dialer reaches the canned API server, which asks for no token: signing one
+// costs the same for a cluster of any size.
+type dialer struct{}
+
+func (dialer) Dial(c roll.Cluster) (*kube.Client, error) {
+	return kube.NewClient(c.Endpoint, c.CA, "rollcall-bench", nil)
+}
+
+// observe looks at the cluster as a check does, but for the pauses between pages.
+func (s site) observe(ctx context.Context) *roll.Snapshot {
+	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at)
+}
+
+// complaint tells what a snapshot of the canned cluster lacks.
+func (s site) complaint(snapshot *roll.Snapshot) error {
+	if len(snapshot.Gaps) > 0 {
+		return fmt.Errorf("the snapshot has gaps: %+v", snapshot.Gaps)
+	}
+	if len(snapshot.Instances) != s.nodes || len(snapshot.Nodes) != s.nodes {
+		return fmt.Errorf("the snapshot has %d instances and %d nodes, want %d of each", len(snapshot.Instances), len(snapshot.Nodes), s.nodes)
+	}
+	members := roll.Pair(snapshot)
+	if len(members) != s.nodes {
+		return fmt.Errorf("%d members, want %d", len(members), s.nodes)
+	}
+	for _, m := range members {
+		if m.Instance == nil || m.Node == nil {
+			return fmt.Errorf("instance %q, node %q: not paired", m.ID(), m.NodeName())
+		}
+	}
+	return nil
+}
+
+// floorFirst alternates who goes first, over all benchmarks of the process:
+// whoever goes second finds warmer caches.
+var floorFirst bool
+
+// looks is how many nodes one iteration looks at, at least. A single look at a
+// small cluster is over in less time than a busy machine takes to change its mind
+// about how fast it is.
+const looks = 20_000
+
+// BenchmarkObserve looks at clusters in which all is well.
+//
+// cpu-x-floor is the figure to claim; the aim is at most 1.3. In a large cluster it
+// can fall below 1: beside a snapshot that is kept, the collector lets more garbage
+// gather before it runs, and what it saves is more than Rollcall adds.
+//
+// retained-B/node is what a snapshot keeps, and beyond-page-B/node how much more was
+// alive at the worst moment than when nothing is kept; the aim is less than 1,000.
+// By chance of when the collector runs a peak is off by up to a page, so the latter
+// is told only where a page is little beside the rest.
+func BenchmarkObserve(b *testing.B) {
+	for _, nodes := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			warm(b)
+			s := prepare(b, nodes)
+			var floor, look cost
+			var retained, rounds int64
+			for b.Loop() {
+				for range max(1, looks/nodes) {
+					floorFirst = !floorFirst
+					if floorFirst {
+						floor.add(s.measureFloor(b))
+					}
+					c, kept := s.measureObservation(b)
+					look.add(c)
+					retained += kept
+					if !floorFirst {
+						floor.add(s.measureFloor(b))
+					}
+					rounds++
+				}
+			}
+			per := func(total int64) float64 { return float64(total) / float64(rounds) / float64(nodes) }
+			b.ReportMetric(0, "ns/op") // of both together, and of the waiting for the server
+			b.ReportMetric(per(look.cpu.Nanoseconds())/1e3, "cpu-µs/node")
+			b.ReportMetric(per(floor.cpu.Nanoseconds())/1e3, "floor-cpu-µs/node")
+			b.ReportMetric(float64(look.cpu)/float64(floor.cpu), "cpu-x-floor")
+			b.ReportMetric(per(int64(look.allocated)), "B/node")
+			b.ReportMetric(per(int64(floor.allocated)), "floor-B/node")
+			b.ReportMetric(per(retained), "retained-B/node")
+			b.ReportMetric(float64(look.peak)/1e6, "peak-live-MB")
+			b.ReportMetric(float64(floor.peak)/1e6, "floor-peak-live-MB")
+			if nodes >= 10_000 {
+				b.ReportMetric((float64(look.peak)-float64(floor.peak))/float64(nodes), "beyond-page-B/node")
+			}
+		})
+	}
+}
+
+func (s site) measureFloor(b *testing.B) cost {
+	b.Helper()
+	var found seen
+	var err error
+	c := measure(b, func() { found, err = s.floor(b.Context()) })
+	if found.instances != s.nodes || found.nodes != s.nodes {
+		err = errors.Join(err, fmt.Errorf("the floor found %+v, want %d of each", found, s.nodes))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// measureObservation returns also how many bytes the snapshot keeps.
+func (s site) measureObservation(b *testing.B) (cost, int64) {
+	b.Helper()
+	collect()
+	before := live()
+	var snapshot *roll.Snapshot
+	c := measure(b, func() { snapshot = s.observe(b.Context()) })
+	collect()
+	kept := int64(live()) - int64(before)
+	if err := s.complaint(snapshot); err != nil { // also keeps the snapshot until here
+		b.Fatal(err)
+	}
+	runtime.KeepAlive(snapshot)
+	return c, kept
+}
+
+// warm looks once at a small cluster, so that connections, type registries and
+// pools are there before anything is measured.
+func warm(b *testing.B) {
+	b.Helper()
+	s := prepare(b, 1_000)
+	if _, err := s.floor(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.complaint(s.observe(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"rollcall/shared/kube"
+)
+
+const (
+	// instancesPerPage is the most that DescribeInstances hands out at once.
+	instancesPerPage = 1000
+	// mostNodes bounds what the server makes up; it keeps it all in memory.
+	mostNodes = 200_000
+
+	contentXML      = "text/xml;charset=UTF-8"
+	contentJSON     = "application/json"
+	contentProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// server answers as EC2, EKS and a Kubernetes API server would for clusters in
+// which all is well. The first element of the path is how many nodes the cluster
+// has: http://127.0.0.1:1234/1000 is the AWS endpoint of one with 1,000.
+//
+// What it is not meant to be asked it refuses with 400, which no client repeats.
+type server struct {
+	kube string // URL of the Kubernetes API, without the count of nodes
+	ca   []byte
+
+	mu       sync.Mutex
+	clusters map[int]func() (answers, error)
+}
+
+// answers are the pages of one cluster, compressed: serving one costs a copy, and
+// 100,000 nodes fit into memory.
+type answers struct {
+	instances [][]byte
+	nodes     [][]byte
+}
+
+// serve runs the server until stdin ends. It closes nothing then: that would wait
+// for clients that are gone.
+func serve(stdin io.Reader, stdout io.Writer) error {
+	s := &server{clusters: map[int]func() (answers, error){}}
+	aws := httptest.NewServer(s.awsHandler())
+	// API servers speak TLS and HTTP/2.
+	api := httptest.NewUnstartedServer(s.kubeHandler())
+	api.EnableHTTP2 = true
+	api.StartTLS()
+	s.kube = api.URL
+	s.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
+	if err := json.NewEncoder(stdout).Encode(addresses{AWS: aws.URL, Kube: s.kube, CA: s.ca}); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, stdin)
+	return err
+}
+
+func (s *server) awsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /{nodes}/prepare", func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := s.answers(w, r); ok {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	mux.HandleFunc("POST /{nodes}", s.describeInstances)
+	mux.HandleFunc("GET /{nodes}/clusters/"+clusterName, s.describeCluster)
+	mux.HandleFunc("/", refuse)
+	return mux
+}
+
+func (s *server) kubeHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{nodes}/api/v1/nodes", s.listNodes)
+	mux.HandleFunc("/", refuse)
+	return mux
+}
+
+func refuse(w http.ResponseWriter, r *http.Request) {
+	http.Error(w, "not served here: "+r.Method+" "+r.URL.Path, http.StatusBadRequest)
+}
+
+// answers returns the pages of the cluster that the request is about, and makes
+// them if it is the first to ask. When that fails it has answered the request.
+func (s *server) answers(w http.ResponseWriter, r *http.Request) (answers, bool) {
+	nodes, err := strconv.Atoi(r.PathValue("nodes"))
+	if err != nil || nodes < 1 || nodes > mostNodes {
+		refuse(w, r)
+		return answers{}, false
+	}
+	s.mu.Lock()
+	known, ok := s.clusters[nodes]
+	if !ok {
+		known = sync.OnceValues(func() (answers, error) { return makeAnswers(nodes) })
+		s.clusters[nodes] = known
+	}
+	s.mu.Unlock()
+	a, err := known()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return answers{}, false
+	}
+	return a, true
+}
+
+// makeAnswers makes all the pages of a cluster. The token of a page is its index.
+func makeAnswers(nodes int) (answers, error) {
+	instances, members := pages(nodes, instancesPerPage), pages(nodes, kube.PageSize)
+	out := answers{instances: make([][]byte, len(instances)), nodes: make([][]byte, len(members))}
+	next := func(page, pages int) string {
+		if page+1 == pages {
+			return ""
+		}
+		return strconv.Itoa(page + 1)
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0)) // of pages that are not compressed yet
+	for i, workers := range instances {
+		group.Go(func() (err error) {
+			out.instances[i], err = compress(instancePage(workers, next(i, len(instances))))
+			return err
+		})
+	}
+	for i, workers := range members {
+		group.Go(func() error {
+			page, err := encodeNodes(nodePage(workers, next(i, len(members)), nodes-(i+1)*kube.PageSize))
+			if err != nil {
+				return err
+			}
+			out.nodes[i], err = compress(page)
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+var scheme = func() *kruntime.Scheme {
+	s := kruntime.NewScheme()
+	if err := corev1.AddToScheme(s); err != nil {
+		panic(err) // the types are compiled in
+	}
+	return s
+}()
+
+func encodeNodes(list *corev1.NodeList) ([]byte, error) {
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	var out bytes.Buffer
+	err := protobuf.NewSerializer(scheme, scheme).Encode(list, &out)
+	return out.Bytes(), err
+}
+
+// compress uses the fastest level, as API servers do.
+func compress(page []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(page); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// send answers with a compressed page, unpacked for a client that wants it so.
+func send(w http.ResponseWriter, r *http.Request, contentType string, page []byte) {
+	w.Header().Set("Content-Type", contentType)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(page) // a client that went away needs no answer
+		return
+	}
+	z, err := gzip.NewReader(bytes.NewReader(page))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.Copy(w, z)
+}
+
+// pageOf returns the page that a token names; "" names the first.
+func pageOf(pages [][]byte, token string) ([]byte, bool) {
+	i := 0
+	if token != "" {
+		var err error
+		if i, err = strconv.Atoi(token); err != nil {
+			return nil, false
+		}
+	}
+	if i < 0 || i >= len(pages) {
+		return nil, false
+	}
+	return pages[i], true
+}
+
+func (s *server) describeInstances(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.answers(w, r)
+	if !ok {
+		return
+	}
+	listing := r.FormValue("Action") == "DescribeInstances" &&
+		r.FormValue("Filter.1.Name") == "tag-key" && r.FormValue("Filter.1.Value.1") == "kubernetes.io/cluster/"+clusterName &&
+		r.FormValue("MaxResults") == strconv.Itoa(instancesPerPage)
+	page, ok := pageOf(a.instances, r.FormValue("NextToken"))
+	if !listing || !ok {
+		refuse(w, r)
+		return
+	}
+	send(w, r, contentXML, page)
+}
+
+func (s *server) listNodes(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.answers(w, r)
+	if !ok {
+		return
+	}
+	listing := r.FormValue("limit") == strconv.Itoa(kube.PageSize) && strings.HasPrefix(r.Header.Get("Accept"), contentProtobuf)
+	page, ok := pageOf(a.nodes, r.FormValue("continue"))
+	if !listing || !ok {
+		refuse(w, r)
+		return
+	}
+	send(w, r, contentProtobuf, page)
+}
+
+func (s *server) describeCluster(w http.ResponseWriter, r *http.Request) {
+	type object = map[string]any
+	w.Header().Set("Content-Type", contentJSON)
+	_ = json.NewEncoder(w).Encode(object{"cluster": object{
+		"name": clusterName, "arn": fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", region, account, clusterName),
+		"status": "ACTIVE", "version": "1.36", "endpoint": s.kube + "/" + r.PathValue("nodes"),
+		"certificateAuthority": object{"data": base64.StdEncoding.EncodeToString(s.ca)},
+		"resourcesVpcConfig":   object{"vpcId": "vpc-0d41e6b7a9305c28f"},
+		"accessConfig":         object{"authenticationMode": "API"},
+	}})
+}
