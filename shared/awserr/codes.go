@@ -42,7 +42,7 @@ func IsThrottled(err error) bool {
 		"OverLimit": // SQS
 		return true
 	}
-	return httpStatus(err) == http.StatusTooManyRequests
+	return httpStatus(err) == http.StatusTooManyRequests || cancelledFor(err, "ThrottlingError", "ProvisionedThroughputExceeded")
 }
 
 // deniedCodes say that the caller is known and may not.

@@ -28,8 +28,9 @@ import (
 type Ledger interface {
 	// Read returns what is remembered of a cluster, an empty State if nothing is.
 	Read(ctx context.Context, cluster roll.ClusterID) (State, error)
-	// Record applies changes to a cluster's memory, all or none. Applying the
-	// same changes twice leaves what applying them once leaves.
+	// Record applies changes to a cluster's memory, all or none; a store that can only
+	// take so many at once goes on in an order in which a crash loses nothing. Applying
+	// the same changes twice leaves what applying them once leaves.
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
 	// Begin records the intent to act, unless an act of that id was begun before
 	// and did not fail for certain (ErrBegun), one for the same instance or group awaits its outcome (ErrUnresolved) or

@@ -25,3 +25,18 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Gr
 		return p
 	}
 }
+
+// Deployed returns the document with other times for registration in the place of the
+// built-in ones: those that a deployment was given. Zero times leave the built-in ones.
+// What the document itself says goes before.
+func (d *Document) Deployed(r Registration) *Document {
+	with := *d
+	with.deployed = nil
+	if r.WarnAfter > 0 {
+		with.deployed = append(with.deployed, durationSetting(keyWarnAfter, r.WarnAfter))
+	}
+	if r.Deadline > 0 {
+		with.deployed = append(with.deployed, durationSetting(keyDeadline, r.Deadline))
+	}
+	return &with
+}

@@ -12,6 +12,7 @@ import (
 // Document is a policy document that validated. It does not change: any number of
 // goroutines may read it. The zero value is the document that says nothing.
 type Document struct {
+	deployed  []setting // what the deployment says where the document does not
 	settings  []setting
 	overrides []override
 	warnings  []Fault
@@ -67,7 +68,7 @@ func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 // sees to it that no warning comes after its deadline: each override is checked
 // for that alone, but two of them may meet in a way that only a name decides.
 func (d *Document) effective(cluster, clusterTag string, group roll.Group) (Policy, []Setting) {
-	layers := []layer{defaultLayer(), d.layer()}
+	layers := []layer{defaultLayer(), {func(int) string { return "deployment" }, d.deployed}, d.layer()}
 	for _, o := range d.overrides {
 		if o.group == "" && o.matches(cluster, group) {
 			layers = append(layers, o.layer())

@@ -62,7 +62,7 @@ func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
 	if out := r.Act(t.Context(), o, now); out.Result != Acted {
 		t.Fatal(out)
 	}
-	if out := r.Act(t.Context(), o, now.Add(time.Second)); out.Result != Refused || out.Reason != plan.VerdictChanged {
+	if out := r.Act(t.Context(), o, now.Add(time.Second)); out.Result != Refused || out.Reason != plan.AlreadyBegun {
 		t.Errorf("got %s for %s", out.Result, out.Reason)
 	}
 	// EC2 is eventually consistent: it may still show the instance running.

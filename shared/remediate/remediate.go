@@ -86,6 +86,7 @@ const (
 	Acted   Result = "acted"   // AWS accepted the call
 	Refused Result = "refused" // looked at again, it was not to be done; nothing was sent
 	Failed  Result = "failed"  // AWS refused the call; nothing happened
+	Sent    Result = "sent"    // handed to another function, which will tell
 	// Unclear: the call broke off, so it may have taken effect. The ledger keeps the
 	// intent, and a later check sees from the instance what happened.
 	Unclear Result = "unclear"
@@ -158,6 +159,16 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (p
 	if !now.Before(o.Expires) {
 		return no(plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
 	}
+	state, err := r.ledger.Read(ctx, o.Cluster)
+	if err != nil {
+		return no(plan.NotRecorded, "the ledger could not be read: %v", err)
+	}
+	// A second delivery: the target need not even be looked at.
+	if a, ok := state.Action(o.ID); ok && a.Outcome == nil {
+		return no(plan.ActionUnresolved, "the order was begun at %s, and has no outcome yet", a.At.UTC().Format(time.RFC3339))
+	} else if ok && a.Outcome.Result != ledger.Failed {
+		return no(plan.AlreadyBegun, "the order was begun before, at %s", a.At.UTC().Format(time.RFC3339))
+	}
 	snapshot := r.targets.Target(ctx, o.Cluster.Name, o.Instance, now)
 	if !snapshot.Whole() {
 		return no(plan.TargetUnreadable, "%s", firstGap(snapshot))
@@ -165,8 +176,8 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (p
 	if snapshot.Cluster.ID != o.Cluster {
 		return no(plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, snapshot.Cluster.ID)
 	}
-	state, err := r.ledger.Read(ctx, o.Cluster)
-	if err != nil {
+	// What was done while the target was looked at counts too.
+	if state, err = r.ledger.Read(ctx, o.Cluster); err != nil {
 		return no(plan.NotRecorded, "the ledger could not be read: %v", err)
 	}
 	// Read after the cluster, which may take a while: it is the kill switch.

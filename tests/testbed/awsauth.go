@@ -24,6 +24,15 @@ const defaultMapRoles = `- rolearn: ` + NodeRoleARN + `
   groups: ["` + ViewersGroup + `"]
 `
 
+// mapRoles is the bed's aws-auth after [Bed.Reset]: the default and [Options.Viewers].
+func (b *Bed) mapRoles() string {
+	roles := defaultMapRoles
+	for _, arn := range b.options.Viewers {
+		roles += "- rolearn: " + arn + "\n  username: viewer\n  groups: [\"" + ViewersGroup + "\"]\n"
+	}
+	return roles
+}
+
 // SetAWSAuth replaces mapRoles of the ConfigMap aws-auth and returns when the authenticator works by it. It takes up to a
 // second longer, so that tokens which an SDK makes afterwards are none that it made before: the API server remembers for
 // 10 seconds what it was told about a token.
@@ -50,10 +59,10 @@ func (b *Bed) ResetAWSAuth(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read aws-auth: %w", err)
 	}
-	if err == nil && maps.Equal(cm.Data, awsAuthData(defaultMapRoles, b.authVersion.Load())) {
+	if err == nil && maps.Equal(cm.Data, awsAuthData(b.mapRoles(), b.authVersion.Load())) {
 		return nil
 	}
-	return b.SetAWSAuth(ctx, defaultMapRoles)
+	return b.SetAWSAuth(ctx, b.mapRoles())
 }
 
 // awsAuthData is an aws-auth with a mapping of the bed's prober by which its version can be told.

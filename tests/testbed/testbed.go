@@ -31,6 +31,8 @@ type Options struct {
 	RBAC string
 	// Identities are more access keys than [Viewer] and [Stranger] that STS shall know.
 	Identities []Identity
+	// Viewers are more roles, by ARN, than [Viewer]'s that the default aws-auth maps to [ViewersGroup].
+	Viewers []string
 	// Log receives the progress and what goes wrong in the background; nil drops it.
 	Log func(format string, args ...any)
 }
@@ -126,7 +128,7 @@ func (b *Bed) start(ctx context.Context) error {
 	if err := b.setIdentities(ctx, identities); err != nil {
 		return err
 	}
-	if err := b.writeAWSAuth(ctx, defaultMapRoles); err != nil { // the authenticator finds it when it starts
+	if err := b.writeAWSAuth(ctx, b.mapRoles()); err != nil { // the authenticator finds it when it starts
 		return err
 	}
 	if err := b.applyRBAC(ctx); err != nil {

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"rollcall/shared/config"
+	"rollcall/shared/emit"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/run"
+	"rollcall/shared/trigger"
+)
+
+const (
+	// staleAfter is how late a message may come. The cluster has been, or will be,
+	// checked by a later one; checking it for an old one would only take its turn.
+	staleAfter = 15 * time.Minute
+	// policyAge is how long a policy is used before it is read again.
+	policyAge = time.Minute
+	// retryAfter is when a check that could not read everything is repeated.
+	retryAfter = 2 * time.Minute
+)
+
+type schedules interface {
+	At(context.Context, trigger.Check) (made bool, err error)
+}
+
+type orderQueue interface {
+	Send(context.Context, plan.Order) error
+}
+
+type fleet interface {
+	Sizes(ctx context.Context, region string) (map[string]int, error)
+	PutSize(ctx context.Context, region, cluster string, nodes int) error
+}
+
+type eventBus interface {
+	Put(context.Context, []emit.Event) error
+}
+
+// handler checks the clusters that messages name.
+type handler struct {
+	base      run.Runner // but for what hangs on the policy
+	policies  *config.PolicyParameterStore
+	permitted policy.Mode
+	sweep     time.Duration
+	orders    orderQueue
+	schedules schedules
+	events    eventBus
+	fleet     fleet
+	sizes     map[string]int // nodes as the fleet knows them, by cluster; nil before they are read
+	now       func() time.Time
+	log       *slog.Logger
+	metrics   io.Writer
+}
+
+// handle always succeeds: what a retry could help is asked for anew by a schedule or
+// by the next sweep, so that one sick cluster does not block its own queue.
+func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	for _, m := range batch.Records {
+		c, err := trigger.ParseCheck([]byte(m.Body))
+		if err != nil {
+			h.log.Error("dropped a message that is no check", "message", m.MessageId, "error", err.Error())
+			h.count("", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: 1})
+			continue
+		}
+		h.check(ctx, c)
+	}
+	return events.SQSEventResponse{}, nil
+}
+
+func (h *handler) check(ctx context.Context, c trigger.Check) {
+	started := h.now()
+	log := h.log.With("cluster", c.Cluster, "due", c.Due)
+	if c.Stale(started, staleAfter) {
+		log.Warn("skipped a check that came too late")
+		h.count(c.Cluster, report.Metric{Name: "ChecksSkipped", Unit: "Count", Value: 1})
+		return
+	}
+	at := started
+	if at.Before(c.Due) {
+		at = c.Due // the clock of the scheduler runs ahead of this one
+	}
+	doc, permitted, err := h.policies.Usable(ctx, h.permitted, started, policyAge)
+	if err != nil {
+		log.Error("the policy cannot be used; nothing is destroyed until it can", "error", err.Error())
+		h.count("", report.Metric{Name: "PolicyInvalid", Unit: "Count", Value: 1})
+	}
+	runner := h.base
+	runner.Policy, runner.Permitted = doc, permitted
+	before := &remembered{Ledger: runner.Ledger}
+	runner.Ledger = before
+	if permitted.Allows(policy.Remediate) {
+		runner.Orders = sender{h.orders}
+	}
+	if !permitted.Allows(policy.Notify) {
+		runner.Notices = nil
+	}
+	result := runner.Check(ctx, c.Cluster, at)
+	if err := h.events.Put(ctx, emit.FromCheck(before.state, result)); err != nil {
+		result.Faults = append(result.Faults, err.Error())
+	}
+	h.size(ctx, result)
+	h.again(ctx, c, result, started)
+	h.say(log, result, started)
+}
+
+// again schedules the next check, if a verdict can change before the next sweep comes
+// by, or if this check could not read everything.
+func (h *handler) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
+	next := result.Plan.Next
+	if !result.Snapshot.Whole() && !missing(result) && (next.IsZero() || now.Add(retryAfter).Before(next)) {
+		next = now.Add(retryAfter)
+	}
+	sweep := h.sweep * time.Duration(ledger.SweepFactor(result.Assessment.Nodes))
+	if next.IsZero() || !next.Before(now.Add(sweep)) {
+		return
+	}
+	at := trigger.DueAt(next)
+	if soonest := trigger.Soonest(h.now()); at.Before(soonest) {
+		at = soonest // a schedule for a moment that has passed may never run
+	}
+	due := trigger.Check{Cluster: c.Cluster, Due: at}
+	if _, err := h.schedules.At(ctx, due); err != nil {
+		h.log.Error("the next check could not be scheduled; the sweep will come by", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
+	}
+}
+
+// size lets the sweep know how large the cluster is, when that changes how often it
+// need come by.
+func (h *handler) size(ctx context.Context, result report.Check) {
+	if !result.Snapshot.Whole() {
+		return
+	}
+	id, nodes := result.Snapshot.Cluster.ID, len(result.Snapshot.Nodes)
+	if h.sizes == nil {
+		sizes, err := h.fleet.Sizes(ctx, id.Region)
+		if err != nil {
+			h.log.Error("the sizes of clusters could not be read", "error", err.Error())
+			return
+		}
+		h.sizes = sizes
+	}
+	if ledger.SweepFactor(h.sizes[id.Name]) == ledger.SweepFactor(nodes) {
+		return
+	}
+	if err := h.fleet.PutSize(ctx, id.Region, id.Name, nodes); err != nil {
+		h.log.Error("the size of the cluster could not be recorded", "cluster", id.Name, "error", err.Error())
+		return
+	}
+	h.sizes[id.Name] = nodes
+}
+
+// missing reports that there is no such EKS cluster: only tags know it, and looking
+// again soon would not help.
+func missing(result report.Check) bool {
+	return result.Snapshot.Cluster.ID.Account == ""
+}
+
+func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) {
+	for _, note := range result.Notes() {
+		log.Warn("note", "note", note)
+	}
+	for _, held := range result.Plan.Held {
+		log.Info("held", "instance", held.Instance, "action", held.Action, "reason", held.Reason, "detail", held.Detail)
+	}
+	for _, o := range result.Outcomes {
+		log.Info("order", "order", o.Order.ID, "instance", o.Order.Instance, "action", o.Order.Action, "result", o.Result, "detail", o.Detail)
+	}
+	log.Info("checked", "complete", result.Complete(), "nodes", result.Assessment.Nodes, "ready", result.Assessment.Ready,
+		"findings", len(result.Findings()), "orders", len(result.Plan.Orders), "held", len(result.Plan.Held), "next", result.Plan.Next)
+	values := []report.Metric{
+		{Name: "CheckDuration", Unit: "Milliseconds", Value: float64(h.now().Sub(started).Milliseconds())},
+		{Name: "Findings", Unit: "Count", Value: float64(len(result.Findings()))},
+		{Name: "Orders", Unit: "Count", Value: float64(len(result.Plan.Orders))},
+		{Name: "Held", Unit: "Count", Value: float64(len(result.Plan.Held))},
+	}
+	if result.Snapshot.Whole() {
+		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
+	}
+	h.count(result.Snapshot.Cluster.ID.Name, values...)
+}
+
+func (h *handler) count(cluster string, values ...report.Metric) {
+	if err := report.Metrics(h.metrics, h.now(), cluster, values...); err != nil {
+		h.log.Error("metrics could not be written", "error", err.Error())
+	}
+}
+
+// sender passes orders on to the function that may carry them out.
+type sender struct{ queue orderQueue }
+
+// Act hands the order over.
+func (s sender) Act(ctx context.Context, o plan.Order, _ time.Time) remediate.Outcome {
+	if err := s.queue.Send(ctx, o); err != nil {
+		// It is ordered anew by the next check: nothing was recorded as begun.
+		return remediate.Outcome{Order: o, Result: remediate.Refused, Reason: plan.NotRecorded, Detail: err.Error()}
+	}
+	return remediate.Outcome{Order: o, Result: remediate.Sent, Detail: "handed over to be looked at again and carried out"}
+}
+
+// remembered keeps what the ledger held before the check, from which its events are
+// told.
+type remembered struct {
+	ledger.Ledger
+	state ledger.State
+}
+
+// Read reads the ledger, and keeps what it holds.
+func (r *remembered) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
+	state, err := r.Ledger.Read(ctx, id)
+	r.state = state.Clone()
+	return state, err
+}

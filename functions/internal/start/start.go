@@ -1,0 +1,44 @@
+// Package start holds what every function does before it serves: read its
+// environment, load the AWS configuration, and set up its log.
+package start
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+
+	"rollcall/shared/config"
+)
+
+// Function is what a function starts with.
+type Function struct {
+	Settings config.Settings
+	AWS      aws.Config
+	Log      *slog.Logger
+}
+
+// Begin reads the variables that the function needs. A fault ends the process before
+// it takes any work: the error is in the log of the initialization.
+func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
+	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
+	settings, err := config.Read(os.LookupEnv, variables...)
+	if err != nil {
+		return Function{}, fmt.Errorf("settings of %s: %w", name, err)
+	}
+	cfg, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return Function{}, fmt.Errorf("load the AWS configuration of %s: %w", name, err)
+	}
+	hook(&cfg)
+	return Function{Settings: settings, AWS: cfg, Log: log}, nil
+}
+
+// Fatal ends a process that cannot start.
+func Fatal(err error) {
+	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Error("cannot start", "error", err.Error())
+	os.Exit(1)
+}

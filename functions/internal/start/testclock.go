@@ -1,0 +1,62 @@
+//go:build testclock
+
+// This file is part only of binaries that are built for the end-to-end tests: nothing
+// that is deployed can be told another time, or to die.
+
+package start
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// Clock is the real clock, moved by the duration in the file that
+// ROLLCALL_TEST_CLOCK names.
+func Clock() time.Time {
+	data, err := os.ReadFile(os.Getenv("ROLLCALL_TEST_CLOCK"))
+	if err != nil {
+		return time.Now()
+	}
+	ahead, err := time.ParseDuration(strings.TrimSpace(string(data)))
+	if err != nil {
+		panic("ROLLCALL_TEST_CLOCK: " + err.Error())
+	}
+	return time.Now().Add(ahead)
+}
+
+// PageInterval is next to nothing: the emulated EC2 has no quota to spare.
+const PageInterval = time.Nanosecond
+
+// hook lets the process die before or after its n-th AWS call, as
+// ROLLCALL_TEST_DIE=before:n or after:n says, as a function dies whose machine does.
+func hook(cfg *aws.Config) {
+	when, count, ok := strings.Cut(os.Getenv("ROLLCALL_TEST_DIE"), ":")
+	if !ok {
+		return
+	}
+	n, err := strconv.ParseInt(count, 10, 64)
+	if err != nil {
+		panic("ROLLCALL_TEST_DIE: " + err.Error())
+	}
+	var calls atomic.Int64
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("RollcallTestDeath", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			mine := calls.Add(1) == n
+			if mine && when == "before" {
+				os.Exit(137)
+			}
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			if mine && when == "after" {
+				os.Exit(137)
+			}
+			return out, metadata, err
+		}), middleware.Before)
+	})
+}

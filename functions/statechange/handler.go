@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/config"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/trigger"
+)
+
+const (
+	// lookupSize is the most values that one EC2 filter takes.
+	lookupSize = 200
+	// policyAge is how long a policy is used before it is read again.
+	policyAge = time.Minute
+	// goneAfter is when a cluster is looked at after one of its instances went: by then
+	// its node should be gone too, and an act on it has an outcome.
+	goneAfter = 5 * time.Minute
+)
+
+type ec2API interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+}
+
+type schedules interface {
+	At(context.Context, trigger.Check) (made bool, err error)
+}
+
+// handler turns batches of state changes into schedules.
+type handler struct {
+	ec2       ec2API
+	policies  *config.PolicyParameterStore
+	schedules schedules
+	vpcs      []string
+	home      trigger.Home // where events are expected from
+	now       func() time.Time
+	log       *slog.Logger
+	metrics   io.Writer
+}
+
+// change is a state change, and the message that told it.
+type change struct {
+	trigger.StateChange
+	message string
+}
+
+// tally counts what became of a batch.
+type tally struct {
+	malformed, ignored, notOurs, made, kept int
+}
+
+// handle answers with the messages that a retry may help: those whose instances could
+// not be looked up, or whose check could not be scheduled. What is malformed, foreign
+// or not ours is counted and dropped; no retry would change it.
+func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	var t tally
+	changes := h.read(batch, &t)
+	failed := map[string]bool{}
+	checks := map[trigger.Check][]string{} // and the messages that want it
+	for some := range slices.Chunk(changes, lookupSize) {
+		found, err := h.lookUp(ctx, some)
+		if err != nil {
+			h.log.Error("instances could not be looked up", "error", err.Error(), "instances", len(some))
+			for _, c := range some {
+				failed[c.message] = true
+			}
+			continue
+		}
+		h.plan(ctx, some, found, checks, &t)
+	}
+	for _, c := range ordered(checks) {
+		made, err := h.schedules.At(ctx, c)
+		switch {
+		case err != nil:
+			h.log.Error("a check could not be scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
+			for _, message := range checks[c] {
+				failed[message] = true
+			}
+		case made:
+			t.made++
+		default:
+			t.kept++
+		}
+	}
+	h.log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
+	if t.malformed > 0 {
+		if err := report.Metrics(h.metrics, h.now(), "", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: float64(t.malformed)}); err != nil {
+			return events.SQSEventResponse{}, err
+		}
+	}
+	response := events.SQSEventResponse{}
+	for _, m := range batch.Records {
+		if failed[m.MessageId] {
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+	}
+	return response, nil
+}
+
+func (h *handler) read(batch events.SQSEvent, t *tally) []change {
+	var changes []change
+	for _, m := range batch.Records {
+		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.home)
+		switch {
+		case err != nil:
+			t.malformed++
+			h.log.Error("dropped a message that is no state change", "message", m.MessageId, "error", err.Error())
+		case ignored != nil:
+			t.ignored++
+			h.log.Info("ignored an event", "message", m.MessageId, "reason", ignored.Reason)
+		default:
+			changes = append(changes, change{StateChange: c, message: m.MessageId})
+		}
+	}
+	return changes
+}
+
+// lookUp describes the instances with as few calls as their number allows. By filter,
+// not by id: an id that EC2 does not know would fail the whole call.
+func (h *handler) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
+	var ids []string
+	for _, c := range changes {
+		ids = append(ids, string(c.Instance))
+	}
+	slices.Sort(ids)
+	found := map[roll.InstanceID]types.Instance{}
+	pages := ec2.NewDescribeInstancesPaginator(h.ec2, &ec2.DescribeInstancesInput{
+		Filters:                 []types.Filter{{Name: aws.String("instance-id"), Values: slices.Compact(ids)}},
+		IncludeManagedResources: aws.Bool(true),
+		MaxResults:              aws.Int32(1000),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "ec2:DescribeInstances", ""))
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				found[roll.InstanceID(aws.ToString(i.InstanceId))] = i
+			}
+		}
+	}
+	return found, nil
+}
+
+// plan works out which checks the changes want, together with who wants them.
+func (h *handler) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, checks map[trigger.Check][]string, t *tally) {
+	now := h.now()
+	doc, _, err := h.policies.Usable(ctx, policy.Observe, now, policyAge)
+	if err != nil {
+		h.log.Error("the policy cannot be used; its last good times, or the built-in ones, are", "error", err.Error())
+	}
+	for _, c := range changes {
+		i, ok := found[c.Instance]
+		if !ok || !h.wanted(i) {
+			t.notOurs++
+			continue
+		}
+		var tags roll.TagSet
+		for _, tag := range i.Tags {
+			tags.Add(aws.ToString(tag.Key), aws.ToString(tag.Value))
+		}
+		clusters := tags.Clusters()
+		if len(clusters) == 0 {
+			t.notOurs++
+			continue
+		}
+		var operator string
+		if i.Operator != nil {
+			operator = aws.ToString(i.Operator.Principal)
+		}
+		_, group := tags.Owner(operator)
+		for _, cluster := range clusters {
+			if !trigger.ValidCluster(cluster) {
+				continue
+			}
+			for _, due := range dues(doc.For(cluster, "", group), c, aws.ToTime(i.LaunchTime), now) {
+				check := trigger.Check{Cluster: cluster, Due: due}
+				checks[check] = append(checks[check], c.message)
+			}
+		}
+	}
+}
+
+func (h *handler) wanted(i types.Instance) bool {
+	return len(h.vpcs) == 0 || slices.Contains(h.vpcs, aws.ToString(i.VpcId))
+}
+
+// dues are the minutes in which a check may see another verdict for the change.
+func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
+	if c.State == roll.StateRunning {
+		return trigger.Deadlines(launched, p.Registration.WarnAfter, p.Registration.Deadline, now)
+	}
+	due := trigger.DueAt(c.At.Add(goneAfter))
+	if soonest := trigger.Soonest(now); due.Before(soonest) {
+		due = soonest // a schedule for a moment that has passed may never run
+	}
+	return []time.Time{due}
+}
+
+// ordered lists the checks in a fixed order.
+func ordered(checks map[trigger.Check][]string) []trigger.Check {
+	all := make([]trigger.Check, 0, len(checks))
+	for c := range checks {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b trigger.Check) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), a.Due.Compare(b.Due))
+	})
+	return all
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/ledger"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/trigger"
+)
+
+type eksAPI interface {
+	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+}
+
+type ec2API interface {
+	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
+}
+
+type fleet interface {
+	Sizes(ctx context.Context, region string) (map[string]int, error)
+}
+
+type checkQueue interface {
+	Send(context.Context, trigger.Check) error
+}
+
+// handler asks for a check of every cluster.
+type handler struct {
+	eks     eksAPI
+	ec2     ec2API
+	fleet   fleet
+	region  string
+	checks  checkQueue
+	every   time.Duration
+	vpcs    []string
+	now     func() time.Time
+	log     *slog.Logger
+	metrics io.Writer
+}
+
+// handle sends one message per cluster. Its error makes Lambda try again, which
+// repeats messages that the queue then drops for their content.
+func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
+	now := h.now().UTC()
+	// The minute that has begun, not the next: a sweep means now, and the check is not
+	// to be dated ahead of what it looks at.
+	due := now.Truncate(time.Minute)
+	clusters, err := h.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	if h.hourly(now) {
+		orphans, err := h.tagged(ctx)
+		if err != nil {
+			// What EKS knows is worth more than waiting for what it does not.
+			h.log.Error("clusters that only tags know could not be looked up", "error", err.Error())
+		}
+		for _, name := range orphans {
+			if !slices.Contains(clusters, name) {
+				clusters = append(clusters, name)
+			}
+		}
+	}
+	sizes, err := h.fleet.Sizes(ctx, h.region)
+	if err != nil {
+		// Without them every cluster is checked: more often than it need be.
+		h.log.Error("the sizes of clusters could not be read", "error", err.Error())
+	}
+	var faults []error
+	sent := 0
+	for _, name := range clusters {
+		if !h.turn(name, sizes[name], now) {
+			continue
+		}
+		sent++
+		if err := h.checks.Send(ctx, trigger.Check{Cluster: name, Due: due}); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	h.log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
+	values := []report.Metric{{Name: "Sweeps", Unit: "Count", Value: 1}, {Name: "Clusters", Unit: "Count", Value: float64(len(clusters))}}
+	if len(clusters) == 0 {
+		// Nothing to check is a completed check: an account without clusters is no alarm.
+		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
+	}
+	return errors.Join(append(faults, report.Metrics(h.metrics, now, "", values...))...)
+}
+
+// clusters lists the EKS clusters of the region, those of the wanted VPCs if any are
+// named.
+func (h *handler) clusters(ctx context.Context) ([]string, error) {
+	var names []string
+	pages := eks.NewListClustersPaginator(h.eks, &eks.ListClustersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "eks:ListClusters", ""))
+		}
+		names = append(names, page.Clusters...)
+	}
+	if len(h.vpcs) == 0 {
+		return names, nil
+	}
+	var ours []string
+	for _, name := range names {
+		out, err := h.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+		if awserr.IsNotFound(err) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "eks:DescribeCluster", ""))
+		}
+		if c := out.Cluster; c != nil && c.ResourcesVpcConfig != nil && slices.Contains(h.vpcs, aws.ToString(c.ResourcesVpcConfig.VpcId)) {
+			ours = append(ours, name)
+		}
+	}
+	return ours, nil
+}
+
+// turn reports whether this sweep is one that checks the cluster. The larger a cluster
+// is the fewer do, and clusters of one size do not all have theirs in the same.
+func (h *handler) turn(cluster string, nodes int, now time.Time) bool {
+	factor := uint64(ledger.SweepFactor(nodes))
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(cluster)) // it never fails
+	return (uint64(now.Unix()/int64(h.every.Seconds()))+sum.Sum64())%factor == 0
+}
+
+// hourly reports whether this sweep is the first of its hour.
+func (h *handler) hourly(now time.Time) bool {
+	return now.Sub(now.Truncate(time.Hour)) < h.every
+}
+
+// tagged lists the names of clusters that instances' tags know. A deployment for some
+// VPCs cannot tell whose they are, and leaves them to others.
+func (h *handler) tagged(ctx context.Context) ([]string, error) {
+	if len(h.vpcs) > 0 {
+		return nil, nil
+	}
+	found := map[string]bool{}
+	pages := ec2.NewDescribeTagsPaginator(h.ec2, &ec2.DescribeTagsInput{Filters: []types.Filter{
+		{Name: aws.String("resource-type"), Values: []string{"instance"}},
+		{Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + "*"}},
+	}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "ec2:DescribeTags", ""))
+		}
+		for _, t := range page.Tags {
+			if name, ok := strings.CutPrefix(aws.ToString(t.Key), roll.ClusterTagPrefix); ok && trigger.ValidCluster(name) {
+				found[name] = true
+			}
+		}
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,170 @@
+// Package config turns the environment of a function into typed settings. Every
+// fault is reported at once, by the name of its variable; a variable that is unset
+// and one that is empty are different things.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/policy"
+)
+
+// The names of the variables. The template sets those that a function needs.
+const (
+	Mode            = "ROLLCALL_MODE"
+	PolicyParameter = "ROLLCALL_POLICY_PARAMETER"
+	Table           = "ROLLCALL_TABLE"
+	Topic           = "ROLLCALL_TOPIC_ARN"
+	ChecksQueueURL  = "ROLLCALL_CHECKS_QUEUE_URL"
+	ChecksQueueARN  = "ROLLCALL_CHECKS_QUEUE_ARN"
+	OrdersQueueURL  = "ROLLCALL_ORDERS_QUEUE_URL"
+	ScheduleGroup   = "ROLLCALL_SCHEDULE_GROUP"
+	ScheduleRole    = "ROLLCALL_SCHEDULE_ROLE_ARN"
+	EventBus        = "ROLLCALL_EVENT_BUS"
+	SweepInterval   = "ROLLCALL_SWEEP_INTERVAL"
+	VPCs            = "ROLLCALL_VPC_IDS"
+	WarnAfter       = "ROLLCALL_WARN_AFTER"
+	Deadline        = "ROLLCALL_DEADLINE"
+)
+
+// Lookup tells the value of a variable, and whether it is set: os.LookupEnv.
+type Lookup func(name string) (string, bool)
+
+// Settings are the settings of a function. Those that it did not ask for are zero.
+type Settings struct {
+	Mode            policy.Mode
+	PolicyParameter string
+	Table           string
+	Topic           string
+	ChecksQueueURL  string
+	ChecksQueueARN  string
+	OrdersQueueURL  string
+	ScheduleGroup   string
+	ScheduleRole    string
+	EventBus        string
+	SweepInterval   time.Duration
+	VPCs            []string
+	// Registration are the stack's own tolerances for a policy that names none; zero
+	// leaves them to the built-in policy.
+	WarnAfter, Deadline time.Duration
+}
+
+// shortest and longest bound the sweep interval: an EventBridge schedule knows no
+// less than a minute, and an hour is longer than any tolerance by default.
+const (
+	shortestSweep = time.Minute
+	longestSweep  = time.Hour
+)
+
+// Read reads the variables that a function needs.
+func Read(lookup Lookup, names ...string) (Settings, error) {
+	var s Settings
+	var faults []error
+	for _, name := range names {
+		value, set := lookup(name)
+		if !set {
+			if !optional(name) {
+				faults = append(faults, fmt.Errorf("%s is not set", name))
+			}
+			continue
+		}
+		if value = strings.TrimSpace(value); value == "" {
+			if !optional(name) {
+				faults = append(faults, fmt.Errorf("%s is empty", name))
+			}
+			continue
+		}
+		if err := s.take(name, value); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if s.WarnAfter > 0 && s.Deadline > 0 && s.WarnAfter > s.Deadline {
+		faults = append(faults, fmt.Errorf("%s: %s is after %s (%s)", WarnAfter, s.WarnAfter, Deadline, s.Deadline))
+	}
+	return s, errors.Join(faults...)
+}
+
+// optional are the variables that may be missing or empty: all clusters, and the
+// built-in tolerances, are meant then.
+func optional(name string) bool {
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline}, name)
+}
+
+func (s *Settings) take(name, value string) (err error) {
+	switch name {
+	case Mode:
+		s.Mode, err = policy.ParseMode(value)
+	case PolicyParameter:
+		s.PolicyParameter = value
+	case Table:
+		s.Table = value
+	case Topic:
+		s.Topic, err = arn(value, "sns")
+	case ChecksQueueURL:
+		s.ChecksQueueURL, err = webAddress(value)
+	case ChecksQueueARN:
+		s.ChecksQueueARN, err = arn(value, "sqs")
+	case OrdersQueueURL:
+		s.OrdersQueueURL, err = webAddress(value)
+	case ScheduleGroup:
+		s.ScheduleGroup = value
+	case ScheduleRole:
+		s.ScheduleRole, err = arn(value, "iam")
+	case EventBus:
+		s.EventBus = value
+	case SweepInterval:
+		s.SweepInterval, err = duration(value, shortestSweep, longestSweep)
+	case VPCs:
+		s.VPCs, err = vpcs(value)
+	case WarnAfter:
+		s.WarnAfter, err = duration(value, time.Second, 30*24*time.Hour)
+	case Deadline:
+		s.Deadline, err = duration(value, time.Second, 30*24*time.Hour)
+	default:
+		return errors.New("no such setting")
+	}
+	return err
+}
+
+func arn(value, service string) (string, error) {
+	parts := strings.SplitN(value, ":", 6)
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != service || parts[5] == "" {
+		return "", fmt.Errorf("%q is not an ARN of %s", value, service)
+	}
+	return value, nil
+}
+
+func webAddress(value string) (string, error) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", fmt.Errorf("%q is not a URL", value)
+	}
+	return value, nil
+}
+
+func duration(value string, least, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 5m", value)
+	}
+	if d < least || d > most {
+		return 0, fmt.Errorf("%s is not between %s and %s", value, least, most)
+	}
+	return d, nil
+}
+
+func vpcs(value string) ([]string, error) {
+	var ids []string
+	for id := range strings.SplitSeq(value, ",") {
+		if id = strings.TrimSpace(id); !strings.HasPrefix(id, "vpc-") {
+			return nil, fmt.Errorf("%q is not a VPC id such as vpc-0123456789abcdef0", id)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}

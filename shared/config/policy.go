@@ -1,0 +1,85 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/policy"
+)
+
+type ssmAPI interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// PolicyParameterStore reads the policy document from an SSM parameter.
+type PolicyParameterStore struct {
+	api       ssmAPI
+	parameter string
+	deployed  policy.Registration
+
+	mu   sync.Mutex
+	good *policy.Document // the last one that validated
+	at   time.Time        // when it was read
+}
+
+// NewPolicyStore reads the parameter that the settings name. A parameter that does not
+// exist is the built-in policy. The settings' times for registration hold where the
+// document names none.
+func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
+	return &PolicyParameterStore{api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}}
+}
+
+// Read reads the policy anew. The error says why the parameter could not be read or
+// does not validate; whoever destroys must then not.
+func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
+	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
+	var doc *policy.Document
+	switch {
+	case awserr.IsNotFound(err):
+		doc = policy.Default()
+	case err != nil:
+		return nil, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
+	case out.Parameter == nil:
+		return nil, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
+	default:
+		if doc, err = policy.Parse([]byte(aws.ToString(out.Parameter.Value))); err != nil {
+			return nil, fmt.Errorf("the policy in parameter %s:\n%w", p.parameter, err)
+		}
+	}
+	doc = doc.Deployed(p.deployed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.good = doc
+	return doc, nil
+}
+
+// Usable reads the policy, at most once per maxAge, and falls back on the last good
+// one, or on the built-in policy. With a fall-back the mode is lowered to notify: a
+// tool must look on and may speak, but never destroys under a guess. The error says
+// that it fell back, and why.
+func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
+	p.mu.Lock()
+	if p.good != nil && now.Sub(p.at) < maxAge && !now.Before(p.at) {
+		defer p.mu.Unlock()
+		return p.good, permitted, nil
+	}
+	p.mu.Unlock()
+	doc, err := p.Read(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.at = now
+		return doc, permitted, nil
+	}
+	if p.good != nil {
+		return p.good, policy.Lower(permitted, policy.Notify), err
+	}
+	return policy.Default().Deployed(p.deployed), policy.Lower(permitted, policy.Notify), err
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"rollcall/shared/policy"
+)
+
+type parameter struct {
+	value string
+	err   error
+	reads int
+}
+
+func (p *parameter) GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+	p.reads++
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Value: aws.String(p.value)}}, nil
+}
+
+func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	p := &parameter{err: errors.New("no answer")}
+	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy", WarnAfter: 2 * time.Minute})
+	doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+	if doc == nil || mode != policy.Notify || err == nil {
+		t.Errorf("nothing read yet: %v, %s, %v", doc, mode, err)
+	}
+	if got := doc.For("demo", "", "").Registration.WarnAfter; got != 2*time.Minute {
+		t.Errorf("warning after %s, want the deployment's time", got)
+	}
+	p.err, p.value = nil, "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 7m}\n"
+	doc, mode, err = s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+	if mode != policy.Remediate || err != nil || doc.For("demo", "", "").Registration.Deadline != 7*time.Minute {
+		t.Errorf("a good policy: %s, %v", mode, err)
+	}
+	p.value = "apiVersion: rollcall/v1\nmdoe: observe\n"
+	if _, mode, err = s.Usable(t.Context(), policy.Remediate, now.Add(59*time.Second), time.Minute); mode != policy.Remediate || err != nil || p.reads != 2 {
+		t.Errorf("within its age: %s, %v, %d reads", mode, err, p.reads)
+	}
+	doc, mode, err = s.Usable(t.Context(), policy.Remediate, now.Add(time.Minute), time.Minute)
+	if mode != policy.Notify || err == nil || !strings.Contains(err.Error(), "line 2") || doc.For("demo", "", "").Registration.Deadline != 7*time.Minute {
+		t.Errorf("a bad policy: %s, %v, want the last good one and notify at most", mode, err)
+	}
+	if _, _, err = s.Usable(t.Context(), policy.Observe, now.Add(2*time.Minute), time.Minute); err == nil {
+		t.Error("a bad policy stays an error")
+	}
+	if _, err := s.Read(t.Context()); err == nil {
+		t.Error("whoever destroys must be told that the policy is bad")
+	}
+	p.err = &types.ParameterNotFound{}
+	if doc, err := s.Read(t.Context()); err != nil || doc.For("demo", "", "").ModeSet {
+		t.Errorf("no parameter: %v", err)
+	}
+}

@@ -1,0 +1,235 @@
+package emit
+
+import (
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// FromCheck returns the events of a check: of findings first, then of acts, and
+// Check Completed at the end. before is the cluster's memory as the check read it,
+// not as the check left it.
+//
+//   - Finding Opened: the check changes the ledger so that the finding is past
+//     watching for the first time. It may be overdue at once.
+//   - Finding Escalated: an open finding's stage went up to overdue.
+//   - Finding Resolved: an open finding is dropped, or gave way to another trouble of
+//     the same kind (a new launch, a new transition).
+//   - Action Held: a notice of this check says for the first time that an act on the
+//     instance is held for this reason. What was said is remembered with the notice,
+//     and reasons that pass by themselves are not said; so an act that stays held
+//     makes one event, not one per check. Where notices are off (mode observe, a
+//     ladder without notify) nobody remembers, and there is none; Check Completed
+//     counts every held act, each time.
+//   - Action Taken and Action Failed: an order that this check carried out, or an
+//     earlier one whose outcome it could tell now. See FromOutcome.
+func FromCheck(before ledger.State, c report.Check) []Event {
+	d := derived{check: c, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
+	d.findings(before)
+	d.held()
+	d.settled(before)
+	for _, o := range c.Outcomes {
+		d.events = append(d.events, FromOutcome(c.Snapshot.Cluster.ID, o, c.Snapshot.At)...)
+	}
+	d.add(CheckCompleted, d.completed())
+	return d.events
+}
+
+// FromOutcome returns the event of an order that was carried out, or not, at that
+// time. Every try that AWS was asked for is one, also if it failed like the one
+// before. A refusal is Action Held, and none where its reason passes by itself: the
+// next check will order again. Of an order that was only sent on, whoever carries it
+// out will tell.
+func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
+	a := Action{
+		Head: head(id, at), Subject: subject(o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind),
+		Owner: string(o.Order.Owner), Action: string(o.Order.Action), Order: o.Order.ID,
+		Result: Result(o.Result), Reason: string(o.Reason), Detail: o.Detail, Since: o.Order.Since.UTC(),
+	}
+	switch o.Result {
+	case remediate.Acted:
+		return []Event{{ActionTaken, a}}
+	case remediate.Failed, remediate.Unclear:
+		return []Event{{ActionFailed, a}}
+	case remediate.Refused:
+		if o.News && !o.Reason.Passing() {
+			return []Event{{ActionHeld, a}}
+		}
+	}
+	return nil
+}
+
+type derived struct {
+	check  report.Check
+	head   Head
+	events []Event
+}
+
+func (d *derived) add(detailType string, detail any) {
+	d.events = append(d.events, Event{detailType, detail})
+}
+
+func head(id roll.ClusterID, at time.Time) Head {
+	return Head{Version: Version, At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name}
+}
+
+func subject(id roll.InstanceID, node string, g roll.Group, k roll.Kind) Subject {
+	return Subject{Instance: string(id), Node: node, Group: string(g), Kind: string(k)}
+}
+
+// findings tells of findings that opened, escalated or are over.
+func (d *derived) findings(before ledger.State) {
+	current := map[roll.FindingKey]roll.Finding{}
+	troubled := map[roll.InstanceID]bool{}
+	for _, f := range d.check.Assessment.Findings {
+		current[f.Key()] = f
+		troubled[f.Instance] = true
+	}
+	var opened, escalated, over []ledger.Finding
+	how := map[roll.FindingKey]How{}
+	for _, put := range d.check.Plan.Changes.PutFindings {
+		known, ok := before.Findings[put.Key()]
+		if ok && !known.Began.Equal(put.Began) {
+			// Another trouble under the same name; the first ended unseen. Without this a
+			// listener would wait for its end for ever.
+			if !known.Opened.IsZero() {
+				over = append(over, known)
+				how[known.Key()] = Changed
+			}
+			known = ledger.Finding{}
+		}
+		switch {
+		case put.Opened.IsZero():
+		case known.Opened.IsZero():
+			opened = append(opened, put)
+		case put.Stage == roll.Overdue && put.Stage.Past(known.Stage):
+			escalated = append(escalated, put)
+		}
+	}
+	running := d.running()
+	for _, key := range d.check.Plan.Changes.DropFindings {
+		known, ok := before.Findings[key]
+		if !ok || known.Opened.IsZero() {
+			continue
+		}
+		over = append(over, known)
+		switch {
+		case !running[key.Instance]:
+			how[key] = Gone
+		case troubled[key.Instance]:
+			how[key] = Changed
+		default:
+			how[key] = Cleared
+		}
+	}
+	for _, f := range over {
+		d.add(FindingResolved, Resolved{
+			Head: d.head, Subject: subject(f.Instance, f.Node, f.Group, f.Kind), Stage: string(f.Stage),
+			Since: f.Since.UTC(), Opened: f.Opened.UTC(), How: how[f.Key()],
+		})
+	}
+	for _, put := range opened {
+		d.add(FindingOpened, d.finding(current[put.Key()], put))
+	}
+	for _, put := range escalated {
+		d.add(FindingEscalated, d.finding(current[put.Key()], put))
+	}
+}
+
+// running tells of the instances whose findings are dropped which still run. At
+// 100,000 nodes a set of all instances would cost more than the rest.
+func (d *derived) running() map[roll.InstanceID]bool {
+	out := map[roll.InstanceID]bool{}
+	for _, key := range d.check.Plan.Changes.DropFindings {
+		out[key.Instance] = false
+	}
+	for i := range d.check.Snapshot.Instances {
+		inst := &d.check.Snapshot.Instances[i]
+		if _, ok := out[inst.ID]; ok {
+			out[inst.ID] = inst.State == roll.StateRunning || inst.State == roll.StatePending
+		}
+	}
+	return out
+}
+
+func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
+	out := Finding{
+		Head: d.head, Subject: subject(put.Instance, put.Node, put.Group, put.Kind),
+		Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
+		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+	}
+	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
+		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC()}
+	}
+	return out
+}
+
+// held tells of acts that are held back, where a notice tells of them too.
+func (d *derived) held() {
+	for _, n := range d.check.Plan.Notices {
+		for _, e := range n.Entries {
+			if !e.New || e.Held == nil || e.Held.Reason.Passing() {
+				continue
+			}
+			d.add(ActionHeld, Action{
+				Head: d.head, Subject: subject(e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind),
+				Owner: string(e.Finding.Owner), Action: string(e.Held.Action), Result: Held,
+				Reason: string(e.Held.Reason), Detail: e.Held.Detail, Since: e.Finding.Since.UTC(),
+			})
+		}
+	}
+}
+
+// settled tells of acts whose outcome an earlier process left open, and which this
+// check could tell from their instances. If that process got to say "acted" itself,
+// this is the second event of the order.
+func (d *derived) settled(before ledger.State) {
+	for _, r := range d.check.Plan.Resolved {
+		act, ok := before.Action(r.ActionID)
+		if !ok {
+			continue
+		}
+		a := Action{
+			Head: d.head, Subject: subject(act.Instance, act.Node, act.Group, act.Kind),
+			Action: act.Do, Order: act.ID, Result: Acted, Detail: r.Outcome.Detail,
+		}
+		if r.Outcome.Result == ledger.Failed {
+			a.Result = Failed
+			d.add(ActionFailed, a)
+			continue
+		}
+		d.add(ActionTaken, a)
+	}
+}
+
+func (d *derived) completed() Completed {
+	c := d.check
+	out := Completed{
+		Head: d.head, Mode: string(c.Mode), Complete: c.Complete(),
+		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
+		Orders: len(c.Plan.Orders), Held: map[string]int{}, Outcomes: map[string]int{}, Notes: len(c.Notes()),
+	}
+	for _, f := range c.Assessment.Findings {
+		switch f.Stage {
+		case roll.Watching:
+			out.Findings.Watching++
+		case roll.Warned:
+			out.Findings.Warned++
+		case roll.Overdue:
+			out.Findings.Overdue++
+		}
+	}
+	for _, h := range c.Plan.Held {
+		out.Held[string(h.Reason)]++
+	}
+	for _, o := range c.Outcomes {
+		out.Outcomes[string(o.Result)]++
+	}
+	if !c.Plan.Next.IsZero() {
+		out.Next = c.Plan.Next.UTC()
+	}
+	return out
+}

@@ -1,0 +1,344 @@
+package emit_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/emit"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+var (
+	noon    = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
+)
+
+func instance(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
+
+// world is a cluster and the memory of it. A check looks at the one, changes the
+// other as a run does, and leaves its events.
+type world struct {
+	snapshot roll.Snapshot
+	state    ledger.State
+	mode     policy.Mode
+	resolved []plan.Resolution
+	deaf     bool // notices cannot be sent, so nothing is remembered of them
+}
+
+// healthy is a cluster of that many ready members of an Auto Scaling group.
+func healthy(n int) *world {
+	w := &world{mode: policy.Remediate, snapshot: roll.Snapshot{
+		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{},
+	}}
+	for i := range n {
+		id := instance(i + 1)
+		w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: noon.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Zone: "eu-west-1a"})
+		w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", i+1), Compute: roll.ComputeEC2, Instance: id, Created: noon.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone})
+		w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+		w.turn(i+1, roll.ConditionTrue, -48*time.Hour)
+	}
+	return w
+}
+
+func (w *world) turn(n int, status roll.ConditionStatus, after time.Duration) {
+	w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: status, Since: noon.Add(after), Reason: "Reason"}
+}
+
+func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (report.Check, []emit.Event) {
+	at := noon.Add(after)
+	w.snapshot.At = at
+	pol := policy.Default().Cluster("demo", "", w.mode)
+	in := assess.Input{Snapshot: &w.snapshot, Policy: pol, State: w.state, Now: at}
+	c := report.Check{Snapshot: &w.snapshot, Assessment: assess.Assess(in), Mode: w.mode, Outcomes: outcomes}
+	c.Plan = plan.Make(plan.Input{Snapshot: &w.snapshot, Assessment: c.Assessment, State: w.state, Policy: pol, Now: at})
+	c.Plan.Resolved = append(c.Plan.Resolved, w.resolved...)
+	before := w.state.Clone()
+	w.state.Apply(c.Plan.Changes)
+	if !w.deaf {
+		for _, n := range c.Plan.Notices {
+			w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}})
+		}
+	}
+	return c, emit.FromCheck(before, c)
+}
+
+// gist says in a word or two what an event is.
+func gist(e emit.Event) string {
+	short := strings.ReplaceAll(e.DetailType, " ", "")
+	switch d := e.Detail.(type) {
+	case emit.Finding:
+		return fmt.Sprintf("%s %s %s", short, d.Kind, d.Stage)
+	case emit.Resolved:
+		return fmt.Sprintf("%s %s %s", short, d.Kind, d.How)
+	case emit.Action:
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", short, d.Action, d.Result, d.Reason))
+	case emit.Completed:
+		return short
+	}
+	return "?"
+}
+
+func gists(events []emit.Event) (out []string) {
+	for _, e := range events {
+		out = append(out, gist(e))
+	}
+	return out
+}
+
+// expect checks at a time, looks at the events, and checks once more: the second
+// check must have no news.
+func (w *world) expect(t *testing.T, after time.Duration, want ...string) []emit.Event {
+	t.Helper()
+	_, events := w.check(after)
+	valid(t, events)
+	want = append(want, "CheckCompleted")
+	if got := gists(events); !slices.Equal(got, want) {
+		t.Errorf("%s after noon: got %q, want %q", after, got, want)
+	}
+	_, again := w.check(after + 20*time.Second)
+	valid(t, again)
+	if got := gists(again); !slices.Equal(got, []string{"CheckCompleted"}) {
+		t.Errorf("%s after noon, once more: got %q", after, got)
+	}
+	return events
+}
+
+func TestNothingHappensInAHealthyCluster(t *testing.T) {
+	events := healthy(4).expect(t, 0)
+	want := emit.Completed{
+		Head: emit.Head{Version: 1, At: noon, Account: "111122223333", Region: "eu-west-1", Cluster: "demo"},
+		Mode: "remediate", Complete: true, Nodes: 4, Ready: 4,
+	}
+	got, ok := events[0].Detail.(emit.Completed)
+	if !ok || got.Held == nil || got.Outcomes == nil {
+		t.Fatalf("%+v", events[0])
+	}
+	got.Held, got.Outcomes, got.Next = nil, nil, time.Time{}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestAFindingOpensEscalatesAndIsResolvedOnceEach(t *testing.T) {
+	w := healthy(4)
+	w.snapshot.Nodes = w.snapshot.Nodes[:3]
+	w.snapshot.Instances[3].Launched = noon.Add(-time.Minute) // never registers
+	w.expect(t, 0)
+	opened := w.expect(t, 5*time.Minute, "FindingOpened Unregistered warned")
+	f, ok := opened[0].Detail.(emit.Finding)
+	if !ok || f.Instance != string(instance(4)) || f.Group != "asg/w" || f.Owner != "autoscaling-group" || f.Zone != "eu-west-1a" || f.Cluster != "demo" ||
+		!f.Since.Equal(noon.Add(-time.Minute)) || !f.Opened.Equal(noon.Add(5*time.Minute)) || !f.Due.Equal(noon.Add(14*time.Minute)) || f.Summary == "" ||
+		f.Next == nil || !f.Next.At.Equal(f.Due) {
+		t.Errorf("%+v", f)
+	}
+	w.expect(t, 10*time.Minute)
+	escalated := w.expect(t, 15*time.Minute, "FindingEscalated Unregistered overdue")
+	if f, ok := escalated[0].Detail.(emit.Finding); !ok || !f.Opened.Equal(noon.Add(5*time.Minute)) || !f.At.Equal(noon.Add(15*time.Minute)) {
+		t.Errorf("%+v", f)
+	}
+	w.snapshot.Instances[3].State = roll.StateShuttingDown
+	resolved := w.expect(t, 18*time.Minute, "FindingResolved Unregistered gone")
+	if r, ok := resolved[0].Detail.(emit.Resolved); !ok || r.Stage != "overdue" || r.Instance != string(instance(4)) || !r.Opened.Equal(noon.Add(5*time.Minute)) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAKindWithoutWarningOpensOverdue(t *testing.T) {
+	w := healthy(4)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.expect(t, time.Minute) // watching is no event
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	w.turn(1, roll.ConditionTrue, 32*time.Minute)
+	w.expect(t, 33*time.Minute, "FindingResolved Unknown cleared")
+}
+
+func TestWhatWasOnlyWatchedIsNotResolved(t *testing.T) {
+	w := healthy(4)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.expect(t, time.Minute)
+	w.turn(1, roll.ConditionTrue, 2*time.Minute)
+	w.expect(t, 3*time.Minute)
+}
+
+func TestAnotherKindTakesItsPlace(t *testing.T) {
+	w := healthy(4)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	w.turn(1, roll.ConditionFalse, 32*time.Minute)
+	w.expect(t, 33*time.Minute, "FindingResolved Unknown changed", "FindingOpened NotReady overdue")
+}
+
+// A new launch of the same instance is another trouble, also if no check saw the
+// first one end.
+func TestTheSameKindAnewEndsTheFirst(t *testing.T) {
+	w := healthy(4)
+	w.snapshot.Nodes = w.snapshot.Nodes[:3]
+	w.snapshot.Instances[3].Launched = noon
+	w.expect(t, 6*time.Minute, "FindingOpened Unregistered warned")
+	w.snapshot.Instances[3].Launched = noon.Add(10 * time.Minute) // stopped and started
+	w.expect(t, 16*time.Minute, "FindingResolved Unregistered changed", "FindingOpened Unregistered warned")
+}
+
+func TestAHeldActIsToldOnce(t *testing.T) {
+	w := healthy(3)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.snapshot.Details[instance(1)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	events := w.expect(t, 41*time.Minute, "ActionHeld terminate held TerminationProtected")
+	a, ok := events[0].Detail.(emit.Action)
+	if !ok || a.Instance != string(instance(1)) || a.Node != "node-1" || a.Owner != "autoscaling-group" || a.Order != "" || a.Detail == "" || !a.Since.Equal(noon) {
+		t.Errorf("%+v", a)
+	}
+	w.expect(t, 50*time.Minute)
+	w.snapshot.Instances[0].Hold = "true" // another reason is news
+	w.expect(t, 55*time.Minute, "ActionHeld terminate held InstanceHeld")
+	c, _ := w.check(56 * time.Minute)
+	if len(c.Plan.Held) != 1 {
+		t.Errorf("held %+v: the check has nothing to repeat", c.Plan.Held)
+	}
+}
+
+func TestPassingReasonsAndModesAreCountedOnly(t *testing.T) {
+	for mode, reason := range map[policy.Mode]plan.Reason{policy.Observe: plan.ModeObserve, policy.Notify: plan.ModeNotify} {
+		w := healthy(4)
+		w.mode = mode
+		w.turn(1, roll.ConditionUnknown, 0)
+		w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+		events := w.expect(t, 60*time.Minute)
+		if c, ok := events[0].Detail.(emit.Completed); !ok || !maps.Equal(c.Held, map[string]int{string(reason): 1}) || c.Findings.Overdue != 1 || c.Orders != 0 {
+			t.Errorf("%s: %+v", mode, c)
+		}
+	}
+}
+
+// In mode observe nobody remembers what was said, so a lasting reason would be told
+// by every check.
+func TestObserveTellsOfFindingsAndNotOfHeldActs(t *testing.T) {
+	w := healthy(3)
+	w.mode = policy.Observe
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.snapshot.Instances[0].Hold = "true"
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	events := w.expect(t, 45*time.Minute)
+	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Held["InstanceHeld"] != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A check that saw only a part concludes nothing, so nothing opens or is resolved by it.
+func TestAPartialCheckOnlySaysThatItWasMade(t *testing.T) {
+	w := healthy(3)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	nodes := w.snapshot.Nodes
+	w.snapshot.Nodes = nil
+	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "list nodes", Detail: "the API server did not answer"}}
+	events := w.expect(t, 45*time.Minute)
+	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Complete || c.Notes != 1 {
+		t.Errorf("%+v", c)
+	}
+	w.snapshot.Nodes, w.snapshot.Gaps = nodes, nil
+	w.turn(1, roll.ConditionTrue, 46*time.Minute)
+	w.expect(t, 47*time.Minute, "FindingResolved Unknown cleared")
+}
+
+func TestAClusterThatCannotBeDescribedHasNoAccount(t *testing.T) {
+	w := healthy(0)
+	w.snapshot.Cluster = roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
+	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied, Call: "eks:DescribeCluster", Detail: "denied"}}
+	events := w.expect(t, 0)
+	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Complete || c.Account != "" {
+		t.Errorf("%+v", events)
+	}
+}
+
+func order() plan.Order {
+	return plan.Order{
+		ID: "3f9a0c5d7e1b2468", Cluster: cluster, Instance: instance(1), Node: "node-1", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown,
+		Action: plan.Terminate, FirstSeen: noon, Since: noon, At: noon.Add(41 * time.Minute), Expires: noon.Add(51 * time.Minute), Why: "node node-1 has gone silent",
+	}
+}
+
+func TestEveryOutcomeHasItsEvent(t *testing.T) {
+	outcome := func(r remediate.Result, reason plan.Reason, news bool) remediate.Outcome {
+		return remediate.Outcome{Order: order(), Result: r, Reason: reason, Detail: "so it went", News: news}
+	}
+	tests := []struct {
+		outcome remediate.Outcome
+		want    []string
+	}{
+		{outcome(remediate.Acted, "", true), []string{"ActionTaken terminate acted"}},
+		{outcome(remediate.Acted, "", false), []string{"ActionTaken terminate acted"}},
+		{outcome(remediate.Failed, "", true), []string{"ActionFailed terminate failed"}},
+		{outcome(remediate.Failed, "", false), []string{"ActionFailed terminate failed"}}, // each try is one
+		{outcome(remediate.Unclear, "", true), []string{"ActionFailed terminate unclear"}},
+		{outcome(remediate.Refused, plan.VerdictChanged, true), []string{"ActionHeld terminate refused VerdictChanged"}},
+		{outcome(remediate.Refused, plan.VerdictChanged, false), nil},
+		{outcome(remediate.Refused, plan.TargetUnreadable, true), nil},
+		{outcome(remediate.Refused, plan.OrderExpired, true), nil},
+		{outcome(remediate.Sent, "", true), nil}, // whoever it was sent to will tell
+	}
+	for _, tt := range tests {
+		got := emit.FromOutcome(cluster, tt.outcome, noon.Add(42*time.Minute))
+		valid(t, got)
+		if !slices.Equal(gists(got), tt.want) {
+			t.Errorf("%s %s: got %q, want %q", tt.outcome.Result, tt.outcome.Reason, gists(got), tt.want)
+		}
+		for _, e := range got {
+			if a, ok := e.Detail.(emit.Action); !ok || a.Order != order().ID || a.Instance != string(instance(1)) || a.Detail != "so it went" || !a.At.Equal(noon.Add(42*time.Minute)) || a.Account != cluster.Account {
+				t.Errorf("%+v", e)
+			}
+		}
+		_, events := healthy(3).check(0, tt.outcome)
+		valid(t, events)
+		if want := append(tt.want, "CheckCompleted"); !slices.Equal(gists(events), want) {
+			t.Errorf("in a check: got %q, want %q", gists(events), want)
+		}
+		if c, ok := events[len(events)-1].Detail.(emit.Completed); !ok || c.Outcomes[string(tt.outcome.Result)] != 1 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestAnActThatACrashLeftOpenIsToldWhenItIsSettled(t *testing.T) {
+	for result, want := range map[ledger.Result]string{ledger.Done: "ActionTaken terminate acted", ledger.Failed: "ActionFailed terminate failed"} {
+		w := healthy(3)
+		w.state = ledger.State{Actions: []ledger.Action{{ID: order().ID, Do: "terminate", Instance: instance(9), Group: "asg/w", Kind: roll.Unknown, At: noon}}}
+		w.resolved = []plan.Resolution{
+			{ActionID: order().ID, Outcome: ledger.Outcome{Result: result, At: noon, Detail: "seen"}},
+			{ActionID: "unheard of", Outcome: ledger.Outcome{Result: result}},
+		}
+		_, events := w.check(time.Minute)
+		valid(t, events)
+		if got := gists(events); !slices.Equal(got, []string{want, "CheckCompleted"}) {
+			t.Errorf("%s: %q", result, got)
+		}
+		if a, ok := events[0].Detail.(emit.Action); !ok || a.Order != order().ID || a.Instance != string(instance(9)) || a.Detail != "seen" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// What could not be sent is not remembered, and is told again: twice rather than never.
+func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
+	w := healthy(3)
+	w.deaf = true
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.snapshot.Instances[0].Hold = "true"
+	w.check(31 * time.Minute)
+	for _, after := range []time.Duration{45 * time.Minute, 46 * time.Minute} {
+		if _, events := w.check(after); !slices.Contains(gists(events), "ActionHeld terminate held InstanceHeld") {
+			t.Errorf("%s: %q", after, gists(events))
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
+)
+
+// Begin implements Ledger. An error that is none of the three refusals leaves open
+// whether the intent was recorded, as a call does whose answer is lost: then nothing
+// may be done, and a later check settles the intent.
+func (d *Dynamo) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
+	return d.insist(ctx, func() error { return d.begin(ctx, cluster, intent, budget) })
+}
+
+// begin decides on what it reads, and writes only if nobody has begun anything since.
+func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
+	// The budget item first: an act that begins after this raises its version.
+	turn, err := d.turn(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	acts, err := d.acts(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if err := turn.follows(acts, intent.At); err != nil {
+		return fmt.Errorf("read acts of %s in table %s: %w", cluster, d.table, err)
+	}
+	s := State{Actions: plain(acts)}
+	if err := s.begin(intent, budget); err != nil {
+		return err
+	}
+	pk, next := partition(cluster), turn.Version+1
+	if len(acts) > 0 { // should somebody have deleted the budget item
+		next = max(next, acts[len(acts)-1].Turn+1)
+	}
+	intent.Outcome = nil
+	sk := actionSort(intent, next)
+	act, err := encode(pk, sk, actionItem{Action: intent, Turn: next})
+	if err != nil {
+		return err
+	}
+	raised, err := encode(pk, kindBudget, budgetItem{Version: next, Last: sk, LastAt: intent.At})
+	if err != nil {
+		return err
+	}
+	put, bump := d.put(act), d.put(raised)
+	put.Put.ConditionExpression = aws.String("attribute_not_exists(pk)")
+	bump.Put.ConditionExpression = aws.String("attribute_not_exists(pk)")
+	if turn.Version > 0 {
+		bump.Put.ConditionExpression = aws.String("#version = :read")
+		bump.Put.ExpressionAttributeNames = map[string]string{"#version": "version"}
+		bump.Put.ExpressionAttributeValues = item{":read": &types.AttributeValueMemberN{Value: strconv.FormatInt(turn.Version, 10)}}
+	}
+	err = d.transact(ctx, unit{put, bump})
+	if awserr.IsConditionFailed(err) {
+		err = fmt.Errorf("%w: %w", errMoved, err)
+	}
+	if err != nil {
+		return fmt.Errorf("begin %s of %s: %w", intent.Do, intent.Instance, err)
+	}
+	return nil
+}
+
+// turn reads the budget item, the zero value if nothing was begun yet.
+func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, error) {
+	out, err := d.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &d.table, Key: key(partition(cluster), kindBudget), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return budgetItem{}, fmt.Errorf("read budget of %s in table %s: %w", cluster, d.table, err)
+	}
+	if len(out.Item) == 0 {
+		return budgetItem{}, nil
+	}
+	b, err := decode(out.Item, func(budgetItem) string { return kindBudget })
+	if err != nil {
+		return b, fmt.Errorf("read budget of %s in table %s: %w", cluster, d.table, err)
+	}
+	return b, nil
+}
+
+// follows checks that the act that made this version is among those that were read. A
+// Query that runs while a transaction is being committed may see one of its items and
+// not yet the other; to decide without the last act would be to let two through. That
+// act's own Begin has seen the one before it, so the last is enough. One that is old
+// may have expired.
+func (b budgetItem) follows(acts []actionItem, now time.Time) error {
+	if b.Version == 0 || now.Sub(b.LastAt) >= ActionRetention {
+		return nil
+	}
+	if slices.ContainsFunc(acts, func(a actionItem) bool { return actionSort(a.Action, a.Turn) == b.Last }) {
+		return nil
+	}
+	return fmt.Errorf("the last act, %s, is missing; if somebody deleted it, delete the item %s too: %w", b.Last, kindBudget, errMoved)
+}
+
+// acts reads the acts of a cluster in the order in which they began.
+func (d *Dynamo) acts(ctx context.Context, cluster roll.ClusterID) ([]actionItem, error) {
+	items, err := d.query(ctx, cluster, kindAction+"#")
+	if err != nil {
+		return nil, err
+	}
+	var out []actionItem
+	for _, it := range items {
+		a, err := actionOf(it)
+		if err != nil {
+			return nil, fmt.Errorf("read acts of %s in table %s: %w", cluster, d.table, err)
+		}
+		out = append(out, a)
+	}
+	inTurn(out)
+	return out, nil
+}
+
+// Finish implements Ledger.
+func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
+	return d.insist(ctx, func() error {
+		acts, err := d.acts(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		for _, a := range slices.Backward(acts) {
+			if a.ID == actionID && a.Outcome == nil {
+				return d.finish(ctx, cluster, a, outcome)
+			}
+			if a.ID == actionID {
+				return nil // the first outcome stands
+			}
+		}
+		return fmt.Errorf("outcome of order %s: %w", actionID, ErrNotBegun)
+	})
+}
+
+// finish writes the outcome of an act that had none when it was read.
+func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionItem, outcome Outcome) error {
+	pk := partition(cluster)
+	sk := actionSort(a.Action, a.Turn)
+	value, err := encode(pk, sk, struct {
+		Outcome Outcome `json:"outcome"`
+	}{outcome})
+	if err != nil {
+		return err
+	}
+	_, err = d.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &d.table, Key: key(pk, sk),
+		UpdateExpression:         aws.String("SET #outcome = :outcome, #expires = :expires"),
+		ConditionExpression:      aws.String("attribute_exists(pk) AND attribute_not_exists(#outcome)"),
+		ExpressionAttributeNames: map[string]string{"#outcome": "outcome", "#expires": attrExpires},
+		ExpressionAttributeValues: item{
+			":outcome": value["outcome"],
+			":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(expiry(a.Action, outcome), 10)},
+		},
+	})
+	if awserr.IsConditionFailed(err) {
+		err = fmt.Errorf("%w: %w", errMoved, err)
+	}
+	if err != nil {
+		return fmt.Errorf("record outcome of order %s in table %s: %w", a.ID, d.table, err)
+	}
+	return nil
+}

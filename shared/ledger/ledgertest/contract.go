@@ -1,0 +1,297 @@
+// Package ledgertest holds the contract that every implementation of ledger.Ledger
+// keeps, and what its tests record.
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// Contract runs what every ledger must keep, whatever it is kept in. open makes an
+// empty store for one test; what it returns opens that store, as another process
+// would, each time it is called.
+func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.Ledger) {
+	run := func(what string, f func(t *testing.T, open func() ledger.Ledger)) {
+		t.Run(name+"/"+what, func(t *testing.T) { f(t, open(t)) })
+	}
+	ctx := context.Background()
+	read := func(t *testing.T, l ledger.Ledger, id roll.ClusterID) ledger.State {
+		t.Helper()
+		s, err := l.Read(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+
+	run("what is recorded is read, by cluster", func(t *testing.T, open func() ledger.Ledger) {
+		want := Changes()
+		for range 2 { // applying twice leaves what applying once leaves
+			if err := open().Record(ctx, Cluster, want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var expected ledger.State
+		expected.Apply(want)
+		if diff := cmp.Diff(expected, read(t, open(), Cluster)); diff != "" {
+			t.Errorf("state differs (-want +got):\n%s", diff)
+		}
+		if s := read(t, open(), Other); len(s.Findings)+len(s.Notices)+len(s.Actions)+len(s.NotReady) != 0 {
+			t.Errorf("another region's cluster of the same name shares the memory: %+v", s)
+		}
+	})
+	run("what is dropped is gone", func(t *testing.T, open func() ledger.Ledger) {
+		c := Changes()
+		if err := open().Record(ctx, Cluster, c); err != nil {
+			t.Fatal(err)
+		}
+		drop := ledger.Changes{
+			DropFindings: []roll.FindingKey{c.PutFindings[0].Key()}, DropNotReady: []roll.InstanceID{"i-00000001"}, DropRests: []roll.InstanceID{"i-00000002", "i-00000003"},
+			DropNotices: []ledger.NoticeKey{{Group: "asg/w", Kind: roll.Unknown}}, DropRemediate: []roll.Group{"asg/w"},
+		}
+		if err := open().Record(ctx, Cluster, drop); err != nil {
+			t.Fatal(err)
+		}
+		s := read(t, open(), Cluster)
+		if len(s.Findings) != 0 || len(s.NotReady) != 0 || len(s.Notices) != 0 || len(s.RemediateSince) != 0 || len(s.Rests) != 0 || len(s.GroupsWithNodes) != 1 {
+			t.Errorf("got %+v, want only the group", s)
+		}
+	})
+	run("a reader cannot change the memory", func(t *testing.T, open func() ledger.Ledger) {
+		l := open()
+		if err := l.Record(ctx, Cluster, Changes()); err != nil {
+			t.Fatal(err)
+		}
+		s := read(t, l, Cluster)
+		clear(s.Findings)
+		s.Notices[ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}].Members["i-00000009"] = "x"
+		again := read(t, l, Cluster)
+		if len(again.Findings) != 1 || len(again.Notices[ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}].Members) != 1 {
+			t.Errorf("the memory changed: %+v", again)
+		}
+	})
+	run("an order is begun once", func(t *testing.T, open func() ledger.Ledger) {
+		if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0.Add(time.Minute)), Wide); !errors.Is(err, ledger.ErrBegun) {
+			t.Errorf("second begin of an order: %v, want ErrBegun", err)
+		}
+		if err := open().Begin(ctx, Cluster, Intent("b", "i-00000001", T0), Wide); !errors.Is(err, ledger.ErrUnresolved) {
+			t.Errorf("another order for the instance before the outcome: %v, want ErrUnresolved", err)
+		}
+		if err := open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0.Add(time.Hour)), Wide); !errors.Is(err, ledger.ErrBegun) {
+			t.Errorf("begin of an order that was done: %v, want ErrBegun", err)
+		}
+	})
+	run("one open act per group", func(t *testing.T, open func() ledger.Ledger) {
+		member := func(id string, instance roll.InstanceID) ledger.Action {
+			a := Intent(id, instance, T0)
+			a.Group = "asg/w"
+			return a
+		}
+		if err := open().Begin(ctx, Cluster, member("a", "i-00000001"), Wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, Cluster, member("b", "i-00000002"), Wide); !errors.Is(err, ledger.ErrUnresolved) {
+			t.Errorf("a second act in the group: %v, want ErrUnresolved", err)
+		}
+		if err := open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Begin(ctx, Cluster, member("b", "i-00000002"), Wide); err != nil {
+			t.Errorf("after the first act's outcome: %v", err)
+		}
+	})
+	run("what failed for certain may be tried again, and does not use up the budget", func(t *testing.T, open func() ledger.Ledger) {
+		one := ledger.Budget{Max: 1, Since: T0.Add(-time.Hour)}
+		for i := range 3 {
+			if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0.Add(time.Duration(i)*time.Minute)), one); err != nil {
+				t.Fatalf("try %d: %v", i, err)
+			}
+			if err := open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Failed, At: T0, Detail: fmt.Sprint(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, ok := read(t, open(), Cluster).Action("a")
+		if !ok || a.Outcome == nil || a.Outcome.Detail != "2" {
+			t.Errorf("the latest try is not the one that is found: %+v", a)
+		}
+	})
+	run("the budget counts intents and acts in its window", func(t *testing.T, open func() ledger.Ledger) {
+		l := open()
+		for i, at := range []time.Time{T0.Add(-time.Hour), T0.Add(-time.Hour + time.Second), T0.Add(-time.Minute)} {
+			if err := l.Begin(ctx, Cluster, Intent(fmt.Sprint(i), roll.InstanceID(fmt.Sprintf("i-0000000%d", i)), at), Wide); err != nil {
+				t.Fatal(err)
+			}
+		}
+		window := func(limit int) ledger.Budget { return ledger.Budget{Max: limit, Since: T0.Add(-time.Hour)} }
+		for _, limit := range []int{0, 1, 2} {
+			if err := l.Begin(ctx, Cluster, Intent("x", "i-0000000a", T0), window(limit)); !errors.Is(err, ledger.ErrBudgetSpent) {
+				t.Errorf("limit %d with 2 in the window: %v, want ErrBudgetSpent", limit, err)
+			}
+		}
+		if err := l.Begin(ctx, Cluster, Intent("x", "i-0000000a", T0), window(3)); err != nil {
+			t.Errorf("limit 3 with 2 in the window: %v", err)
+		}
+	})
+	run("the first outcome stands", func(t *testing.T, open func() ledger.Ledger) {
+		l := open()
+		if err := l.Finish(ctx, Cluster, "nobody", ledger.Outcome{Result: ledger.Done, At: T0}); !errors.Is(err, ledger.ErrNotBegun) {
+			t.Errorf("outcome without intent: %v, want ErrNotBegun", err)
+		}
+		if err := l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []ledger.Result{ledger.Done, ledger.Failed} {
+			if err := l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: r, At: T0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if a, _ := read(t, l, Cluster).Action("a"); a.Outcome.Result != ledger.Done {
+			t.Errorf("outcome %v, want done", a.Outcome.Result)
+		}
+	})
+	run("of many that begin at once, the budget's number get through", func(t *testing.T, open func() ledger.Ledger) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		through := 0
+		for i := range 12 {
+			l := open()
+			wg.Go(func() {
+				err := l.Begin(ctx, Cluster, Intent(fmt.Sprint(i), roll.InstanceID(fmt.Sprintf("i-0000000%x", i)), T0), ledger.Budget{Max: 3, Since: T0.Add(-time.Hour)})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					through++
+				case !errors.Is(err, ledger.ErrBudgetSpent):
+					t.Errorf("begin: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if through != 3 {
+			t.Errorf("%d got through, want 3", through)
+		}
+	})
+	run("a put and a drop of the same is a drop", func(t *testing.T, open func() ledger.Ledger) {
+		c := Changes()
+		c.DropFindings = []roll.FindingKey{c.PutFindings[0].Key()}
+		c.DropNotices = []ledger.NoticeKey{{Group: "asg/w", Kind: roll.Unknown}}
+		c.PutFindings = append(c.PutFindings, c.PutFindings[0])
+		if err := open().Record(ctx, Cluster, c); err != nil {
+			t.Fatal(err)
+		}
+		if s := read(t, open(), Cluster); len(s.Findings) != 0 || len(s.Notices) != 0 || len(s.NotReady) != 1 {
+			t.Errorf("got %+v, want neither the finding nor the notice", s)
+		}
+	})
+	run("no changes are no write", func(t *testing.T, open func() ledger.Ledger) {
+		if err := open().Record(ctx, Cluster, ledger.Changes{}); err != nil {
+			t.Error(err)
+		}
+	})
+	run("a thousand findings at once", func(t *testing.T, open func() ledger.Ledger) {
+		c, want := Findings(1000), ledger.State{}
+		want.Apply(c)
+		for range 2 {
+			if err := open().Record(ctx, Cluster, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want, read(t, open(), Cluster)); diff != "" {
+			t.Errorf("state differs (-want +got):\n%s", diff)
+		}
+		drop := ledger.Changes{}
+		for _, f := range c.PutFindings {
+			drop.DropFindings = append(drop.DropFindings, f.Key())
+		}
+		if err := open().Record(ctx, Cluster, drop); err != nil {
+			t.Fatal(err)
+		}
+		if s := read(t, open(), Cluster); len(s.Findings) != 0 {
+			t.Errorf("%d findings are left", len(s.Findings))
+		}
+	})
+	run("a notice of any size is remembered whole", func(t *testing.T, open func() ledger.Ledger) {
+		key := ledger.NoticeKey{Group: "asg/a#b", Kind: roll.Unknown}
+		for _, n := range []int{40_000, 20_000, 1, 0, 20_000} { // also when it shrinks and grows
+			put := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: Notice(n)}}
+			for range 2 {
+				if err := open().Record(ctx, Cluster, put); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, ok := read(t, open(), Cluster).Notices[key]
+			if diff := cmp.Diff(Notice(n), got, cmpopts.EquateEmpty()); !ok || diff != "" {
+				t.Fatalf("notice of %d instances differs (-want +got):\n%.2000s", n, diff)
+			}
+		}
+		if err := open().Record(ctx, Cluster, ledger.Changes{DropNotices: []ledger.NoticeKey{key}}); err != nil {
+			t.Fatal(err)
+		}
+		if s := read(t, open(), Cluster); len(s.Notices) != 0 {
+			t.Errorf("%d notices are left", len(s.Notices))
+		}
+	})
+	run("the latest try is the one begun last, whatever the clocks say", func(t *testing.T, open func() ledger.Ledger) {
+		for i, try := range []struct {
+			at     time.Time
+			result ledger.Result
+		}{{T0.Add(time.Minute), ledger.Failed}, {T0.Add(time.Minute), ledger.Failed}, {T0, ledger.Done}} {
+			if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", try.at), Wide); err != nil {
+				t.Fatalf("try %d: %v", i, err)
+			}
+			if err := open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: try.result, At: T0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0.Add(time.Hour)), Wide); !errors.Is(err, ledger.ErrBegun) {
+			t.Errorf("begin after the last try was done: %v, want ErrBegun", err)
+		}
+		if s := read(t, open(), Cluster); len(s.Actions) != 3 {
+			t.Errorf("%d tries are remembered, want 3", len(s.Actions))
+		}
+	})
+	run("of two that begin the same order at once, one gets through", func(t *testing.T, open func() ledger.Ledger) {
+		var wg sync.WaitGroup
+		var through atomic.Int32
+		for range 8 {
+			l := open()
+			wg.Go(func() {
+				err := l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide)
+				if err == nil {
+					through.Add(1)
+				} else if !errors.Is(err, ledger.ErrBegun) {
+					t.Errorf("begin: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := through.Load(); n != 1 {
+			t.Errorf("%d got through, want 1", n)
+		}
+	})
+	run("an intent says what it is about", func(t *testing.T, open func() ledger.Ledger) {
+		for _, bad := range []ledger.Action{{Instance: "i-00000001", At: T0}, {ID: "a", At: T0}, {ID: "a", Instance: "i-00000001"}} {
+			if err := open().Begin(ctx, Cluster, bad, Wide); err == nil {
+				t.Errorf("begin of %+v succeeded", bad)
+			}
+		}
+	})
+}

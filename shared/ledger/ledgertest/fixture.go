@@ -1,0 +1,61 @@
+package ledgertest
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// What the tests are about.
+var (
+	Cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
+	// Other has the same name in another region.
+	Other = roll.ClusterID{Account: "111122223333", Region: "us-east-1", Name: "demo"}
+	T0    = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	// Wide is a budget that holds nothing back.
+	Wide = ledger.Budget{Max: 100}
+)
+
+// Intent is the intent to terminate an instance that is in no group.
+func Intent(id string, instance roll.InstanceID, at time.Time) ledger.Action {
+	return ledger.Action{ID: id, Do: "terminate", Instance: instance, Group: roll.GroupNone, Kind: roll.Unknown, At: at}
+}
+
+// Changes puts something of each kind.
+func Changes() ledger.Changes {
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	return ledger.Changes{
+		PutRemediate: map[roll.Group]time.Time{"asg/w": T0},
+		PutFindings:  []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unknown, Node: "n", Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Opened: T0, Since: T0.Add(-time.Hour)}},
+		PutNotReady:  map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
+		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
+		PutGroups:    map[string]time.Time{"asg/w": T0},
+		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}}},
+	}
+}
+
+// Findings puts n findings, each a nanosecond later than the one before.
+func Findings(n int) (c ledger.Changes) {
+	for i := range n {
+		at := T0.Add(time.Duration(i))
+		c.PutFindings = append(c.PutFindings, ledger.Finding{
+			Instance: InstanceID(i), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", i), Group: "asg/w",
+			Stage: roll.Warned, FirstSeen: at, Opened: at, Since: at, Began: at,
+		})
+	}
+	return c
+}
+
+// Notice is a notice of n instances.
+func Notice(n int) ledger.Notice {
+	members := map[roll.InstanceID]string{}
+	for i := range n {
+		members[InstanceID(i)] = []string{"overdue", "held:UnhealthyShare", ""}[i%3]
+	}
+	return ledger.Notice{SentAt: T0.Add(time.Duration(n)), Members: members}
+}
+
+// InstanceID is an id as EC2 makes them.
+func InstanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }

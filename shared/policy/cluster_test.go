@@ -1,0 +1,63 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+func parse(t *testing.T, text string) *policy.Document {
+	t.Helper()
+	d, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
+	tests := []struct {
+		document, tag string
+		permitted     policy.Mode
+		want          policy.Mode
+	}{
+		{"", "", policy.Remediate, policy.Remediate}, // nobody said anything: as it was started
+		{"", "", policy.Observe, policy.Observe},
+		{"mode: remediate\n", "", policy.Observe, policy.Observe},
+		{"mode: remediate\n", "", policy.Notify, policy.Notify},
+		{"mode: observe\n", "", policy.Remediate, policy.Observe},
+		{"mode: remediate\n", "notify", policy.Remediate, policy.Notify},
+		{"", "off", policy.Remediate, policy.Observe}, // a tag that is no mode
+		{"overrides: [{match: {group: asg/w}, mode: observe}]\n", "", policy.Remediate, policy.Observe},
+	}
+	for _, tt := range tests {
+		if got := parse(t, tt.document).Cluster("demo", tt.tag, tt.permitted)("asg/w").Mode; got != tt.want {
+			t.Errorf("%q, tag %q, started with %s: %s, want %s", tt.document, tt.tag, tt.permitted, got, tt.want)
+		}
+	}
+}
+
+func TestADeploymentsTimesGoBeforeTheBuiltInOnesAlone(t *testing.T) {
+	deployed := policy.Registration{WarnAfter: 2 * time.Minute, Deadline: 9 * time.Minute}
+	got := func(d *policy.Document, g roll.Group) policy.Registration { return d.For("demo", "", g).Registration }
+	if r := got(policy.Default().Deployed(deployed), ""); r != deployed {
+		t.Errorf("no document: %+v", r)
+	}
+	if r := got(policy.Default().Deployed(policy.Registration{}), ""); r != got(policy.Default(), "") {
+		t.Errorf("a deployment that says nothing: %+v", r)
+	}
+	d := parse(t, "registration: {deadline: 20m}\noverrides: [{match: {group: asg/w}, registration: {warnAfter: 1m}}]\n").Deployed(deployed)
+	if r := got(d, ""); r != (policy.Registration{WarnAfter: 2 * time.Minute, Deadline: 20 * time.Minute}) {
+		t.Errorf("the document's deadline: %+v", r)
+	}
+	if r := got(d, "asg/w"); r != (policy.Registration{WarnAfter: time.Minute, Deadline: 20 * time.Minute}) {
+		t.Errorf("the override's warning: %+v", r)
+	}
+	for _, s := range policy.Default().Deployed(deployed).Explain("demo", "", "") {
+		if s.Key == "registration.deadline" && (s.Value != "9m" || s.From != "deployment") {
+			t.Errorf("explained as %+v", s)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package trigger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"time"
+)
+
+// Check is the request to check one cluster. It is a message to a FIFO queue, and
+// the input of a one-time schedule that sends that message.
+//
+// Requests for one cluster and minute are the same request: they have the same
+// bytes, by which the queue tells them, and the same schedule. So Due counts by the
+// minute, rounded up; see DueAt.
+type Check struct {
+	Cluster string // the EKS cluster's name, as ValidCluster knows it
+	Due     time.Time
+}
+
+// dueLayout is RFC 3339 in UTC without a fraction.
+const dueLayout = "2006-01-02T15:04:05Z"
+
+// clusterForm is the pattern of eks:CreateCluster, with its length of 1 to 100:
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html.
+var clusterForm = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
+
+// ValidCluster reports whether EKS allows the name for a cluster.
+func ValidCluster(name string) bool { return clusterForm.MatchString(name) }
+
+// DueAt rounds a time up to a whole minute, in UTC. A whole minute stays what it
+// is. Up, since what falls due within a minute cannot be seen before it is due.
+func DueAt(t time.Time) time.Time {
+	t = t.UTC().Round(0)
+	minute := t.Truncate(time.Minute)
+	if minute.Before(t) {
+		minute = minute.Add(time.Minute)
+	}
+	return minute
+}
+
+// Encode writes the message: always the same bytes for the same cluster and minute,
+// such as {"cluster":"demo","due":"2026-03-10T12:05:00Z"}. A queue with
+// content-based deduplication hashes the body, and EventBridge Scheduler sends to a
+// FIFO queue only with that.
+func (c Check) Encode() []byte {
+	body, err := json.Marshal(struct {
+		Cluster string `json:"cluster"`
+		Due     string `json:"due"`
+	}{c.Cluster, DueAt(c.Due).Format(dueLayout)})
+	if err != nil {
+		return nil // two strings always encode
+	}
+	return body
+}
+
+// ParseCheck reads a message. It takes what Encode writes, with its fields in any
+// order; another field, another notation of the minute or a name that no EKS cluster
+// can have is a fault.
+func ParseCheck(body []byte) (Check, error) {
+	f := &faults{what: "check message"}
+	o, ok := parse(f, body)
+	if !ok {
+		return Check{}, f.err()
+	}
+	o.only("cluster", "due")
+	c := Check{Cluster: o.match("cluster", clusterForm, "a name of an EKS cluster")}
+	if due, ok := o.text("due"); ok {
+		t, err := time.Parse(dueLayout, due)
+		if err != nil || !sensible(t) || t.Format(dueLayout) != due || !DueAt(t).Equal(t) {
+			f.add("due", "%s is not a whole minute in UTC such as 2026-03-10T12:05:00Z", f.quote(due))
+		}
+		c.Due = t
+	}
+	if err := f.err(); err != nil {
+		return Check{}, err
+	}
+	return c, nil
+}
+
+// Group is the FIFO message group: the cluster, so that its checks come one after
+// the other. A group id has at most 128 letters, digits and punctuation marks
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html);
+// every name that EKS allows is one.
+func (c Check) Group() string { return c.Cluster }
+
+// ScheduleName names the one-time schedule of the check: the same for the same
+// cluster and minute, another for any other, so that a schedule which exists already
+// is the right one. A name has at most 64 of 0-9 a-z A-Z - _ and .
+// (https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html),
+// a cluster's up to 100: its place takes half a SHA-256, of which nobody finds two
+// alike.
+func (c Check) ScheduleName() string {
+	sum := sha256.Sum256([]byte(c.Cluster))
+	return "check-" + hex.EncodeToString(sum[:16]) + "-" + DueAt(c.Due).Format("20060102T1504Z")
+}
+
+// ScheduleTimezone is what ScheduleExpression is to be read in.
+const ScheduleTimezone = "UTC"
+
+// ScheduleExpression is when the schedule fires, such as at(2026-03-10T12:05:00), in
+// ScheduleTimezone. The Scheduler fires within that minute, so up to 59 seconds
+// later: https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html.
+func (c Check) ScheduleExpression() string {
+	return DueAt(c.Due).Format("at(2006-01-02T15:04:05)")
+}
+
+// Stale reports whether the check was due more than maxAge ago. Then a later one
+// has been asked for by now, and says more.
+func (c Check) Stale(now time.Time, maxAge time.Duration) bool {
+	return now.Sub(DueAt(c.Due)) > maxAge
+}

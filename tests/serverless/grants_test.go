@@ -1,0 +1,96 @@
+package serverless
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rollcall/tests/template"
+)
+
+// called are the AWS actions that the functions were seen to call in all tests of the
+// package, by function.
+var called = map[string]map[string]bool{}
+
+// remember notes what has been called since the bed was emptied.
+func remember(ctx context.Context) error {
+	calls, err := bed.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+			if c.AccessKeyID != identity(name).AccessKeyID {
+				continue
+			}
+			if called[name] == nil {
+				called[name] = map[string]bool{}
+			}
+			called[name][c.Service+":"+c.Action] = true
+		}
+	}
+	return nil
+}
+
+// needed are the actions that a call needs, where they are not the call's own name.
+var needed = map[string][]string{
+	// A transaction needs the permission of each of its parts, and none of its own.
+	"dynamodb:TransactWriteItems": nil,
+	"dynamodb:TransactGetItems":   nil,
+	// The event bus is called events in IAM, and its calls are signed so too.
+}
+
+// unused are grants that the call log cannot show, with the reason.
+var unused = map[string]string{
+	"logs:CreateLogStream":        "Lambda writes the log with the function's role",
+	"logs:PutLogEvents":           "Lambda writes the log with the function's role",
+	"sqs:ReceiveMessage":          "Lambda receives with the function's role",
+	"sqs:DeleteMessage":           "Lambda deletes with the function's role",
+	"sqs:GetQueueAttributes":      "Lambda looks at the queue with the function's role",
+	"iam:PassRole":                "a permission that CreateSchedule checks, not a call",
+	"dynamodb:PutItem":            "a part of a transaction",
+	"dynamodb:UpdateItem":         "a part of a transaction, for functions that make no such call by itself",
+	"dynamodb:DeleteItem":         "a part of a transaction",
+	"dynamodb:ConditionCheckItem": "a part of a transaction",
+}
+
+// leastPrivilege joins what was called with the statements of the template's roles:
+// every call is granted to the function that made it, and every grant is used.
+func leastPrivilege(ctx context.Context) error {
+	tmpl, err := template.Read(ctx, filepath.Join("..", ".."), map[string]string{"Mode": "remediate"})
+	if err != nil {
+		return err
+	}
+	var faults []string
+	for name := range template.Functions {
+		f, err := tmpl.Function(name)
+		if err != nil {
+			return err
+		}
+		granted := map[string]bool{}
+		for _, s := range f.Statements {
+			if s.Effect == "Allow" {
+				for _, a := range s.Actions {
+					granted[a] = true
+				}
+			}
+		}
+		for call := range called[name] {
+			if _, other := needed[call]; !other && !granted[call] {
+				faults = append(faults, fmt.Sprintf("%s calls %s, which its role does not grant", name, call))
+			}
+		}
+		for action := range granted {
+			if _, fine := unused[action]; !fine && !called[name][action] {
+				faults = append(faults, fmt.Sprintf("the role of %s grants %s, which it never calls", name, action))
+			}
+		}
+	}
+	if len(faults) > 0 {
+		slices.Sort(faults)
+		return fmt.Errorf("least privilege: %s", strings.Join(faults, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package serverless
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/tests/testbed"
+)
+
+var (
+	bed      *testbed.Bed
+	binaries string
+)
+
+func TestMain(m *testing.M) { os.Exit(start(m)) }
+
+func start(m *testing.M) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "rollcall-functions-")
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := Build(context.Background(), filepath.Join("..", ".."), dir); err != nil {
+		return fail(err)
+	}
+	binaries = dir
+	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers()}); err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
+		if err := leastPrivilege(context.Background()); err != nil {
+			return fail(err)
+		}
+	}
+	return code
+}
+
+// deploy empties the bed and deploys the functions on it.
+func deploy(t *testing.T, mode string) *Stack {
+	t.Helper()
+	must(t, bed.Reset(t.Context()))
+	s, err := Deploy(t.Context(), bed, binaries, t.TempDir(), mode)
+	must(t, err)
+	t.Cleanup(func() {
+		s.Close()
+		if err := remember(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			for _, l := range s.Log {
+				t.Log(l)
+			}
+			for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+				t.Logf("%s wrote:\n%s", name, s.Output(name))
+			}
+		}
+		if unexpected, err := bed.Unexpected(context.Background()); err != nil || len(unexpected) > 0 {
+			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
+		}
+	})
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// launch runs a member of an Auto Scaling group and lets EC2 say that it runs.
+func launch(t *testing.T) string {
+	t.Helper()
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers"})
+	must(t, err)
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	return id
+}
+
+// fleet runs members whose nodes are ready.
+func fleet(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 5 * time.Hour})
+		must(t, err)
+		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now().Add(-5 * time.Hour)})
+		must(t, err)
+	}
+}
+
+func join(t *testing.T, id string) {
+	t.Helper()
+	_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now()})
+	must(t, err)
+}
+
+// bare runs an instance that nobody owns and whose user data bootstraps a node.
+func bare(t *testing.T) string {
+	t.Helper()
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, UserData: "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"})
+	must(t, err)
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	return id
+}
+
+// drop loses every event that waits in the queue.
+func (s *Stack) drop(t *testing.T) {
+	t.Helper()
+	_, err := s.sqs.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: aws.String(s.eventsURL)})
+	must(t, err)
+}
+
+// acts lists the calls that tag or destroy, in order.
+func acts(t *testing.T, actions ...string) (out []string) {
+	t.Helper()
+	calls, err := bed.Calls(t.Context())
+	must(t, err)
+	for _, c := range calls {
+		if !slices.Contains(actions, c.Action) || c.Status >= 300 {
+			continue
+		}
+		line := c.Action
+		for _, r := range c.Resources {
+			if strings.HasPrefix(r, "i-") {
+				line += " " + r
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func notices(t *testing.T, s *Stack) (out []string) {
+	t.Helper()
+	all, err := s.Notices(t.Context())
+	must(t, err)
+	for _, n := range all {
+		out = append(out, n.Attributes["severity"]+" "+n.Attributes["action"])
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}

@@ -1,0 +1,94 @@
+package serverless
+
+import (
+	"archive/zip"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// countingWriter counts what is written.
+type countingWriter struct{ n int64 }
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	w.n += int64(len(p))
+	return len(p), nil
+}
+
+// BenchmarkFunctions reports, for each function, the size of its package as it is
+// uploaded (built for Lambda with the Makefile's flags, zipped), and the time from the
+// start of its process to its first request for work, here on this machine.
+func BenchmarkFunctions(b *testing.B) {
+	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+		b.Run(name, func(b *testing.B) {
+			size := zipped(b, name)
+			f, err := newFunction(name, filepath.Join(binaries, name), functionEnv())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.close()
+			var total time.Duration
+			for b.Loop() {
+				f.asked = make(chan struct{})
+				began := time.Now()
+				if err := f.start(nil); err != nil {
+					b.Fatal(err)
+				}
+				select {
+				case <-f.asked:
+				case <-f.exited:
+					b.Fatalf("%s ended: %s", name, f.output)
+				}
+				total += time.Since(began)
+				f.stop()
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(size)/1e6, "MB-zipped")
+			b.ReportMetric(float64(total.Milliseconds())/float64(b.N), "ms-init")
+		})
+	}
+}
+
+func zipped(b *testing.B, name string) int64 {
+	b.Helper()
+	bootstrap := filepath.Join(b.TempDir(), "bootstrap")
+	cmd := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bootstrap, "./functions/"+name)
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	file, err := os.Open(bootstrap)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var counted countingWriter
+	archive := zip.NewWriter(&counted)
+	entry, err := archive.Create("bootstrap")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.Copy(entry, file); err != nil {
+		b.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return counted.n
+}
+
+// functionEnv is an environment with which every function starts; nothing is called.
+func functionEnv() []string {
+	const account = "123456789012"
+	return []string{
+		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY=not/a/secret", "ROLLCALL_MODE=observe",
+		"ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=rollcall", "ROLLCALL_TOPIC_ARN=arn:aws:sns:eu-west-1:" + account + ":rollcall",
+		"ROLLCALL_CHECKS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/checks.fifo", "ROLLCALL_CHECKS_QUEUE_ARN=arn:aws:sqs:eu-west-1:" + account + ":checks.fifo",
+		"ROLLCALL_ORDERS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/orders.fifo", "ROLLCALL_SCHEDULE_GROUP=rollcall",
+		"ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + account + ":role/scheduler", "ROLLCALL_EVENT_BUS=default", "ROLLCALL_SWEEP_INTERVAL=5m", "ROLLCALL_VPC_IDS=",
+	}
+}

@@ -1,0 +1,440 @@
+package serverless
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"golang.org/x/sync/errgroup"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
+)
+
+// The functions.
+const (
+	StateChange = "statechange"
+	Sweep       = "sweep"
+	Inspect     = "inspect"
+	Remediate   = "remediate"
+)
+
+const (
+	arnPrefix     = "arn:aws:sqs:" + testbed.Region + ":" + testbed.AccountID + ":"
+	scheduleGroup = "rollcall"
+	sweepInterval = 5 * time.Minute
+)
+
+// Identities are the functions' roles: apart, so that the call log tells who called.
+func Identities() []testbed.Identity {
+	var all []testbed.Identity
+	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+		all = append(all, identity(name))
+	}
+	return all
+}
+
+func identity(name string) testbed.Identity {
+	key := "AKIA" + strings.ToUpper((name + "EXAMPLEEXAMPLE")[:16])
+	return testbed.Identity{AccessKeyID: key, SecretAccessKey: name + "/not/a/secret", ARN: "arn:aws:iam::" + testbed.AccountID + ":role/rollcall-" + name}
+}
+
+// Viewers are the roles of the two functions that look into clusters.
+func Viewers() []string { return []string{identity(Inspect).ARN, identity(Remediate).ARN} }
+
+// Build compiles the functions with the test clock into a folder.
+func Build(ctx context.Context, root, dir string) error {
+	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc,testclock", "-o", filepath.Join(dir, name), "./functions/"+name)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+// Stack is a deployment of the functions on a bed.
+type Stack struct {
+	bed       *testbed.Bed
+	functions map[string]*function
+	twin      *function // another instance of remediate
+	clockFile string
+	ahead     time.Duration
+	lastSweep time.Time
+	sweeping  bool
+
+	sqs       *sqs.Client
+	scheduler *scheduler.Client
+
+	eventsURL, checksURL, ordersURL string
+	Topic                           string
+	Notices                         func(context.Context) ([]testbed.Notice, error)
+	Table                           string
+
+	// Duplicate delivers every message twice.
+	Duplicate bool
+	// Die makes the named function die at its n-th AWS call, once: "before:3".
+	Die map[string]string
+	// Step is how far the clock moves at once; zero is a minute.
+	Step time.Duration
+	// Died counts the deaths.
+	Died int
+	// Twins delivers every order to two remediators at the same time.
+	Twins bool
+	// Log tells what is delivered, in order.
+	Log []string
+}
+
+// Deploy makes the queues, the table, the topic, the rule and the schedule group in the
+// bed's account and starts the functions' runtimes.
+func Deploy(ctx context.Context, bed *testbed.Bed, binaries, dir, mode string) (*Stack, error) {
+	cfg := bed.AWSConfig()
+	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Table: "rollcall", sweeping: true}
+	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
+		return nil, fmt.Errorf("write the clock: %w", err)
+	}
+	var err error
+	if s.eventsURL, err = s.queue(ctx, "events", nil); err != nil {
+		return nil, err
+	}
+	fifo := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+	if s.checksURL, err = s.queue(ctx, "checks.fifo", fifo); err != nil {
+		return nil, err
+	}
+	if s.ordersURL, err = s.queue(ctx, "remediations.fifo", map[string]string{"FifoQueue": "true"}); err != nil {
+		return nil, err
+	}
+	if s.Topic, s.Notices, err = bed.Topic(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
+		return nil, err
+	}
+	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg)); err != nil {
+		return nil, err
+	}
+	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
+		return nil, fmt.Errorf("create the schedule group: %w", err)
+	}
+	env := []string{
+		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
+		"ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
+		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
+		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
+	}
+	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+		f, err := newFunction(name, filepath.Join(binaries, name), append(bed.EnvFor(identity(name)), env...))
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.functions[name] = f
+	}
+	if s.twin, err = newFunction(Remediate, filepath.Join(binaries, Remediate), append(bed.EnvFor(identity(Remediate)), env...)); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the functions.
+func (s *Stack) Close() {
+	for _, f := range s.functions {
+		f.close()
+	}
+	if s.twin != nil {
+		s.twin.close()
+	}
+}
+
+// Now is the stack's time.
+func (s *Stack) Now() time.Time { return time.Now().Add(s.ahead) }
+
+func (s *Stack) queue(ctx context.Context, name string, attributes map[string]string) (string, error) {
+	out, err := s.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
+	if err != nil {
+		return "", fmt.Errorf("create queue %s: %w", name, err)
+	}
+	return aws.ToString(out.QueueUrl), nil
+}
+
+func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
+	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String(s.Table), BillingMode: dynamotypes.BillingModePayPerRequest,
+		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
+		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: dynamotypes.KeyTypeRange}},
+	})
+	if err != nil {
+		return fmt.Errorf("create the table: %w", err)
+	}
+	return nil
+}
+
+// rule sends EC2 state changes to the queue of events, by the pattern of the template.
+func (s *Stack) rule(ctx context.Context, bus *eventbridge.Client) error {
+	pattern := `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"]}`
+	if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("rollcall"), EventPattern: aws.String(pattern), State: eventtypes.RuleStateEnabled}); err != nil {
+		return fmt.Errorf("create the rule: %w", err)
+	}
+	_, err := bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("rollcall"), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
+	if err != nil {
+		return fmt.Errorf("create the rule's target: %w", err)
+	}
+	return nil
+}
+
+// Advance moves the clock on, step by step: what falls due fires, what is sent
+// is delivered, and every five minutes the sweep comes by.
+func (s *Stack) Advance(ctx context.Context, d time.Duration) error {
+	for d > 0 {
+		step := min(d, cmp.Or(s.Step, time.Minute))
+		d -= step
+		s.ahead += step
+		if err := os.WriteFile(s.clockFile, []byte(s.ahead.String()), 0o600); err != nil {
+			return fmt.Errorf("write the clock: %w", err)
+		}
+		if err := s.fire(ctx); err != nil {
+			return err
+		}
+		if s.sweeping && s.Now().Sub(s.lastSweep) >= sweepInterval {
+			s.lastSweep = s.Now()
+			if _, err := s.invoke(ctx, Sweep, map[string]any{}); err != nil && !errors.Is(err, ErrDied) {
+				return err
+			}
+		}
+		if err := s.Settle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopSweeping leaves everything to the events.
+func (s *Stack) StopSweeping() { s.sweeping = false }
+
+// fire sends the inputs of due schedules to their queue and deletes them, as the
+// Scheduler does; the emulator only stores them.
+func (s *Stack) fire(ctx context.Context) error {
+	pages := scheduler.NewListSchedulesPaginator(s.scheduler, &scheduler.ListSchedulesInput{GroupName: aws.String(scheduleGroup)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("list schedules: %w", err)
+		}
+		for _, summary := range page.Schedules {
+			got, err := s.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(scheduleGroup), Name: summary.Name})
+			if err != nil {
+				return fmt.Errorf("get schedule %s: %w", aws.ToString(summary.Name), err)
+			}
+			at, err := time.Parse("at(2006-01-02T15:04:05)", aws.ToString(got.ScheduleExpression))
+			if err != nil {
+				return fmt.Errorf("schedule %s: %w", aws.ToString(summary.Name), err)
+			}
+			if at.After(s.Now()) {
+				continue
+			}
+			s.Log = append(s.Log, "fire "+aws.ToString(got.Target.Input))
+			if err := s.send(ctx, s.checksURL, aws.ToString(got.Target.Input), aws.ToString(got.Target.SqsParameters.MessageGroupId)); err != nil {
+				return err
+			}
+			if _, err := s.scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: aws.String(scheduleGroup), Name: summary.Name}); err != nil {
+				return fmt.Errorf("delete schedule: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stack) send(ctx context.Context, url, body, group string) error {
+	in := &sqs.SendMessageInput{QueueUrl: aws.String(url), MessageBody: aws.String(body)}
+	if group != "" {
+		in.MessageGroupId = aws.String(group)
+	}
+	if url == s.ordersURL {
+		in.MessageDeduplicationId = aws.String(fmt.Sprint(time.Now().UnixNano()))
+	}
+	if _, err := s.sqs.SendMessage(ctx, in); err != nil {
+		return fmt.Errorf("send to %s: %w", url, err)
+	}
+	return nil
+}
+
+// Settle delivers messages until the queues are empty.
+func (s *Stack) Settle(ctx context.Context) error {
+	for {
+		delivered := 0
+		for _, q := range []struct {
+			url, function string
+			batch         int
+		}{{s.eventsURL, StateChange, 500}, {s.checksURL, Inspect, 1}, {s.ordersURL, Remediate, 1}} {
+			n, err := s.deliver(ctx, q.url, q.function, q.batch)
+			if err != nil {
+				return err
+			}
+			delivered += n
+		}
+		if delivered == 0 {
+			return nil
+		}
+	}
+}
+
+// deliver hands one batch of a queue to its function and deletes what the function
+// took. What it did not take, or died over, is delivered again.
+func (s *Stack) deliver(ctx context.Context, url, name string, most int) (int, error) {
+	var batch []sqstypes.Message
+	for len(batch) < most {
+		out, err := s.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: int32(min(10, most-len(batch))), VisibilityTimeout: 0})
+		if err != nil {
+			return 0, fmt.Errorf("receive from %s: %w", url, err)
+		}
+		if len(out.Messages) == 0 {
+			break
+		}
+		batch = append(batch, out.Messages...)
+		for _, m := range out.Messages { // so that the next receive does not see them again
+			if _, err := s.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(url), ReceiptHandle: m.ReceiptHandle}); err != nil {
+				return 0, fmt.Errorf("delete from %s: %w", url, err)
+			}
+		}
+	}
+	if len(batch) == 0 {
+		return 0, nil
+	}
+	event := events.SQSEvent{}
+	for _, m := range batch {
+		event.Records = append(event.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), EventSource: "aws:sqs", AWSRegion: testbed.Region})
+		s.Log = append(s.Log, name+" "+aws.ToString(m.Body))
+	}
+	times := 1
+	if s.Duplicate {
+		times = 2
+	}
+	for range times {
+		// Two receives at most, as the template has it: then the dead-letter queue.
+		for try := 1; ; try++ {
+			failed, err := s.invokeBatch(ctx, name, event)
+			if err == nil && len(failed) == 0 {
+				break
+			}
+			if err != nil && !errors.Is(err, ErrDied) {
+				return 0, err
+			}
+			if try == 2 {
+				s.Log = append(s.Log, "dead letter of "+name)
+				break
+			}
+			if err == nil {
+				event.Records = slices.DeleteFunc(event.Records, func(m events.SQSMessage) bool { return !slices.Contains(failed, m.MessageId) })
+			}
+		}
+	}
+	return len(batch), nil
+}
+
+func (s *Stack) invokeBatch(ctx context.Context, name string, event events.SQSEvent) (failed []string, err error) {
+	if name == Remediate && s.Twins {
+		var group errgroup.Group
+		group.Go(func() error {
+			_, err := s.twin.invoke(ctx, event)
+			return err
+		})
+		defer func() { err = errors.Join(err, group.Wait()) }()
+	}
+	out, err := s.invoke(ctx, name, event)
+	if errors.Is(err, ErrDied) {
+		s.Died++
+	}
+	if err != nil {
+		return nil, err
+	}
+	var response events.SQSEventResponse
+	if err := json.Unmarshal(out, &response); err != nil {
+		return nil, fmt.Errorf("answer of %s: %w", name, err)
+	}
+	for _, f := range response.BatchItemFailures {
+		failed = append(failed, f.ItemIdentifier)
+	}
+	return failed, nil
+}
+
+func (s *Stack) invoke(ctx context.Context, name string, payload any) ([]byte, error) {
+	var extra []string
+	if die := s.Die[name]; die != "" {
+		delete(s.Die, name)
+		extra = []string{"ROLLCALL_TEST_DIE=" + die}
+	}
+	return s.functions[name].invoke(ctx, payload, extra...)
+}
+
+// Schedules lists what is scheduled, by minute.
+func (s *Stack) Schedules(ctx context.Context) ([]string, error) {
+	var all []string
+	pages := scheduler.NewListSchedulesPaginator(s.scheduler, &scheduler.ListSchedulesInput{GroupName: aws.String(scheduleGroup)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list schedules: %w", err)
+		}
+		for _, summary := range page.Schedules {
+			got, err := s.scheduler.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String(scheduleGroup), Name: summary.Name})
+			if err != nil {
+				return nil, fmt.Errorf("get schedule: %w", err)
+			}
+			all = append(all, aws.ToString(got.Target.Input))
+		}
+	}
+	slices.SortFunc(all, cmp.Compare[string])
+	return all, nil
+}
+
+// open counts the acts in the table that have no outcome.
+func (s *Stack) open(ctx context.Context) (int, error) {
+	state, err := ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Read(ctx, roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, a := range state.Actions {
+		if a.Outcome == nil {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Policy puts a document into the policy parameter.
+func (s *Stack) Policy(ctx context.Context, text string) error {
+	_, err := ssm.NewFromConfig(s.bed.AWSConfig()).PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("/rollcall/policy"), Value: aws.String(text), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
+	if err != nil {
+		return fmt.Errorf("put the policy: %w", err)
+	}
+	return nil
+}
+
+// Output is what a function wrote, for a failed test.
+func (s *Stack) Output(name string) string {
+	return strings.TrimSpace(s.functions[name].output.String())
+}
