@@ -121,7 +121,7 @@ func (h *handler) again(ctx context.Context, c trigger.Check, result report.Chec
 	if !result.Snapshot.Whole() && !missing(result) && (next.IsZero() || now.Add(retryAfter).Before(next)) {
 		next = now.Add(retryAfter)
 	}
-	sweep := h.sweep * time.Duration(ledger.SweepFactor(result.Assessment.Nodes))
+	sweep := h.sweep * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
 	if next.IsZero() || !next.Before(now.Add(sweep)) {
 		return
 	}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"rollcall/shared/config"
+	"rollcall/shared/emit"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/run"
+	"rollcall/shared/trigger"
+)
+
+var now = time.Date(2026, 3, 10, 12, 0, 7, 0, time.UTC)
+
+// world is a cluster with one instance that has not registered, and all that the
+// function is plugged into.
+type world struct {
+	gaps      []roll.Gap
+	account   string
+	policy    string
+	nodes     int
+	fail      map[string]bool
+	looked    []time.Time
+	scheduled []string
+	sent      []string
+	put       []string
+	sizes     map[string]int
+	metrics   bytes.Buffer
+	ledger.Ledger
+}
+
+func newWorld() *world {
+	return &world{account: "111122223333", fail: map[string]bool{}, sizes: map[string]int{}, Ledger: ledger.NewMemory()}
+}
+
+func (w *world) Snapshot(_ context.Context, name string, at time.Time) *roll.Snapshot {
+	w.looked = append(w.looked, at)
+	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: name}, Status: roll.ClusterActive}, Gaps: w.gaps, Details: map[roll.InstanceID]roll.Detail{}}
+	s.Instances = []roll.Instance{{ID: "i-00000001", State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"}}
+	s.Nodes = make([]roll.Node, w.nodes)
+	for i := range s.Nodes {
+		s.Nodes[i] = roll.Node{Compute: roll.ComputeFargate}
+	}
+	return s
+}
+
+func (w *world) LookUp(context.Context, *roll.Snapshot, []roll.InstanceID) {}
+func (w *world) Details(context.Context, *roll.Snapshot, []roll.Question)  {}
+
+func (w *world) Tag(context.Context, []roll.InstanceID, map[string]string) error { return nil }
+func (w *world) Untag(context.Context, []roll.InstanceID, []string) error        { return nil }
+func (w *world) Publish(context.Context, report.Message) error                   { return nil }
+
+func (w *world) GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+	if w.policy == "" {
+		return nil, &types.ParameterNotFound{}
+	}
+	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Value: aws.String(w.policy)}}, nil
+}
+
+func (w *world) At(_ context.Context, c trigger.Check) (bool, error) {
+	if w.fail["schedule"] {
+		return false, errors.New("no schedule")
+	}
+	w.scheduled = append(w.scheduled, c.Due.Format("15:04"))
+	return true, nil
+}
+
+func (w *world) Send(_ context.Context, o plan.Order) error {
+	w.sent = append(w.sent, o.ID)
+	return nil
+}
+
+func (w *world) Put(_ context.Context, all []emit.Event) error {
+	for _, e := range all {
+		w.put = append(w.put, e.DetailType)
+	}
+	return nil
+}
+
+func (w *world) Sizes(context.Context, string) (map[string]int, error) { return w.sizes, nil }
+
+func (w *world) PutSize(_ context.Context, _, cluster string, nodes int) error {
+	w.sizes[cluster] = nodes
+	return nil
+}
+
+func (w *world) handler(permitted policy.Mode) *handler {
+	return &handler{
+		base:     run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: func() time.Time { return now }},
+		policies: config.NewPolicyStore(w, config.Settings{PolicyParameter: "/rollcall/policy"}), permitted: permitted, sweep: 5 * time.Minute,
+		orders: w, schedules: w, events: w, fleet: w, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler), metrics: &w.metrics,
+	}
+}
+
+func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
+	t.Helper()
+	var b events.SQSEvent
+	for _, body := range bodies {
+		b.Records = append(b.Records, events.SQSMessage{MessageId: "m", Body: body})
+	}
+	if r, err := w.handler(permitted).handle(t.Context(), b); err != nil || len(r.BatchItemFailures) != 0 {
+		t.Errorf("%+v, %v: a message must not come again", r, err)
+	}
+}
+
+// counted sums a metric over all lines.
+func (w *world) counted(t *testing.T, name string) (sum float64) {
+	t.Helper()
+	for line := range strings.Lines(w.metrics.String()) {
+		var values map[string]any
+		if err := json.Unmarshal([]byte(line), &values); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if v, ok := values[name].(float64); ok {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func TestChecksAtTheTimeOfTheMessageOrNow(t *testing.T) {
+	for body, want := range map[string]time.Time{
+		`{"cluster":"demo","due":"2026-03-10T12:00:00Z"}`: now,
+		`{"cluster":"demo","due":"2026-03-10T12:01:00Z"}`: time.Date(2026, 3, 10, 12, 1, 0, 0, time.UTC), // the scheduler's clock is ahead
+		`{"cluster":"demo","due":"2026-03-10T11:46:00Z"}`: now,
+	} {
+		w := newWorld()
+		w.check(t, policy.Observe, body)
+		if len(w.looked) != 1 || !w.looked[0].Equal(want) || w.counted(t, "ChecksCompleted") != 1 || !slices.Contains(w.put, emit.CheckCompleted) {
+			t.Errorf("%s: looked at %v, want %s; events %v", body, w.looked, want, w.put)
+		}
+	}
+}
+
+func TestStaleAndMalformedMessagesAreDroppedAndCounted(t *testing.T) {
+	w := newWorld()
+	w.check(t, policy.Observe, `{"cluster":"demo","due":"2026-03-10T11:44:00Z"}`, "not JSON", `{"cluster":"demo"}`, `{"cluster":"de mo","due":"2026-03-10T12:00:00Z"}`)
+	if len(w.looked) != 0 || w.counted(t, "ChecksSkipped") != 1 || w.counted(t, "MessagesDropped") != 3 {
+		t.Errorf("looked %d times, skipped %v, dropped %v", len(w.looked), w.counted(t, "ChecksSkipped"), w.counted(t, "MessagesDropped"))
+	}
+}
+
+const demo = `{"cluster":"demo","due":"2026-03-10T12:00:00Z"}`
+
+func TestTheNextCheckIsScheduledIfItFallsBeforeTheNextSweep(t *testing.T) {
+	w := newWorld()
+	w.check(t, policy.Observe, demo) // warned at 5 minutes, due at 15: nine minutes from now
+	if len(w.scheduled) != 0 {
+		t.Errorf("scheduled %v, the sweep comes by before", w.scheduled)
+	}
+	w = newWorld()
+	w.nodes = 5000 // every third sweep
+	w.check(t, policy.Observe, demo)
+	if !slices.Equal(w.scheduled, []string{"12:10"}) || w.sizes["demo"] != 5000 {
+		t.Errorf("scheduled %v, sizes %v, want the deadline, since the sweep comes by less often", w.scheduled, w.sizes)
+	}
+}
+
+func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
+	w := newWorld()
+	w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Detail: "down"}}
+	w.check(t, policy.Remediate, demo)
+	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.counted(t, "ChecksCompleted") != 0 || len(w.sent) != 0 {
+		t.Errorf("scheduled %v, completed %v, sent %v", w.scheduled, w.counted(t, "ChecksCompleted"), w.sent)
+	}
+	w.account, w.scheduled = "", nil // there is no such cluster
+	w.gaps[0].Scope = roll.ScopeCluster
+	w.check(t, policy.Remediate, demo)
+	if len(w.scheduled) != 0 {
+		t.Errorf("scheduled %v for a cluster that EKS does not know", w.scheduled)
+	}
+}
+
+func TestAScheduleThatCannotBeMadeIsNoFailure(t *testing.T) {
+	w := newWorld()
+	w.fail["schedule"] = true
+	w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Detail: "down"}}
+	w.check(t, policy.Observe, demo)
+}
+
+func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
+	for mode, want := range map[policy.Mode]int{policy.Observe: 0, policy.Notify: 0, policy.Remediate: 1} {
+		w := newWorld()
+		w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
+		id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
+		began := now.Add(-6 * time.Minute)
+		if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}}); err != nil {
+			t.Fatal(err)
+		}
+		h := w.handler(mode)
+		h.base.Observer = protected{w}
+		var b events.SQSEvent
+		b.Records = []events.SQSMessage{{Body: demo}}
+		if _, err := h.handle(t.Context(), b); err != nil || len(w.sent) != want {
+			t.Errorf("mode %s: %d orders, %v, want %d", mode, len(w.sent), err, want)
+		}
+	}
+}
+
+// protected answers what is asked about suspects: nothing speaks against a termination.
+type protected struct{ *world }
+
+func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll.Question) {
+	for _, q := range questions {
+		s.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No}
+	}
+}
+
+func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
+	w := newWorld()
+	w.policy = "apiVersion: rollcall/v1\nmdoe: remediate\n"
+	w.check(t, policy.Remediate, demo)
+	if w.counted(t, "PolicyInvalid") != 1 || len(w.looked) != 1 || len(w.sent) != 0 {
+		t.Errorf("counted %v, looked %d times, sent %v", w.counted(t, "PolicyInvalid"), len(w.looked), w.sent)
+	}
+}
