@@ -36,13 +36,19 @@ lint: ## Check formatting, imports and habits
 	$(TOOLS) golangci-lint run ./...
 
 .PHONY: bench
-bench: ## Measure observation against its floor, and decisions
+bench: testbed-deps ## Measure observation against its floor, and decisions
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
+	$(GO) test -run '^$$' -bench . -benchtime 5x ./functions/statechange ./tests/serverless
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/policy
 	$(GO) test -run '^$$' -fuzz FuzzBootstraps -fuzztime $(FUZZTIME) ./shared/userdata
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./shared/userdata
+	$(GO) test -run '^$$' -fuzz FuzzParseStateChange -fuzztime $(FUZZTIME) ./shared/trigger
+	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/trigger
+	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/trigger
+	$(GO) test -run '^$$' -fuzz FuzzAnyBytesThatDecodeToANode -fuzztime $(FUZZTIME) ./shared/kube
 FUZZTIME ?= 30s
 
 .PHONY: testbed
@@ -66,6 +72,42 @@ $(VENV)/.installed: tests/emulator/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/emulator/requirements.txt
 	touch $@
+
+SAM := $(BUILD)/sam
+
+# Beside the emulator's environment, not in it: see tests/template/requirements.txt.
+$(SAM)/.installed: tests/template/requirements.txt
+	$(PYTHON) -m venv $(SAM)
+	$(SAM)/bin/pip install --quiet --disable-pip-version-check --requirement tests/template/requirements.txt
+	touch $@
+
+# The functions too, so that compiling them for another machine is not on the clock of the tests.
+test: $(SAM)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
+
+.PHONY: validate
+validate: $(SAM)/.installed ## Lint template.yaml as written and as CloudFormation gets it
+	SAM_CLI_TELEMETRY=0 $(SAM)/bin/sam validate --lint --region eu-west-1 --template template.yaml
+	$(SAM)/bin/cfn-lint --include-checks I -- template.yaml infra/cluster-access.yaml infra/stackset.yaml
+	$(SAM)/bin/python tests/template/transform.py template.yaml > $(BUILD)/transformed.json
+	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
+
+.PHONY: grant
+grant: ## Print how to let Rollcall read the nodes of CLUSTER
+	@sh infra/grant.sh "$$CLUSTER" "$$STACK"
+
+# What "sam build" calls. It names the folder; without it the binaries go to .build.
+# No VCS stamp: a function is uploaded anew only if its code changed.
+FUNCTION_FLAGS := -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w"
+ARTIFACTS_DIR  ?= $(BUILD)/functions/$(FUNCTION)
+
+build-StateChangeFunction: FUNCTION := statechange
+build-SweepFunction: FUNCTION := sweep
+build-InspectFunction: FUNCTION := inspect
+build-RemediateFunction: FUNCTION := remediate
+
+.PHONY: build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
+build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction:
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build $(FUNCTION_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(FUNCTION)
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -186,6 +186,8 @@ func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) 
 	}
 	if result.Snapshot.Whole() {
 		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
+	} else {
+		values = append(values, report.Metric{Name: "ChecksIncomplete", Unit: "Count", Value: 1})
 	}
 	h.count(result.Snapshot.Cluster.ID.Name, values...)
 }

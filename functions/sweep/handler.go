@@ -95,8 +95,9 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
 	}
 	h.log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
 	values := []report.Metric{{Name: "Sweeps", Unit: "Count", Value: 1}, {Name: "Clusters", Unit: "Count", Value: float64(len(clusters))}}
-	if len(clusters) == 0 {
-		// Nothing to check is a completed check: an account without clusters is no alarm.
+	if sent == 0 {
+		// Nothing to check, or nothing in this sweep, is a completed check: an account
+		// without clusters, or with large ones only, is no alarm.
 		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
 	}
 	return errors.Join(append(faults, report.Metrics(h.metrics, now, "", values...))...)

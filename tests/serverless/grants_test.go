@@ -3,7 +3,6 @@ package serverless
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,11 +57,7 @@ var unused = map[string]string{
 
 // leastPrivilege joins what was called with the statements of the template's roles:
 // every call is granted to the function that made it, and every grant is used.
-func leastPrivilege(ctx context.Context) error {
-	tmpl, err := template.Read(ctx, filepath.Join("..", ".."), map[string]string{"Mode": "remediate"})
-	if err != nil {
-		return err
-	}
+func leastPrivilege() error {
 	var faults []string
 	for name := range template.Functions {
 		f, err := tmpl.Function(name)

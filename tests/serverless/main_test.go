@@ -15,12 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/tests/template"
 	"rollcall/tests/testbed"
 )
 
 var (
 	bed      *testbed.Bed
 	binaries string
+	tmpl     *template.Template
 )
 
 func TestMain(m *testing.M) { os.Exit(start(m)) }
@@ -39,6 +41,9 @@ func start(m *testing.M) int {
 		return fail(err)
 	}
 	binaries = dir
+	if tmpl, err = template.Read(context.Background(), filepath.Join("..", ".."), map[string]string{"Mode": "remediate"}); err != nil {
+		return fail(err)
+	}
 	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers()}); err != nil {
 		return fail(err)
 	}
@@ -49,7 +54,7 @@ func start(m *testing.M) int {
 	}()
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
-		if err := leastPrivilege(context.Background()); err != nil {
+		if err := leastPrivilege(); err != nil {
 			return fail(err)
 		}
 	}
@@ -60,7 +65,7 @@ func start(m *testing.M) int {
 func deploy(t *testing.T, mode string) *Stack {
 	t.Helper()
 	must(t, bed.Reset(t.Context()))
-	s, err := Deploy(t.Context(), bed, binaries, t.TempDir(), mode)
+	s, err := Deploy(t.Context(), bed, tmpl, binaries, t.TempDir(), mode)
 	must(t, err)
 	t.Cleanup(func() {
 		s.Close()

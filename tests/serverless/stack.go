@@ -29,6 +29,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/template"
 	"rollcall/tests/testbed"
 )
 
@@ -109,7 +110,7 @@ type Stack struct {
 
 // Deploy makes the queues, the table, the topic, the rule and the schedule group in the
 // bed's account and starts the functions' runtimes.
-func Deploy(ctx context.Context, bed *testbed.Bed, binaries, dir, mode string) (*Stack, error) {
+func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
 	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Table: "rollcall", sweeping: true}
 	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
@@ -132,7 +133,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, binaries, dir, mode string) (
 	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
-	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg)); err != nil {
+	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
 		return nil, err
 	}
 	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
@@ -193,12 +194,15 @@ func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
 }
 
 // rule sends EC2 state changes to the queue of events, by the pattern of the template.
-func (s *Stack) rule(ctx context.Context, bus *eventbridge.Client) error {
-	pattern := `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"]}`
-	if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("rollcall"), EventPattern: aws.String(pattern), State: eventtypes.RuleStateEnabled}); err != nil {
+func (s *Stack) rule(ctx context.Context, bus *eventbridge.Client, tmpl *template.Template) error {
+	pattern, err := tmpl.EventPattern()
+	if err != nil {
+		return err
+	}
+	if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("rollcall"), EventPattern: aws.String(string(pattern)), State: eventtypes.RuleStateEnabled}); err != nil {
 		return fmt.Errorf("create the rule: %w", err)
 	}
-	_, err := bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("rollcall"), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
+	_, err = bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("rollcall"), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
 	if err != nil {
 		return fmt.Errorf("create the rule's target: %w", err)
 	}

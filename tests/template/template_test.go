@@ -1,4 +1,3 @@
-// Package template checks the files that people deploy.
 package template
 
 import (
@@ -10,21 +9,6 @@ import (
 	"strings"
 	"testing"
 )
-
-const root = "../.."
-
-// Warnings are failures: a template that deploys with a warning fails in somebody
-// else's account.
-func TestTheTemplateLintsWithoutAWarning(t *testing.T) {
-	lint := filepath.Join(root, ".venv", "bin", "cfn-lint")
-	if _, err := os.Stat(lint); err != nil {
-		t.Fatalf("cfn-lint is missing (%v): run make testbed-deps", err)
-	}
-	out, err := exec.CommandContext(t.Context(), lint, "--include-checks", "I", "--", filepath.Join(root, "template.yaml")).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
 
 var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
 

@@ -1,0 +1,70 @@
+package template
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// In source: otherwise SAM copies the whole tree for each function first.
+func TestSAMBuildsFourFunctions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "build")
+	out, err := offline(t.Context(), tool(t, "sam"), "build", "--build-in-source", "--template", filepath.Join(root, "template.yaml"), "--build-dir", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for folder, id := range Functions {
+		entries, err := os.ReadDir(filepath.Join(dir, id))
+		if err != nil || len(entries) != 1 {
+			t.Errorf("the artifact of %s holds %v, want bootstrap alone: %v", id, entries, err)
+			continue
+		}
+		bootstrap := filepath.Join(dir, id, "bootstrap")
+		binary, err := elf.Open(bootstrap)
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		if binary.Machine != elf.EM_AARCH64 {
+			t.Errorf("%s is for %s", id, binary.Machine)
+		}
+		if binary.Section(".interp") != nil {
+			t.Errorf("%s is linked against libraries that Lambda may not have", id)
+		}
+		if err := binary.Close(); err != nil {
+			t.Error(err)
+		}
+		info, err := exec.CommandContext(t.Context(), "go", "version", "-m", bootstrap).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, info)
+		}
+		if !strings.Contains(string(info), "path\trollcall/functions/"+folder+"\n") {
+			t.Errorf("%s was built of another folder than functions/%s:\n%s", id, folder, info)
+		}
+		for _, setting := range []string{"-tags=lambda.norpc\n", "-trimpath=true\n", "CGO_ENABLED=0\n"} {
+			if !strings.Contains(string(info), "build\t"+setting) {
+				t.Errorf("%s was built without %s", id, setting)
+			}
+		}
+		if strings.Contains(string(info), "vcs.revision") {
+			t.Errorf("%s carries a commit: it would be uploaded anew with every one", id)
+		}
+	}
+	// CloudFormation reads no YAML aliases, which template.yaml uses.
+	built, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(built)) {
+		value := strings.TrimLeft(line, " -")
+		if _, after, ok := strings.Cut(value, ": "); ok {
+			value = after
+		}
+		if strings.HasPrefix(value, "*") || strings.HasPrefix(value, "&") {
+			t.Errorf("the built template still has an alias: %s", line)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package template
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// tool is a program of the environment that make test installs.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(Tool(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is missing (%v): make test installs it", name, err)
+	}
+	return path
+}
+
+// offline is a command without credentials and without a word to anybody.
+func offline(ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, arguments...)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "AWS_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	cmd.Env = append(cmd.Env, "SAM_CLI_TELEMETRY=0", "AWS_EC2_METADATA_DISABLED=true", "AWS_DEFAULT_REGION=eu-west-1")
+	return cmd
+}
+
+// Warnings are failures: a template that deploys with a warning fails in somebody
+// else's account.
+func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
+	transformed := filepath.Join(t.TempDir(), "transformed.json")
+	data, err := Transform(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(transformed, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{
+		"as written":          filepath.Join(root, "template.yaml"),
+		"as transformed":      transformed, // typos in the names of IAM actions show only here
+		"access to a cluster": filepath.Join(root, "infra", "cluster-access.yaml"),
+		"for an organization": filepath.Join(root, "infra", "stackset.yaml"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// The lint must be able to fail: on the transformed template it finds a typo in an
+// action that it lets pass before.
+func TestTheLintFindsAnActionThatDoesNotExist(t *testing.T) {
+	data, err := Transform(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const right = "ec2:TerminateInstances"
+	if !strings.Contains(string(data), right) {
+		t.Fatalf("nobody may %s", right)
+	}
+	file := filepath.Join(t.TempDir(), "typo.json")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(data), right, "ec2:TerminateInstance")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
+	if err == nil || !strings.Contains(strings.ToLower(string(out)), "terminateinstance") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestSAMValidatesTheTemplate(t *testing.T) {
+	out, err := offline(t.Context(), tool(t, "sam"), "validate", "--lint", "--region", "eu-west-1", "--template", filepath.Join(root, "template.yaml")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "valid SAM Template") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

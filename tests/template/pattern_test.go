@@ -1,0 +1,128 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rollcall/shared/trigger"
+)
+
+// matches tells which of the events the template's rule lets through.
+func matches(t *testing.T, events []json.RawMessage) []bool {
+	t.Helper()
+	pattern, err := read(t).EventPattern()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := json.Marshal(map[string]any{"pattern": json.RawMessage(pattern), "events": events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".venv", "bin", "python"), "match.py")
+	cmd.Stdin = bytes.NewReader(asked)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("match events (make testbed-deps installs what this needs): %v\n%s", err, complaint.String())
+	}
+	var answer []bool
+	if err := json.Unmarshal(out, &answer); err != nil || len(answer) != len(events) {
+		t.Fatalf("%s: %v", out, err)
+	}
+	return answer
+}
+
+// bodies are the messages of a sample batch.
+func bodies(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch struct{ Records []struct{ Body string } }
+	if err := json.Unmarshal(data, &batch); err != nil || len(batch.Records) == 0 {
+		t.Fatalf("%s is no batch: %v", file, err)
+	}
+	var out []string
+	for _, r := range batch.Records {
+		out = append(out, r.Body)
+	}
+	return out
+}
+
+func TestTheRuleLetsTheSampleEventsThrough(t *testing.T) {
+	for state, want := range map[string]bool{"running": true, "stopping": true, "stopped": true, "shutting-down": true, "terminated": true, "pending": false} {
+		var events []json.RawMessage
+		for _, body := range bodies(t, filepath.Join(root, "events", "statechange-"+state+".json")) {
+			events = append(events, json.RawMessage(body))
+		}
+		for i, got := range matches(t, events) {
+			if got != want {
+				t.Errorf("event %d of statechange-%s.json is let through: %v, want %v", i+1, state, got, want)
+			}
+		}
+	}
+}
+
+// What the function would drop or ignore in the mixed batch must not come from the
+// rule, but for what no pattern can tell: another account or another version.
+func TestTheRuleLetsThroughNothingOfAnotherKind(t *testing.T) {
+	var events []json.RawMessage
+	var understood []bool
+	for _, body := range bodies(t, filepath.Join(root, "events", "statechange-mixed.json")) {
+		if !json.Valid([]byte(body)) {
+			continue
+		}
+		_, ignored, err := trigger.ParseStateChange([]byte(body), trigger.Home{})
+		events, understood = append(events, json.RawMessage(body)), append(understood, ignored == nil && err == nil)
+	}
+	let := 0
+	for i, got := range matches(t, events) {
+		if understood[i] && !got {
+			t.Errorf("the function understands what the rule keeps from it: %s", events[i])
+		}
+		if got {
+			let++
+			var e struct {
+				Source     string
+				DetailType string `json:"detail-type"`
+			}
+			if err := json.Unmarshal(events[i], &e); err != nil || e.Source != "aws.ec2" || !strings.Contains(e.DetailType, "State-change") {
+				t.Errorf("the rule lets through %s", events[i])
+			}
+		}
+	}
+	if let == 0 || let == len(events) {
+		t.Errorf("of %d events %d are let through", len(events), let)
+	}
+}
+
+func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
+	event := func(source, kind, state string) json.RawMessage {
+		data, err := json.Marshal(map[string]any{
+			"version": "0", "id": "7bf73129-1428-4cd3-a780-95db273d1602", "source": source, "detail-type": kind, "account": Account, "region": Region,
+			"time": "2026-03-10T12:00:00Z", "resources": []string{}, "detail": map[string]string{"instance-id": "i-0a1b2c3d4e5f60718", "state": state},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	const kind = "EC2 Instance State-change Notification"
+	want := []bool{true, false, false, false, false}
+	got := matches(t, []json.RawMessage{
+		event("aws.ec2", kind, "running"), event("aws.ec2", kind, "pending"), event("aws.autoscaling", kind, "running"),
+		event("aws.ec2", "EC2 Spot Instance Interruption Warning", "running"), event("rollcall", kind, "running"),
+	})
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("event %d is let through: %v, want %v", i+1, got[i], want[i])
+		}
+	}
+}

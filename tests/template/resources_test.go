@@ -1,0 +1,480 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+type queue struct {
+	QueueName                 string
+	FifoQueue                 bool
+	SqsManagedSseEnabled      bool
+	ContentBasedDeduplication bool
+	MessageRetentionPeriod    int
+	VisibilityTimeout         int
+	RedrivePolicy             *struct {
+		DeadLetterTargetArn string
+		MaxReceiveCount     int
+	}
+	RedriveAllowPolicy *struct {
+		RedrivePermission string
+		SourceQueueArns   []string
+	}
+}
+
+func queues(t *testing.T, tmpl *Template) map[string]queue {
+	t.Helper()
+	all := map[string]queue{}
+	for _, id := range tmpl.ofType("AWS::SQS::Queue") {
+		var q queue
+		if err := tmpl.properties(id, &q); err != nil {
+			t.Fatal(err)
+		}
+		all["${"+id+".Arn}"] = q
+	}
+	return all
+}
+
+func TestEveryQueueIsEncryptedAndHasADeadLetterQueueOrIsOne(t *testing.T) {
+	all := queues(t, read(t))
+	if len(all) != 6 {
+		t.Errorf("%d queues", len(all))
+	}
+	for arn, q := range all {
+		if !q.SqsManagedSseEnabled {
+			t.Errorf("%s is not encrypted", arn)
+		}
+		if q.FifoQueue != strings.HasSuffix(q.QueueName, ".fifo") {
+			t.Errorf("%s is named %s", arn, q.QueueName)
+		}
+		if q.RedrivePolicy == nil {
+			if q.RedriveAllowPolicy == nil {
+				t.Errorf("%s has no dead-letter queue and is none", arn)
+			}
+			continue
+		}
+		dead, ok := all[q.RedrivePolicy.DeadLetterTargetArn]
+		if !ok || dead.RedriveAllowPolicy == nil {
+			t.Errorf("%s sends its dead letters to %s", arn, q.RedrivePolicy.DeadLetterTargetArn)
+			continue
+		}
+		own := fmt.Sprintf("arn:aws:sqs:%s:%s:%s", Region, Account, q.QueueName)
+		if dead.RedriveAllowPolicy.RedrivePermission != "byQueue" || !slices.Equal(dead.RedriveAllowPolicy.SourceQueueArns, []string{own}) {
+			t.Errorf("the dead letters of %s are taken from %+v", own, dead.RedriveAllowPolicy)
+		}
+		if dead.FifoQueue != q.FifoQueue {
+			t.Errorf("of %s and its dead-letter queue one is FIFO and one is not", arn)
+		}
+		if dead.MessageRetentionPeriod <= q.MessageRetentionPeriod {
+			t.Errorf("%s keeps messages for longer than its dead-letter queue, which counts from their first day", arn)
+		}
+		if q.RedrivePolicy.MaxReceiveCount < 2 {
+			t.Errorf("%s gives up at the first attempt", arn)
+		}
+	}
+	checks := all["${ChecksQueue.Arn}"]
+	if !checks.FifoQueue || !checks.ContentBasedDeduplication || checks.RedrivePolicy.MaxReceiveCount != 2 {
+		t.Errorf("the queue of checks: %+v", checks)
+	}
+	if !all["${OrdersQueue.Arn}"].FifoQueue {
+		t.Error("orders of one cluster are not kept apart")
+	}
+}
+
+func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
+	tmpl := read(t)
+	all := queues(t, tmpl)
+	for _, folder := range []string{"statechange", "inspect", "remediate"} {
+		f := function(t, tmpl, folder)
+		q := all[f.Source.Queue]
+		least, most := 6*f.Timeout+f.Source.WindowSeconds, 43200
+		if q.FifoQueue { // the rest of a cluster's messages wait for a crashed one
+			least, most = f.Timeout+1, f.Timeout+60
+		}
+		if q.VisibilityTimeout < least || q.VisibilityTimeout > most {
+			t.Errorf("%s: its messages are hidden for %d s, want %d to %d", folder, q.VisibilityTimeout, least, most)
+		}
+		if q.FifoQueue && (f.Source.BatchSize != 1 || f.Source.WindowSeconds != 0) {
+			t.Errorf("%s takes %+v", folder, f.Source)
+		}
+		if !f.Source.ReportsFailures {
+			t.Errorf("%s: the messages that it says have failed would be deleted", folder)
+		}
+	}
+}
+
+// A burst of 5,000 launches in a minute may cost 100 EC2 calls at most. One call looks
+// 200 instances up; a batch ends when it is full or its window is over, and Lambda
+// fills five side by side, one per poller.
+func TestABurstFitsIntoTheBatches(t *testing.T) {
+	const events, perCall, pollers, most = 5000, 200, 5, 100
+	s := function(t, read(t), "statechange").Source
+	callsPerBatch := (s.BatchSize + perCall - 1) / perCall
+	full := (events + s.BatchSize - 1) / s.BatchSize
+	begun := pollers * 60 / s.WindowSeconds
+	if calls := (full + begun) * callsPerBatch; calls > most {
+		t.Errorf("up to %d calls for %+v", calls, s)
+	}
+	if s.WindowSeconds > 30 {
+		t.Error("a warning must not wait for its batch")
+	}
+}
+
+func TestOnlyTheRuleMaySendEvents(t *testing.T) {
+	tmpl := read(t)
+	if ids := tmpl.ofType("AWS::SQS::QueuePolicy"); len(ids) != 1 {
+		t.Fatalf("queue policies %v", ids)
+	}
+	statements, err := tmpl.Statements("EventsQueuePolicy", "PolicyDocument")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Statement{{
+		Sid: "OnlyTheRule", Effect: "Allow", Actions: []string{"sqs:SendMessage"}, Resources: []string{"${EventsQueue.Arn}", "${EventsDeadLetters.Arn}"},
+		Principals: map[string][]string{"Service": {"events.amazonaws.com"}},
+		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}"}}},
+	}}
+	if diff := cmp.Diff(want, statements); diff != "" {
+		t.Errorf("queue policy (-want +got):\n%s", diff)
+	}
+	var rule struct {
+		Targets []struct {
+			Arn              string
+			DeadLetterConfig struct{ Arn string }
+		}
+	}
+	if err := tmpl.properties("StateChanges", &rule); err != nil {
+		t.Fatal(err)
+	}
+	if len(rule.Targets) != 1 || rule.Targets[0].Arn != "${EventsQueue.Arn}" || rule.Targets[0].DeadLetterConfig.Arn != "${EventsDeadLetters.Arn}" {
+		t.Errorf("targets %+v", rule.Targets)
+	}
+}
+
+func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
+	tmpl := read(t)
+	if ids := tmpl.ofType("AWS::DynamoDB::Table"); !slices.Equal(ids, []string{"Ledger"}) {
+		t.Fatalf("tables %v", ids)
+	}
+	want := `{"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],` +
+		`"BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],` +
+		`"PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true},"SSESpecification":{"SSEEnabled":true},"TimeToLiveSpecification":{"AttributeName":"expires","Enabled":true}}`
+	got, err := json.Marshal(tmpl.Resources["Ledger"].Properties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("the table is %s, want %s", got, want)
+	}
+	for _, id := range []string{"Ledger", "Policy"} {
+		if tmpl.Resources[id].DeletionPolicy != "Retain" {
+			t.Errorf("%s is deleted with the stack", id)
+		}
+	}
+}
+
+// CloudWatch may not use alias/aws/sns, so the topic has a key of its own that it may.
+func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
+	tmpl := read(t)
+	for _, id := range tmpl.ofType("AWS::SNS::Topic") {
+		if key := tmpl.Resources[id].Properties["KmsMasterKeyId"]; key != "${NoticesKey.Arn}" {
+			t.Errorf("%s is encrypted with %v", id, key)
+		}
+	}
+	key, err := tmpl.Statements("NoticesKey", "KeyPolicy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySid := map[string]Statement{}
+	for _, s := range key {
+		bySid[s.Sid] = s
+	}
+	alarms := Statement{
+		Sid: "AlarmsOfThisAccount", Effect: "Allow", Actions: []string{"kms:Decrypt", "kms:GenerateDataKey"}, Resources: []string{"*"},
+		Principals: map[string][]string{"Service": {"cloudwatch.amazonaws.com"}},
+		Conditions: map[string]map[string][]string{"StringEquals": {"aws:SourceAccount": {Account}}},
+	}
+	if diff := cmp.Diff(alarms, bySid["AlarmsOfThisAccount"]); diff != "" {
+		t.Errorf("alarms and the key (-want +got):\n%s", diff)
+	}
+	account := map[string]map[string][]string{"StringEquals": {"kms:CallerAccount": {Account}, "kms:ViaService": {"sns.eu-west-1.amazonaws.com"}}}
+	if diff := cmp.Diff(account, bySid["WhoeverMayPublishHere"].Conditions); diff != "" {
+		t.Errorf("who else may use the key (-want +got):\n%s", diff)
+	}
+	topic, err := tmpl.Statements("NoticesPolicy", "PolicyDocument")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(topic) != 1 || !cmp.Equal(topic[0].Principals, map[string][]string{"Service": {"cloudwatch.amazonaws.com"}}) ||
+		!cmp.Equal(topic[0].Conditions["ArnLike"], map[string][]string{"aws:SourceArn": {"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:*"}}) {
+		t.Errorf("topic policy %+v", topic)
+	}
+}
+
+func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
+	tmpl := read(t)
+	if ids := tmpl.ofType("AWS::Lambda::Function"); len(ids) != len(Functions) {
+		t.Errorf("functions %v", ids)
+	}
+	for folder, id := range Functions {
+		f := function(t, tmpl, folder)
+		if f.Reserved < 1 && (f.Source == nil || f.Source.Concurrency < 2) {
+			t.Errorf("%s has neither a reserved nor a maximum concurrency", folder)
+		}
+		logs := tmpl.Resources[strings.Trim(f.LogGroup, "${}")]
+		if logs.Type != "AWS::Logs::LogGroup" || logs.Properties["RetentionInDays"] != "30" {
+			t.Errorf("%s logs to %s: %+v", folder, f.LogGroup, logs)
+		}
+		p := tmpl.Resources[id].Properties
+		if p["Runtime"] != "provided.al2023" || !cmp.Equal(p["Architectures"], []any{"arm64"}) || p["Handler"] != "bootstrap" {
+			t.Errorf("%s: %v %v %v", folder, p["Runtime"], p["Architectures"], p["Handler"])
+		}
+	}
+	if f := function(t, read(t, "ReserveConcurrency", "false"), "sweep"); f.Reserved != 0 {
+		t.Error("ReserveConcurrency=false still reserves")
+	}
+	// With a fixed name a second stack could not be deployed beside the first.
+	if name, ok := tmpl.Resources["SweepFunctionRate"].Properties["Name"]; ok {
+		t.Errorf("the schedule is named %v", name)
+	}
+}
+
+// asked lists the variables that the main of a function reads.
+func asked(t *testing.T, folder string) []string {
+	t.Helper()
+	values := map[string]string{}
+	config, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared", "config", "config.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(config, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if value, ok := spec.Values[0].(*ast.BasicLit); ok {
+				values[spec.Names[0].Name], _ = strconv.Unquote(value.Value)
+			}
+		}
+		return true
+	})
+	main, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "functions", folder, "main.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	ast.Inspect(main, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Begin" {
+			return true
+		}
+		for _, argument := range call.Args {
+			if name, ok := argument.(*ast.SelectorExpr); ok {
+				if value, ok := values[name.Sel.Name]; ok {
+					names = append(names, value)
+				}
+			}
+		}
+		return true
+	})
+	if len(names) == 0 {
+		t.Fatalf("functions/%s asks for no variables", folder)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestAFunctionGetsTheVariablesThatItReadsAndNoOthers(t *testing.T) {
+	tmpl := read(t)
+	for folder := range Functions {
+		var set []string
+		for name := range function(t, tmpl, folder).Environment {
+			set = append(set, name)
+		}
+		slices.Sort(set)
+		if diff := cmp.Diff(asked(t, folder), set); diff != "" {
+			t.Errorf("variables of %s (-read +set):\n%s", folder, diff)
+		}
+	}
+}
+
+func TestParametersReachTheFunctions(t *testing.T) {
+	tmpl := read(t, "Mode", "notify", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7")
+	for variable, want := range map[string]string{
+		"inspect ROLLCALL_MODE": "notify", "remediate ROLLCALL_MODE": "notify",
+		"sweep ROLLCALL_SWEEP_INTERVAL": "7m", "inspect ROLLCALL_SWEEP_INTERVAL": "7m", "sweep ROLLCALL_VPC_IDS": "vpc-1,vpc-2",
+		"statechange ROLLCALL_WARN_AFTER": "1h30m", "inspect ROLLCALL_DEADLINE": "2h", "remediate ROLLCALL_POLICY_PARAMETER": "/a/b",
+		"sweep ROLLCALL_CHECKS_QUEUE_URL": "${ChecksQueue}", "statechange ROLLCALL_CHECKS_QUEUE_ARN": "${ChecksQueue.Arn}",
+		"inspect ROLLCALL_ORDERS_QUEUE_URL": "${OrdersQueue}", "inspect ROLLCALL_SCHEDULE_ROLE_ARN": "${SchedulesRole.Arn}",
+	} {
+		folder, name, _ := strings.Cut(variable, " ")
+		if got := function(t, tmpl, folder).Environment[name]; got != want {
+			t.Errorf("%s is %q, want %q", variable, got, want)
+		}
+	}
+	for _, value := range []string{"sweep ROLLCALL_SWEEP_INTERVAL", "statechange ROLLCALL_WARN_AFTER", "statechange ROLLCALL_DEADLINE"} {
+		folder, name, _ := strings.Cut(value, " ")
+		if _, err := time.ParseDuration(function(t, read(t), folder).Environment[name]); err != nil {
+			t.Errorf("the default of %s: %v", value, err)
+		}
+	}
+}
+
+func TestWhatParametersAllow(t *testing.T) {
+	data, err := transformed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw struct {
+		Parameters map[string]struct {
+			Default                                            any
+			AllowedPattern, ConstraintDescription, Description string
+			AllowedValues                                      []any
+		}
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range raw.Parameters {
+		if p.Default == nil || p.Description == "" || (p.AllowedPattern == "") == (len(p.AllowedValues) == 0) || (p.AllowedPattern != "") != (p.ConstraintDescription != "") {
+			t.Errorf("%s is not described, bounded and defaulted: %+v", name, p)
+		}
+		if p.AllowedPattern != "" && !regexp.MustCompile(p.AllowedPattern).MatchString(fmt.Sprint(p.Default)) {
+			t.Errorf("%s does not allow its default", name)
+		}
+	}
+	if raw.Parameters["Mode"].Default != "observe" {
+		t.Error("a deployment does not begin by observing")
+	}
+	for _, c := range []struct {
+		parameter, good, bad string
+	}{
+		{"PolicyParameter", "/rollcall/policy", "rollcall/policy"},
+		{"PolicyParameter", "/a", "/a b"},
+		{"PolicyParameter", "/a/b/c", "/a/*"}, // it ends up in an ARN
+		{"WarnAfter", "90s", "5"},
+		{"Deadline", "1h30m", "0m"},
+		{"SweepRate", "rate(2 minutes)", "rate(1 minutes)"},
+		{"SweepRate", "rate(10 minutes)", "rate(11 minutes)"},
+		{"VpcIds", "vpc-0a1b,vpc-2c3d", "vpc-0a1b, vpc-2c3d"},
+		{"SubnetIds", "subnet-0a1b", "vpc-0a1b"},
+		{"SecurityGroupIds", "sg-0a1b,sg-2c3d", "sg-0a1b,"},
+		{"NotificationEmail", "ops@example.com", "ops@example"},
+	} {
+		pattern := regexp.MustCompile(raw.Parameters[c.parameter].AllowedPattern)
+		if !pattern.MatchString(c.good) || pattern.MatchString(c.bad) {
+			t.Errorf("%s: %q allowed: %v, %q allowed: %v", c.parameter, c.good, pattern.MatchString(c.good), c.bad, pattern.MatchString(c.bad))
+		}
+	}
+}
+
+// The stack's own policy leaves everything to the defaults and to the stack's mode.
+func TestThePolicyThatTheStackMakesSaysNothing(t *testing.T) {
+	tmpl := read(t)
+	text, _ := tmpl.Resources["Policy"].Properties["Value"].(string)
+	doc, err := policy.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if warnings := doc.Warnings(); len(warnings) != 0 {
+		t.Errorf("warnings %v", warnings)
+	}
+	if p := doc.For("demo", "", roll.Group("none")); p.ModeSet {
+		t.Errorf("it sets the mode %s", p.Mode)
+	}
+	if _, made := read(t, "CreatePolicy", "false").Resources["Policy"]; made {
+		t.Error("CreatePolicy=false makes one")
+	}
+}
+
+type alarm struct {
+	AlarmDescription, Namespace, MetricName, Statistic, ComparisonOperator, TreatMissingData string
+	AlarmActions                                                                             []string
+	Period, EvaluationPeriods, Threshold                                                     int
+	Dimensions                                                                               []struct{ Name, Value string }
+}
+
+func TestAlarms(t *testing.T) {
+	tmpl := read(t)
+	want := map[string]bool{"Rollcall ChecksCompleted": true, "Rollcall PolicyInvalid": true, "Rollcall MessagesDropped": true}
+	for arn, q := range queues(t, tmpl) {
+		if q.RedrivePolicy == nil {
+			want["AWS/SQS ApproximateNumberOfMessagesVisible "+strings.TrimSuffix(arn, ".Arn}")+".QueueName}"] = true
+		}
+	}
+	for _, id := range Functions {
+		want["AWS/Lambda Errors ${"+id+"}"] = true
+	}
+	got := map[string]bool{}
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		var a alarm
+		if err := tmpl.properties(id, &a); err != nil {
+			t.Fatal(err)
+		}
+		subject := a.Namespace + " " + a.MetricName
+		for _, d := range a.Dimensions {
+			subject += " " + d.Value
+		}
+		got[subject] = true
+		if !slices.Equal(a.AlarmActions, []string{"${NoticesTopic}"}) || a.AlarmDescription == "" || a.EvaluationPeriods != 1 {
+			t.Errorf("%s: %+v", id, a)
+		}
+		// Nothing in a dead-letter queue writes no data, and so does a function that does not run.
+		missing, compares, threshold, period := "notBreaching", "GreaterThanThreshold", 0, 300
+		if a.MetricName == "ChecksCompleted" {
+			missing, compares, threshold, period = "breaching", "LessThanThreshold", 1, 900
+		}
+		if a.TreatMissingData != missing || a.ComparisonOperator != compares || a.Threshold != threshold || a.Period != period {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+}
+
+// An alarm on a metric that nobody writes never rings, or always.
+func TestTheFunctionsWriteTheMetricsOfTheAlarms(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "functions", "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") {
+			code.Write(text)
+		}
+	}
+	tmpl := read(t)
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		p := tmpl.Resources[id].Properties
+		if p["Namespace"] == "Rollcall" && !strings.Contains(code.String(), fmt.Sprintf("Name: %q", p["MetricName"])) {
+			t.Errorf("%s waits for %v, which no function writes", id, p["MetricName"])
+		}
+	}
+	// Without clusters only the sweep is left to say that all is well.
+	sweep, err := os.ReadFile(filepath.Join(root, "functions", "sweep", "handler.go"))
+	if err != nil || !strings.Contains(string(sweep), `Name: "ChecksCompleted"`) {
+		t.Errorf("in an account without clusters ChecksMissing would ring forever: %v", err)
+	}
+}

@@ -1,0 +1,364 @@
+package template
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var transformed = sync.OnceValues(func() ([]byte, error) {
+	return Transform(context.Background(), root)
+})
+
+// read is the template for the parameters, given in pairs.
+func read(t *testing.T, pairs ...string) *Template {
+	t.Helper()
+	data, err := transformed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		parameters[pairs[i]] = pairs[i+1]
+	}
+	tmpl, err := Resolve(data, parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tmpl
+}
+
+func (t *Template) ofType(kind string) []string {
+	var ids []string
+	for id, r := range t.Resources {
+		if r.Type == kind {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func function(t *testing.T, tmpl *Template, folder string) Function {
+	t.Helper()
+	f, err := tmpl.Function(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+var modes = []string{"observe", "notify", "remediate"}
+
+var inVPC = []string{"SubnetIds", "subnet-0a1b2c3d4e5f60718,subnet-1a1b2c3d4e5f60718", "SecurityGroupIds", "sg-0a1b2c3d4e5f60718"}
+
+const (
+	instances = "arn:aws:ec2:eu-west-1:123456789012:instance/*"
+	clusters  = "arn:aws:eks:eu-west-1:123456789012:cluster/*"
+	policies  = "arn:aws:ssm:eu-west-1:123456789012:parameter/rollcall/policy"
+	schedules = "arn:aws:scheduler:eu-west-1:123456789012:schedule/${Schedules}/*"
+	bus       = "arn:aws:events:eu-west-1:123456789012:event-bus/default"
+)
+
+// grants are all that the functions may do, by the mode from which on they may.
+var grants = map[string]map[string][]string{
+	"statechange": {"observe": {
+		"logs:CreateLogStream ${StateChangeLogs.Arn}", "logs:PutLogEvents ${StateChangeLogs.Arn}",
+		"sqs:ReceiveMessage ${EventsQueue.Arn}", "sqs:DeleteMessage ${EventsQueue.Arn}", "sqs:GetQueueAttributes ${EventsQueue.Arn}",
+		"ec2:DescribeInstances *", "ssm:GetParameter " + policies, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
+	}},
+	"sweep": {"observe": {
+		"logs:CreateLogStream ${SweepLogs.Arn}", "logs:PutLogEvents ${SweepLogs.Arn}",
+		"eks:ListClusters *", "ec2:DescribeTags *", "dynamodb:Query ${Ledger.Arn}", "sqs:SendMessage ${ChecksQueue.Arn}",
+	}},
+	"inspect": {
+		"observe": {
+			"logs:CreateLogStream ${InspectLogs.Arn}", "logs:PutLogEvents ${InspectLogs.Arn}",
+			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
+			"ec2:DescribeInstances *", "autoscaling:DescribeAutoScalingInstances *", "ec2:DescribeInstanceAttribute " + instances, "eks:DescribeCluster " + clusters,
+			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
+			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
+		},
+		"notify":    {"sns:Publish ${NoticesTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances},
+		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
+	},
+	"remediate": {
+		"observe": {
+			"logs:CreateLogStream ${RemediateLogs.Arn}", "logs:PutLogEvents ${RemediateLogs.Arn}",
+			"sqs:ReceiveMessage ${OrdersQueue.Arn}", "sqs:DeleteMessage ${OrdersQueue.Arn}", "sqs:GetQueueAttributes ${OrdersQueue.Arn}",
+			"ec2:DescribeInstances *", "autoscaling:DescribeAutoScalingInstances *", "ec2:DescribeInstanceAttribute " + instances, "eks:DescribeCluster " + clusters,
+			"ssm:GetParameter " + policies, "events:PutEvents " + bus,
+			"dynamodb:GetItem ${Ledger.Arn}", "dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}",
+		},
+		"notify":    {"sns:Publish ${NoticesTopic}"},
+		"remediate": {"ec2:TerminateInstances " + instances},
+	},
+}
+
+func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
+	for n, mode := range modes {
+		tmpl := read(t, "Mode", mode)
+		for folder, byMode := range grants {
+			var want, got []string
+			for _, lower := range modes[:n+1] {
+				want = append(want, byMode[lower]...)
+			}
+			for _, s := range function(t, tmpl, folder).Statements {
+				if s.Effect != "Allow" {
+					t.Errorf("%s in mode %s: %s is a %s", folder, mode, s.Sid, s.Effect)
+				}
+				for _, action := range s.Actions {
+					for _, resource := range s.Resources {
+						got = append(got, action+" "+resource)
+					}
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s in mode %s (-want +got):\n%s", folder, mode, diff)
+			}
+		}
+	}
+}
+
+func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
+	var found bool
+	for _, s := range function(t, read(t, "VpcIds", "vpc-0a1b2c3d4e5f60718"), "sweep").Statements {
+		found = found || slices.Equal(s.Actions, []string{"eks:DescribeCluster"}) && slices.Equal(s.Resources, []string{clusters})
+	}
+	if !found {
+		t.Error("with VpcIds the sweep cannot tell whose clusters are whose")
+	}
+}
+
+// What takes no resource, as the Service Authorization Reference has it:
+// https://docs.aws.amazon.com/service-authorization/latest/reference/. The copy that
+// cfn-lint brings must agree.
+var takeNoResource = map[string]string{
+	"ec2:DescribeInstances":                    "the listing of instances",
+	"ec2:DescribeTags":                         "clusters that only tags know",
+	"eks:ListClusters":                         "all clusters of the region",
+	"autoscaling:DescribeAutoScalingInstances": "warm pools, Standby, scale-in protection",
+	"ec2:DescribeNetworkInterfaces":            "Lambda, when it places a function in a VPC",
+	"ec2:DescribeSubnets":                      "likewise",
+}
+
+func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, ".build/sam/lib/python*/site-packages/cfnlint/data/AdditionalSpecs/Policies.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("cfn-lint's list of actions: %v, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var services map[string]struct {
+		Actions map[string]struct{ Resources []string }
+	}
+	if err := json.Unmarshal(data, &services); err != nil {
+		t.Fatal(err)
+	}
+	for action := range takeNoResource {
+		service, name, _ := strings.Cut(action, ":")
+		known := false
+		for some, about := range services[service].Actions {
+			if strings.EqualFold(some, name) {
+				known = true
+				if len(about.Resources) > 0 {
+					t.Errorf("%s takes resources: %v", action, about.Resources)
+				}
+			}
+		}
+		if !known {
+			t.Errorf("AWS knows no action %s", action)
+		}
+	}
+	for _, mode := range modes {
+		tmpl := read(t, append([]string{"Mode", mode}, inVPC...)...)
+		for _, role := range tmpl.ofType("AWS::IAM::Role") {
+			statements, err := tmpl.Role(role)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range statements {
+				for _, action := range s.Actions {
+					if strings.Contains(action, "*") {
+						t.Errorf("%s may %s", role, action)
+					}
+					// Network interfaces that do not exist yet have no name. Function code is denied all of this.
+					if s.Sid == "LambdaMakesNetworkInterfaces" || s.Effect == "Deny" {
+						continue
+					}
+					if slices.Contains(s.Resources, "*") && takeNoResource[action] == "" {
+						t.Errorf("%s may %s everything", role, action)
+					}
+				}
+			}
+		}
+		for _, id := range tmpl.ofType("AWS::KMS::Key") {
+			statements, err := tmpl.Statements(id, "KeyPolicy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range statements {
+				if slices.ContainsFunc(s.Actions, func(a string) bool { return strings.Contains(a, "*") }) {
+					t.Errorf("the policy of %s: %s allows %v", id, s.Sid, s.Actions)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
+	harmless := []string{
+		"sqs:DeleteMessage",   // of its own queue, by Lambda
+		"ec2:DeleteTags",      // the five keys
+		"dynamodb:DeleteItem", // what the ledger need not remember any more
+	}
+	for _, mode := range modes {
+		tmpl := read(t, append([]string{"Mode", mode}, inVPC...)...)
+		var destroyers []string
+		for _, role := range tmpl.ofType("AWS::IAM::Role") {
+			statements, err := tmpl.Role(role)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range statements {
+				if s.Effect != "Allow" || s.Sid == "LambdaMakesNetworkInterfaces" {
+					continue
+				}
+				for _, action := range s.Actions {
+					_, verb, _ := strings.Cut(action, ":")
+					for _, bad := range []string{"Terminate", "Stop", "Reboot", "Delete", "Remove", "Detach", "Disassociate", "Modify", "Set", "Run", "Start", "Cancel"} {
+						if strings.HasPrefix(verb, bad) && !slices.Contains(harmless, action) {
+							destroyers = append(destroyers, role+" "+action)
+						}
+					}
+				}
+				if slices.Contains(s.Actions, "ec2:TerminateInstances") {
+					want := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
+					if diff := cmp.Diff(want, s.Conditions); diff != "" || len(s.Actions) != 1 {
+						t.Errorf("the leash of %v (-want +got):\n%s", s.Actions, diff)
+					}
+				}
+			}
+		}
+		var want []string
+		if mode == "remediate" {
+			want = []string{"RemediateRole ec2:TerminateInstances"}
+		}
+		if !slices.Equal(destroyers, want) {
+			t.Errorf("in mode %s these may destroy: %v, want %v", mode, destroyers, want)
+		}
+	}
+}
+
+// The conditions of all statements that have one: nothing else hangs on a condition.
+func TestConditionsOfGrants(t *testing.T) {
+	passed := map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"scheduler.amazonaws.com"}}}
+	events := map[string]map[string][]string{"StringEquals": {"events:source": {"rollcall"}}}
+	code := map[string]map[string][]string{"ArnLike": {"lambda:SourceFunctionArn": {"arn:aws:lambda:eu-west-1:123456789012:function:*"}}}
+	tags := map[string]map[string][]string{
+		"ForAllValues:StringEquals": {"aws:TagKeys": {"rollcall:finding", "rollcall:since", "rollcall:cause", "rollcall:next", "rollcall:order"}},
+		"Null":                      {"aws:TagKeys": {"false"}},
+	}
+	order := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
+	sizes := map[string]map[string][]string{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": {"fleet#" + Region}}}
+	want := map[string]map[string]map[string][]string{
+		"statechange iam:PassRole":               passed,
+		"inspect iam:PassRole":                   passed,
+		"sweep dynamodb:Query":                   sizes,
+		"inspect events:PutEvents":               events,
+		"inspect ec2:CreateTags ec2:DeleteTags":  tags,
+		"remediate events:PutEvents":             events,
+		"remediate ec2:TerminateInstances":       order,
+		"inspect not from the function's code":   code,
+		"remediate not from the function's code": code,
+	}
+	got := map[string]map[string]map[string][]string{}
+	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	for folder := range Functions {
+		for _, s := range function(t, tmpl, folder).Statements {
+			switch {
+			case s.Effect == "Deny":
+				got[folder+" not from the function's code"] = s.Conditions
+			case s.Conditions != nil:
+				got[folder+" "+strings.Join(s.Actions, " ")] = s.Conditions
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
+	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	for folder := range Functions {
+		f := function(t, tmpl, folder)
+		var allowed, denied []string
+		for _, s := range f.Statements {
+			if s.Sid == "LambdaMakesNetworkInterfaces" {
+				allowed = s.Actions
+			}
+			if s.Effect == "Deny" && slices.Equal(s.Resources, []string{"*"}) {
+				denied = s.Actions
+			}
+		}
+		if reachesClusters := folder == "inspect" || folder == "remediate"; f.InVPC != reachesClusters || (len(allowed) > 0) != reachesClusters {
+			t.Errorf("%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
+		}
+		if !slices.Equal(allowed, denied) {
+			t.Errorf("%s: Lambda may %v, the code is denied %v", folder, allowed, denied)
+		}
+	}
+	for folder := range Functions {
+		if f := function(t, read(t), folder); f.InVPC {
+			t.Errorf("%s is in a VPC by default", folder)
+		}
+	}
+}
+
+func TestRolesTrustTheirServiceOnly(t *testing.T) {
+	tmpl := read(t)
+	account := map[string]map[string][]string{"StringEquals": {"aws:SourceAccount": {Account}}, "ArnEquals": {"aws:SourceArn": {"${Schedules.Arn}"}}}
+	want := map[string]string{
+		"StateChangeRole": "lambda.amazonaws.com", "SweepRole": "lambda.amazonaws.com", "InspectRole": "lambda.amazonaws.com", "RemediateRole": "lambda.amazonaws.com",
+		"SchedulesRole": "scheduler.amazonaws.com", "SweepScheduleRole": "scheduler.amazonaws.com",
+	}
+	if roles := tmpl.ofType("AWS::IAM::Role"); !slices.Equal(roles, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("roles %v", roles)
+	}
+	for role, service := range want {
+		statements, err := tmpl.Statements(role, "AssumeRolePolicyDocument")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(statements) != 1 || !cmp.Equal(statements[0].Principals, map[string][]string{"Service": {service}}) || !slices.Equal(statements[0].Actions, []string{"sts:AssumeRole"}) {
+			t.Errorf("%s trusts %+v", role, statements)
+			continue
+		}
+		if service == "scheduler.amazonaws.com" && !cmp.Equal(statements[0].Conditions, account) {
+			t.Errorf("%s trusts the schedules of others: %v", role, statements[0].Conditions)
+		}
+	}
+	for role, may := range map[string]string{"SchedulesRole": "sqs:SendMessage ${ChecksQueue.Arn}", "SweepScheduleRole": "lambda:InvokeFunction ${SweepFunction.Arn}"} {
+		statements, err := tmpl.Role(role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(statements) != 1 || fmt.Sprint(statements[0].Actions[0], " ", statements[0].Resources[0]) != may || len(statements[0].Actions)+len(statements[0].Resources) != 2 {
+			t.Errorf("%s may %+v, want %s", role, statements, may)
+		}
+	}
+}

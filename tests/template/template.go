@@ -1,0 +1,115 @@
+// Package template reads template.yaml as CloudFormation gets it: transformed, with
+// parameters, conditions and functions worked out. Tests assert on that, since an
+// emulator drops much of a template without a word.
+package template
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// What the pseudo parameters are worth.
+const (
+	Account = "123456789012"
+	Region  = "eu-west-1"
+	Stack   = "rollcall"
+)
+
+// Template is a template for certain values of its parameters. A reference to a
+// resource reads ${Resource}, to its attribute ${Resource.Attribute}.
+type Template struct {
+	Resources map[string]Resource
+	Outputs   map[string]any
+}
+
+// Resource is a resource whose condition holds.
+type Resource struct {
+	Type           string
+	DeletionPolicy string
+	Properties     map[string]any
+}
+
+// Tool is where make test installs one of the SAM tools: sam, cfn-lint, python.
+func Tool(root, name string) string { return filepath.Join(root, ".build", "sam", "bin", name) }
+
+// Transform gives template.yaml, at the root of the project, as CloudFormation gets
+// it, in JSON.
+func Transform(ctx context.Context, root string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, Tool(root, "python"), filepath.Join(root, "tests", "template", "transform.py"), filepath.Join(root, "template.yaml"))
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("transform template.yaml (make test installs what this needs): %w\n%s", err, complaint.String())
+	}
+	return out, nil
+}
+
+// Read transforms template.yaml and works it out for the parameters; those that are
+// not given have their defaults.
+func Read(ctx context.Context, root string, parameters map[string]string) (*Template, error) {
+	data, err := Transform(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return Resolve(data, parameters)
+}
+
+// Resolve works a transformed template out for the parameters.
+func Resolve(data []byte, parameters map[string]string) (*Template, error) {
+	var raw struct {
+		Parameters map[string]struct{ Default any }
+		Conditions map[string]any
+		Resources  map[string]struct {
+			Type, Condition, DeletionPolicy string
+			Properties                      map[string]any
+		}
+		Outputs map[string]struct{ Value any }
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("decode the transformed template: %w", err)
+	}
+	r := resolver{conditions: raw.Conditions, values: map[string]string{
+		"AWS::AccountId": Account, "AWS::Region": Region, "AWS::StackName": Stack, "AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
+	}}
+	for name, p := range raw.Parameters {
+		r.values[name] = fmt.Sprint(p.Default)
+	}
+	for name, value := range parameters {
+		if _, known := raw.Parameters[name]; !known {
+			return nil, fmt.Errorf("the template has no parameter %s", name)
+		}
+		r.values[name] = value
+	}
+	t := &Template{Resources: map[string]Resource{}, Outputs: map[string]any{}}
+	for name, in := range raw.Resources {
+		if in.Condition != "" {
+			holds, err := r.condition(in.Condition)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if !holds {
+				continue
+			}
+		}
+		value, err := r.value(in.Properties)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out := Resource{Type: in.Type, DeletionPolicy: in.DeletionPolicy}
+		out.Properties, _ = value.(map[string]any)
+		t.Resources[name] = out
+	}
+	for name, in := range raw.Outputs {
+		value, err := r.value(in.Value)
+		if err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		}
+		t.Outputs[name] = value
+	}
+	return t, nil
+}
