@@ -66,6 +66,10 @@ func (c Check) Table(w io.Writer) error {
 			t.wrap(6, n.Why)
 		}
 	}
+	if next := c.Plan.Next; !next.IsZero() {
+		t.line("")
+		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
+	}
 	if notes := c.Notes(); len(notes) > 0 {
 		t.section("notes")
 		for _, n := range notes {

@@ -112,3 +112,24 @@ func TestThePolicyParameterDecides(t *testing.T) {
 	same(t, "with a policy that is not valid", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "it is marked all the same", acts(t, "CreateTags")[len(acts(t, "CreateTags"))-1:], []string{"CreateTags " + second})
 }
+
+// Events come late and in no order, and some never.
+func TestLateAndDisorderedEvents(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.StopSweeping()
+	fleet(t, 3)
+	id := launch(t)
+	s.drop(t)
+	must(t, s.Advance(t.Context(), 12*time.Minute)) // past the warning, and nobody has heard of it
+	for _, state := range []string{"shutting-down", "pending", "running", "stopped", "running"} {
+		must(t, bed.EmitStateChange(t.Context(), id, state))
+	}
+	must(t, s.Advance(t.Context(), 2*time.Minute))
+	same(t, "warned late", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id})
+	must(t, s.Advance(t.Context(), 10*time.Minute))
+	same(t, "terminated once", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	must(t, bed.EmitStateChange(t.Context(), id, "terminated"))
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must(t, s.Advance(t.Context(), 30*time.Minute))
+	same(t, "terminated once, whatever came later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+}
