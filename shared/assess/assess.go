@@ -270,9 +270,9 @@ func (a *assessor) unpaired(i roll.Instance) {
 		return // its node may be among those that could not be read
 	}
 	p := a.Policy(i.Group)
-	since := a.past(i.Launched, time.Time{})
+	since, event := a.past(i.Launched, time.Time{}), "its launch"
 	if rest, ok := a.State.Rests[i.ID]; ok && rest.Left.After(since) {
-		since = rest.Left.UTC() // it need not have registered before
+		since, event = rest.Left.UTC(), "its group put it into service" // it need not have registered before
 	}
 	warnAt, due := since.Add(p.Registration.WarnAfter), since.Add(p.Registration.Deadline)
 	if a.Now.Before(warnAt) {
@@ -315,7 +315,7 @@ func (a *assessor) unpaired(i roll.Instance) {
 	f := a.finding(m, roll.Unregistered, since, due)
 	f.Began = since
 	f.WarnAt = warnAt
-	f.Summary = fmt.Sprintf("instance %s has not registered as a node since its launch at %s", i.ID, roll.Clock(since))
+	f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(since))
 	f.Stage = roll.Warned
 	if !a.Now.Before(due) {
 		f.Stage = roll.Overdue
