@@ -137,6 +137,10 @@ const (
 	Failed Result = "failed" // AWS refused it, or it could not be asked; nothing happened
 )
 
+// NotYet begins the detail of a failure that a little time cures: EC2 did not show the
+// order's tag yet, and so did not let the act happen.
+const NotYet = "not yet: "
+
 // Outcome is the end of an act.
 type Outcome struct {
 	Result Result    `json:"result"`

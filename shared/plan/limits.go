@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"rollcall/shared/assess"
@@ -128,17 +129,25 @@ func Protection(i roll.Instance, d roll.Detail) (Reason, string, bool) {
 // RetryAfter is how long after a failed try the same act is not tried again.
 const RetryAfter = 15 * time.Minute
 
+// TagSettles is how long EC2 may take to show a tag to its own permission checks. A
+// refusal within it means "not yet", and the act is tried again after it.
+const TagSettles = 2 * time.Minute
+
 // triedBefore finds an earlier try of the same order. One that was accepted, or
 // whose outcome is open, is never repeated; one that failed for certain may be.
 func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool) {
 	a, ok := s.Action(id)
+	wait := RetryAfter
+	if ok && a.Outcome != nil && strings.HasPrefix(a.Outcome.Detail, ledger.NotYet) {
+		wait = TagSettles
+	}
 	switch {
 	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
 		return "", "", false
 	case a.Outcome.Result != ledger.Failed:
 		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail), true
-	case now.Sub(a.Outcome.At) < RetryAfter:
-		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, RetryAfter.Minutes()), true
+	case now.Sub(a.Outcome.At) < wait:
+		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, wait.Minutes()), true
 	}
 	return "", "", false
 }

@@ -130,6 +130,8 @@ func TestTriedBefore(t *testing.T) {
 		{"open: has a reason of its own", tried(nil), ""},
 		{"done", tried(&ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}), AlreadyBegun},
 		{"failed just under 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(time.Nanosecond - RetryAfter)}), ActionFailed},
+		{"not yet allowed, just under two minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, Detail: ledger.NotYet + "x", At: now.Add(time.Nanosecond - TagSettles)}), ActionFailed},
+		{"not yet allowed, two minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, Detail: ledger.NotYet + "x", At: now.Add(-TagSettles)}), ""},
 		{"failed 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(-RetryAfter)}), ""},
 	} {
 		if got, _, _ := triedBefore(tt.state, "a", now); got != tt.want {

@@ -106,7 +106,7 @@ func TestACallThatAWSRefusedFailed(t *testing.T) {
 			w := silentNode(t)
 			o := w.order(t)
 			w.terminating = func(context.Context) error { return tt.err }
-			out := w.remediator(t).Act(t.Context(), o, now)
+			out := w.remediator(t).Act(t.Context(), o, now.Add(plan.TagSettles))
 			if out.Result != Failed || out.Detail == "" || tt.detail != "" && out.Detail != tt.detail {
 				t.Errorf("got %s: %s", out.Result, out.Detail)
 			}
@@ -179,15 +179,38 @@ func TestACallThatBrokeOffIsUnclear(t *testing.T) {
 	}
 }
 
+// EC2 may not show a tag to its own permission check yet: that is no news, and is tried
+// again soon. A permission that is really missing is told of then.
+func TestARefusalRightAfterTaggingMeansNotYet(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	denied := apiError("UnauthorizedOperation", "You are not authorized to perform this operation.")
+	w.terminating = func(context.Context) error { return denied }
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), o, now.Add(plan.TagSettles-time.Second)); out.Result != Failed || out.News || !strings.HasPrefix(out.Detail, ledger.NotYet) {
+		t.Fatalf("right after tagging: %+v", out)
+	}
+	at := now.Add(2*plan.TagSettles - time.Second)
+	o.At, o.Expires = at, at.Add(plan.OrderLife)
+	if out := r.Act(t.Context(), o, at.Add(-time.Second)); out.Reason != plan.ActionFailed {
+		t.Errorf("too early: %+v", out)
+	}
+	if out := r.Act(t.Context(), o, at); out.Result != Failed || !out.News || strings.HasPrefix(out.Detail, ledger.NotYet) {
+		t.Errorf("refused again: %+v", out)
+	}
+}
+
 func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
 	denied := apiError("UnauthorizedOperation", "You are not authorized to perform this operation.")
 	w.terminating = func(context.Context) error { return denied }
 	r := w.remediator(t)
-	if out := r.Act(t.Context(), o, now); out.Result != Failed || !out.News {
+	first := now.Add(plan.TagSettles)
+	if out := r.Act(t.Context(), o, first); out.Result != Failed || !out.News {
 		t.Fatalf("first: %+v", out)
 	}
+	now := first
 	o.At, o.Expires = now.Add(plan.RetryAfter), now.Add(plan.RetryAfter+plan.OrderLife) // a later check's
 	if out := r.Act(t.Context(), o, now.Add(plan.RetryAfter-time.Second)); out.Reason != plan.ActionFailed {
 		t.Errorf("too early: %+v", out)

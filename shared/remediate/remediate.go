@@ -104,6 +104,7 @@ type Outcome struct {
 
 // Act carries out one order at the time now, or says why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
+	ordered := o.At // when its tag was written; verify makes the order anew
 	o, limit, refusal := r.verify(ctx, o, now)
 	if refusal != nil {
 		return *refusal
@@ -123,8 +124,10 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 		return refuse(o, plan.NotRecorded, fmt.Sprintf("the intent could not be recorded, so nothing was done: %v", err))
 	}
 
-	out := r.terminate(ctx, o)
-	out.News = !tried || before != out.Detail
+	// Only the first refusal may be for a tag that is too new: a permission that is
+	// missing must be told of.
+	out := r.terminate(ctx, o, !tried && now.Sub(ordered) < plan.TagSettles)
+	out.News = (!tried || before != out.Detail) && !strings.HasPrefix(out.Detail, ledger.NotYet)
 	if out.Result == Unclear {
 		return out
 	}
@@ -248,7 +251,9 @@ func (r *Remediator) earlierFailure(ctx context.Context, o plan.Order) (string, 
 	return a.Outcome.Detail, true
 }
 
-func (r *Remediator) terminate(ctx context.Context, o plan.Order) Outcome {
+// terminate sends the one destructive call. newTag says that the order's tag may be too
+// new for EC2's permission check.
+func (r *Remediator) terminate(ctx context.Context, o plan.Order, newTag bool) Outcome {
 	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(o.Instance)}})
 	out := Outcome{Order: o, Result: Acted, Detail: fmt.Sprintf("terminated %s", o.Instance)}
 	if err == nil {
@@ -256,6 +261,9 @@ func (r *Remediator) terminate(ctx context.Context, o plan.Order) Outcome {
 	}
 	out.Detail = awserr.Describe(err, "ec2:TerminateInstances", r.principal(ctx))
 	switch {
+	case awserr.IsDenied(err) && newTag:
+		out.Result = Failed
+		out.Detail = ledger.NotYet + out.Detail + " (EC2 may not show the order's tag to its permission check yet)"
 	// Not a throttle: it may have met the second try of a call whose first took effect.
 	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err),
 		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):
