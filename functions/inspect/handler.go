@@ -24,8 +24,6 @@ const (
 	// staleAfter is how late a message may come. The cluster has been, or will be,
 	// checked by a later one; checking it for an old one would only take its turn.
 	staleAfter = 15 * time.Minute
-	// policyAge is how long a policy is used before it is read again.
-	policyAge = time.Minute
 	// retryAfter is when a check that could not read everything is repeated.
 	retryAfter = 2 * time.Minute
 )
@@ -90,7 +88,7 @@ func (h *handler) check(ctx context.Context, c trigger.Check) {
 	if at.Before(c.Due) {
 		at = c.Due // the clock of the scheduler runs ahead of this one
 	}
-	doc, permitted, err := h.policies.Usable(ctx, h.permitted, started, policyAge)
+	doc, permitted, err := h.policies.Usable(ctx, h.permitted, started, config.PolicyAge)
 	if err != nil {
 		log.Error("the policy cannot be used; nothing is destroyed until it can", "error", err.Error())
 		h.count("", report.Metric{Name: "PolicyInvalid", Unit: "Count", Value: 1})

@@ -46,8 +46,8 @@ func main() {
 		base: run.Runner{
 			Observer: observe.New(observe.Options{EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), Kube: kube.NewDialer(tokens, "rollcall-inspect"), PageInterval: start.PageInterval}),
 			Ledger:   table,
-			Tags:     mark.New(client, nobody),
-			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, nobody),
+			Tags:     mark.New(client, start.Nobody),
+			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
 			Clock:    start.Clock,
 			ReadTime: readTime,
 		},
@@ -65,6 +65,3 @@ func main() {
 
 // readTime leaves a minute of the function's five for what follows from the reading.
 const readTime = 4 * time.Minute
-
-// nobody: a function's own role is in AWS's messages where it matters.
-func nobody(context.Context) string { return "" }

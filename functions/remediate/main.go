@@ -49,12 +49,9 @@ func main() {
 	}
 	h := &handler{
 		remediator: remediator,
-		notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, nobody),
+		notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
 		events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		now:        start.Clock, log: f.Log, metrics: os.Stdout,
 	}
 	lambda.Start(h.handle)
 }
-
-// nobody: a function's own role is in AWS's messages where it matters.
-func nobody(context.Context) string { return "" }

@@ -25,8 +25,6 @@ import (
 const (
 	// lookupSize is the most values that one EC2 filter takes.
 	lookupSize = 200
-	// policyAge is how long a policy is used before it is read again.
-	policyAge = time.Minute
 	// goneAfter is when a cluster is looked at after one of its instances went: by then
 	// its node should be gone too, and an act on it has an outcome.
 	goneAfter = 5 * time.Minute
@@ -160,7 +158,7 @@ func (h *handler) lookUp(ctx context.Context, changes []change) (map[roll.Instan
 // plan works out which checks the changes want, together with who wants them.
 func (h *handler) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, checks map[trigger.Check][]string, t *tally) {
 	now := h.now()
-	doc, _, err := h.policies.Usable(ctx, policy.Observe, now, policyAge)
+	doc, _, err := h.policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil {
 		h.log.Error("the policy cannot be used; its last good times, or the built-in ones, are", "error", err.Error())
 	}

@@ -18,6 +18,10 @@ type ssmAPI interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
+// PolicyAge is how long functions that destroy nothing use a policy before they read it
+// again.
+const PolicyAge = time.Minute
+
 // PolicyParameterStore reads the policy document from an SSM parameter.
 type PolicyParameterStore struct {
 	api       ssmAPI

@@ -105,14 +105,14 @@ type Outcome struct {
 // Act carries out one order at the time now, or says why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
 	ordered := o.At // when its tag was written; verify makes the order anew
-	o, limit, refusal := r.verify(ctx, o, now)
+	v, refusal := r.verify(ctx, o, now)
 	if refusal != nil {
 		return *refusal
 	}
-	before, tried := r.earlierFailure(ctx, o)
+	o = v.order
 
 	intent := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: now}
-	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: limit, Since: now.Add(-plan.Hour)})
+	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: now.Add(-plan.Hour)})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
 		return refuse(o, plan.AlreadyBegun, err.Error())
@@ -126,8 +126,8 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 
 	// Only the first refusal may be for a tag that is too new: a permission that is
 	// missing must be told of.
-	out := r.terminate(ctx, o, !tried && now.Sub(ordered) < plan.TagSettles)
-	out.News = (!tried || before != out.Detail) && !strings.HasPrefix(out.Detail, ledger.NotYet)
+	out := r.terminate(ctx, o, !v.tried && now.Sub(ordered) < plan.TagSettles)
+	out.News = (!v.tried || v.before != out.Detail) && !strings.HasPrefix(out.Detail, ledger.NotYet)
 	if out.Result == Unclear {
 		return out
 	}
@@ -148,13 +148,19 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 // recordTime bounds the recording of an outcome.
 const recordTime = 10 * time.Second
 
-// verify makes the verdict and the plan anew. It returns the order as it is made now,
-// since a message is not trusted, and the hourly limit on acts that holds now; or the
-// refusal.
-func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (plan.Order, int, *Outcome) {
-	no := func(reason plan.Reason, format string, args ...any) (plan.Order, int, *Outcome) {
+// verified is what looking again comes to when nothing objects.
+type verified struct {
+	order  plan.Order // as it is made now: a message is not trusted
+	limit  int        // on the acts of an hour, as it is now
+	tried  bool       // an earlier try failed
+	before string     // why
+}
+
+// verify makes the verdict and the plan anew, or refuses.
+func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (verified, *Outcome) {
+	no := func(reason plan.Reason, format string, args ...any) (verified, *Outcome) {
 		out := refuse(o, reason, fmt.Sprintf(format, args...))
-		return o, 0, &out
+		return verified{}, &out
 	}
 	if o.Action != plan.Terminate {
 		return no(plan.StepUnavailable, "this version cannot %s", o.Action)
@@ -207,7 +213,11 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (p
 	if r.clock != nil && !r.clock().Before(o.Expires) {
 		return no(plan.OrderExpired, "the order expired at %s while the target was looked at again", o.Expires.UTC().Format(time.RFC3339))
 	}
-	return again.Orders[confirmed], pol("").Limits.ActionsPerHour, nil
+	v := verified{order: again.Orders[confirmed], limit: pol("").Limits.ActionsPerHour}
+	if earlier, ok := state.Action(o.ID); ok && earlier.Outcome != nil {
+		v.tried, v.before = true, earlier.Outcome.Detail
+	}
+	return v, nil
 }
 
 // changed says how the target differs from what the order rests on.
@@ -237,18 +247,6 @@ func changed(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 		}
 	}
 	return fmt.Sprintf("nothing is wrong with %s by now", o.Instance)
-}
-
-func (r *Remediator) earlierFailure(ctx context.Context, o plan.Order) (string, bool) {
-	state, err := r.ledger.Read(ctx, o.Cluster)
-	if err != nil {
-		return "", false
-	}
-	a, ok := state.Action(o.ID)
-	if !ok || a.Outcome == nil {
-		return "", false
-	}
-	return a.Outcome.Detail, true
 }
 
 // terminate sends the one destructive call. newTag says that the order's tag may be too
