@@ -186,7 +186,7 @@ func (h *handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 			if !trigger.ValidCluster(cluster) {
 				continue
 			}
-			for _, due := range dues(doc.For(cluster, "", group), c, aws.ToTime(i.LaunchTime), now) {
+			for _, due := range dues(doc.For(cluster, "", roll.GroupSelector(group)), c, aws.ToTime(i.LaunchTime), now) {
 				check := trigger.Check{Cluster: cluster, Due: due}
 				checks[check] = append(checks[check], c.message)
 			}

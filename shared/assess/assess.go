@@ -30,7 +30,7 @@ const Confirmation = 60 * time.Second
 type Input struct {
 	Snapshot *roll.Snapshot
 	// Policy tells the effective policy for a group of the cluster.
-	Policy func(roll.Group) policy.Policy
+	Policy func(roll.Selector) policy.Policy
 	State  ledger.State
 	Now    time.Time
 }
@@ -201,7 +201,7 @@ func (a *assessor) node(m roll.Member) {
 	}
 	since := a.absentSince(m, began)
 	a.out.NotReady[n.Instance] = ledger.NotReady{Since: since, Status: n.Ready.Status, Transition: began}
-	tolerance, ok := a.Policy(m.Group()).Tolerance("Ready", string(conditionOf(kind)))
+	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(conditionOf(kind)))
 	if !ok {
 		return
 	}
@@ -269,7 +269,7 @@ func (a *assessor) unpaired(i roll.Instance) {
 	if !a.Snapshot.Has(roll.ScopeNodes) {
 		return // its node may be among those that could not be read
 	}
-	p := a.Policy(i.Group)
+	p := a.Policy(roll.Member{Instance: &i}.Selector())
 	since, event := a.past(i.Launched, time.Time{}), "its launch"
 	if rest, ok := a.State.Rests[i.ID]; ok && rest.Left.After(since) {
 		since, event = rest.Left.UTC(), "its group put it into service" // it need not have registered before
@@ -376,7 +376,7 @@ func (a *assessor) notNode(i roll.Instance, why string) {
 
 func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) roll.Finding {
 	return roll.Finding{
-		Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Owner: m.Owner(), Zone: m.Zone(),
+		Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Selector: m.Selector(), Owner: m.Owner(), Zone: m.Zone(), ZoneID: m.ZoneID(),
 		Kind: kind, Since: since, Due: due,
 	}
 }
@@ -384,7 +384,7 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 func (a *assessor) add(f roll.Finding, m roll.Member) {
 	if f.Stage == roll.Overdue {
 		a.count(f.Group, true)
-		if m.Instance != nil && mayTerminate(a.Policy(f.Group), f.Kind) {
+		if m.Instance != nil && mayTerminate(a.Policy(f.Selector), f.Kind) {
 			a.ask(roll.Question{Instance: f.Instance, AutoScaling: m.Instance.ASG != "", Protection: true})
 		}
 	} else {

@@ -18,7 +18,7 @@ var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const id roll.InstanceID = "i-0000000000000000a"
 
-func defaults(roll.Group) policy.Policy { return policy.Default().For("demo", "", "") }
+func defaults(roll.Selector) policy.Policy { return policy.Default().For("demo", "", roll.Selector{}) }
 
 func snapshot(instances []roll.Instance, nodes []roll.Node, gaps ...roll.Gap) *roll.Snapshot {
 	return &roll.Snapshot{

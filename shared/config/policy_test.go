@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/shared/policy"
+	"rollcall/shared/roll"
 )
 
 type parameter struct {
@@ -36,12 +37,12 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 	if doc == nil || mode != policy.Notify || err == nil {
 		t.Errorf("nothing read yet: %v, %s, %v", doc, mode, err)
 	}
-	if got := doc.For("demo", "", "").Registration.WarnAfter; got != 2*time.Minute {
+	if got := doc.For("demo", "", roll.Selector{}).Registration.WarnAfter; got != 2*time.Minute {
 		t.Errorf("warning after %s, want the deployment's time", got)
 	}
 	p.err, p.value = nil, "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 7m}\n"
 	doc, mode, err = s.Usable(t.Context(), policy.Remediate, now, time.Minute)
-	if mode != policy.Remediate || err != nil || doc.For("demo", "", "").Registration.Deadline != 7*time.Minute {
+	if mode != policy.Remediate || err != nil || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 7*time.Minute {
 		t.Errorf("a good policy: %s, %v", mode, err)
 	}
 	p.value = "apiVersion: rollcall/v1\nmdoe: observe\n"
@@ -49,7 +50,7 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 		t.Errorf("within its age: %s, %v, %d reads", mode, err, p.reads)
 	}
 	doc, mode, err = s.Usable(t.Context(), policy.Remediate, now.Add(time.Minute), time.Minute)
-	if mode != policy.Notify || err == nil || !strings.Contains(err.Error(), "line 2") || doc.For("demo", "", "").Registration.Deadline != 7*time.Minute {
+	if mode != policy.Notify || err == nil || !strings.Contains(err.Error(), "line 2") || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 7*time.Minute {
 		t.Errorf("a bad policy: %s, %v, want the last good one and notify at most", mode, err)
 	}
 	if _, _, err = s.Usable(t.Context(), policy.Observe, now.Add(2*time.Minute), time.Minute); err == nil {
@@ -59,7 +60,7 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 		t.Error("whoever destroys must be told that the policy is bad")
 	}
 	p.err = &types.ParameterNotFound{}
-	if doc, err := s.Read(t.Context()); err != nil || doc.For("demo", "", "").ModeSet {
+	if doc, err := s.Read(t.Context()); err != nil || doc.For("demo", "", roll.Selector{}).ModeSet {
 		t.Errorf("no parameter: %v", err)
 	}
 }

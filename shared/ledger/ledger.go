@@ -71,6 +71,55 @@ type State struct {
 	GroupsWithNodes map[string]time.Time
 	Notices         map[NoticeKey]Notice
 	Actions         []Action // by time of intent, oldest first
+
+	// Checked is when a check last saw the whole cluster. It is written every few
+	// minutes, not with every check. What was wrong then is among Findings; what is
+	// not among them and was there was in order.
+	Checked time.Time
+	// Missing is when an instance that was known was first looked up and not found,
+	// or was first said to be gone while its node was Ready.
+	Missing map[roll.InstanceID]time.Time
+	// Flips are the times at which a node became Ready again within the last hour, as
+	// far as checks saw them, oldest first.
+	Flips map[roll.InstanceID][]time.Time
+	// Pressures are the last pressures of a node that still told of them.
+	Pressures map[roll.InstanceID]Pressure
+	// Groups is what is remembered of the nodes of a group.
+	Groups map[roll.Group]GroupMemory
+	// Trouble is what lately kept Rollcall from acting on the cluster as a whole; nil
+	// if nothing did.
+	Trouble *Trouble
+}
+
+// Pressure is what a node ran short of while it still told.
+type Pressure struct {
+	Types []string  `json:"types"`          // such as MemoryPressure, sorted
+	Since time.Time `json:"since"`          // when the earliest of them began
+	Until time.Time `json:"until,omitzero"` // when it was first seen gone; zero while it lasts
+}
+
+// RegistrationSamples is how many registration times of a group are kept.
+const RegistrationSamples = 256
+
+// GroupMemory is what is remembered of the nodes of a group.
+type GroupMemory struct {
+	// Seconds are the times from launch to Node of its latest nodes, oldest first, at
+	// most RegistrationSamples.
+	Seconds []int `json:"seconds"`
+	// Counted is when the latest node was created that Seconds counts.
+	Counted time.Time `json:"counted,omitzero"`
+	// Good is the latest launch of an instance whose node was seen Ready: an act
+	// before it was followed by a replacement that works.
+	Good time.Time `json:"good,omitzero"`
+}
+
+// Trouble is what keeps Rollcall from acting on a cluster as a whole: its API server
+// does not answer, a zone is down, too many nodes are unhealthy at once.
+type Trouble struct {
+	Reason string    `json:"reason"` // the latest, such as ClusterUnreachable
+	Since  time.Time `json:"since"`
+	Last   time.Time `json:"last"`          // when it was last seen; written once a minute at most
+	Told   time.Time `json:"told,omitzero"` // when a notice told of it
 }
 
 // Finding is what is remembered of a finding.
@@ -83,6 +132,7 @@ type Finding struct {
 	FirstSeen time.Time       `json:"firstSeen"`       // by a complete check, at any stage
 	Opened    time.Time       `json:"opened,omitzero"` // when it was first past Watching
 	Since     time.Time       `json:"since"`
+	Condition string          `json:"condition,omitempty"`
 	Began     time.Time       `json:"began"` // another one is another trouble, which was not seen before
 }
 
@@ -96,6 +146,8 @@ type NotReady struct {
 	Since      time.Time            `json:"since"`
 	Status     roll.ConditionStatus `json:"status"`     // of Ready, when last written
 	Transition time.Time            `json:"transition"` // likewise
+	// Known: EC2 knew the instance then.
+	Known bool `json:"known,omitempty"`
 }
 
 // Rest is what is remembered of an instance that rests in its Auto Scaling group.
@@ -113,6 +165,9 @@ type NoticeKey struct {
 type Notice struct {
 	SentAt  time.Time                  `json:"sentAt"`
 	Members map[roll.InstanceID]string `json:"members"`
+	// Over is when the last of its members was first seen without the trouble; zero
+	// while there is one.
+	Over time.Time `json:"over,omitzero"`
 }
 
 // Action is one act: the intent, and the outcome once it is known.
@@ -124,7 +179,9 @@ type Action struct {
 	Group    roll.Group      `json:"group"`
 	Kind     roll.Kind       `json:"kind"`
 	At       time.Time       `json:"at"` // of the intent
-	Outcome  *Outcome        `json:"outcome,omitempty"`
+	// Free: it gives back what an earlier act took, and counts against no budget.
+	Free    bool     `json:"free,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
 // Result is how an act ended. A call whose answer leaves open whether it took
@@ -148,22 +205,25 @@ type Outcome struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
-// Budget bounds the acts of a cluster: at most Max whose intent lies after Since.
-// Acts that failed for certain do not count: nothing was destroyed.
+// Budget bounds how many instances of a cluster are acted on: at most Max by acts whose
+// intent lies after Since. A drain and the termination that follows it are about one
+// instance and count once. Acts that failed for certain, and free ones, do not count:
+// they interrupted nothing.
 type Budget struct {
 	Max   int
 	Since time.Time
 }
 
-// Spent counts the acts that use up a budget.
-func (b Budget) Spent(actions []Action) int {
-	n := 0
+// Spent counts the instances on which a budget is used up, but for the one named: to
+// act on it once more takes nothing further.
+func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
+	used := map[roll.InstanceID]bool{}
 	for _, a := range actions {
-		if a.At.After(b.Since) && (a.Outcome == nil || a.Outcome.Result != Failed) {
-			n++
+		if !a.Free && a.Instance != but && a.At.After(b.Since) && (a.Outcome == nil || a.Outcome.Result != Failed) {
+			used[a.Instance] = true
 		}
 	}
-	return n
+	return len(used)
 }
 
 // Unresolved returns the act on the instance, or on another of its group, that has
@@ -205,6 +265,22 @@ type Changes struct {
 
 	PutNotices  map[NoticeKey]Notice
 	DropNotices []NoticeKey
+
+	PutChecked time.Time // zero: as it is
+
+	PutMissing  map[roll.InstanceID]time.Time
+	DropMissing []roll.InstanceID
+
+	PutFlips  map[roll.InstanceID][]time.Time
+	DropFlips []roll.InstanceID
+
+	PutPressures  map[roll.InstanceID]Pressure
+	DropPressures []roll.InstanceID
+
+	PutGroupMemory map[roll.Group]GroupMemory
+
+	PutTrouble  *Trouble
+	DropTrouble bool
 }
 
 // Empty reports whether there is nothing to write.
@@ -213,7 +289,12 @@ func (c Changes) Empty() bool {
 		len(c.PutFindings) == 0 && len(c.DropFindings) == 0 &&
 		len(c.PutNotReady) == 0 && len(c.DropNotReady) == 0 &&
 		len(c.PutRests) == 0 && len(c.DropRests) == 0 &&
-		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0
+		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
+		c.PutChecked.IsZero() &&
+		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
+		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
+		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
+		len(c.PutGroupMemory) == 0 && c.PutTrouble == nil && !c.DropTrouble
 }
 
 // ActionRetention is how long acts are kept: longer than any budget or
@@ -246,6 +327,45 @@ func (s *State) Apply(c Changes) {
 	for _, k := range c.DropNotices {
 		delete(s.Notices, k)
 	}
+	if !c.PutChecked.IsZero() {
+		s.Checked = c.PutChecked
+	}
+	maps.Copy(s.Missing, c.PutMissing)
+	for _, id := range c.DropMissing {
+		delete(s.Missing, id)
+	}
+	for id, times := range c.PutFlips {
+		s.Flips[id] = slices.Clone(times)
+	}
+	for _, id := range c.DropFlips {
+		delete(s.Flips, id)
+	}
+	for id, p := range c.PutPressures {
+		s.Pressures[id] = p.clone()
+	}
+	for _, id := range c.DropPressures {
+		delete(s.Pressures, id)
+	}
+	for g, m := range c.PutGroupMemory {
+		s.Groups[g] = m.clone()
+	}
+	if c.PutTrouble != nil {
+		t := *c.PutTrouble
+		s.Trouble = &t
+	}
+	if c.DropTrouble {
+		s.Trouble = nil
+	}
+}
+
+func (p Pressure) clone() Pressure {
+	p.Types = slices.Clone(p.Types)
+	return p
+}
+
+func (m GroupMemory) clone() GroupMemory {
+	m.Seconds = slices.Clone(m.Seconds)
+	return m
 }
 
 // begin decides on an intent and takes it into the state.
@@ -260,7 +380,7 @@ func (s *State) begin(intent Action, budget Budget) error {
 	if earlier, ok := s.Unresolved(intent.Instance, intent.Group); ok {
 		return fmt.Errorf("%s of %s: %s of %s begun at %s: %w", intent.Do, intent.Instance, earlier.Do, earlier.Instance, earlier.At.UTC().Format(time.RFC3339), ErrUnresolved)
 	}
-	if spent := budget.Spent(s.Actions); spent >= budget.Max {
+	if spent := budget.Spent(s.Actions, intent.Instance); !intent.Free && spent >= budget.Max {
 		return fmt.Errorf("%s of %s: %d of %d used since %s: %w", intent.Do, intent.Instance, spent, budget.Max, budget.Since.UTC().Format(time.RFC3339), ErrBudgetSpent)
 	}
 	kept := s.Actions[:0:0]
@@ -306,6 +426,18 @@ func (s *State) init() {
 	if s.Notices == nil {
 		s.Notices = map[NoticeKey]Notice{}
 	}
+	if s.Missing == nil {
+		s.Missing = map[roll.InstanceID]time.Time{}
+	}
+	if s.Flips == nil {
+		s.Flips = map[roll.InstanceID][]time.Time{}
+	}
+	if s.Pressures == nil {
+		s.Pressures = map[roll.InstanceID]Pressure{}
+	}
+	if s.Groups == nil {
+		s.Groups = map[roll.Group]GroupMemory{}
+	}
 }
 
 // Clone copies the state so deeply that neither side sees the other's changes.
@@ -318,7 +450,23 @@ func (s State) Clone() State {
 	maps.Copy(c.Rests, s.Rests)
 	maps.Copy(c.GroupsWithNodes, s.GroupsWithNodes)
 	for k, v := range s.Notices {
-		c.Notices[k] = Notice{SentAt: v.SentAt, Members: maps.Clone(v.Members)}
+		v.Members = maps.Clone(v.Members)
+		c.Notices[k] = v
+	}
+	c.Checked = s.Checked
+	maps.Copy(c.Missing, s.Missing)
+	for id, times := range s.Flips {
+		c.Flips[id] = slices.Clone(times)
+	}
+	for id, p := range s.Pressures {
+		c.Pressures[id] = p.clone()
+	}
+	for g, m := range s.Groups {
+		c.Groups[g] = m.clone()
+	}
+	if s.Trouble != nil {
+		t := *s.Trouble
+		c.Trouble = &t
 	}
 	for _, a := range s.Actions {
 		if a.Outcome != nil {

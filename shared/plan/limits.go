@@ -44,7 +44,7 @@ const Hour = time.Hour
 
 // actionsPerHourSpent checks the acts of the last hour and those ordered now.
 func actionsPerHourSpent(of string, actions []ledger.Action, ordered, limit int, now time.Time) (string, bool) {
-	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions) + ordered
+	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, "") + ordered
 	if spent < limit {
 		return "", false
 	}

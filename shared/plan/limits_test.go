@@ -234,8 +234,8 @@ func TestTaggedOut(t *testing.T) {
 }
 
 func TestOwnerObjects(t *testing.T) {
-	pol := policy.Default().For("demo", "", "")
-	optedIn := policy.Default().For("demo", "", "")
+	pol := policy.Default().For("demo", "", roll.Selector{})
+	optedIn := policy.Default().For("demo", "", roll.Selector{})
 	optedIn.Owners[roll.OwnerNone] = policy.OwnerTerminate
 	for _, tt := range []struct {
 		name   string

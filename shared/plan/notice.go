@@ -50,7 +50,7 @@ func (p *planner) notices() {
 		byKey[key] = append(byKey[key], f)
 	}
 	for key, findings := range byKey {
-		if !p.Policy(key.Group).Mode.Allows(policy.Notify) {
+		if !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify) {
 			continue
 		}
 		known := p.State.Notices[key]

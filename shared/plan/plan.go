@@ -34,7 +34,7 @@ type Input struct {
 	State      ledger.State
 	// Policy tells the effective policy for a group, its mode already lowered to
 	// what the caller permits.
-	Policy func(roll.Group) policy.Policy
+	Policy func(roll.Selector) policy.Policy
 	Now    time.Time
 	// SeenAt is when the snapshot was complete; zero is Now. First sightings date from
 	// it: reading a large cluster takes a while, and two sightings must lie apart.
@@ -63,8 +63,24 @@ type Plan struct {
 // Action is an act that destroys or interrupts something.
 type Action string
 
-// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
-const Terminate Action = "terminate"
+// The acts, in the order in which they weigh.
+const (
+	// Cordon marks the node unschedulable, and notes that Rollcall did.
+	Cordon Action = "cordon"
+	// Uncordon takes back Rollcall's own cordon from a node that came back.
+	Uncordon Action = "uncordon"
+	// Drain evicts the pods of a node whose kubelet answers, as their disruption
+	// budgets allow. It takes several checks, and each goes on where the last stopped.
+	Drain Action = "drain"
+	// Reboot is ec2:RebootInstances, at most once per finding.
+	Reboot Action = "reboot"
+	// DeleteNode deletes the Node object of an instance that is gone.
+	DeleteNode Action = "delete-node"
+	// DeleteNodeClaim deletes Karpenter's NodeClaim; Karpenter ends the instance.
+	DeleteNodeClaim Action = "delete-nodeclaim"
+	// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
+	Terminate Action = "terminate"
+)
 
 // OrderLife is how long an order may be carried out. What comes later rests on a
 // look at the cluster that is too old.
@@ -72,19 +88,21 @@ const OrderLife = 10 * time.Minute
 
 // Order is the instruction to act on one instance.
 type Order struct {
-	ID        string          `json:"id"`
-	Cluster   roll.ClusterID  `json:"cluster"`
-	Instance  roll.InstanceID `json:"instance"`
-	Node      string          `json:"node,omitempty"`
-	Group     roll.Group      `json:"group"`
-	Owner     roll.Owner      `json:"owner"`
-	Kind      roll.Kind       `json:"kind"`
-	Action    Action          `json:"action"`
-	FirstSeen time.Time       `json:"firstSeen"` // of the finding
-	Since     time.Time       `json:"since"`
-	At        time.Time       `json:"at"`
-	Expires   time.Time       `json:"expires"`
-	Why       string          `json:"why"` // one sentence for a person
+	ID       string          `json:"id"`
+	Cluster  roll.ClusterID  `json:"cluster"`
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node,omitempty"`
+	// Claim is the NodeClaim to delete, for that act only.
+	Claim     string     `json:"claim,omitempty"`
+	Group     roll.Group `json:"group"`
+	Owner     roll.Owner `json:"owner"`
+	Kind      roll.Kind  `json:"kind"`
+	Action    Action     `json:"action"`
+	FirstSeen time.Time  `json:"firstSeen"` // of the finding
+	Since     time.Time  `json:"since"`
+	At        time.Time  `json:"at"`
+	Expires   time.Time  `json:"expires"`
+	Why       string     `json:"why"` // one sentence for a person
 }
 
 // Held is an act that was held back.
@@ -200,14 +218,14 @@ func (p *planner) remediateSince() {
 		return // nothing is remembered of a check that saw only a part
 	}
 	for g := range p.State.RemediateSince {
-		if p.Policy(g).Mode != policy.Remediate {
+		if p.Policy(roll.GroupSelector(g)).Mode != policy.Remediate {
 			delete(p.since, g)
 			p.out.Changes.DropRemediate = append(p.out.Changes.DropRemediate, g)
 		}
 	}
 	slices.Sort(p.out.Changes.DropRemediate)
 	for _, f := range p.Assessment.Findings {
-		if _, ok := p.since[f.Group]; !ok && p.Policy(f.Group).Mode == policy.Remediate {
+		if _, ok := p.since[f.Group]; !ok && p.Policy(roll.GroupSelector(f.Group)).Mode == policy.Remediate {
 			p.since[f.Group] = p.Now
 			if p.out.Changes.PutRemediate == nil {
 				p.out.Changes.PutRemediate = map[roll.Group]time.Time{}
@@ -219,7 +237,7 @@ func (p *planner) remediateSince() {
 
 // climb takes a finding up its ladder as far as its time allows.
 func (p *planner) climb(f roll.Finding) {
-	pol := p.Policy(f.Group)
+	pol := p.Policy(f.Selector)
 	ladder := pol.Ladders[f.Kind]
 	for i, step := range ladder {
 		at := policy.StepAt(ladder, i, f.Due)
@@ -242,7 +260,7 @@ func (p *planner) climb(f roll.Finding) {
 // announce notes a step as what follows next for a finding: the earliest that the
 // mode and the owner let happen, and of several at one time the gravest.
 func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
-	pol := p.Policy(f.Group)
+	pol := p.Policy(f.Selector)
 	switch do {
 	case policy.DoTerminate:
 		if pol.Owners[f.Owner] != policy.OwnerTerminate || pol.Mode != policy.Remediate {
@@ -348,7 +366,7 @@ func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, 
 	if text, ok := foundBefore(known, p.since[f.Group]); ok {
 		return FoundBeforeRemediate, text, true
 	}
-	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], p.Policy("").Limits.Unhealthy); ok {
+	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], p.Policy(roll.Selector{}).Limits.Unhealthy); ok {
 		return UnhealthyShare, text, true
 	}
 	if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
@@ -362,7 +380,7 @@ func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, 
 	}
 	// The cluster's limits count all its acts, a group's those on its members: an
 	// override may slow one group down, and cannot speed the cluster up.
-	ordered, cluster := p.would[pol.Mode], p.Policy("").Limits
+	ordered, cluster := p.would[pol.Mode], p.Policy(roll.Selector{}).Limits
 	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, ordered[""], cluster.ActionsPerHour, p.Now); ok {
 		return ActionsPerHour, text, true
 	}

@@ -660,7 +660,7 @@ func TestInvariantsHoldInRandomWorlds(t *testing.T) {
 			w.snapshot.Gaps = append(w.snapshot.Gaps, roll.Gap{Scope: roll.Scope(rng.IntN(4)), Kind: roll.GapFailed})
 		}
 		a, p := w.make(now)
-		limits := w.doc.For("demo", "", "").Limits
+		limits := w.doc.For("demo", "", roll.Selector{}).Limits
 		fail := func(format string, args ...any) {
 			t.Helper()
 			t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
@@ -668,7 +668,7 @@ func TestInvariantsHoldInRandomWorlds(t *testing.T) {
 		if len(p.Orders) > limits.ActionsPerCheck {
 			fail("%d orders in one check", len(p.Orders))
 		}
-		spent := ledger.Budget{Since: now.Add(-time.Hour)}.Spent(w.state.Actions)
+		spent := ledger.Budget{Since: now.Add(-time.Hour)}.Spent(w.state.Actions, "")
 		if len(p.Orders) > 0 && spent+len(p.Orders) > limits.ActionsPerHour {
 			fail("%d acts in an hour", spent+len(p.Orders))
 		}

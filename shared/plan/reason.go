@@ -18,6 +18,15 @@ const (
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
+	// Conflicting: the node is Ready although EC2 says that its instance is gone.
+	Conflicting Reason = "Conflicting"
+	// InstanceNotRunning: the instance is stopped, or on its way there.
+	InstanceNotRunning Reason = "InstanceNotRunning"
+	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
+	NodeReady Reason = "NodeReady"
+	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
+	// conditions latch, so nothing is done on one alone.
+	ConditionAlone Reason = "ConditionAlone"
 	// NodeDeleting: somebody is deleting the node already.
 	NodeDeleting Reason = "NodeDeleting"
 	// InstanceNotSeen: EC2 did not list the instance in this check.
@@ -33,6 +42,13 @@ const (
 	OlderThanCluster Reason = "OlderThanCluster"
 	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
+	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
+	OwnerWillAct Reason = "OwnerWillAct"
+	// OwnerUnknown: what the owner is doing about it could not be read.
+	OwnerUnknown Reason = "OwnerUnknown"
+	// ReplacementUnavailable: the group could not launch another instance now, or this
+	// one's capacity cannot be had again.
+	ReplacementUnavailable Reason = "ReplacementUnavailable"
 	// StepUnavailable: the ladder has a step that this version cannot do; what
 	// stands behind it is not done either.
 	StepUnavailable Reason = "StepUnavailable"
@@ -52,9 +68,29 @@ const (
 	NotSeenTwice Reason = "NotSeenTwice"
 	// FoundBeforeRemediate: the finding was opened before mode remediate was on.
 	FoundBeforeRemediate Reason = "FoundBeforeRemediate"
+	// StormCooldown: the cluster as a whole was in trouble a short while ago.
+	StormCooldown Reason = "StormCooldown"
+	// ZonalShift: ARC shifts the cluster away from its zone.
+	ZonalShift Reason = "ZonalShift"
+	// ZoneOutage: most nodes of its zone are not ready.
+	ZoneOutage Reason = "ZoneOutage"
+	// MassSilence: many nodes went silent within minutes of each other.
+	MassSilence Reason = "MassSilence"
+	// SharedCause: it shares its cause with others, and a replacement would have it too.
+	SharedCause Reason = "SharedCause"
 	// UnhealthyShare: too large a share of the cluster or of the group is past its
 	// tolerance; then the fault is hardly in the instances.
 	UnhealthyShare Reason = "UnhealthyShare"
+	// ReplacementRepeats: the last acts on its group brought no node that works.
+	ReplacementRepeats Reason = "ReplacementRepeats"
+	// ReplacementPending: the group has not brought the replacement of the last act yet.
+	ReplacementPending Reason = "ReplacementPending"
+	// DrainUnfinished: pods were left on the node when the time to drain it was over.
+	DrainUnfinished Reason = "DrainUnfinished"
+	// OtherFinding: the instance is acted on for another of its findings.
+	OtherFinding Reason = "OtherFinding"
+	// OneAtATime: another instance of its group is acted on in this check.
+	OneAtATime Reason = "OneAtATime"
 	// ActionUnresolved: an earlier act on the instance, or on another of its group,
 	// has no outcome yet.
 	ActionUnresolved Reason = "ActionUnresolved"
@@ -91,7 +127,7 @@ const (
 // which nobody need be told in a notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotSeenTwice, AlreadyBegun, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
+	case NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
 		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, PolicyUnreadable:
 		return true
 	}

@@ -25,7 +25,7 @@ func (p *planner) tags() {
 		inst := &p.Snapshot.Instances[i]
 		want, found := wanted[inst.ID]
 		if inst.Marks == nil && !found || inst.State.Gone() ||
-			!p.Policy(inst.Group).Mode.Allows(policy.Notify) {
+			!p.Policy(roll.Member{Instance: inst}.Selector()).Mode.Allows(policy.Notify) {
 			continue
 		}
 		var have roll.Marks
@@ -67,7 +67,7 @@ func (p *planner) tags() {
 // ladder. The warning of an instance that has not registered tags and notifies as
 // the ladder does.
 func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
-	ladder := p.Policy(f.Group).Ladders[f.Kind]
+	ladder := p.Policy(f.Selector).Ladders[f.Kind]
 	for i, step := range ladder {
 		if step.Do == do {
 			return f.Stage == roll.Warned || !p.Now.Before(policy.StepAt(ladder, i, f.Due))
@@ -81,7 +81,7 @@ func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
 // check.
 func (p *planner) marks(f roll.Finding) roll.Marks {
 	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
-	pol := p.Policy(f.Group)
+	pol := p.Policy(f.Selector)
 	if pol.Owners[f.Owner] == policy.OwnerTerminate {
 		ladder := policy.Usable(pol.Ladders[f.Kind])
 		for i, step := range ladder {

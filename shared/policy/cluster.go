@@ -9,18 +9,18 @@ import "rollcall/shared/roll"
 // of them names a mode it holds as it is.
 //
 // The function is for one goroutine: it remembers its answers.
-func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Group) Policy {
-	known := map[roll.Group]Policy{}
-	return func(g roll.Group) Policy {
-		p, ok := known[g]
+func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Selector) Policy {
+	known := map[roll.Selector]Policy{}
+	return func(of roll.Selector) Policy {
+		p, ok := known[of]
 		if !ok {
-			p = d.For(name, clusterTag, g)
+			p = d.For(name, clusterTag, of)
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
 				p.Mode = permitted
 			}
-			known[g] = p
+			known[of] = p
 		}
 		return p
 	}

@@ -33,7 +33,7 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 		{"overrides: [{match: {group: asg/w}, mode: observe}]\n", "", policy.Remediate, policy.Observe},
 	}
 	for _, tt := range tests {
-		if got := parse(t, tt.document).Cluster("demo", tt.tag, tt.permitted)("asg/w").Mode; got != tt.want {
+		if got := parse(t, tt.document).Cluster("demo", tt.tag, tt.permitted)(roll.GroupSelector("asg/w")).Mode; got != tt.want {
 			t.Errorf("%q, tag %q, started with %s: %s, want %s", tt.document, tt.tag, tt.permitted, got, tt.want)
 		}
 	}
@@ -41,7 +41,9 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 
 func TestADeploymentsTimesGoBeforeTheBuiltInOnesAlone(t *testing.T) {
 	deployed := policy.Registration{WarnAfter: 2 * time.Minute, Deadline: 9 * time.Minute}
-	got := func(d *policy.Document, g roll.Group) policy.Registration { return d.For("demo", "", g).Registration }
+	got := func(d *policy.Document, g roll.Group) policy.Registration {
+		return d.For("demo", "", roll.GroupSelector(g)).Registration
+	}
 	if r := got(policy.Default().Deployed(deployed), ""); r != deployed {
 		t.Errorf("no document: %+v", r)
 	}
@@ -55,7 +57,7 @@ func TestADeploymentsTimesGoBeforeTheBuiltInOnesAlone(t *testing.T) {
 	if r := got(d, "asg/w"); r != (policy.Registration{WarnAfter: time.Minute, Deadline: 20 * time.Minute}) {
 		t.Errorf("the override's warning: %+v", r)
 	}
-	for _, s := range policy.Default().Deployed(deployed).Explain("demo", "", "") {
+	for _, s := range policy.Default().Deployed(deployed).Explain("demo", "", roll.Selector{}) {
 		if s.Key == "registration.deadline" && (s.Value != "9m" || s.From != "deployment") {
 			t.Errorf("explained as %+v", s)
 		}

@@ -37,12 +37,12 @@ func glob(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// For is the effective policy of a group of a cluster, or with group "" of the
-// cluster as a whole. cluster is the EKS cluster's name; clusterTag the value of
+// For is the effective policy of what the selector means: an instance, a group, or
+// with the zero value the cluster as a whole. cluster is the EKS cluster's name; clusterTag the value of
 // its tag rollcall:mode, "" when it has none. A tag that is no mode means Observe:
 // someone wanted to say something about this cluster, and it was not "go on".
-func (d *Document) For(cluster, clusterTag string, group roll.Group) Policy {
-	p, _ := d.effective(cluster, clusterTag, group)
+func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
+	p, _ := d.effective(cluster, clusterTag, of)
 	return p
 }
 
@@ -55,8 +55,8 @@ type Setting struct {
 
 // Explain lists every value of the policy that For gives for the same arguments,
 // in the order of the document's sections.
-func (d *Document) Explain(cluster, clusterTag string, group roll.Group) []Setting {
-	_, settings := d.effective(cluster, clusterTag, group)
+func (d *Document) Explain(cluster, clusterTag string, of roll.Selector) []Setting {
+	_, settings := d.effective(cluster, clusterTag, of)
 	return settings
 }
 
@@ -67,7 +67,8 @@ func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 // effective merges what applies to a cluster and group, the weakest first, and
 // sees to it that no warning comes after its deadline: each override is checked
 // for that alone, but two of them may meet in a way that only a name decides.
-func (d *Document) effective(cluster, clusterTag string, group roll.Group) (Policy, []Setting) {
+func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Policy, []Setting) {
+	group := of.Group
 	layers := []layer{defaultLayer(), {func(int) string { return "deployment" }, d.deployed}, d.layer()}
 	for _, o := range d.overrides {
 		if o.group == "" && o.matches(cluster, group) {

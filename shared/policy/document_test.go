@@ -62,7 +62,7 @@ func TestPrecedence(t *testing.T) {
 		{"a tag with a space observes", "gpu-a", "remediate ", "", Observe, 25 * time.Minute, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := d.For(c.cluster, c.tag, c.group)
+			p := d.For(c.cluster, c.tag, roll.GroupSelector(c.group))
 			if p.Mode != c.mode || !p.ModeSet {
 				t.Errorf("mode %s, set %v, want %s", p.Mode, p.ModeSet, c.mode)
 			}
@@ -85,7 +85,7 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 	want.Ladders[roll.Unknown] = []Step{{Do: DoNotify, Line: 20}}
 	want.Limits.ActionsPerHour = 2
 	want.Owners[roll.OwnerNone] = OwnerTerminate
-	if diff := cmp.Diff(want, precedence(t).For("gpu-a", "", "nodepool/web")); diff != "" {
+	if diff := cmp.Diff(want, precedence(t).For("gpu-a", "", roll.GroupSelector("nodepool/web"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -109,7 +109,7 @@ func TestModeSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.For("a", c.tag, c.group).ModeSet; got != c.want {
+		if got := d.For("a", c.tag, roll.GroupSelector(c.group)).ModeSet; got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -123,7 +123,7 @@ func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
 	want := defaultPolicy().Conditions
 	want[0].Tolerate = 2 * time.Hour
 	want = append(want, Condition{"DiskPressure", "True", time.Hour})
-	if diff := cmp.Diff(want, d.For("", "", "").Conditions); diff != "" {
+	if diff := cmp.Diff(want, d.For("", "", roll.Selector{}).Conditions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -140,10 +140,10 @@ overrides:
 		t.Fatal(err)
 	}
 	want := Registration{WarnAfter: 10 * time.Minute, Deadline: 10 * time.Minute}
-	if got := d.For("slow-a", "", "asg/a").Registration; got != want {
+	if got := d.For("slow-a", "", roll.GroupSelector("asg/a")).Registration; got != want {
 		t.Errorf("%+v", got)
 	}
-	told := d.Explain("slow-a", "", "asg/a")
+	told := d.Explain("slow-a", "", roll.GroupSelector("asg/a"))
 	if want := (Setting{"registration.warnAfter", "10m", "override at line 4, lowered to registration.deadline"}); !slices.Contains(told, want) {
 		t.Errorf("%+v", told)
 	}
@@ -154,7 +154,7 @@ func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.For("", "", "").Registration, (Registration{5 * time.Minute, 5 * time.Minute}); got != want {
+	if got, want := d.For("", "", roll.Selector{}).Registration, (Registration{5 * time.Minute, 5 * time.Minute}); got != want {
 		t.Errorf("%+v", got)
 	}
 }
@@ -166,7 +166,7 @@ func explained(d *Document, cluster, tag string, group roll.Group) string {
 	for _, w := range d.Warnings() {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
-	for _, s := range d.Explain(cluster, tag, group) {
+	for _, s := range d.Explain(cluster, tag, roll.GroupSelector(group)) {
 		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	return b.String()
@@ -198,7 +198,7 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := d.For("a", "", "")
+	got := d.For("a", "", roll.Selector{})
 	if !got.ModeSet {
 		t.Error("the mode is not set")
 	}
@@ -218,10 +218,10 @@ func TestJSONIsAPolicyToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.For("a", "", "").Mode; got != Remediate {
+	if got := d.For("a", "", roll.Selector{}).Mode; got != Remediate {
 		t.Errorf("mode of a: %s", got)
 	}
-	if got := d.For("b", "", "").Mode; got != Notify {
+	if got := d.For("b", "", roll.Selector{}).Mode; got != Notify {
 		t.Errorf("mode of b: %s", got)
 	}
 }
@@ -231,7 +231,7 @@ func TestParsesWhatWindowsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.For("", "", "").Mode; got != Notify {
+	if got := d.For("", "", roll.Selector{}).Mode; got != Notify {
 		t.Errorf("mode %s", got)
 	}
 }
@@ -306,7 +306,7 @@ func TestHostileDocumentsEnd(t *testing.T) {
 				t.Errorf("valid %v: %.200v", c.valid, err)
 			}
 			if err == nil {
-				d.For(strings.Repeat("a", 100), "", "none")
+				d.For(strings.Repeat("a", 100), "", roll.GroupSelector("none"))
 			}
 			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %s", took)

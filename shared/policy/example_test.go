@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rollcall/shared/policy"
+	"rollcall/shared/roll"
 )
 
 func ExampleParse() {
@@ -29,9 +30,9 @@ overrides:
 		fmt.Println(err)
 		return
 	}
-	p := d.For("gpu-a", "", "nodepool/training")
+	p := d.For("gpu-a", "", roll.GroupSelector("nodepool/training"))
 	fmt.Println(p.Mode, p.Registration.Deadline)
-	for _, s := range d.Explain("gpu-a", "", "nodepool/training")[:3] {
+	for _, s := range d.Explain("gpu-a", "", roll.GroupSelector("nodepool/training"))[:3] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:

@@ -35,9 +35,9 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("warning %+v", w)
 			}
 		}
-		checkPolicy(t, d.For(cluster, tag, roll.Group(group)))
-		checkPolicy(t, d.For(cluster, tag, ""))
-		for _, s := range d.Explain(cluster, tag, roll.Group(group)) {
+		checkPolicy(t, d.For(cluster, tag, roll.GroupSelector(roll.Group(group))))
+		checkPolicy(t, d.For(cluster, tag, roll.Selector{}))
+		for _, s := range d.Explain(cluster, tag, roll.GroupSelector(roll.Group(group))) {
 			if s.Key == "" || s.Value == "" || s.From == "" {
 				t.Errorf("setting %+v", s)
 			}

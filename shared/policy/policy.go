@@ -21,6 +21,7 @@ type Policy struct {
 	// Ladders by kind of finding. A kind without one has nothing done about it.
 	Ladders map[roll.Kind][]Step
 	Limits  Limits
+	Drain   Drain
 	// Owners has a rule for every owner of roll.Owners.
 	Owners map[roll.Owner]OwnerRule
 }
@@ -35,7 +36,25 @@ type Registration struct {
 // work.
 type Initialization struct {
 	Deadline time.Duration // always positive
+	// Taints are keys of startup taints beside the well-known ones.
+	Taints []string
 }
+
+// Drain is how a node is emptied before its instance is ended.
+type Drain struct {
+	Timeout time.Duration // always positive
+	// Unfinished is what happens when pods are left at the timeout.
+	Unfinished Unfinished
+}
+
+// Unfinished is what follows a drain that did not finish in time.
+type Unfinished string
+
+// What may follow. Anything else, the zero value included, must be read as hold.
+const (
+	UnfinishedHold    Unfinished = "hold"    // the ladder stops and a person is told
+	UnfinishedProceed Unfinished = "proceed" // the next step is taken all the same
+)
 
 // Condition is how long a node condition may have a status before that counts as
 // a finding.
@@ -53,6 +72,18 @@ type Limits struct {
 	// Zone is the share of silent nodes of an availability zone from which on the
 	// zone, not the nodes, is taken to be at fault.
 	Zone Percent
+	// MassSilence is the share of a cluster's nodes that turned Unknown within minutes
+	// of each other from which on it is not the nodes that are at fault.
+	MassSilence Percent
+	// StormCooldown is how long nothing is ordered after the cluster as a whole was in
+	// trouble.
+	StormCooldown time.Duration
+	// Replacements is how many acts on a group may go by without a new node of it
+	// becoming Ready.
+	Replacements int
+	// ReplacementWait is how long after an act its group may take to bring a new node
+	// before that counts as none.
+	ReplacementWait time.Duration
 	// ActionsPerCheck and ActionsPerHour count actions per cluster; 0 is none.
 	ActionsPerCheck int
 	ActionsPerHour  int
@@ -67,11 +98,14 @@ const (
 	// OwnerNotify: its instances are tagged and reported, never ended.
 	OwnerNotify OwnerRule = "notify"
 	// OwnerTerminate: its instances may be terminated, where mode, ladder and
-	// limits allow it too.
+	// limits allow it too, and where the owner does not do it itself.
 	OwnerTerminate OwnerRule = "terminate"
+	// OwnerDeleteNodeClaim: instead of the instance, Karpenter's NodeClaim is deleted;
+	// Karpenter then drains the node and ends the instance. For Karpenter only.
+	OwnerDeleteNodeClaim OwnerRule = "delete-nodeclaim"
 )
 
-var ownerRules = []OwnerRule{OwnerNotify, OwnerTerminate}
+var ownerRules = []OwnerRule{OwnerNotify, OwnerTerminate, OwnerDeleteNodeClaim}
 
 // Tolerance is how long a condition may have a status ("True", "False" or
 // "Unknown"). It is false when the policy does not watch that pair.

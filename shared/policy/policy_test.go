@@ -41,13 +41,13 @@ func defaultPolicy() Policy {
 }
 
 func TestDefaults(t *testing.T) {
-	if diff := cmp.Diff(defaultPolicy(), Default().For("any", "", "asg/any")); diff != "" {
+	if diff := cmp.Diff(defaultPolicy(), Default().For("any", "", roll.GroupSelector("asg/any"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := Default().Warnings(); len(got) != 0 {
 		t.Errorf("warnings: %v", got)
 	}
-	for _, s := range Default().Explain("any", "", "") {
+	for _, s := range Default().Explain("any", "", roll.Selector{}) {
 		if s.From != "default" {
 			t.Errorf("%s comes from %q", s.Key, s.From)
 		}
@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestEveryOwnerHasARule(t *testing.T) {
-	owners := Default().For("", "", "").Owners
+	owners := Default().For("", "", roll.Selector{}).Owners
 	for _, o := range roll.Owners() {
 		if owners[o] != OwnerNotify && owners[o] != OwnerTerminate {
 			t.Errorf("%s: %q", o, owners[o])
@@ -67,7 +67,7 @@ func TestEveryOwnerHasARule(t *testing.T) {
 }
 
 func TestEveryFoundKindHasALadder(t *testing.T) {
-	ladders := Default().For("", "", "").Ladders
+	ladders := Default().For("", "", roll.Selector{}).Ladders
 	for _, k := range roll.Kinds() {
 		if len(ladders[k]) == 0 {
 			t.Errorf("%s has none", k)
@@ -76,7 +76,7 @@ func TestEveryFoundKindHasALadder(t *testing.T) {
 }
 
 func TestTolerance(t *testing.T) {
-	p := Default().For("", "", "")
+	p := Default().For("", "", roll.Selector{})
 	for _, c := range []struct {
 		conditionType, status string
 		want                  time.Duration
@@ -101,11 +101,11 @@ func TestPoliciesShareNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := d.For("a", "", "")
+	p := d.For("a", "", roll.Selector{})
 	p.Ladders[roll.NotReady][0].Do = DoTerminate
 	p.Owners[roll.OwnerKarpenter] = OwnerTerminate
 	p.Conditions[0].Tolerate = 0
-	again := d.For("a", "", "")
+	again := d.For("a", "", roll.Selector{})
 	if got := again.Ladders[roll.NotReady][0].Do; got != DoTag {
 		t.Errorf("ladder changed to %s", got)
 	}

@@ -203,7 +203,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		}
 	}
 	want := make(map[string]any)
-	for _, s := range Default().Explain("", "", "") {
+	for _, s := range Default().Explain("", "", roll.Selector{}) {
 		if s.Key[:4] == "cond" {
 			continue // a list: the schema has no place for the defaults of its items
 		}
@@ -225,7 +225,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[key] = ladderText(d.For("", "", "").Ladders[roll.Kind(key[len("ladders."):])])
+		got[key] = ladderText(d.For("", "", roll.Selector{}).Ladders[roll.Kind(key[len("ladders."):])])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

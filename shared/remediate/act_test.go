@@ -114,7 +114,7 @@ func TestACallThatAWSRefusedFailed(t *testing.T) {
 			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Failed || got[0].Outcome.Detail != out.Detail {
 				t.Errorf("the ledger holds %+v, want the failure", got)
 			}
-			if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(got); spent != 0 {
+			if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(got, ""); spent != 0 {
 				t.Errorf("the failure counts as %d acts, want 0: nothing was destroyed", spent)
 			}
 		})

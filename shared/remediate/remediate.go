@@ -213,7 +213,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 	if r.clock != nil && !r.clock().Before(o.Expires) {
 		return no(plan.OrderExpired, "the order expired at %s while the target was looked at again", o.Expires.UTC().Format(time.RFC3339))
 	}
-	v := verified{order: again.Orders[confirmed], limit: pol("").Limits.ActionsPerHour}
+	v := verified{order: again.Orders[confirmed], limit: pol(roll.Selector{}).Limits.ActionsPerHour}
 	if earlier, ok := state.Action(o.ID); ok && earlier.Outcome != nil {
 		v.tried, v.before = true, earlier.Outcome.Detail
 	}

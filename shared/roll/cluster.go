@@ -45,5 +45,7 @@ type Cluster struct {
 	Endpoint string // URL of the Kubernetes API server
 	CA       []byte // PEM bundle that signs the endpoint's certificate
 	Created  time.Time
-	ModeTag  string // value of the cluster's tag rollcall:mode, "" if it has none
+	// ZonalShift: ARC may shift it away from a zone (zonalShiftConfig.enabled).
+	ZonalShift bool
+	ModeTag    string // value of the cluster's tag rollcall:mode, "" if it has none
 }

@@ -14,10 +14,37 @@ const (
 	NotReady Kind = "NotReady"
 	// Unknown: the node has gone silent (Ready=Unknown).
 	Unknown Kind = "Unknown"
+	// Uninitialized: the node exists, but a startup taint remains, it was never
+	// Ready since its creation, or it is Karpenter's and Karpenter has not marked it
+	// as registered and initialized.
+	Uninitialized Kind = "Uninitialized"
+	// ConditionFailed: another condition that the policy watches has a status that it
+	// does not tolerate, such as KernelReady=False.
+	ConditionFailed Kind = "ConditionFailed"
+	// Impaired: an EC2 instance or system status check fails.
+	Impaired Kind = "Impaired"
+	// Flapping: Ready left and came back at least FlapCount times within FlapWindow.
+	Flapping Kind = "Flapping"
+	// Ghost: the node is not Ready, and EC2 says that its instance is terminated.
+	Ghost Kind = "Ghost"
+	// Orphaned: the instance runs, and nothing owns it any more: its EKS cluster is
+	// gone, or it is Karpenter's and no NodeClaim has it.
+	Orphaned Kind = "Orphaned"
+	// Conflict: the node is Ready although EC2 says that its instance is gone. One of
+	// the two is wrong, so nothing follows but a word to a person.
+	Conflict Kind = "Conflict"
+)
+
+// When a node counts as flapping.
+const (
+	FlapCount  = 5
+	FlapWindow = time.Hour
 )
 
 // Kinds lists the kinds of findings that Rollcall makes.
-func Kinds() []Kind { return []Kind{Unregistered, NotReady, Unknown} }
+func Kinds() []Kind {
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Flapping, Ghost, Orphaned, Conflict}
+}
 
 // Stage is how far a finding has come.
 type Stage string
@@ -51,15 +78,19 @@ type Finding struct {
 	Instance InstanceID
 	Node     string // "" when there is none
 	Group    Group
+	Selector Selector // what chooses its policy
 	Owner    Owner
 	Zone     string
+	ZoneID   string // such as use1-az1, "" if unknown
 	Kind     Kind
-	Stage    Stage
-	Since    time.Time // when the trouble began, also if it took another form then
-	Began    time.Time // the launch or transition that this look rests on
-	WarnAt   time.Time // when it is first spoken of; zero where the kind has no warning
-	Due      time.Time // when its tolerance ends
-	Summary  string    // one sentence for a person
+	// Condition is the node condition that failed, "" for other kinds.
+	Condition string
+	Stage     Stage
+	Since     time.Time // when the trouble began, also if it took another form then
+	Began     time.Time // the launch or transition that this look rests on
+	WarnAt    time.Time // when it is first spoken of; zero where the kind has no warning
+	Due       time.Time // when its tolerance ends
+	Summary   string    // one sentence for a person
 }
 
 // Key identifies the finding within its cluster over time.

@@ -44,6 +44,7 @@ type Instance struct {
 	State          InstanceState
 	Launched       time.Time // LaunchTime: of the last start, not only of the first
 	Zone           string
+	ZoneID         string // such as use1-az1, the same for every account
 	LaunchTemplate string // id of the launch template it came from, "" if unknown
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
@@ -55,6 +56,13 @@ type Instance struct {
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Marks          *Marks // Rollcall's own tags on it, nil if none
+	// ModeTag, DeadlineTag: values of rollcall:mode and rollcall:deadline, "" if none.
+	ModeTag, DeadlineTag string
+	// Preset is the value of rollcall:preset, or else what its platform and type
+	// suggest (see PresetOf); "" if neither.
+	Preset string
+	// CapacityBlock: bought for a fixed time; once terminated there is no other.
+	CapacityBlock bool
 }
 
 // HoldActive tells whether a rollcall:hold value holds at the given time. "" is

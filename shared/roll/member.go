@@ -47,6 +47,17 @@ func (m Member) Zone() string {
 	return ""
 }
 
+// ZoneID is the id of the member's availability zone, "" if neither side tells it.
+func (m Member) ZoneID() string {
+	if m.Instance != nil && m.Instance.ZoneID != "" {
+		return m.Instance.ZoneID
+	}
+	if m.Node != nil {
+		return m.Node.ZoneID
+	}
+	return ""
+}
+
 // ID is the instance id, also when only the node tells it.
 func (m Member) ID() InstanceID {
 	if m.Instance != nil {

@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,18 +58,81 @@ type Condition struct {
 	Reason string    // such as NodeStatusUnknown
 }
 
+// ConditionKey is a type of condition and a status that matters.
+type ConditionKey struct {
+	Type   string // such as KernelReady
+	Status ConditionStatus
+}
+
+// TypedCondition is a node condition of any type.
+type TypedCondition struct {
+	Type string
+	Condition
+}
+
+// The conditions by which a kubelet says that it runs short of something. The
+// control plane overwrites them when the node goes silent.
+const (
+	MemoryPressure = "MemoryPressure"
+	DiskPressure   = "DiskPressure"
+	PIDPressure    = "PIDPressure"
+)
+
+// Watch is what of a node matters beside its readiness, because the policy says so.
+type Watch struct {
+	Conditions map[ConditionKey]bool
+	Taints     []string // keys of further startup taints
+}
+
 // Node is one Kubernetes Node, cut down to what verdicts need.
 type Node struct {
 	Name     string
+	UID      string // tells it from a later node of the same name
 	Compute  Compute
 	Instance InstanceID // from spec.providerID, "" unless Compute is ComputeEC2
 	Created  time.Time
 	Ready    Condition // Status Unknown since Created when the node has no such condition
 	Zone     string
+	ZoneID   string
 	Deleting bool // has a deletion timestamp: somebody is already removing it
 	Owner    Owner
 	Group    Group // from labels; GroupNone when they do not tell
+	// Conditions holds those of Watch.Conditions that the node has now, and the
+	// pressures that are True.
+	Conditions []TypedCondition
+	// StartupTaint is the first startup taint on it, as key:Effect; "" if none.
+	StartupTaint string
+	// Registered, Initialized: labels by which Karpenter marks a node that it knows
+	// and that is ready for work.
+	Registered, Initialized bool
+	Unschedulable           bool
+	// CordonedBy is the order by which Rollcall cordoned it, "" if it did not.
+	CordonedBy string
+	BootID     string // of a node that is not Ready, else ""
 }
+
+// StartupTaint reports whether a taint with this key is one that some agent removes
+// once the node is ready for work. extra are further keys that the policy names.
+//
+// The list is that of Karpenter (scheduling.KnownEphemeralTaints, without those that
+// the node lifecycle controller sets on nodes of any age) and of the agents whose
+// installation guides for EKS name one.
+func StartupTaint(key string, extra []string) bool {
+	switch key {
+	case "karpenter.sh/unregistered",
+		"node.cloudprovider.kubernetes.io/uninitialized",
+		"node.cilium.io/agent-not-ready",
+		"ebs.csi.aws.com/agent-not-ready",
+		"efs.csi.aws.com/agent-not-ready",
+		"fsx.csi.aws.com/agent-not-ready":
+		return true
+	}
+	return strings.HasPrefix(key, "readiness.k8s.io/") || slices.Contains(extra, key)
+}
+
+// AnnotationCordoned on a node is the id of the order by which Rollcall cordoned it:
+// it lifts no cordon but its own.
+const AnnotationCordoned = "rollcall/cordoned"
 
 // Labels by which EKS and Karpenter name a node's group.
 const (
@@ -79,12 +143,16 @@ const (
 	computeTypeFargate = "fargate"
 	computeTypeHybrid  = "hybrid"
 	labelZone          = "topology.kubernetes.io/zone"
+	labelZoneID        = "topology.k8s.aws/zone-id"
+	labelRegistered    = "karpenter.sh/registered"
+	labelInitialized   = "karpenter.sh/initialized"
 )
 
 // ReadLabels fills the fields of a node that its labels tell: zone, owner and
 // group, and the compute where the provider id did not say.
 func (n *Node) ReadLabels(labels map[string]string) {
-	n.Zone = labels[labelZone]
+	n.Zone, n.ZoneID = labels[labelZone], labels[labelZoneID]
+	n.Registered, n.Initialized = labels[labelRegistered] == "true", labels[labelInitialized] == "true"
 	n.Owner, n.Group = OwnerNone, GroupNone
 	pool := labels[labelKarpenterPool]
 	switch {

@@ -9,6 +9,10 @@ type Question struct {
 	// AutoScaling: its state in its Auto Scaling group, and the group's protection
 	// of it from scale-in.
 	AutoScaling bool
+	// NodeClaim: it is Karpenter's; does a NodeClaim have it?
+	NodeClaim bool
+	// Group: what its group can do and will do by itself; see GroupDetail.
+	Group bool
 	// Protection: it might be terminated; is EC2's termination protection on?
 	Protection bool
 }

@@ -11,8 +11,32 @@ type Snapshot struct {
 	Instances []Instance
 	Nodes     []Node
 	Details   map[InstanceID]Detail // of suspects only
+	Groups    map[Group]GroupDetail // of groups with suspects only
 	NotFound  map[InstanceID]bool   // looked up by id, and EC2 said that it knows none
-	Gaps      []Gap
+	// Impaired are the instances of which EC2 says that a status check fails, and
+	// since when. It means nothing unless StatusRead is Yes.
+	Impaired   map[InstanceID]Impairment
+	StatusRead Answer
+	// Shifts are the zones that ARC shifts the cluster away from now. ShiftsRead is
+	// NotAsked for a cluster that it may not shift.
+	Shifts     []Shift
+	ShiftsRead Answer
+	// Target: the snapshot shows one instance and its nodes, not the cluster. What is
+	// counted over a population cannot be counted in it.
+	Target InstanceID
+	Gaps   []Gap
+}
+
+// Impairment is a failing status check of EC2.
+type Impairment struct {
+	Since  time.Time // impairedSince; zero if EC2 does not tell
+	System bool      // the system's check fails, not only the instance's
+}
+
+// Shift is an active zonal shift away from a zone, started by a person or by ARC.
+type Shift struct {
+	ZoneID  string // such as use1-az1
+	Expires time.Time
 }
 
 // Scope is the part of a snapshot that a gap makes unusable.
@@ -37,6 +61,7 @@ type GapKind string
 // The kinds of gaps.
 const (
 	GapClusterNotActive   GapKind = "ClusterNotActive"
+	GapClusterGone        GapKind = "ClusterGone"        // EKS knows no such cluster
 	GapClusterUnreachable GapKind = "ClusterUnreachable" // the API server did not answer
 	GapUnauthorized       GapKind = "Unauthorized"       // the API server refused the token (HTTP 401)
 	GapDenied             GapKind = "Denied"             // a permission is missing
@@ -101,4 +126,33 @@ type Detail struct {
 	// LifecycleRead: Yes when Auto Scaling told Lifecycle, No when it does not
 	// know the instance.
 	LifecycleRead Answer
+	// HasNodeClaim: a NodeClaim of Karpenter has the instance, and NodeClaim tells of
+	// it. No also when the cluster has no NodeClaims at all: Karpenter is gone.
+	HasNodeClaim Answer
+	NodeClaim    *NodeClaim
+}
+
+// NodeClaim is Karpenter's record of an instance that it launched.
+type NodeClaim struct {
+	Name     string
+	UID      string
+	Created  time.Time
+	Deleting bool // Karpenter, or somebody, is removing it already
+	// Registered and Initialized are its conditions of these names.
+	Registered, Initialized Condition
+}
+
+// GroupDetail is what is read about a group with suspects: what it can do about them
+// and what it will do by itself.
+type GroupDetail struct {
+	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself.
+	AutoRepair Answer
+	// LaunchSuspended: its Auto Scaling group launches nothing now.
+	LaunchSuspended Answer
+	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances.
+	ReplaceSuspended Answer
+	// CapacityError is the last launch that failed for lack of capacity or quota and
+	// that no later one succeeded; zero time if there is none.
+	CapacityError   time.Time
+	CapacityMessage string
 }

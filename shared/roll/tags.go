@@ -12,6 +12,13 @@ const (
 	TagHold = "rollcall:hold"
 	// TagIgnore set to "true" takes an instance out of Rollcall's care.
 	TagIgnore = "rollcall:ignore"
+	// TagInstanceMode lowers the mode for one instance: observe, notify or remediate.
+	TagInstanceMode = "rollcall:mode"
+	// TagDeadline is how long one instance may take to register, and again to
+	// initialize, such as 45m.
+	TagDeadline = "rollcall:deadline"
+	// TagPreset chooses a preset of the policy for one instance.
+	TagPreset = "rollcall:preset"
 )
 
 // Tags that Rollcall sets on an instance, and the only ones that it may write
@@ -108,6 +115,9 @@ type TagSet struct {
 	LaunchTemplate string
 	Hold           string // value of rollcall:hold
 	Ignore         bool
+	Mode           string // value of rollcall:mode
+	Deadline       string // value of rollcall:deadline
+	Preset         string // value of rollcall:preset
 	Marks          *Marks // nil when the instance carries none of Rollcall's tags
 
 	autoModePool, karpenterPool, nodeGroup, asg string
@@ -126,6 +136,12 @@ func (t *TagSet) Add(key, value string) {
 		}
 	case TagIgnore:
 		t.Ignore = !declined(value)
+	case TagInstanceMode:
+		t.Mode = value
+	case TagDeadline:
+		t.Deadline = value
+	case TagPreset:
+		t.Preset = value
 	case tagAutoModePool:
 		t.autoModePool = value
 	case tagKarpenterPool, tagKarpenterOldPool:

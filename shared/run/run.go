@@ -117,10 +117,10 @@ func unresolved(s ledger.State) (ids []roll.InstanceID) {
 
 // highest is the highest mode that holds for the cluster or for a group with findings:
 // a headline must not say less than what may happen.
-func highest(pol func(roll.Group) policy.Policy, findings []roll.Finding) policy.Mode {
-	mode := pol("").Mode
+func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) policy.Mode {
+	mode := pol(roll.Selector{}).Mode
 	for _, f := range findings {
-		if m := pol(f.Group).Mode; m.Allows(mode) {
+		if m := pol(f.Selector).Mode; m.Allows(mode) {
 			mode = m
 		}
 	}
@@ -130,7 +130,7 @@ func highest(pol func(roll.Group) policy.Policy, findings []roll.Finding) policy
 // carryOut does what the plan says, in the order that loses nothing: first what is
 // to be remembered, then the tags (without which no order is obeyed), then the
 // notices (which explain before anything is done), then the orders.
-func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Group) policy.Policy) {
+func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy) {
 	id := c.Snapshot.Cluster.ID
 	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
 	if !c.Plan.Changes.Empty() {
@@ -157,7 +157,7 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 			return
 		}
 		for _, n := range c.Plan.Notices {
-			if err := r.notify(ctx, id, n, pol(n.Key.Group).Mode, c.Snapshot.At); err != nil {
+			if err := r.notify(ctx, id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, c.Snapshot.At); err != nil {
 				fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
 			}
 		}

@@ -395,7 +395,7 @@ func TestThePolicyThatTheStackMakesSaysNothing(t *testing.T) {
 	if warnings := doc.Warnings(); len(warnings) != 0 {
 		t.Errorf("warnings %v", warnings)
 	}
-	if p := doc.For("demo", "", roll.Group("none")); p.ModeSet {
+	if p := doc.For("demo", "", roll.GroupSelector(roll.Group("none"))); p.ModeSet {
 		t.Errorf("it sets the mode %s", p.Mode)
 	}
 	if _, made := read(t, "CreatePolicy", "false").Resources["Policy"]; made {

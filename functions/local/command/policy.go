@@ -57,7 +57,7 @@ and --group choose for what.`,
 }
 
 func showPolicy(env Environment, form output, file string, doc *policy.Document, cluster string, group roll.Group) error {
-	settings := doc.Explain(cluster, "", group)
+	settings := doc.Explain(cluster, "", roll.GroupSelector(group))
 	if form == outputJSON {
 		type setting struct {
 			Key   string `json:"key"`
