@@ -83,7 +83,7 @@ func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, 
 	if len(out.Item) == 0 {
 		return budgetItem{}, nil
 	}
-	b, err := decode(out.Item, func(budgetItem) string { return kindBudget })
+	b, err := decode[budgetItem](out.Item)
 	if err != nil {
 		return b, fmt.Errorf("read budget of %s in table %s: %w", cluster, d.table, err)
 	}
@@ -99,7 +99,7 @@ func (b budgetItem) follows(acts []actionItem, now time.Time) error {
 	if b.Version == 0 || now.Sub(b.LastAt) >= ActionRetention {
 		return nil
 	}
-	if slices.ContainsFunc(acts, func(a actionItem) bool { return actionSort(a.Action, a.Turn) == b.Last }) {
+	if slices.ContainsFunc(acts, func(a actionItem) bool { return a.sortKey() == b.Last }) {
 		return nil
 	}
 	return fmt.Errorf("the last act, %s, is missing; if somebody deleted it, delete the item %s too: %w", b.Last, kindBudget, errMoved)
@@ -145,7 +145,7 @@ func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID st
 // finish writes the outcome of an act that had none when it was read.
 func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionItem, outcome Outcome) error {
 	pk := partition(cluster)
-	sk := actionSort(a.Action, a.Turn)
+	sk := a.sortKey()
 	value, err := encode(pk, sk, struct {
 		Outcome Outcome `json:"outcome"`
 	}{outcome})

@@ -27,6 +27,12 @@ const (
 	kindTold      = "told"
 	kindAction    = "action"
 	kindBudget    = "budget"
+	kindChecked   = "checked"
+	kindMissing   = "missing"
+	kindFlips     = "flips"
+	kindPressure  = "pressure"
+	kindMemory    = "memory"
+	kindTrouble   = "trouble"
 )
 
 // partition is the partition key of all that is remembered of a cluster: one Query
@@ -46,6 +52,14 @@ func findingSort(k roll.FindingKey) string {
 func notReadySort(id roll.InstanceID) string { return kindNotReady + "#" + string(id) }
 
 func restSort(id roll.InstanceID) string { return kindRest + "#" + string(id) }
+
+func missingSort(id roll.InstanceID) string { return kindMissing + "#" + string(id) }
+
+func flipsSort(id roll.InstanceID) string { return kindFlips + "#" + string(id) }
+
+func pressureSort(id roll.InstanceID) string { return kindPressure + "#" + string(id) }
+
+func memorySort(g roll.Group) string { return kindMemory + "#" + string(g) }
 
 func groupSort(name string) string { return kindGroup + "#" + name }
 
@@ -73,7 +87,7 @@ const sortableTime = "2006-01-02T15:04:05.000000000Z"
 // expiry is when DynamoDB may delete an act: ActionRetention after the intent, or
 // after the outcome if that took longer. Only acts expire, and only once they have
 // an outcome: everything else is written on change only, so that its age says nothing
-// about whether it is still needed; the check that finds it settled deletes it.
+// about whether it is still needed; the check that finds it not needed deletes it.
 func expiry(a Action, o Outcome) int64 {
 	last := a.At
 	if o.At.After(last) {

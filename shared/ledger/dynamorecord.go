@@ -47,7 +47,7 @@ func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldI
 	}
 	var out []toldItem
 	for _, it := range items {
-		p, err := toldOf(it)
+		p, err := decode[toldItem](it)
 		if err != nil {
 			return nil, fmt.Errorf("read notices of %s in table %s: %w", cluster, d.table, err)
 		}
@@ -93,82 +93,52 @@ func chunked(units []unit) []unit {
 	return out
 }
 
-// draft collects units in order. A later one for the same key replaces the earlier,
-// since a transaction takes a key once only.
+// draft collects units in order.
 type draft struct {
 	d     *Dynamo
 	pk    string
+	left  []toldItem // the parts of notices that there are
 	order []string
 	units map[string]unit
 	err   error
 }
 
+// set adds a unit. It takes the place of an earlier one for the same key, since a
+// transaction takes a key once only, and stands where it was added: a drop that follows
+// a put is written when drops are.
 func (w *draft) set(sk string, u unit) {
-	if _, ok := w.units[sk]; !ok {
-		w.order = append(w.order, sk)
+	if _, again := w.units[sk]; again {
+		w.order = slices.DeleteFunc(w.order, func(s string) bool { return s == sk })
 	}
+	w.order = append(w.order, sk)
 	w.units[sk] = u
 }
 
-func (w *draft) put(sk string, v any) {
-	it, err := encode(w.pk, sk, v)
+func (w *draft) put(v keyed) {
+	it, err := encode(w.pk, v.sortKey(), v)
 	w.err = errors.Join(w.err, err)
-	w.set(sk, unit{w.d.put(it)})
+	w.set(v.sortKey(), unit{w.d.put(it)})
 }
 
 func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 
 // units are the writes that make the changes, in an order in which any beginning of
-// them permits nothing that neither the old nor the new memory would: first what holds
-// back or gives more time, then the findings that acts rest on, then what was told; and
-// what is forgotten last, so that trouble which takes another form is never absent in
-// both.
+// them permits nothing that neither the old nor the new memory would. README.md argues
+// it step by step.
 func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
-	w := &draft{d: d, pk: pk, units: map[string]unit{}}
-	for _, g := range slices.Sorted(maps.Keys(c.PutRemediate)) {
-		w.put(remediateSort(g), sinceItem{Name: string(g), Since: c.PutRemediate[g]})
-	}
-	for _, g := range slices.Sorted(maps.Keys(c.PutGroups)) {
-		w.put(groupSort(g), sinceItem{Name: g, Since: c.PutGroups[g]})
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.PutRests)) {
-		w.put(restSort(id), restItem{Instance: id, Rest: c.PutRests[id]})
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.PutNotReady)) {
-		w.put(notReadySort(id), notReadyItem{Instance: id, NotReady: c.PutNotReady[id]})
-	}
+	w := &draft{d: d, pk: pk, left: left, units: map[string]unit{}}
+	w.holds(c)
 	for _, f := range c.PutFindings {
-		w.put(findingSort(f.Key()), f)
+		w.put(findingItem{f})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), compareNotices) {
-		n := c.PutNotices[k]
-		items, err := noticeItems(pk, k, n)
-		w.err = errors.Join(w.err, err)
-		var u unit
-		for _, it := range items {
-			u = append(u, d.put(it))
-		}
-		u = append(u, w.surplus(left, k, len(items))...)
-		if size := u.bytes(); size > bytesPerWrite {
-			w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(n.Members), size, bytesPerWrite))
-		}
-		w.set(noticeSort(k), u)
+		w.notice(k, c.PutNotices[k])
 	}
-	for _, g := range c.DropRemediate {
-		w.drop(remediateSort(g))
+	if !c.PutChecked.IsZero() {
+		w.put(checkedItem{c.PutChecked})
 	}
-	for _, k := range c.DropFindings {
-		w.drop(findingSort(k))
-	}
-	for _, k := range c.DropNotices {
-		w.set(noticeSort(k), append(unit{d.drop(pk, noticeSort(k))}, w.surplus(left, k, 1)...))
-	}
-	for _, id := range c.DropNotReady {
-		w.drop(notReadySort(id))
-	}
-	for _, id := range c.DropRests {
-		w.drop(restSort(id))
-	}
+	w.drops(c)
+	w.permits(c)
 	var out []unit
 	for _, sk := range w.order {
 		out = append(out, w.units[sk])
@@ -176,15 +146,101 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	return out, w.err
 }
 
+// holds adds what holds back or gives more time, and what findings rest on.
+func (w *draft) holds(c Changes) {
+	if c.PutTrouble != nil {
+		w.put(troubleItem{*c.PutTrouble})
+	}
+	for _, id := range sorted(c.PutMissing) {
+		w.put(missingItem{id, c.PutMissing[id]})
+	}
+	for _, id := range c.DropMissing {
+		w.drop(missingSort(id))
+	}
+	for _, g := range sorted(c.PutRemediate) {
+		w.put(remediateItem{g, c.PutRemediate[g]})
+	}
+	for _, g := range sorted(c.PutGroups) {
+		w.put(groupItem{g, c.PutGroups[g]})
+	}
+	for _, id := range sorted(c.PutRests) {
+		w.put(restItem{id, c.PutRests[id]})
+	}
+	for _, id := range sorted(c.PutNotReady) {
+		w.put(notReadyItem{id, c.PutNotReady[id]})
+	}
+	for _, id := range sorted(c.PutFlips) {
+		w.put(flipsItem{id, c.PutFlips[id]})
+	}
+	for _, id := range sorted(c.PutPressures) {
+		w.put(pressureItem{id, c.PutPressures[id]})
+	}
+}
+
+// drops adds what is forgotten.
+func (w *draft) drops(c Changes) {
+	for _, g := range c.DropRemediate {
+		w.drop(remediateSort(g))
+	}
+	for _, k := range c.DropFindings {
+		w.drop(findingSort(k))
+	}
+	for _, k := range c.DropNotices {
+		w.set(noticeSort(k), append(unit{w.d.drop(w.pk, noticeSort(k))}, w.surplus(k, 1)...))
+	}
+	for _, id := range c.DropNotReady {
+		w.drop(notReadySort(id))
+	}
+	for _, id := range c.DropRests {
+		w.drop(restSort(id))
+	}
+	for _, id := range c.DropFlips {
+		w.drop(flipsSort(id))
+	}
+	for _, id := range c.DropPressures {
+		w.drop(pressureSort(id))
+	}
+}
+
+// permits adds what lets acts go on that were held back.
+func (w *draft) permits(c Changes) {
+	for _, g := range sorted(c.PutGroupMemory) {
+		w.put(memoryItem{g, c.PutGroupMemory[g]})
+	}
+	for _, g := range c.DropGroupMemory {
+		w.drop(memorySort(g))
+	}
+	if c.DropTrouble {
+		w.drop(kindTrouble)
+	}
+}
+
+// notice adds a notice with all its parts, and deletes the parts that it has no more.
+func (w *draft) notice(k NoticeKey, n Notice) {
+	items, err := noticeItems(w.pk, k, n)
+	w.err = errors.Join(w.err, err)
+	var u unit
+	for _, it := range items {
+		u = append(u, w.d.put(it))
+	}
+	u = append(u, w.surplus(k, len(items))...)
+	if size := u.bytes(); size > bytesPerWrite {
+		w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(n.Members), size, bytesPerWrite))
+	}
+	w.set(noticeSort(k), u)
+}
+
 // surplus deletes the parts of a notice from the number on.
-func (w *draft) surplus(left []toldItem, k NoticeKey, from int) (u unit) {
-	for _, p := range left {
-		if p.Group == k.Group && p.Kind == k.Kind && p.Part >= from {
-			u = append(u, w.d.drop(w.pk, toldSort(k, p.Part)))
+func (w *draft) surplus(k NoticeKey, from int) (u unit) {
+	for _, p := range w.left {
+		if p.key() == k && p.Part >= from {
+			u = append(u, w.d.drop(w.pk, p.sortKey()))
 		}
 	}
 	return u
 }
+
+func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func compareNotices(a, b NoticeKey) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))

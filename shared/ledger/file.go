@@ -30,8 +30,13 @@ type File struct {
 	lock *flock.Flock
 }
 
-// formatVersion of the file. A file of another version is refused, not guessed at.
-const formatVersion = 1
+// formatVersion of the files that are written. What an earlier version wrote is read,
+// and lacks what that did not know; a later one is refused, not guessed at.
+//
+//	1  what findings, notices, rests and acts need
+//	2  checked, missing, flips, pressures, groups, trouble; new attributes of findings,
+//	   nodes that are not ready, notices and acts
+const formatVersion = 2
 
 // lockPatience is how often the lock is tried again while another process has it.
 const lockPatience = 50 * time.Millisecond
@@ -131,6 +136,13 @@ type clusterForm struct {
 	GroupsWithNodes map[string]time.Time         `json:"groupsWithNodes,omitempty"`
 	Notices         []noticeForm                 `json:"notices,omitempty"`
 	Actions         []Action                     `json:"actions,omitempty"`
+
+	Checked   time.Time                       `json:"checked,omitzero"`
+	Missing   map[roll.InstanceID]time.Time   `json:"missing,omitempty"`
+	Flips     map[roll.InstanceID][]time.Time `json:"flips,omitempty"`
+	Pressures map[roll.InstanceID]Pressure    `json:"pressures,omitempty"`
+	Groups    map[roll.Group]GroupMemory      `json:"groups,omitempty"`
+	Trouble   *Trouble                        `json:"trouble,omitempty"`
 }
 
 type noticeForm struct {
@@ -148,46 +160,74 @@ func (f *File) load() (map[string]*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
 	}
-	var form fileForm
+	form, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger %s: %w", f.path, err)
+	}
+	for name, c := range form.Clusters {
+		if c != nil {
+			states[name] = c.state()
+		}
+	}
+	return states, nil
+}
+
+// parse reads a file's content.
+func parse(data []byte) (form fileForm, err error) {
+	var format struct {
+		Version int `json:"version"`
+	}
+	// The version first: in a later one, everything else may be unknown.
+	if err := json.Unmarshal(data, &format); err == nil && format.Version > formatVersion {
+		return form, fmt.Errorf("it has format version %d, this program knows 1 to %d; name another file or use a later program", format.Version, formatVersion)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&form); err != nil {
-		return nil, fmt.Errorf("read ledger %s: it is not a ledger of this version (%w); name another file, or move it away if its memory may be lost", f.path, err)
+		return form, fmt.Errorf("it is not a ledger (%w); name another file, or move it away if its memory may be lost", err)
 	}
-	if form.Version != formatVersion {
-		return nil, fmt.Errorf("read ledger %s: it has format version %d, this program knows %d; name another file or use the matching program", f.path, form.Version, formatVersion)
+	if form.Version < 1 {
+		return form, fmt.Errorf("it is not a ledger (its format version is %d); name another file, or move it away if its memory may be lost", form.Version)
 	}
-	for name, c := range form.Clusters {
-		if c == nil {
-			continue
-		}
-		s := &State{RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions}
-		s.init()
-		for _, finding := range c.Findings {
-			s.Findings[finding.Key()] = finding
-		}
-		for _, n := range c.Notices {
-			s.Notices[NoticeKey{Group: n.Group, Kind: n.Kind}] = n.Notice
-		}
-		states[name] = s
+	return form, nil
+}
+
+func (c *clusterForm) state() *State {
+	s := &State{
+		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions,
+		Checked: c.Checked, Missing: c.Missing, Flips: c.Flips, Pressures: c.Pressures, Groups: c.Groups, Trouble: c.Trouble,
 	}
-	return states, nil
+	s.init()
+	for _, finding := range c.Findings {
+		s.Findings[finding.Key()] = finding
+	}
+	for _, n := range c.Notices {
+		s.Notices[NoticeKey{Group: n.Group, Kind: n.Kind}] = n.Notice
+	}
+	return s
+}
+
+func formOf(s *State) *clusterForm {
+	c := &clusterForm{
+		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions,
+		Checked: s.Checked, Missing: s.Missing, Flips: s.Flips, Pressures: s.Pressures, Groups: s.Groups, Trouble: s.Trouble,
+	}
+	c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
+	})
+	for k, n := range s.Notices {
+		c.Notices = append(c.Notices, noticeForm{Group: k.Group, Kind: k.Kind, Notice: n})
+	}
+	slices.SortFunc(c.Notices, func(a, b noticeForm) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	return c
 }
 
 func (f *File) store(states map[string]*State) error {
 	form := fileForm{Version: formatVersion, Clusters: map[string]*clusterForm{}}
 	for name, s := range states {
-		c := &clusterForm{RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions}
-		c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
-			return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
-		})
-		for k, n := range s.Notices {
-			c.Notices = append(c.Notices, noticeForm{Group: k.Group, Kind: k.Kind, Notice: n})
-		}
-		slices.SortFunc(c.Notices, func(a, b noticeForm) int {
-			return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-		})
-		form.Clusters[name] = c
+		form.Clusters[name] = formOf(s)
 	}
 	data, err := json.MarshalIndent(form, "", "  ")
 	if err != nil {

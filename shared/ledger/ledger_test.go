@@ -42,27 +42,6 @@ func TestOnlyTheFilePersists(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
-	for name, content := range map[string]string{
-		"not JSON": "precious notes", "another program's": `{"a":1}`, "a later version": `{"version":2,"clusters":{}}`, "cut off": `{"version":1,"clust`, "empty": "",
-	} {
-		path := filepath.Join(t.TempDir(), "ledger.json")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := ledger.OpenFile(path)
-		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v, want an error that names the file", name, err)
-		}
-		if kept, _ := os.ReadFile(path); string(kept) != content {
-			t.Errorf("%s: the file was changed to %q", name, kept)
-		}
-	}
-	if _, err := ledger.OpenFile(filepath.Join(t.TempDir(), "no", "ledger.json")); err == nil || !strings.Contains(err.Error(), "does not exist") {
-		t.Errorf("missing folder: %v", err)
-	}
-}
-
 func TestALinkToTheLedgerStaysALink(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")

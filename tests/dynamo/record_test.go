@@ -42,10 +42,12 @@ func read(t *testing.T, l *ledger.Dynamo) ledger.State {
 	return s
 }
 
-// storm is a check that changes very much: it turns remediate on, and most findings
-// change their kind.
+// storm is a check that changes very much: it turns remediate on, most findings change
+// their kind, an instance is found again, and the cluster as a whole is in trouble.
 func storm() (before, changes ledger.Changes) {
 	before = ledgertest.Findings(150)
+	before.PutChecked = t0.Add(-time.Hour)
+	before.PutMissing = map[roll.InstanceID]time.Time{ledgertest.InstanceID(0): t0.Add(-time.Hour)}
 	changes = ledger.Changes{
 		PutRemediate: map[roll.Group]time.Time{"asg/w": t0},
 		PutGroups:    map[string]time.Time{"asg/w": t0, "lt-1": t0},
@@ -53,6 +55,11 @@ func storm() (before, changes ledger.Changes) {
 		PutRests:     map[roll.InstanceID]ledger.Rest{ledgertest.InstanceID(900): {}},
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(20_000)},
 		DropRests:    []roll.InstanceID{ledgertest.InstanceID(901)},
+
+		PutChecked:     t0,
+		DropMissing:    []roll.InstanceID{ledgertest.InstanceID(0)},
+		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: t0}},
+		PutTrouble:     &ledger.Trouble{Reason: "UnhealthyShare", Since: t0, Last: t0},
 	}
 	for _, f := range before.PutFindings {
 		changes.DropFindings = append(changes.DropFindings, f.Key())
@@ -91,13 +98,21 @@ func TestAFunctionKilledBetweenTheWritesOfARecordLosesNothing(t *testing.T) {
 		}
 		again, _ := tb.open()
 		s := read(t, again)
+		anew := 0
 		for k, f := range s.Findings {
 			if k.Kind != roll.NotReady {
 				continue
 			}
-			if s.RemediateSince[f.Group].IsZero() || s.NotReady[f.Instance].Since.IsZero() {
+			anew++
+			if s.RemediateSince[f.Group].IsZero() || s.NotReady[f.Instance].Since.IsZero() || s.Trouble == nil || len(s.Missing) > 0 {
 				t.Errorf("after %d writes: finding %v is there without what holds it back", survived, k)
 			}
+		}
+		if s.Checked.Equal(t0) && anew < len(changes.PutFindings) {
+			t.Errorf("after %d writes: the check counts as done, with %d of %d findings", survived, anew, len(changes.PutFindings))
+		}
+		if len(s.Groups) > 0 && (len(s.Findings) > anew || !s.Checked.Equal(t0)) {
+			t.Errorf("after %d writes: the group's good node counts before the rest is there", survived)
 		}
 		for i := range 150 {
 			id := ledgertest.InstanceID(i)
@@ -256,25 +271,31 @@ func TestItemsOfALaterVersionAreIgnored(t *testing.T) {
 func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
-	must(t, l.Begin(ctx, cluster, ledgertest.Intent("a", "i-00000001", t0), ledgertest.Wide))
+	must(t, l.Record(ctx, cluster, ledgertest.Puts(t)))
+	act := ledgertest.Filled[ledger.Action](t)
+	must(t, l.Begin(ctx, cluster, act, ledgertest.Wide))
+	must(t, l.Finish(ctx, cluster, act.ID, *act.Outcome))
 	tb.put(map[string]types.AttributeValue{
 		"pk": text("cluster#" + cluster.String()), "sk": text("told#asg/w#Unknown#001"), "group": text("asg/w"), "kind": text("Unknown"),
 		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
 	})
-	optional := []string{"pk", "sk", "node", "opened"}
+	// What is not written when it is empty, and what an earlier version did not write.
+	optional := []string{"node", "opened", "over", "condition", "known", "free", "times", "types", "seconds", "outcome"}
 	// Of these any text will do: they are neither part of a key nor a time.
-	free := []string{"stage", "status", "do", "stamp", "action kind", "action instance", "action group", "finding group"}
+	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "action kind", "action instance", "action group", "finding group"}
 	for sk, good := range tb.items() {
 		if sk == "budget" {
 			continue // it is no part of what Read shows
 		}
 		kind, _, _ := strings.Cut(sk, "#")
 		for name := range good {
-			if slices.Contains(optional, name) {
-				continue
+			if name == "pk" || name == "sk" || name == "expires" {
+				continue // the table's own
 			}
-			for what, bad := range map[string]types.AttributeValue{"missing": nil, "no text": &types.AttributeValueMemberBOOL{Value: true}, "another text": text("nonsense")} {
+			for what, bad := range map[string]types.AttributeValue{"missing": nil, "bytes": &types.AttributeValueMemberB{Value: []byte{1}}, "another text": text("nonsense")} {
+				if what == "missing" && slices.Contains(optional, name) {
+					continue
+				}
 				if what == "another text" && (slices.Contains(free, name) || slices.Contains(free, kind+" "+name)) {
 					continue
 				}
@@ -333,8 +354,8 @@ func TestOnlySettledActsExpire(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what expires (-want +got):\n%s", diff)
 	}
-	if len(kinds) != 9 {
-		t.Errorf("%d kinds of items, want all 9: %v", len(kinds), kinds)
+	if len(kinds) != 15 {
+		t.Errorf("%d kinds of items, want all 15: %v", len(kinds), kinds)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,20 +53,61 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("what is dropped is gone", func(t *testing.T, open func() ledger.Ledger) {
-		c := Changes()
-		if err := open().Record(ctx, Cluster, c); err != nil {
+		if err := open().Record(ctx, Cluster, Puts(t)); err != nil {
 			t.Fatal(err)
 		}
-		drop := ledger.Changes{
-			DropFindings: []roll.FindingKey{c.PutFindings[0].Key()}, DropNotReady: []roll.InstanceID{"i-00000001"}, DropRests: []roll.InstanceID{"i-00000002", "i-00000003"},
-			DropNotices: []ledger.NoticeKey{{Group: "asg/w", Kind: roll.Unknown}}, DropRemediate: []roll.Group{"asg/w"},
-		}
-		if err := open().Record(ctx, Cluster, drop); err != nil {
+		kept := read(t, open(), Cluster)
+		if err := open().Record(ctx, Cluster, Drops(t)); err != nil {
 			t.Fatal(err)
 		}
-		s := read(t, open(), Cluster)
-		if len(s.Findings) != 0 || len(s.NotReady) != 0 || len(s.Notices) != 0 || len(s.RemediateSince) != 0 || len(s.Rests) != 0 || len(s.GroupsWithNodes) != 1 {
-			t.Errorf("got %+v, want only the group", s)
+		want := ledger.State{GroupsWithNodes: kept.GroupsWithNodes, Checked: kept.Checked}
+		if diff := cmp.Diff(want, read(t, open(), Cluster), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("state differs (-want +got):\n%s", diff)
+		}
+	})
+	run("nothing of what is recorded is forgotten", func(t *testing.T, open func() ledger.Ledger) {
+		puts := Puts(t)
+		var want ledger.State
+		want.Apply(puts)
+		intent := Filled[ledger.Action](t)
+		intent.At = T0
+		if err := open().Begin(ctx, Cluster, intent, Wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Finish(ctx, Cluster, intent.ID, *intent.Outcome); err != nil {
+			t.Fatal(err)
+		}
+		want.Actions = []ledger.Action{intent}
+		if err := open().Record(ctx, Cluster, puts); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, open(), Cluster)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("state differs (-want +got):\n%s", diff)
+		}
+		if zeros := Zeros(got); len(zeros) > 0 {
+			t.Errorf("no change fills %q", zeros)
+		}
+	})
+	run("each part is put and dropped by itself", func(t *testing.T, open func() ledger.Ledger) {
+		for _, field := range fields() {
+			var want ledger.State
+			for _, c := range []ledger.Changes{only(Puts(t), "Put"+field), only(Drops(t), "Drop"+field)} {
+				want.Apply(c)
+				if err := open().Record(ctx, Cluster, c); err != nil {
+					t.Fatal(err)
+				}
+				got := read(t, open(), Cluster)
+				got.Checked, got.GroupsWithNodes = want.Checked, want.GroupsWithNodes // are there for good
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: state differs (-want +got):\n%s", field, diff)
+				}
+			}
+		}
+	})
+	run("any sequence of writes leaves what it leaves in memory", func(t *testing.T, open func() ledger.Ledger) {
+		for seed := range uint64(3) {
+			sequence(t, open(), roll.ClusterID{Account: Cluster.Account, Region: Cluster.Region, Name: fmt.Sprint("random-", seed)}, rand.New(rand.NewPCG(seed, 0)))
 		}
 	})
 	run("a reader cannot change the memory", func(t *testing.T, open func() ledger.Ledger) {
@@ -73,12 +115,31 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		if err := l.Record(ctx, Cluster, Changes()); err != nil {
 			t.Fatal(err)
 		}
-		s := read(t, l, Cluster)
-		clear(s.Findings)
-		s.Notices[ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}].Members["i-00000009"] = "x"
-		again := read(t, l, Cluster)
-		if len(again.Findings) != 1 || len(again.Notices[ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}].Members) != 1 {
-			t.Errorf("the memory changed: %+v", again)
+		if err := l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		if shared := Shared(read(t, l, Cluster), read(t, l, Cluster)); len(shared) > 0 {
+			t.Errorf("two readers share %q", shared)
+		}
+	})
+	run("a writer cannot change it later", func(t *testing.T, open func() ledger.Ledger) {
+		l, c := open(), Changes()
+		if err := l.Record(ctx, Cluster, c); err != nil {
+			t.Fatal(err)
+		}
+		want := read(t, l, Cluster)
+		for _, n := range c.PutNotices {
+			n.Members["i-00000009"] = "x"
+		}
+		c.PutFlips["i-00000002"][0] = time.Time{}
+		c.PutPressures["i-00000001"].Types[0] = "x"
+		c.PutGroupMemory["asg/w"].Seconds[0] = 0
+		*c.PutTrouble = ledger.Trouble{}
+		if diff := cmp.Diff(want, read(t, l, Cluster)); diff != "" {
+			t.Errorf("the memory changed (-want +got):\n%s", diff)
 		}
 	})
 	run("an order is begun once", func(t *testing.T, open func() ledger.Ledger) {
@@ -116,6 +177,63 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		if err := open().Begin(ctx, Cluster, member("b", "i-00000002"), Wide); err != nil {
 			t.Errorf("after the first act's outcome: %v", err)
 		}
+	})
+	run("a free act waits for its own instance only, and needs no budget", func(t *testing.T, open func() ledger.Ledger) {
+		act := func(id string, instance roll.InstanceID, free bool) ledger.Action {
+			a := Intent(id, instance, T0)
+			a.Group, a.Free = "asg/w", free
+			return a
+		}
+		for i, step := range []struct {
+			act    ledger.Action
+			budget ledger.Budget
+			want   error
+		}{
+			{act("drain", "i-00000001", false), Wide, nil},
+			{act("uncordon own", "i-00000001", true), Wide, ledger.ErrUnresolved},
+			{act("uncordon other", "i-00000002", true), ledger.Budget{}, nil},
+			{act("uncordon other", "i-00000002", true), Wide, ledger.ErrBegun},
+			{act("uncordon again", "i-00000002", true), Wide, ledger.ErrUnresolved},
+			{act("terminate other", "i-00000002", false), Wide, ledger.ErrUnresolved},
+			{act("uncordon third", "i-00000003", true), ledger.Budget{}, nil},
+			{act("terminate fourth", "i-00000004", false), Wide, ledger.ErrUnresolved}, // for the drain
+		} {
+			if err := open().Begin(ctx, Cluster, step.act, step.budget); !errors.Is(err, step.want) {
+				t.Errorf("step %d, %s: %v, want %v", i, step.act.ID, err, step.want)
+			}
+		}
+		if err := open().Finish(ctx, Cluster, "drain", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		// What is free and open keeps nobody else waiting, and has used up nothing.
+		if err := open().Begin(ctx, Cluster, act("terminate fourth", "i-00000004", false), ledger.Budget{Max: 2}); err != nil {
+			t.Errorf("with two free acts open: %v", err)
+		}
+	})
+	run("a budget counts an instance once", func(t *testing.T, open func() ledger.Ledger) {
+		two := ledger.Budget{Max: 2, Since: T0.Add(-time.Hour)}
+		try := func(id string, instance roll.InstanceID, after time.Duration, want error) {
+			t.Helper()
+			if err := open().Begin(ctx, Cluster, Intent(id, instance, T0.Add(after)), two); !errors.Is(err, want) {
+				t.Fatalf("%s: %v, want %v", id, err, want)
+			}
+			if want != nil {
+				return
+			}
+			if err := open().Finish(ctx, Cluster, id, ledger.Outcome{Result: ledger.Done, At: T0.Add(after)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		try("cordon 1", "i-00000001", 0, nil)
+		try("drain 1", "i-00000001", time.Minute, nil)
+		try("terminate 1", "i-00000001", 2*time.Minute, nil)
+		try("reboot 2", "i-00000002", 3*time.Minute, nil)
+		try("reboot 3", "i-00000003", 4*time.Minute, ledger.ErrBudgetSpent)
+		try("terminate 2", "i-00000002", 5*time.Minute, nil)
+		two.Max = 1 // lowered below what was used: then not even those go on
+		try("again 2", "i-00000002", 6*time.Minute, ledger.ErrBudgetSpent)
+		two.Max = 0
+		try("again 2", "i-00000002", 6*time.Minute, ledger.ErrBudgetSpent)
 	})
 	run("what failed for certain may be tried again, and does not use up the budget", func(t *testing.T, open func() ledger.Ledger) {
 		one := ledger.Budget{Max: 1, Since: T0.Add(-time.Hour)}
@@ -190,15 +308,15 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("a put and a drop of the same is a drop", func(t *testing.T, open func() ledger.Ledger) {
-		c := Changes()
-		c.DropFindings = []roll.FindingKey{c.PutFindings[0].Key()}
-		c.DropNotices = []ledger.NoticeKey{{Group: "asg/w", Kind: roll.Unknown}}
-		c.PutFindings = append(c.PutFindings, c.PutFindings[0])
-		if err := open().Record(ctx, Cluster, c); err != nil {
-			t.Fatal(err)
-		}
-		if s := read(t, open(), Cluster); len(s.Findings) != 0 || len(s.Notices) != 0 || len(s.NotReady) != 1 {
-			t.Errorf("got %+v, want neither the finding nor the notice", s)
+		both := Filled[ledger.Changes](t)
+		want := ledger.State{GroupsWithNodes: both.PutGroups, Checked: both.PutChecked}
+		for range 2 {
+			if err := open().Record(ctx, Cluster, both); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, read(t, open(), Cluster), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("state differs (-want +got):\n%s", diff)
+			}
 		}
 	})
 	run("no changes are no write", func(t *testing.T, open func() ledger.Ledger) {

@@ -33,6 +33,13 @@ func Changes() ledger.Changes {
 		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
 		PutGroups:    map[string]time.Time{"asg/w": T0},
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}}},
+
+		PutChecked:     T0,
+		PutMissing:     map[roll.InstanceID]time.Time{"i-00000001": T0},
+		PutFlips:       map[roll.InstanceID][]time.Time{"i-00000002": {T0.Add(-time.Minute), T0}},
+		PutPressures:   map[roll.InstanceID]ledger.Pressure{"i-00000001": {Types: []string{"DiskPressure", "MemoryPressure"}, Since: T0.Add(-time.Hour)}},
+		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{48, 61}, Counted: T0.Add(-time.Hour), Good: T0.Add(-2 * time.Hour)}},
+		PutTrouble:     &ledger.Trouble{Reason: "ZoneOutage", Since: T0.Add(-time.Minute), Last: T0},
 	}
 }
 

@@ -1,0 +1,166 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Action is one act: the intent, and the outcome once it is known.
+type Action struct {
+	ID       string          `json:"id"` // of the order
+	Do       string          `json:"do"` // such as terminate
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node,omitempty"`
+	Group    roll.Group      `json:"group"`
+	Kind     roll.Kind       `json:"kind"`
+	At       time.Time       `json:"at"` // of the intent
+	// Free: it gives back what an earlier act took, and counts against no budget.
+	Free    bool     `json:"free,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"`
+}
+
+// Result is how an act ended. A call whose answer leaves open whether it took
+// effect has no result yet: a look at the instance will tell.
+type Result string
+
+// The results.
+const (
+	Done   Result = "done"   // AWS accepted it
+	Failed Result = "failed" // AWS refused it, or it could not be asked; nothing happened, but see Unfinished
+)
+
+// NotYet begins the detail of a failure that a little time cures: EC2 did not show the
+// order's tag yet, and so did not let the act happen.
+const NotYet = "not yet: "
+
+// Unfinished begins the detail of a failure that came half-way: a drain that left pods
+// on the node when its time was over. It may be tried again like any failure, but it
+// interrupted something.
+const Unfinished = "unfinished"
+
+// Outcome is the end of an act.
+type Outcome struct {
+	Result Result    `json:"result"`
+	At     time.Time `json:"at"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// Interrupted reports whether the act took something from the workload, or may have: it
+// is not free, and did not fail with nothing done.
+func (a Action) Interrupted() bool {
+	failed := a.Outcome != nil && a.Outcome.Result == Failed && !strings.HasPrefix(a.Outcome.Detail, Unfinished)
+	return !a.Free && !failed
+}
+
+// Budget bounds how many instances of a cluster are interrupted: at most Max by acts
+// whose intent lies after Since. A drain and the termination that follows it are about
+// one instance and count once. A budget of zero permits nothing.
+type Budget struct {
+	Max   int
+	Since time.Time
+}
+
+// Spent counts the instances on which a budget is used up, but for the one named: to
+// act on it once more takes nothing further. "" names none.
+func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
+	used := map[roll.InstanceID]bool{}
+	for _, a := range actions {
+		if a.Interrupted() && a.At.After(b.Since) && (but == "" || a.Instance != but) {
+			used[a.Instance] = true
+		}
+	}
+	return len(used)
+}
+
+// Unresolved returns the act that has no outcome yet and keeps another one on the
+// instance waiting: one on the instance itself, or else one on another of its group,
+// unless that is free. Instances of no group have nothing to do with each other, and
+// for a free act, which waits for its own instance only, roll.GroupNone is the group to
+// ask with.
+func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, bool) {
+	var of Action
+	found := false
+	for _, a := range s.Actions {
+		switch {
+		case a.Outcome != nil:
+		case a.Instance == instance:
+			return a, true
+		case !found && !a.Free && a.Group == group && group != roll.GroupNone:
+			of, found = a, true
+		}
+	}
+	return of, found
+}
+
+// ActsOf lists the acts on members of a group whose intent lies after a time, in the
+// order in which they began, whatever came of them.
+func (s State) ActsOf(group roll.Group, since time.Time) []Action {
+	var out []Action
+	for _, a := range s.Actions {
+		if a.Group == group && a.At.After(since) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Action finds the latest try of an act by its id.
+func (s State) Action(id string) (Action, bool) {
+	for _, a := range slices.Backward(s.Actions) {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return Action{}, false
+}
+
+// ActionRetention is how long acts are kept: longer than any budget or
+// look-back counts, and long enough to answer "who did this last week?".
+const ActionRetention = 30 * 24 * time.Hour
+
+// begin decides on an intent and takes it into the state.
+func (s *State) begin(intent Action, budget Budget) error {
+	s.init()
+	if intent.ID == "" || intent.Instance == "" || intent.At.IsZero() {
+		return fmt.Errorf("begin %s: an intent needs an id, an instance and a time", intent.Do)
+	}
+	if earlier, ok := s.Action(intent.ID); ok && (earlier.Outcome == nil || earlier.Outcome.Result != Failed) {
+		return fmt.Errorf("%s of %s, order %s, begun at %s: %w", intent.Do, intent.Instance, intent.ID, earlier.At.UTC().Format(time.RFC3339), ErrBegun)
+	}
+	group := intent.Group
+	if intent.Free {
+		group = roll.GroupNone
+	}
+	if earlier, ok := s.Unresolved(intent.Instance, group); ok {
+		return fmt.Errorf("%s of %s: %s of %s begun at %s: %w", intent.Do, intent.Instance, earlier.Do, earlier.Instance, earlier.At.UTC().Format(time.RFC3339), ErrUnresolved)
+	}
+	if spent := budget.Spent(s.Actions, intent.Instance); !intent.Free && spent >= budget.Max {
+		return fmt.Errorf("%s of %s: %d of %d instances used since %s: %w", intent.Do, intent.Instance, spent, budget.Max, budget.Since.UTC().Format(time.RFC3339), ErrBudgetSpent)
+	}
+	kept := s.Actions[:0:0]
+	for _, a := range s.Actions {
+		if a.Outcome == nil || intent.At.Sub(a.At) < ActionRetention {
+			kept = append(kept, a)
+		}
+	}
+	intent.Outcome = nil
+	s.Actions = append(kept, intent)
+	return nil
+}
+
+// finish takes an outcome into the state.
+func (s *State) finish(id string, outcome Outcome) error {
+	for i := range slices.Backward(s.Actions) {
+		if s.Actions[i].ID == id {
+			if s.Actions[i].Outcome == nil {
+				s.Actions[i].Outcome = &outcome
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("outcome of order %s: %w", id, ErrNotBegun)
+}

@@ -1,0 +1,212 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Changes is what one check makes of a cluster's memory. What is both put and dropped is
+// dropped.
+type Changes struct {
+	PutRemediate  map[roll.Group]time.Time
+	DropRemediate []roll.Group
+
+	PutFindings  []Finding
+	DropFindings []roll.FindingKey
+
+	PutNotReady  map[roll.InstanceID]NotReady
+	DropNotReady []roll.InstanceID
+
+	PutRests  map[roll.InstanceID]Rest
+	DropRests []roll.InstanceID
+
+	PutGroups map[string]time.Time
+
+	PutNotices  map[NoticeKey]Notice
+	DropNotices []NoticeKey
+
+	PutChecked time.Time // zero: as it is
+
+	PutMissing  map[roll.InstanceID]time.Time
+	DropMissing []roll.InstanceID
+
+	PutFlips  map[roll.InstanceID][]time.Time
+	DropFlips []roll.InstanceID
+
+	PutPressures  map[roll.InstanceID]Pressure
+	DropPressures []roll.InstanceID
+
+	PutGroupMemory map[roll.Group]GroupMemory
+	// DropGroupMemory is for groups that have neither a node nor, for ActionRetention, an
+	// act: what was good then answers nothing any more.
+	DropGroupMemory []roll.Group
+
+	PutTrouble  *Trouble
+	DropTrouble bool
+}
+
+// Empty reports whether there is nothing to write.
+func (c Changes) Empty() bool {
+	return len(c.PutRemediate) == 0 && len(c.DropRemediate) == 0 &&
+		len(c.PutFindings) == 0 && len(c.DropFindings) == 0 &&
+		len(c.PutNotReady) == 0 && len(c.DropNotReady) == 0 &&
+		len(c.PutRests) == 0 && len(c.DropRests) == 0 &&
+		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
+		c.PutChecked.IsZero() &&
+		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
+		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
+		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
+		len(c.PutGroupMemory) == 0 && len(c.DropGroupMemory) == 0 &&
+		c.PutTrouble == nil && !c.DropTrouble
+}
+
+// Apply makes the changes to a state in place. The state keeps copies: what becomes of
+// the changes afterwards does not touch it.
+func (s *State) Apply(c Changes) {
+	s.init()
+	maps.Copy(s.RemediateSince, c.PutRemediate)
+	for _, g := range c.DropRemediate {
+		delete(s.RemediateSince, g)
+	}
+	for _, f := range c.PutFindings {
+		s.Findings[f.Key()] = f
+	}
+	for _, k := range c.DropFindings {
+		delete(s.Findings, k)
+	}
+	maps.Copy(s.NotReady, c.PutNotReady)
+	for _, id := range c.DropNotReady {
+		delete(s.NotReady, id)
+	}
+	maps.Copy(s.Rests, c.PutRests)
+	for _, id := range c.DropRests {
+		delete(s.Rests, id)
+	}
+	maps.Copy(s.GroupsWithNodes, c.PutGroups)
+	for k, n := range c.PutNotices {
+		s.Notices[k] = n.clone()
+	}
+	for _, k := range c.DropNotices {
+		delete(s.Notices, k)
+	}
+	if !c.PutChecked.IsZero() {
+		s.Checked = c.PutChecked
+	}
+	maps.Copy(s.Missing, c.PutMissing)
+	for _, id := range c.DropMissing {
+		delete(s.Missing, id)
+	}
+	for id, times := range c.PutFlips {
+		s.Flips[id] = slices.Clone(times)
+	}
+	for _, id := range c.DropFlips {
+		delete(s.Flips, id)
+	}
+	for id, p := range c.PutPressures {
+		s.Pressures[id] = p.clone()
+	}
+	for _, id := range c.DropPressures {
+		delete(s.Pressures, id)
+	}
+	for g, m := range c.PutGroupMemory {
+		s.Groups[g] = m.clone()
+	}
+	for _, g := range c.DropGroupMemory {
+		delete(s.Groups, g)
+	}
+	if c.PutTrouble != nil {
+		t := *c.PutTrouble
+		s.Trouble = &t
+	}
+	if c.DropTrouble {
+		s.Trouble = nil
+	}
+}
+
+func (n Notice) clone() Notice {
+	n.Members = maps.Clone(n.Members)
+	return n
+}
+
+func (p Pressure) clone() Pressure {
+	p.Types = slices.Clone(p.Types)
+	return p
+}
+
+func (m GroupMemory) clone() GroupMemory {
+	m.Seconds = slices.Clone(m.Seconds)
+	return m
+}
+
+func (s *State) init() {
+	if s.RemediateSince == nil {
+		s.RemediateSince = map[roll.Group]time.Time{}
+	}
+	if s.Findings == nil {
+		s.Findings = map[roll.FindingKey]Finding{}
+	}
+	if s.NotReady == nil {
+		s.NotReady = map[roll.InstanceID]NotReady{}
+	}
+	if s.Rests == nil {
+		s.Rests = map[roll.InstanceID]Rest{}
+	}
+	if s.GroupsWithNodes == nil {
+		s.GroupsWithNodes = map[string]time.Time{}
+	}
+	if s.Notices == nil {
+		s.Notices = map[NoticeKey]Notice{}
+	}
+	if s.Missing == nil {
+		s.Missing = map[roll.InstanceID]time.Time{}
+	}
+	if s.Flips == nil {
+		s.Flips = map[roll.InstanceID][]time.Time{}
+	}
+	if s.Pressures == nil {
+		s.Pressures = map[roll.InstanceID]Pressure{}
+	}
+	if s.Groups == nil {
+		s.Groups = map[roll.Group]GroupMemory{}
+	}
+}
+
+// Clone copies the state so deeply that neither side sees the other's changes.
+func (s State) Clone() State {
+	var c State
+	c.init()
+	maps.Copy(c.RemediateSince, s.RemediateSince)
+	maps.Copy(c.Findings, s.Findings)
+	maps.Copy(c.NotReady, s.NotReady)
+	maps.Copy(c.Rests, s.Rests)
+	maps.Copy(c.GroupsWithNodes, s.GroupsWithNodes)
+	for k, n := range s.Notices {
+		c.Notices[k] = n.clone()
+	}
+	c.Checked = s.Checked
+	maps.Copy(c.Missing, s.Missing)
+	for id, times := range s.Flips {
+		c.Flips[id] = slices.Clone(times)
+	}
+	for id, p := range s.Pressures {
+		c.Pressures[id] = p.clone()
+	}
+	for g, m := range s.Groups {
+		c.Groups[g] = m.clone()
+	}
+	if s.Trouble != nil {
+		t := *s.Trouble
+		c.Trouble = &t
+	}
+	for _, a := range s.Actions {
+		if a.Outcome != nil {
+			o := *a.Outcome
+			a.Outcome = &o
+		}
+		c.Actions = append(c.Actions, a)
+	}
+	return c
+}

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rollcall/shared/roll"
+)
+
+// written is a table of one cluster, by sort key.
+type written map[string]item
+
+func (w written) write(units []unit) {
+	for _, u := range units {
+		for _, i := range u {
+			if i.Put != nil {
+				w[textOf(i.Put.Item[attrSort])] = i.Put.Item
+			} else {
+				delete(w, textOf(i.Delete.Key[attrSort]))
+			}
+		}
+	}
+}
+
+// dense is a check of which every part changes something: instance 1 is found again and
+// 2 is missed, all findings take another form, the group's nodes work again.
+func dense() (before, changes Changes) {
+	old, anew := noon.Add(-time.Hour), noon
+	before = Changes{
+		PutRests:       map[roll.InstanceID]Rest{"i-9": {}},
+		PutMissing:     map[roll.InstanceID]time.Time{"i-1": old},
+		PutFlips:       map[roll.InstanceID][]time.Time{"i-9": {old}},
+		PutPressures:   map[roll.InstanceID]Pressure{"i-9": {Types: []string{"DiskPressure"}, Since: old}},
+		PutGroupMemory: map[roll.Group]GroupMemory{"asg/w": {Good: old}, "asg/gone": {Good: old}},
+		PutNotices:     map[NoticeKey]Notice{{"asg/w", roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+		PutChecked:     old,
+		PutTrouble:     &Trouble{Reason: "UnhealthyShare", Since: old, Last: old},
+	}
+	changes = Changes{
+		PutRemediate:    map[roll.Group]time.Time{"asg/w": anew},
+		PutNotReady:     map[roll.InstanceID]NotReady{},
+		PutMissing:      map[roll.InstanceID]time.Time{"i-2": anew},
+		DropMissing:     []roll.InstanceID{"i-1"},
+		DropRests:       []roll.InstanceID{"i-9"},
+		PutFlips:        map[roll.InstanceID][]time.Time{},
+		DropFlips:       []roll.InstanceID{"i-9"},
+		DropPressures:   []roll.InstanceID{"i-9"},
+		PutPressures:    map[roll.InstanceID]Pressure{"i-1": {Types: []string{"DiskPressure"}, Since: anew}},
+		PutGroupMemory:  map[roll.Group]GroupMemory{"asg/w": {Good: anew}},
+		DropGroupMemory: []roll.Group{"asg/gone"},
+		PutNotices:      map[NoticeKey]Notice{{"asg/w", roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+		DropNotices:     []NoticeKey{{"asg/w", roll.Unknown}},
+		PutChecked:      anew,
+	}
+	for n := range 5 {
+		id := roll.InstanceID(fmt.Sprint("i-", n))
+		f := Finding{Instance: id, Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: old, Since: old, Began: old}
+		before.PutFindings = append(before.PutFindings, f)
+		changes.DropFindings = append(changes.DropFindings, f.Key())
+		f.Kind = roll.NotReady
+		changes.PutFindings = append(changes.PutFindings, f)
+		changes.PutNotReady[id] = NotReady{Since: old, Status: roll.ConditionFalse, Transition: anew}
+		changes.PutFlips[id] = []time.Time{anew}
+	}
+	return before, changes
+}
+
+// Whatever part of a check's writes a crash leaves, it permits nothing that neither the
+// old nor the new memory would.
+func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
+	before, changes := dense()
+	worse, better := changes, changes
+	worse.PutTrouble = &Trouble{Reason: "ZoneOutage", Since: noon, Last: noon}
+	better.DropTrouble = true
+	both := better
+	both.PutTrouble = worse.PutTrouble // what is put and dropped is dropped, and no sooner
+	for name, changes := range map[string]Changes{"trouble comes": worse, "trouble goes": better, "put and drop": both} {
+		d := NewDynamo(nil, "ledger")
+		start, err := d.units("pk", before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		units, err := d.units("pk", changes, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var old, want State
+		old.Apply(before)
+		want.Apply(before)
+		want.Apply(changes)
+		for n := range len(units) + 1 {
+			table := written{}
+			table.write(start)
+			table.write(units[:n])
+			got, err := stateOf(slices.Collect(maps.Values(table)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fault := range faults(got, old, want, changes) {
+				t.Errorf("%s: after %d of %d writes %s", name, n, len(units), fault)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); n == len(units) && diff != "" {
+				t.Errorf("%s: after all writes (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// faults are what a state that was written in part must not show.
+func faults(got, old, want State, changes Changes) (out []string) {
+	fault := func(bad bool, what string) {
+		if bad {
+			out = append(out, what)
+		}
+	}
+	newFindings := 0
+	for _, f := range changes.PutFindings {
+		_, isOld := got.Findings[roll.FindingKey{Instance: f.Instance, Kind: roll.Unknown}]
+		_, isNew := got.Findings[f.Key()]
+		fault(!isOld && !isNew, fmt.Sprintf("%s is in no finding", f.Instance))
+		if !isNew {
+			continue
+		}
+		newFindings++
+		_, notReady := got.NotReady[f.Instance]
+		_, remediate := got.RemediateSince[f.Group]
+		_, missing := got.Missing["i-1"]
+		fault(!notReady || !remediate || missing || len(got.Flips[f.Instance]) == 0 || len(got.Pressures) == 0, "a finding is there without what it rests on, or what holds it back")
+		fault(want.Trouble != nil && !cmp.Equal(got.Trouble, want.Trouble), "a finding is there without the trouble")
+	}
+	all := newFindings == len(changes.PutFindings)
+	_, told := got.Notices[NoticeKey{"asg/w", roll.NotReady}]
+	fault(told && !all, "a notice is there without its finding")
+	checked := got.Checked.Equal(want.Checked)
+	fault(checked && !all, "what was found is taken for what was in order")
+	fault(len(got.Findings) < len(old.Findings)+newFindings && !checked, "findings are dropped before it is known that the rest was in order")
+	good := got.Groups["asg/w"].Good.Equal(noon)
+	fault(good && (!checked || len(got.Findings) != newFindings), "the replacement counts before the rest is there")
+	wiped := want
+	wiped.Trouble = nil
+	fault(got.Trouble == nil && !cmp.Equal(got, wiped, cmpopts.EquateEmpty()), "the trouble is forgotten before the rest is there")
+	return out
+}

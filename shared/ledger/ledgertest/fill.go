@@ -1,0 +1,215 @@
+package ledgertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// The tests that use these fill types by reflection, so that a field which somebody adds
+// to State or Changes, and forgets in a store, fails them.
+
+// Filled is a value in which nothing is zero and nothing is empty. Values of one named
+// text type are all alike, so that the keys of a drop are those of the put; numbers,
+// times and plain texts all differ, so that none can stand in for another.
+func Filled[T any](t *testing.T) T {
+	t.Helper()
+	var v T
+	f := filler{t: t}
+	f.fill(reflect.ValueOf(&v).Elem(), "")
+	return v
+}
+
+// Random is any value: of a few keys, so that puts and drops often meet, and zero or
+// empty in parts. Times are at most two hours after T0.
+func Random[T any](t *testing.T, rng *rand.Rand) T {
+	t.Helper()
+	var v T
+	f := filler{t: t, rng: rng}
+	f.fill(reflect.ValueOf(&v).Elem(), "")
+	return v
+}
+
+// Puts are filled changes that drop nothing. Drops forgets what they put.
+func Puts(t *testing.T) ledger.Changes { return only(Filled[ledger.Changes](t), "Put") }
+
+// Drops are filled changes that put nothing, and forget what Puts puts.
+func Drops(t *testing.T) ledger.Changes { return only(Filled[ledger.Changes](t), "Drop") }
+
+// only is the changes without the fields whose names begin otherwise.
+func only(c ledger.Changes, prefix string) ledger.Changes {
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		if !strings.HasPrefix(v.Type().Field(i).Name, prefix) {
+			v.Field(i).SetZero()
+		}
+	}
+	return c
+}
+
+// texts are what a named text type is filled with at random; filled is the first.
+var texts = map[reflect.Type][]string{
+	reflect.TypeFor[roll.InstanceID]():      {"i-00000001", "i-00000002", "i-00000003"},
+	reflect.TypeFor[roll.Group]():           {"asg/a#b", "nodepool/größer", string(roll.GroupNone)},
+	reflect.TypeFor[roll.Kind]():            {string(roll.Unknown), string(roll.NotReady)},
+	reflect.TypeFor[roll.Stage]():           {string(roll.Overdue), string(roll.Watching)},
+	reflect.TypeFor[ledger.Result]():        {string(ledger.Failed), string(ledger.Done)},
+	reflect.TypeFor[roll.ConditionStatus](): {string(roll.ConditionFalse), string(roll.ConditionUnknown)},
+}
+
+// plain are what plain texts are at random.
+var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "not yet: \"é\""}
+
+type filler struct {
+	t   *testing.T
+	rng *rand.Rand // nil fills everything
+	n   int
+}
+
+// number is another one each time, or any at random.
+func (f *filler) number() int {
+	if f.rng != nil {
+		return f.rng.IntN(2 * 3600)
+	}
+	f.n++
+	return f.n
+}
+
+// length is of a list or map.
+func (f *filler) length(full int) int {
+	if f.rng != nil {
+		return f.rng.IntN(4)
+	}
+	return full
+}
+
+// absent is true now and then at random.
+func (f *filler) absent() bool { return f.rng != nil && f.rng.IntN(3) == 0 }
+
+func (f *filler) fill(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		f.fields(v, path)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range f.length(1) {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			f.fill(key, path+"[key]")
+			f.fill(value, path+"[]")
+			v.SetMapIndex(key, value)
+		}
+	case reflect.Slice:
+		n := f.length(2)
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			f.fill(v.Index(i), path+"[]")
+		}
+	case reflect.Pointer:
+		if !f.absent() {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.fill(v.Elem(), path)
+		}
+	case reflect.String:
+		v.SetString(f.text(v.Type()))
+	case reflect.Int:
+		v.SetInt(int64(f.number()))
+	case reflect.Bool:
+		v.SetBool(f.rng == nil || f.rng.IntN(2) == 0)
+	default:
+		f.t.Fatalf("%s is a %s, which this cannot fill: teach it", path, v.Type())
+	}
+}
+
+func (f *filler) fields(v reflect.Value, path string) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		if !f.absent() {
+			v.Set(reflect.ValueOf(T0.Add(time.Duration(f.number()) * (time.Second + time.Nanosecond))))
+		}
+		return
+	}
+	for i := range v.NumField() {
+		f.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+	}
+}
+
+func (f *filler) text(t reflect.Type) string {
+	choices := texts[t]
+	switch {
+	case t == reflect.TypeFor[string]() && f.rng == nil:
+		return fmt.Sprint("text-", f.number())
+	case t == reflect.TypeFor[string]():
+		choices = plain
+	case len(choices) == 0:
+		f.t.Fatalf("no texts for a %s: name some", t)
+	}
+	if f.rng == nil {
+		return choices[0]
+	}
+	return choices[f.rng.IntN(len(choices))]
+}
+
+// Zeros lists what in a value is zero or empty.
+func Zeros(v any) []string {
+	var out []string
+	visit(reflect.ValueOf(v), "", func(at reflect.Value, path string) {
+		if at.IsZero() || (at.Kind() == reflect.Map || at.Kind() == reflect.Slice) && at.Len() == 0 {
+			out = append(out, path)
+		}
+	})
+	return out
+}
+
+// Shared lists what two values share: a change to it in one would change the other.
+func Shared(a, b any) []string {
+	of := map[uintptr]bool{}
+	visit(reflect.ValueOf(a), "", func(at reflect.Value, _ string) {
+		if p := address(at); p != 0 {
+			of[p] = true
+		}
+	})
+	var out []string
+	visit(reflect.ValueOf(b), "", func(at reflect.Value, path string) {
+		if of[address(at)] {
+			out = append(out, path)
+		}
+	})
+	return out
+}
+
+// address is where a value's content lies that a copy of the value shares, 0 if there
+// is none.
+func address(v reflect.Value) uintptr {
+	switch {
+	case v.Kind() == reflect.Map, v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice && v.Cap() > 0:
+		return v.Pointer()
+	}
+	return 0
+}
+
+// visit walks through a value. A time is one value: nobody can change one.
+func visit(v reflect.Value, path string, do func(reflect.Value, string)) {
+	do(v, path)
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			visit(v.Field(i), path+"."+v.Type().Field(i).Name, do)
+		}
+	case v.Kind() == reflect.Map:
+		for _, key := range v.MapKeys() {
+			visit(v.MapIndex(key), fmt.Sprintf("%s[%v]", path, key), do)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			visit(v.Index(i), fmt.Sprintf("%s[%d]", path, i), do)
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		visit(v.Elem(), path, do)
+	}
+}

@@ -1,0 +1,90 @@
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// steps is how many writes a random sequence has.
+const steps = 40
+
+// sequence makes the same random writes to a ledger and to one in memory, and wants the
+// same answers and the same state after each.
+func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.Rand) {
+	t.Helper()
+	ctx := context.Background()
+	model := ledger.NewMemory()
+	for n := range steps {
+		what, write := randomWrite(t, rng, cluster)
+		want, got := write(ctx, model), write(ctx, l)
+		if verdict(want) != verdict(got) {
+			t.Fatalf("step %d, %s: %v, in memory %v", n, what, got, want)
+		}
+		expected, err := model.Read(ctx, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := l.Read(ctx, cluster)
+		if err != nil {
+			t.Fatalf("read after step %d, %s: %v", n, what, err)
+		}
+		if diff := cmp.Diff(expected, state, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("after step %d, %s, state differs (-in memory +got):\n%s", n, what, diff)
+		}
+	}
+}
+
+// randomWrite is a write, and what it is.
+func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, func(context.Context, ledger.Ledger) error) {
+	order := "order-" + string(rune('a'+rng.IntN(5)))
+	switch rng.IntN(4) {
+	case 0, 1:
+		c := Random[ledger.Changes](t, rng)
+		return "record", func(ctx context.Context, l ledger.Ledger) error { return l.Record(ctx, cluster, c) }
+	case 2:
+		intent := Random[ledger.Action](t, rng)
+		if intent.ID = order; intent.At.IsZero() {
+			intent.At = T0
+		}
+		budget := ledger.Budget{Max: rng.IntN(4), Since: T0.Add(time.Duration(rng.IntN(120)) * time.Minute)}
+		return "begin " + order, func(ctx context.Context, l ledger.Ledger) error { return l.Begin(ctx, cluster, intent, budget) }
+	default:
+		outcome := Random[ledger.Outcome](t, rng)
+		return "finish " + order, func(ctx context.Context, l ledger.Ledger) error { return l.Finish(ctx, cluster, order, outcome) }
+	}
+}
+
+// verdict tells errors apart as callers do: by their typed reason, if they have one.
+func verdict(err error) string {
+	if err == nil {
+		return "taken"
+	}
+	for _, r := range []error{ledger.ErrBegun, ledger.ErrUnresolved, ledger.ErrBudgetSpent, ledger.ErrNotBegun} {
+		if errors.Is(err, r) {
+			return r.Error()
+		}
+	}
+	return "failed"
+}
+
+// fields are the parts of Changes that are both put and dropped.
+func fields() (out []string) {
+	c := reflect.TypeFor[ledger.Changes]()
+	for i := range c.NumField() {
+		if part, ok := strings.CutPrefix(c.Field(i).Name, "Drop"); ok {
+			out = append(out, part)
+		}
+	}
+	return out
+}

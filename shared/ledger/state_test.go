@@ -1,0 +1,206 @@
+package ledger_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/ledger/ledgertest"
+	"rollcall/shared/roll"
+)
+
+func TestACloneHasEverythingAndSharesNothing(t *testing.T) {
+	s := ledgertest.Filled[ledger.State](t)
+	if zeros := ledgertest.Zeros(s); len(zeros) > 0 {
+		t.Fatalf("the filled state lacks %q", zeros)
+	}
+	c := s.Clone()
+	if diff := cmp.Diff(s, c); diff != "" {
+		t.Errorf("clone (-want +got):\n%s", diff)
+	}
+	if shared := ledgertest.Shared(s, c); len(shared) > 0 {
+		t.Errorf("the clone shares %q", shared)
+	}
+	if shared := ledgertest.Shared(s, s); len(shared) < 15 {
+		t.Errorf("a state shares with itself only %q: the test sees too little", shared)
+	}
+}
+
+func TestAppliedChangesAreCopied(t *testing.T) {
+	c := ledgertest.Puts(t)
+	var s ledger.State
+	s.Apply(c)
+	if shared := ledgertest.Shared(c, s); len(shared) > 0 {
+		t.Errorf("the state shares %q with the changes", shared)
+	}
+}
+
+// Every field of Changes by itself is a change, and touches the one field of State that
+// it is about.
+func TestEveryChangeIsMade(t *testing.T) {
+	touched := map[string]bool{}
+	var empty ledger.State
+	empty.Apply(ledger.Changes{})
+	all := ledgertest.Filled[ledger.Changes](t)
+	for i := range reflect.TypeFor[ledger.Changes]().NumField() {
+		name := reflect.TypeFor[ledger.Changes]().Field(i).Name
+		var c ledger.Changes
+		reflect.ValueOf(&c).Elem().Field(i).Set(reflect.ValueOf(all).Field(i))
+		if c.Empty() {
+			t.Errorf("%s: nothing to write", name)
+		}
+		before := empty.Clone()
+		if strings.HasPrefix(name, "Drop") {
+			before.Apply(ledgertest.Puts(t))
+		}
+		after := before.Clone()
+		after.Apply(c)
+		differs := differing(before, after)
+		if len(differs) != 1 {
+			t.Errorf("%s changes %q, want one field", name, differs)
+		}
+		for _, d := range differs {
+			touched[d] = true
+		}
+	}
+	if !(ledger.Changes{}).Empty() {
+		t.Error("no changes are not empty")
+	}
+	for i := range reflect.TypeFor[ledger.State]().NumField() {
+		if name := reflect.TypeFor[ledger.State]().Field(i).Name; name != "Actions" && !touched[name] {
+			t.Errorf("no change touches State.%s", name)
+		}
+	}
+}
+
+func TestAStateThatWasAppliedToHasAllItsMaps(t *testing.T) {
+	var s ledger.State
+	s.Apply(ledger.Changes{})
+	for _, state := range []ledger.State{s, (ledger.State{}).Clone()} {
+		v := reflect.ValueOf(state)
+		for i := range v.NumField() {
+			if v.Field(i).Kind() == reflect.Map && v.Field(i).IsNil() {
+				t.Errorf("State.%s is nil", v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+// differing are the fields in which two states differ.
+func differing(a, b ledger.State) (out []string) {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range x.NumField() {
+		if !cmp.Equal(x.Field(i).Interface(), y.Field(i).Interface(), cmpopts.EquateEmpty()) {
+			out = append(out, x.Type().Field(i).Name)
+		}
+	}
+	return out
+}
+
+// outcome makes an act's outcome.
+func outcome(result ledger.Result, detail string) *ledger.Outcome {
+	return &ledger.Outcome{Result: result, At: ledgertest.T0, Detail: detail}
+}
+
+func TestWhatUsesUpABudget(t *testing.T) {
+	now := ledgertest.T0
+	since := now.Add(-time.Hour)
+	act := func(do string, instance roll.InstanceID, at time.Time, o *ledger.Outcome) ledger.Action {
+		return ledger.Action{ID: do + string(instance), Do: do, Instance: instance, At: at, Outcome: o}
+	}
+	free := act("uncordon", "i-1", now, nil)
+	free.Free = true
+	for _, tt := range []struct {
+		name string
+		acts []ledger.Action
+		but  roll.InstanceID
+		want int
+	}{
+		{"nothing", nil, "", 0},
+		{"an open act", []ledger.Action{act("terminate", "i-1", now, nil)}, "", 1},
+		{"a done one", []ledger.Action{act("terminate", "i-1", now, outcome(ledger.Done, ""))}, "", 1},
+		{"one that failed", []ledger.Action{act("terminate", "i-1", now, outcome(ledger.Failed, "refused"))}, "", 0},
+		{"one that is to be tried again", []ledger.Action{act("terminate", "i-1", now, outcome(ledger.Failed, ledger.NotYet+"untagged"))}, "", 0},
+		{"a drain that came half-way", []ledger.Action{act("drain", "i-1", now, outcome(ledger.Failed, ledger.Unfinished+": 2 pods are left"))}, "", 1},
+		{"a free one", []ledger.Action{free}, "", 0},
+		{"drain and terminate of one instance", []ledger.Action{act("drain", "i-1", now, outcome(ledger.Done, "")), act("terminate", "i-1", now, nil)}, "", 1},
+		{"drain done, terminate failed", []ledger.Action{act("drain", "i-1", now, outcome(ledger.Done, "")), act("terminate", "i-1", now, outcome(ledger.Failed, ""))}, "", 1},
+		{"two instances", []ledger.Action{act("drain", "i-1", now, nil), act("drain", "i-2", now, nil)}, "", 2},
+		{"two but for one", []ledger.Action{act("drain", "i-1", now, nil), act("drain", "i-2", now, nil)}, "i-2", 1},
+		{"but for one that is not among them", []ledger.Action{act("drain", "i-1", now, nil)}, "i-3", 1},
+		{"just before the window", []ledger.Action{act("drain", "i-1", since.Add(-time.Nanosecond), nil)}, "", 0},
+		{"at its edge", []ledger.Action{act("drain", "i-1", since, nil)}, "", 0},
+		{"just within", []ledger.Action{act("drain", "i-1", since.Add(time.Nanosecond), nil)}, "", 1},
+		{"drain before, terminate within", []ledger.Action{act("drain", "i-1", since, outcome(ledger.Done, "")), act("terminate", "i-1", now, nil)}, "", 1},
+		{"a clock ahead", []ledger.Action{act("drain", "i-1", now.Add(time.Minute), nil)}, "", 1},
+	} {
+		if got := (ledger.Budget{Since: since}).Spent(tt.acts, tt.but); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWhatKeepsAnActWaiting(t *testing.T) {
+	act := func(id string, instance roll.InstanceID, g roll.Group, free bool, o *ledger.Outcome) ledger.Action {
+		return ledger.Action{ID: id, Instance: instance, Group: g, Free: free, Outcome: o}
+	}
+	for _, tt := range []struct {
+		name  string
+		acts  []ledger.Action
+		group roll.Group
+		want  string
+	}{
+		{"nothing", nil, "asg/w", ""},
+		{"its own", []ledger.Action{act("a", "i-1", "asg/w", false, nil)}, "asg/w", "a"},
+		{"its own that is free", []ledger.Action{act("a", "i-1", "asg/w", true, nil)}, "asg/w", "a"},
+		{"its own when asked for no group", []ledger.Action{act("a", "i-1", "asg/w", false, nil)}, roll.GroupNone, "a"},
+		{"its own that is over", []ledger.Action{act("a", "i-1", "asg/w", false, outcome(ledger.Done, ""))}, "asg/w", ""},
+		{"another of its group", []ledger.Action{act("a", "i-2", "asg/w", false, nil)}, "asg/w", "a"},
+		{"another of its group that is free", []ledger.Action{act("a", "i-2", "asg/w", true, nil)}, "asg/w", ""},
+		{"another of its group when asked for no group", []ledger.Action{act("a", "i-2", "asg/w", false, nil)}, roll.GroupNone, ""},
+		{"another of another group", []ledger.Action{act("a", "i-2", "asg/x", false, nil)}, "asg/w", ""},
+		{"another of no group", []ledger.Action{act("a", "i-2", roll.GroupNone, false, nil)}, roll.GroupNone, ""},
+		{"its own before another's", []ledger.Action{act("a", "i-2", "asg/w", false, nil), act("b", "i-1", "asg/w", true, nil)}, "asg/w", "b"},
+		{"the oldest of others", []ledger.Action{act("a", "i-2", "asg/w", false, nil), act("b", "i-3", "asg/w", false, nil)}, "asg/w", "a"},
+	} {
+		got, found := ledger.State{Actions: tt.acts}.Unresolved("i-1", tt.group)
+		if got.ID != tt.want || found != (tt.want != "") {
+			t.Errorf("%s: %q, %v, want %q", tt.name, got.ID, found, tt.want)
+		}
+	}
+}
+
+func TestFindsActs(t *testing.T) {
+	t0 := ledgertest.T0
+	s := ledger.State{Actions: []ledger.Action{
+		{ID: "a", Do: "reboot", Instance: "i-1", Group: "asg/w", At: t0, Outcome: outcome(ledger.Done, "")},
+		{ID: "b", Do: "reboot", Instance: "i-1", Group: "asg/w", At: t0.Add(time.Hour), Outcome: outcome(ledger.Failed, "")},
+		{ID: "c", Do: "terminate", Instance: "i-1", Group: "asg/w", At: t0.Add(2 * time.Hour)},
+		{ID: "d", Do: "reboot", Instance: "i-2", Group: "asg/x", At: t0.Add(3 * time.Hour)},
+	}}
+	for _, tt := range []struct {
+		group roll.Group
+		since time.Time
+		want  []string
+	}{
+		{"asg/w", t0.Add(-time.Nanosecond), []string{"a", "b", "c"}},
+		{"asg/w", t0, []string{"b", "c"}},
+		{"asg/w", t0.Add(2 * time.Hour), nil},
+		{"asg/x", time.Time{}, []string{"d"}},
+		{"asg/y", time.Time{}, nil},
+	} {
+		var got []string
+		for _, a := range s.ActsOf(tt.group, tt.since) {
+			got = append(got, a.ID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("acts of %s since %s: %q, want %q", tt.group, tt.since, got, tt.want)
+		}
+	}
+}
