@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -42,9 +44,10 @@ func actionsPerCheckSpent(of string, ordered, limit int) (string, bool) {
 // Hour is the window of limits.actionsPerHour.
 const Hour = time.Hour
 
-// actionsPerHourSpent checks the acts of the last hour and those ordered now.
-func actionsPerHourSpent(of string, actions []ledger.Action, ordered, limit int, now time.Time) (string, bool) {
-	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, "") + ordered
+// actionsPerHourSpent checks the instances acted on in the last hour, but for the one
+// that is to be acted on now, and those ordered in this check.
+func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) (string, bool) {
+	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, instance) + ordered
 	if spent < limit {
 		return "", false
 	}
@@ -82,8 +85,87 @@ func foundBefore(known ledger.Finding, remediateSince time.Time) (string, bool) 
 	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince)), true
 }
 
+// clusterGone reports that EKS knows no such cluster.
+func clusterGone(s *roll.Snapshot) bool {
+	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
+}
+
+// zoneOut tells whether a zone as a whole seems to be down: the share of limits.zone of
+// its nodes, and 3 at least, are not ready. The Kubernetes node lifecycle controller
+// takes a zone for disrupted by the same numbers (--unhealthy-zone-threshold 0.55).
+// https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
+func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) (string, bool) {
+	if zone == "" || c.Silent < zoneLeast || c.Silent*100 < int(share)*c.Nodes {
+		return "", false
+	}
+	return fmt.Sprintf("%d of %d nodes in zone %s are not ready, limits.zone is %s: it looks like the zone, not like its nodes", c.Silent, c.Nodes, zone, share), true
+}
+
+// shifted tells whether ARC shifts the cluster away from the finding's zone, or might
+// without anybody being able to tell.
+func shifted(f roll.Finding, s *roll.Snapshot) (string, bool) {
+	if !s.Cluster.ZonalShift {
+		return "", false
+	}
+	if s.ShiftsRead != roll.Yes {
+		return "whether a zonal shift is active could not be read (arc-zonal-shift:GetManagedResource)", true
+	}
+	for _, shift := range s.Shifts {
+		if f.ZoneID == "" || shift.ZoneID == f.ZoneID {
+			return fmt.Sprintf("a zonal shift away from %s is active until %s", shift.ZoneID, roll.Clock(shift.Expires)), true
+		}
+	}
+	return "", false
+}
+
+// massSilence tells whether so many nodes went silent within silenceWindow before and
+// after a moment that the nodes are hardly at fault. silent is sorted.
+func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Percent) (string, bool) {
+	from := sort.Search(len(silent), func(i int) bool { return !silent[i].Before(at.Add(-silenceWindow)) })
+	to := sort.Search(len(silent), func(i int) bool { return silent[i].After(at.Add(silenceWindow)) })
+	n := to - from
+	if n < silenceLeast || n*100 < int(share)*nodes {
+		return "", false
+	}
+	return fmt.Sprintf("%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share), true
+}
+
+// sharedCause tells whether the first decisive cause of a finding lies outside of its
+// instance, and others have it too: a replacement would have it as well.
+func sharedCause(f roll.Finding, causes map[roll.FindingKey][]roll.Cause) (string, bool) {
+	own, ok := decisive(causes[f.Key()])
+	if !ok || own.Subject == "" {
+		return "", false
+	}
+	with := map[roll.InstanceID]bool{f.Instance: true}
+	for key, others := range causes {
+		for _, c := range others {
+			if c.Confidence == roll.Decisive && c.Code == own.Code && c.Subject == own.Subject {
+				with[key.Instance] = true
+			}
+		}
+	}
+	if len(with) < 2 {
+		return "", false
+	}
+	return fmt.Sprintf("%d instances have the cause %s in common (%s): a replacement would have it too", len(with), own.Code, own.Subject), true
+}
+
+// decisive is the first decisive cause.
+func decisive(causes []roll.Cause) (roll.Cause, bool) {
+	for _, c := range causes {
+		if c.Confidence == roll.Decisive {
+			return c, true
+		}
+	}
+	return roll.Cause{}, false
+}
+
 // snapshotFault finds what makes the whole snapshot unfit to act on.
 func snapshotFault(s *roll.Snapshot) (Reason, string, bool) {
+	if clusterGone(s) {
+		return ClusterNotActive, fmt.Sprintf("EKS knows no cluster %s in this account and region", s.Cluster.ID.Name), true
+	}
 	if s.Cluster.Status != roll.ClusterActive {
 		return ClusterNotActive, fmt.Sprintf("cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive), true
 	}

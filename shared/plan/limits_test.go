@@ -59,8 +59,8 @@ func TestActionsPerCheck(t *testing.T) {
 
 func TestActionsPerHour(t *testing.T) {
 	at := func(ages ...time.Duration) (actions []ledger.Action) {
-		for _, age := range ages {
-			actions = append(actions, ledger.Action{At: now.Add(-age)})
+		for i, age := range ages {
+			actions = append(actions, ledger.Action{Instance: instanceID(i), At: now.Add(-age)})
 		}
 		return actions
 	}
@@ -81,7 +81,7 @@ func TestActionsPerHour(t *testing.T) {
 		{"what failed for certain does not count", failed, 0, 1, false},
 	}
 	for _, tt := range tests {
-		if _, got := actionsPerHourSpent("x", tt.actions, tt.ordered, tt.limit, now); got != tt.want {
+		if _, got := actionsPerHourSpent("x", tt.actions, "", tt.ordered, tt.limit, now); got != tt.want {
 			t.Errorf("%s: spent %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -233,27 +233,24 @@ func TestTaggedOut(t *testing.T) {
 	}
 }
 
-func TestOwnerObjects(t *testing.T) {
+func TestNothingWithoutIntentIsEnded(t *testing.T) {
 	pol := policy.Default().For("demo", "", roll.Selector{})
 	optedIn := policy.Default().For("demo", "", roll.Selector{})
 	optedIn.Owners[roll.OwnerNone] = policy.OwnerTerminate
 	for _, tt := range []struct {
-		name   string
-		owner  roll.Owner
-		pol    policy.Policy
-		detail roll.Detail
-		want   Reason
+		name       string
+		pol        policy.Policy
+		bootstraps roll.Answer
+		want       Reason
 	}{
-		{"Auto Scaling group", roll.OwnerAutoScalingGroup, pol, roll.Detail{}, ""},
-		{"managed node group", roll.OwnerManagedNodeGroup, pol, roll.Detail{}, ""},
-		{"Karpenter", roll.OwnerKarpenter, pol, roll.Detail{}, OwnerNotifyOnly},
-		{"Auto Mode", roll.OwnerAutoMode, pol, roll.Detail{}, OwnerNotifyOnly},
-		{"Cluster API", roll.OwnerClusterAPI, pol, roll.Detail{}, OwnerNotifyOnly},
-		{"bare", roll.OwnerNone, pol, roll.Detail{Bootstraps: roll.Yes}, OwnerNotifyOnly},
-		{"bare, opted in", roll.OwnerNone, optedIn, roll.Detail{Bootstraps: roll.Yes}, ""},
-		{"bare, opted in, no intent", roll.OwnerNone, optedIn, roll.Detail{Bootstraps: roll.No}, NoNodeIntent},
+		{"bare", pol, roll.Yes, OwnerNotifyOnly},
+		{"bare, opted in", optedIn, roll.Yes, ""},
+		{"bare, opted in, no intent", optedIn, roll.No, NoNodeIntent},
 	} {
-		got, _, _ := ownerObjects(roll.Finding{Owner: tt.owner, Kind: roll.Unregistered}, tt.pol, tt.detail)
+		id := instanceID(1)
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, TerminationProtected: roll.No}}}
+		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
+		got, _, _ := p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

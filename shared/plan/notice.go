@@ -15,9 +15,35 @@ import (
 type Notice struct {
 	Key     ledger.NoticeKey
 	Entries []Entry
+	// Over: the trouble has ended for all of them. Entries is empty then, and Ended
+	// tells what became of whom.
+	Over  bool
+	Ended []Ended
+	// OverSince is when the last of them was first seen without the trouble.
+	OverSince time.Time
 	// Said is what the ledger is to remember once the notice is sent.
 	Said ledger.Notice
 }
+
+// Ended is one instance of a notice whose trouble has ended.
+type Ended struct {
+	Instance roll.InstanceID
+	How      How
+}
+
+// How is how trouble ended.
+type How string
+
+// How trouble ends.
+const (
+	EndedRecovered How = "recovered" // the instance is there, without the trouble
+	EndedByAct     How = "acted"     // Rollcall ended it
+	EndedGone      How = "gone"      // the instance is gone, and not through Rollcall
+)
+
+// overAfter is how long the last trouble of a notice must have stayed away before a
+// person is told that it is over: a node that flaps is not over each time.
+const overAfter = 10 * time.Minute
 
 // Entry is one instance of a notice.
 type Entry struct {
@@ -27,6 +53,10 @@ type Entry struct {
 	Held    *Held
 	Hold    string // value of its tag rollcall:hold while it holds
 	New     bool   // the last notice did not say this of it
+	// Left is what the owner does about the finding by itself, and Until how long it is
+	// left to it; "" and zero if that is over, or nothing.
+	Left  string
+	Until time.Time
 }
 
 // forgetAfter is how long what was told of an instance is remembered after the last
@@ -40,7 +70,7 @@ const forgetAfter = time.Hour
 func (p *planner) notices() {
 	byKey := map[ledger.NoticeKey][]roll.Finding{}
 	for _, f := range p.Assessment.Findings {
-		if f.Stage == roll.Watching || !p.climbs(f, policy.DoNotify) {
+		if f.Stage == roll.Watching || !p.climbs(f, policy.DoNotify) && !p.climbs(f, policy.DoWarn) {
 			continue
 		}
 		if i := p.instances[f.Instance]; i != nil && i.Ignore {
@@ -55,7 +85,7 @@ func (p *planner) notices() {
 		}
 		known := p.State.Notices[key]
 		n := Notice{Key: key, Said: ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}}
-		news := false
+		news, back := false, !known.Over.IsZero()
 		for _, f := range findings {
 			said := p.said(f)
 			before, told := known.Members[f.Instance]
@@ -83,25 +113,87 @@ func (p *planner) notices() {
 		switch {
 		case news:
 			p.out.Notices = append(p.out.Notices, n)
-		case gone:
+		case gone || back:
 			n.Said.SentAt = known.SentAt
-			if p.out.Changes.PutNotices == nil {
-				p.out.Changes.PutNotices = map[ledger.NoticeKey]ledger.Notice{}
-			}
-			p.out.Changes.PutNotices[key] = n.Said
+			p.putNotice(key, n.Said)
 		}
 	}
+	p.over(byKey)
 	slices.SortFunc(p.out.Notices, func(a, b Notice) int {
 		return cmp.Or(cmp.Compare(a.Key.Group, b.Key.Group), cmp.Compare(a.Key.Kind, b.Key.Kind))
 	})
-	for key, known := range p.State.Notices {
-		if _, ok := byKey[key]; !ok && p.Now.Sub(known.SentAt) >= forgetAfter {
-			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
-		}
-	}
 	slices.SortFunc(p.out.Changes.DropNotices, func(a, b ledger.NoticeKey) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 	})
+}
+
+// over finds notices whose trouble has ended for all that they named. That is noted
+// first, and told once it has stayed so.
+func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
+	for key, known := range p.State.Notices {
+		if _, ok := current[key]; ok || p.kept(key) {
+			continue
+		}
+		switch {
+		case known.Over.IsZero():
+			known.Over = p.Now
+			p.putNotice(key, known)
+			p.next(p.Now.Add(overAfter))
+		case p.Now.Sub(known.Over) < overAfter:
+			p.next(known.Over.Add(overAfter))
+		case len(known.Members) == 0 || !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
+		default:
+			p.out.Notices = append(p.out.Notices, Notice{Key: key, Over: true, OverSince: known.Over, Ended: p.ends(known)})
+		}
+	}
+}
+
+// kept reports that of a member of the notice nobody could tell in this check whether
+// its trouble lasts.
+func (p *planner) kept(key ledger.NoticeKey) bool {
+	for id := range p.State.Notices[key].Members {
+		if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: key.Kind}] {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *planner) ends(n ledger.Notice) []Ended {
+	wanted := make(map[roll.InstanceID]bool, len(n.Members))
+	for id := range n.Members {
+		wanted[id] = true
+	}
+	instances, nodes := p.look(wanted)
+	var out []Ended
+	for id := range wanted {
+		e := Ended{Instance: id, How: EndedGone}
+		i := instances[id]
+		switch {
+		case p.actedOn(id):
+			e.How = EndedByAct
+		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
+			e.How = EndedRecovered
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Ended) int { return cmp.Compare(a.Instance, b.Instance) })
+	return out
+}
+
+// actedOn reports that Rollcall ended the instance, or deleted its node.
+func (p *planner) actedOn(id roll.InstanceID) bool {
+	return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
+		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done
+	})
+}
+
+func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
+	if p.out.Changes.PutNotices == nil {
+		p.out.Changes.PutNotices = map[ledger.NoticeKey]ledger.Notice{}
+	}
+	p.out.Changes.PutNotices[key] = n
 }
 
 func (p *planner) entry(f roll.Finding) Entry {
@@ -110,15 +202,32 @@ func (p *planner) entry(f roll.Finding) Entry {
 	if i := p.instances[f.Instance]; i != nil && roll.HoldActive(i.Hold, p.Now) {
 		e.Hold = i.Hold
 	}
+	if until, what := p.left(f); p.Now.Before(until) {
+		e.Left, e.Until = what, until
+	}
 	return e
+}
+
+// left is until when Karpenter is left to deal with a finding, and what it does, if the
+// ladder has an act for it at all.
+func (p *planner) left(f roll.Finding) (time.Time, string) {
+	pol := p.Policy(f.Selector)
+	for _, step := range pol.Ladders[f.Kind] {
+		if act := actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.cannot(f, act) == "" {
+			return p.karpenterActs(f, act)
+		}
+	}
+	return time.Time{}, ""
 }
 
 // said is the gist of what a notice says of a finding: its change is news.
 func (p *planner) said(f roll.Finding) string {
 	v := p.verdicts[f.Key()]
 	switch {
-	case v.order != nil:
+	case v.order != nil && v.order.Action.Told():
 		return "ordered:" + v.order.ID
+	case v.order != nil:
+		return "draining" // cordon and drain are one piece of news
 	case v.held != nil && !v.held.Reason.Passing():
 		return "held:" + string(v.held.Reason)
 	}

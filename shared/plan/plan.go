@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +31,8 @@ type Input struct {
 	Snapshot   *roll.Snapshot
 	Assessment assess.Assessment
 	State      ledger.State
+	// Causes are what a diagnosis found, the root first; nil if none was made.
+	Causes map[roll.FindingKey][]roll.Cause
 	// Policy tells the effective policy for a group, its mode already lowered to
 	// what the caller permits.
 	Policy func(roll.Selector) policy.Policy
@@ -47,6 +48,8 @@ type Plan struct {
 	Held    []Held
 	Tags    []TagChange
 	Notices []Notice
+	// Alarm is what is to be told of the cluster as a whole, nil if nothing is.
+	Alarm *Alarm
 	// Changes is what the ledger is to remember of this check. What it is to
 	// remember of a notice stands with the notice, and is recorded once it is sent.
 	Changes ledger.Changes
@@ -137,22 +140,26 @@ func Make(in Input) Plan {
 	if p.SeenAt = in.SeenAt.UTC().Round(0); p.SeenAt.Before(p.Now) {
 		p.SeenAt = p.Now
 	}
-	p.would = map[policy.Mode]map[roll.Group]int{}
+	p.would = map[policy.Mode]*ordered{}
 	p.out.Steps = map[roll.FindingKey]Step{}
 	p.verdicts = map[roll.FindingKey]verdict{}
 	p.next(in.Assessment.Next)
 	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
+	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
 	p.remediateSince()
+	p.storm()
 	for _, f := range in.Assessment.Findings {
 		p.climb(f)
 	}
-	if !p.fault {
-		p.resolve()
-		p.remember()
-		p.tags()
-		p.notices()
+	if p.blind() {
+		return p.out
 	}
+	p.recover()
+	p.resolve()
+	p.remember()
+	p.tags()
+	p.notices()
 	return p.out
 }
 
@@ -160,15 +167,17 @@ type planner struct {
 	Input
 	out       Plan
 	instances map[roll.InstanceID]*roll.Instance // those with findings
-	deleting  map[roll.InstanceID]bool           // likewise: their node is being deleted
+	nodes     map[roll.InstanceID]*roll.Node     // likewise
 	since     map[roll.Group]time.Time           // remediate on since, after this check
 	verdicts  map[roll.FindingKey]verdict
+	trouble   *ledger.Trouble // the cluster's, after this check; nil if there is none
 
-	// would counts orders, and what only the mode holds, by that mode and by group,
-	// the cluster being "". Apart, so that the first does not take the second's place.
-	would map[policy.Mode]map[roll.Group]int
+	// would counts orders, and what only the mode holds, by that mode. Apart, so that
+	// the first does not take the second's place.
+	would map[policy.Mode]*ordered
 
 	fault       bool
+	gone        bool // EKS knows no such cluster; its instances may still be told of
 	faultReason Reason
 	faultDetail string
 }
@@ -179,13 +188,40 @@ type verdict struct {
 	held  *Held
 }
 
-// suspects finds the instances of the findings, and whether their nodes are being
-// deleted. At 100,000 nodes an index of all of them would cost more than the plan.
+// ordered counts what is ordered so far.
+type ordered struct {
+	instances map[roll.InstanceID]bool
+	groups    map[roll.Group]int // what counts against budgets, the cluster being ""
+}
+
+func (p *planner) ordered(m policy.Mode) *ordered {
+	o, ok := p.would[m]
+	if !ok {
+		o = &ordered{instances: map[roll.InstanceID]bool{}, groups: map[roll.Group]int{}}
+		p.would[m] = o
+	}
+	return o
+}
+
+// blind reports that too little was seen to conclude, remember or say anything about
+// single instances.
+func (p *planner) blind() bool { return p.fault && !p.gone }
+
+// whole reports that the snapshot is one of the cluster, not of one instance: only then
+// a population can be counted.
+func (p *planner) whole() bool { return p.Snapshot.Target == "" }
+
+// suspects finds the instances and nodes of the findings. At 100,000 nodes an index of
+// all of them would cost more than the plan.
 func (p *planner) suspects() {
 	p.instances = make(map[roll.InstanceID]*roll.Instance, len(p.Assessment.Findings))
-	p.deleting = map[roll.InstanceID]bool{}
+	p.nodes = make(map[roll.InstanceID]*roll.Node, len(p.Assessment.Findings))
+	names := make(map[roll.InstanceID]string, len(p.Assessment.Findings))
 	for _, f := range p.Assessment.Findings {
 		p.instances[f.Instance] = nil
+		if f.Node != "" {
+			names[f.Instance] = f.Node
+		}
 	}
 	for i := range p.Snapshot.Instances {
 		inst := &p.Snapshot.Instances[i]
@@ -195,8 +231,8 @@ func (p *planner) suspects() {
 	}
 	for i := range p.Snapshot.Nodes {
 		n := &p.Snapshot.Nodes[i]
-		if _, ok := p.instances[n.Instance]; ok && n.Deleting {
-			p.deleting[n.Instance] = true
+		if name, ok := names[n.Instance]; ok && name == n.Name {
+			p.nodes[n.Instance] = n
 		}
 	}
 }
@@ -214,7 +250,7 @@ func (p *planner) remediateSince() {
 	if p.since == nil {
 		p.since = map[roll.Group]time.Time{}
 	}
-	if p.fault {
+	if p.blind() {
 		return // nothing is remembered of a check that saw only a part
 	}
 	for g := range p.State.RemediateSince {
@@ -235,85 +271,6 @@ func (p *planner) remediateSince() {
 	}
 }
 
-// climb takes a finding up its ladder as far as its time allows.
-func (p *planner) climb(f roll.Finding) {
-	pol := p.Policy(f.Selector)
-	ladder := pol.Ladders[f.Kind]
-	for i, step := range ladder {
-		at := policy.StepAt(ladder, i, f.Due)
-		if f.Stage != roll.Overdue || p.Now.Before(at) {
-			p.next(at)
-			p.announce(f, step.Do, at)
-			continue
-		}
-		if !step.Do.Available() {
-			p.hold(f, Action(step.Do), StepUnavailable, fmt.Sprintf("the ladder of %s has the step %q, which this version cannot do; nothing behind it is done", f.Kind, step.Do))
-			return
-		}
-		if step.Do == policy.DoTerminate {
-			p.announce(f, step.Do, at)
-			p.terminate(f, pol)
-		}
-	}
-}
-
-// announce notes a step as what follows next for a finding: the earliest that the
-// mode and the owner let happen, and of several at one time the gravest.
-func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
-	pol := p.Policy(f.Selector)
-	switch do {
-	case policy.DoTerminate:
-		if pol.Owners[f.Owner] != policy.OwnerTerminate || pol.Mode != policy.Remediate {
-			return
-		}
-		if i := p.instances[f.Instance]; i != nil {
-			if _, _, out := taggedOut(*i, p.Now); out {
-				return
-			}
-		}
-	case policy.DoNotify:
-		if !pol.Mode.Allows(policy.Notify) {
-			return
-		}
-	default:
-		return // that a tag is written is no news
-	}
-	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
-		p.out.Steps[f.Key()] = Step{Do: do, At: at}
-	}
-}
-
-// terminate orders the termination of the finding's instance, or holds it with
-// the first reason that objects.
-func (p *planner) terminate(f roll.Finding, pol policy.Policy) {
-	if reason, detail, held := p.objection(f, pol); held {
-		p.hold(f, Terminate, reason, detail)
-		return
-	}
-	if p.would[pol.Mode] == nil {
-		p.would[pol.Mode] = map[roll.Group]int{}
-	}
-	p.would[pol.Mode][""]++
-	p.would[pol.Mode][f.Group]++
-	switch pol.Mode {
-	case policy.Remediate:
-	case policy.Notify:
-		p.hold(f, Terminate, ModeNotify, "mode is notify: only the mode holds this back")
-		return
-	default:
-		p.hold(f, Terminate, ModeObserve, "mode is observe: only the mode holds this back")
-		return
-	}
-	known, _ := p.known(f)
-	order := Order{
-		ID: orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), Cluster: p.Snapshot.Cluster.ID,
-		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
-		Action: Terminate, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife), Why: f.Summary,
-	}
-	p.verdicts[f.Key()] = verdict{order: &order}
-	p.out.Orders = append(p.out.Orders, order)
-}
-
 // known is what the ledger remembers of this very trouble. The same kind with another
 // launch or transition behind it is another one: the first ended unseen.
 func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
@@ -327,88 +284,12 @@ func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
 // orderID is the same for every order that follows from the same finding, so
 // that a second delivery, or a second check, cannot lead to a second act.
 func orderID(c roll.ClusterID, f roll.Finding, firstSeen time.Time, a Action) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a)}, "\n")))
+	return hash(c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a))
+}
+
+func hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:8])
-}
-
-// objection is the ladder of refusals. Its order is that of the reasons' list.
-func (p *planner) objection(f roll.Finding, pol policy.Policy) (Reason, string, bool) {
-	if p.fault {
-		return p.faultReason, p.faultDetail, true
-	}
-	i := p.instances[f.Instance]
-	if i == nil {
-		return InstanceNotSeen, fmt.Sprintf("EC2 did not list %s in this check", f.Instance), true
-	}
-	if reason, detail, ok := taggedOut(*i, p.Now); ok {
-		return reason, detail, true
-	}
-	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok {
-		return reason, detail, true
-	}
-	if p.deleting[f.Instance] {
-		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
-	}
-	if f.Kind == roll.Unregistered && p.Assessment.NoProviderID > 0 {
-		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
-	}
-	detail := p.Snapshot.Details[f.Instance]
-	if reason, text, ok := ownerObjects(f, pol, detail); ok {
-		return reason, text, true
-	}
-	if reason, text, ok := Protection(*i, detail); ok {
-		return reason, text, true
-	}
-	known, seen := p.known(f)
-	if text, ok := notSeenTwice(known, seen, p.Now); ok {
-		return NotSeenTwice, text, true
-	}
-	if text, ok := foundBefore(known, p.since[f.Group]); ok {
-		return FoundBeforeRemediate, text, true
-	}
-	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], p.Policy(roll.Selector{}).Limits.Unhealthy); ok {
-		return UnhealthyShare, text, true
-	}
-	if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
-		return UnhealthyShare, text, true
-	}
-	if reason, text, ok := triedBefore(p.State, orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Terminate), p.Now); ok {
-		return reason, text, true
-	}
-	if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {
-		return ActionUnresolved, fmt.Sprintf("%s of %s, begun at %s, has no outcome yet", a.Do, a.Instance, roll.Clock(a.At)), true
-	}
-	// The cluster's limits count all its acts, a group's those on its members: an
-	// override may slow one group down, and cannot speed the cluster up.
-	ordered, cluster := p.would[pol.Mode], p.Policy(roll.Selector{}).Limits
-	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, ordered[""], cluster.ActionsPerHour, p.Now); ok {
-		return ActionsPerHour, text, true
-	}
-	if text, ok := actionsPerHourSpent(string(f.Group), ofGroup(p.State.Actions, f.Group), ordered[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
-		return ActionsPerHour, text, true
-	}
-	if text, ok := actionsPerCheckSpent("the cluster", ordered[""], cluster.ActionsPerCheck); ok {
-		return ActionsPerCheck, text, true
-	}
-	if text, ok := actionsPerCheckSpent(string(f.Group), ordered[f.Group], pol.Limits.ActionsPerCheck); ok {
-		return ActionsPerCheck, text, true
-	}
-	return "", "", false
-}
-
-// ownerObjects tells whether the owner, or the lack of one, forbids termination.
-func ownerObjects(f roll.Finding, pol policy.Policy, d roll.Detail) (Reason, string, bool) {
-	switch f.Owner {
-	case roll.OwnerKarpenter, roll.OwnerAutoMode, roll.OwnerClusterAPI:
-		return OwnerNotifyOnly, fmt.Sprintf("owner is %s: this version only notifies", f.Owner), true
-	}
-	if pol.Owners[f.Owner] != policy.OwnerTerminate {
-		return OwnerNotifyOnly, fmt.Sprintf("policy says owners.%s: notify", f.Owner), true
-	}
-	if f.Owner == roll.OwnerNone && f.Kind == roll.Unregistered && d.Bootstraps == roll.No {
-		return NoNodeIntent, fmt.Sprintf("nothing shows that %s is meant to be a node", f.Instance), true
-	}
-	return "", "", false
 }
 
 func (p *planner) hold(f roll.Finding, action Action, reason Reason, detail string) {
@@ -425,7 +306,7 @@ func (p *planner) remember() {
 	current := map[roll.FindingKey]bool{}
 	for _, f := range p.Assessment.Findings {
 		current[f.Key()] = true
-		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(), Began: f.Began.UTC()}
+		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(), Condition: f.Condition, Began: f.Began.UTC()}
 		known, ok := p.known(f)
 		if ok {
 			put.FirstSeen, put.Opened = known.FirstSeen, known.Opened
@@ -438,7 +319,7 @@ func (p *planner) remember() {
 		}
 	}
 	for k := range p.State.Findings {
-		if !current[k] {
+		if !current[k] && !p.Assessment.Kept[k] {
 			c.DropFindings = append(c.DropFindings, k)
 		}
 	}
@@ -446,9 +327,19 @@ func (p *planner) remember() {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 	})
 	c.PutNotReady, c.DropNotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
-		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition)
+		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition) && a.Known == b.Known
 	})
 	c.PutRests, c.DropRests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
+
+	c.PutMissing, c.DropMissing = changed(p.State.Missing, p.Assessment.Missing, time.Time.Equal)
+	c.PutFlips, c.DropFlips = changed(p.State.Flips, p.Assessment.Flips, func(a, b []time.Time) bool { return slices.EqualFunc(a, b, time.Time.Equal) })
+	c.PutPressures, c.DropPressures = changed(p.State.Pressures, p.Assessment.Pressures, func(a, b ledger.Pressure) bool {
+		return a.Since.Equal(b.Since) && a.Until.Equal(b.Until) && slices.Equal(a.Types, b.Types)
+	})
+	p.rememberGroups()
+	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
+		c.PutChecked = p.Now
+	}
 
 	c.PutGroups = map[string]time.Time{}
 	for g := range p.Assessment.GroupsWithNodes {
@@ -456,6 +347,30 @@ func (p *planner) remember() {
 			c.PutGroups[g] = p.Now
 		}
 	}
+}
+
+// checkedEvery is how old the memory of the last complete look may grow.
+const checkedEvery = 5 * time.Minute
+
+// rememberGroups notes what is new of the nodes of groups.
+func (p *planner) rememberGroups() {
+	for g, m := range p.Assessment.Groups {
+		known := p.State.Groups[g]
+		if known.Good.Equal(m.Good) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) {
+			continue
+		}
+		if p.out.Changes.PutGroupMemory == nil {
+			p.out.Changes.PutGroupMemory = map[roll.Group]ledger.GroupMemory{}
+		}
+		p.out.Changes.PutGroupMemory[g] = m
+	}
+	for g, m := range p.State.Groups {
+		idle := p.Assessment.Count[g].Nodes == 0 && p.Now.Sub(m.Counted) >= ledger.ActionRetention && p.Now.Sub(m.Good) >= ledger.ActionRetention
+		if idle && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
+			p.out.Changes.DropGroupMemory = append(p.out.Changes.DropGroupMemory, g)
+		}
+	}
+	slices.Sort(p.out.Changes.DropGroupMemory)
 }
 
 // sameFinding compares times as times: the same moment read from JSON and from an

@@ -28,10 +28,22 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}},
-		doc:      policy.Default(), mode: policy.Remediate,
+		snapshot: &roll.Snapshot{
+			Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{},
+			Groups: map[roll.Group]roll.GroupDetail{"asg/w": canLaunch, "asg/watched": canLaunch, "nodegroup/w": canLaunch},
+		},
+		doc: mustParse(plain), mode: policy.Remediate,
 	}
 }
+
+// canLaunch is a group that replaces what is terminated and does nothing else.
+var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No}
+
+// plain is a policy whose only act is the termination.
+const plain = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n"
+
+// with is that policy and more.
+func with(more string) *policy.Document { return mustParse(plain + more) }
 
 func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
 
@@ -115,13 +127,30 @@ func TestHolds(t *testing.T) {
 		SnapshotIncomplete: func(w *world) {
 			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}
 		},
-		InstanceIgnored:      func(w *world) { w.snapshot.Instances[0].Ignore = true },
-		InstanceHeld:         func(w *world) { w.snapshot.Instances[0].Hold = "true" },
-		NodeDeleting:         func(w *world) { w.snapshot.Nodes[0].Deleting = true },
-		NotClaimed:           func(w *world) { w.snapshot.Instances[0].Unclaimed = true },
-		OlderThanCluster:     func(w *world) { w.snapshot.Cluster.Created = now },
-		NotInService:         func(w *world) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }) },
-		OwnerNotifyOnly:      func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerKarpenter },
+		InstanceIgnored:  func(w *world) { w.snapshot.Instances[0].Ignore = true },
+		InstanceHeld:     func(w *world) { w.snapshot.Instances[0].Hold = "true" },
+		NodeDeleting:     func(w *world) { w.snapshot.Nodes[0].Deleting = true },
+		NotClaimed:       func(w *world) { w.snapshot.Instances[0].Unclaimed = true },
+		OlderThanCluster: func(w *world) { w.snapshot.Cluster.Created = now },
+		NotInService:     func(w *world) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }) },
+		OwnerNotifyOnly:  func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerAutoMode },
+		OwnerUnknown:     func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerKarpenter },
+		OwnerWillAct: func(w *world) {
+			w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.Yes}
+		},
+		ReplacementUnavailable: func(w *world) { w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes} },
+		InstanceNotRunning:     func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping },
+		ZonalShift:             func(w *world) { w.snapshot.Cluster.ZonalShift = true },
+		StormCooldown: func(w *world) {
+			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
+		},
+		ReplacementPending: func(w *world) {
+			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}}}
+		},
+		ReplacementRepeats: func(w *world) {
+			w.doc = with("limits: {replacements: 0}\n")
+		},
 		TerminationProtected: func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) },
 		ScaleInProtected:     func(w *world) { w.detail(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }) },
 		ProtectionUnknown:    func(w *world) { w.detail(func(d *roll.Detail) { *d = roll.Detail{} }) },
@@ -130,10 +159,10 @@ func TestHolds(t *testing.T) {
 			w.state.RemediateSince = map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}
 		},
 		UnhealthyShare: func(w *world) {
-			w.snapshot.Nodes[1].Ready = w.snapshot.Nodes[0].Ready
-			w.snapshot.Nodes[2].Ready = w.snapshot.Nodes[0].Ready
-			w.seen(2, time.Hour)
-			w.seen(3, time.Hour)
+			for n := 2; n <= 3; n++ { // each at a time of its own
+				w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * 3 * time.Hour)}
+				w.seen(n, time.Hour)
+			}
 		},
 		ActionUnresolved: func(w *world) {
 			w.state.Actions = []ledger.Action{{ID: "x", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Minute)}}
@@ -145,9 +174,6 @@ func TestHolds(t *testing.T) {
 		},
 		ModeObserve: func(w *world) { w.mode = policy.Observe },
 		ModeNotify:  func(w *world) { w.mode = policy.Notify },
-		StepUnavailable: func(w *world) {
-			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
-		},
 	}
 	for reason, spoil := range tests {
 		w := sick()
@@ -206,7 +232,7 @@ func TestOneOrderPerCheckTheLongestOverdueFirst(t *testing.T) {
 	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(4) {
 		t.Errorf("orders %+v, want only the one silent for longest", p.Orders)
 	}
-	if got := reasons(p); !slices.Equal(got, []Reason{ActionsPerCheck, ActionsPerCheck}) {
+	if got := reasons(p); !slices.Equal(got, []Reason{OneAtATime, OneAtATime}) {
 		t.Errorf("held for %v", got)
 	}
 }
@@ -217,7 +243,7 @@ func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
 	w.seen(2, time.Hour)
 	w.mode = policy.Observe
 	_, p := w.make(now)
-	if got := reasons(p); !slices.Equal(got, []Reason{ModeObserve, ActionsPerCheck}) {
+	if got := reasons(p); !slices.Equal(got, []Reason{ModeObserve, OneAtATime}) {
 		t.Errorf("held for %v, want the mode for the one that would be ordered and the limit for the other", got)
 	}
 	if len(p.Tags)+len(p.Notices)+len(p.Orders) != 0 {
@@ -231,6 +257,7 @@ func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 		w.snapshot.Instances[1].Marks = &roll.Marks{Finding: "Unknown"} // would be removed after a whole look
 		w.snapshot.Gaps = []roll.Gap{{Scope: scope, Kind: roll.GapFailed}}
 		_, p := w.make(now)
+		p.Changes.PutTrouble = nil // that is all that is remembered
 		if len(p.Orders)+len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 			t.Errorf("gap of scope %d: planned %+v", scope, p)
 		}
@@ -274,6 +301,7 @@ func TestASecondCheckOfTheSameWorldWritesNothing(t *testing.T) {
 		w.apply(p)
 		for i := 1; i <= 3; i++ {
 			_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
+			p.Changes.PutChecked = time.Time{} // that it came by
 			if len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 				t.Errorf("mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
 			}
@@ -343,7 +371,7 @@ func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
 		w.add(n, 0)
 	}
 	silence := func(n int) {
-		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)}
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * time.Hour)}
 	}
 	silence(1)
 	silence(2)
@@ -533,7 +561,7 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 		"{actionsPerHour: 50, actionsPerCheck: 9}": nil,
 	} {
 		w := sick()
-		w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: \"asg/*\"}\n  limits: " + limits + "\n")
+		w.doc = with("overrides:\n- match: {group: \"asg/*\"}\n  limits: " + limits + "\n")
 		_, p := w.make(now)
 		if got := reasons(p); !slices.Equal(got, want) {
 			t.Errorf("limits %s: held for %v, want %v", limits, got, want)
@@ -544,11 +572,13 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 		w.add(n, 0)
 	}
 	for n := 1; n <= 3; n++ {
-		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-2 * time.Hour)}
-		w.seen(n, time.Hour)
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * 2 * time.Hour)}
+		w.snapshot.Instances[n-1].Group = roll.Group(fmt.Sprintf("asg/w%d", n)) // or one at a time would hold them
+		w.snapshot.Groups[w.snapshot.Instances[n-1].Group] = canLaunch
+		w.silent(n, time.Duration(n)*2*time.Hour)
 	}
-	w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: \"asg/*\"}\n  limits: {actionsPerCheck: 9}\n")
-	if _, p := w.make(now); len(p.Orders) != 1 {
+	w.doc = with("overrides:\n- match: {group: \"asg/*\"}\n  limits: {actionsPerCheck: 9}\n")
+	if _, p := w.make(now); len(p.Orders) != 1 || !slices.Equal(reasons(p), []Reason{ActionsPerCheck, ActionsPerCheck}) {
 		t.Errorf("%d orders: a group's limit must not lift the cluster's", len(p.Orders))
 	}
 }
@@ -565,7 +595,7 @@ func TestWhatAModeHoldsDoesNotTakeAnothersPlace(t *testing.T) {
 		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent)}
 		w.seen(n, time.Hour)
 	}
-	w.doc = mustParse("apiVersion: rollcall/v1\noverrides:\n- match: {group: asg/watched}\n  mode: observe\n")
+	w.doc = with("overrides:\n- match: {group: asg/watched}\n  mode: observe\n")
 	_, p := w.make(now)
 	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(2) {
 		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
@@ -689,7 +719,8 @@ func TestInvariantsHoldInRandomWorlds(t *testing.T) {
 		}
 		overdue := 0
 		for _, f := range a.Findings {
-			if f.Stage == roll.Overdue && !now.Before(f.Due.Add(10*time.Minute)) {
+			wait := map[roll.Kind]time.Duration{roll.Unknown: 10 * time.Minute}[f.Kind] // see plain
+			if f.Stage == roll.Overdue && !now.Before(f.Due.Add(wait)) {
 				overdue++
 			}
 		}

@@ -94,6 +94,8 @@ const (
 	// ActionUnresolved: an earlier act on the instance, or on another of its group,
 	// has no outcome yet.
 	ActionUnresolved Reason = "ActionUnresolved"
+	// ActionStuck: the act was carried out, and nothing came of it in good time.
+	ActionStuck Reason = "ActionStuck"
 	// AlreadyBegun: this order was begun before; it is never begun again.
 	AlreadyBegun Reason = "AlreadyBegun"
 	// ActionFailed: the last try failed a short while ago.
@@ -119,6 +121,8 @@ const (
 	TargetUnreadable Reason = "TargetUnreadable"
 	// NotRecorded: the intent could not be recorded.
 	NotRecorded Reason = "NotRecorded"
+	// EvidenceNotStored: what the instance can still tell could not be kept.
+	EvidenceNotStored Reason = "EvidenceNotStored"
 	// PolicyUnreadable: the policy could not be read again.
 	PolicyUnreadable Reason = "PolicyUnreadable"
 )
@@ -128,7 +132,7 @@ const (
 func (r Reason) Passing() bool {
 	switch r {
 	case NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
-		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, PolicyUnreadable:
+		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable:
 		return true
 	}
 	return false

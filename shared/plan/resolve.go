@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Resolution is the outcome of an act, told by the state of its instance.
+// Resolution is the outcome of an act, told by the state of its instance or node.
 type Resolution struct {
 	ActionID string
 	Outcome  ledger.Outcome
@@ -24,38 +24,111 @@ const (
 )
 
 // resolve settles acts whose outcome a crash, or an unclear answer of AWS, left
-// open. It looks, and never acts again. EC2 moves an instance to shutting-down as soon
-// as it accepts a termination, so one in any other state was not terminated.
+// open. It looks, and never acts again.
 func (p *planner) resolve() {
-	open := map[roll.InstanceID]ledger.Action{}
+	var open []ledger.Action // in their order, so that plans are repeatable
+	wanted := map[roll.InstanceID]bool{}
 	for _, a := range p.State.Actions {
-		if a.Outcome == nil && p.Now.Sub(a.At) >= settleAfter {
-			open[a.Instance] = a
+		if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {
+			open = append(open, a)
+			wanted[a.Instance] = true
 		}
 	}
 	if len(open) == 0 {
 		return
 	}
-	settle := func(a ledger.Action, result ledger.Result, format string, args ...any) {
-		p.out.Resolved = append(p.out.Resolved, Resolution{ActionID: a.ID, Outcome: ledger.Outcome{Result: result, At: p.Now, Detail: fmt.Sprintf(format, args...)}})
+	instances, nodes := p.look(wanted)
+	for _, a := range open {
+		if outcome, ok := p.settled(a, instances[a.Instance], nodes[a.Instance]); ok {
+			outcome.At = p.Now
+			p.out.Resolved = append(p.out.Resolved, Resolution{ActionID: a.ID, Outcome: outcome})
+		}
 	}
+}
+
+// look finds instances and their nodes in the snapshot.
+func (p *planner) look(wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
+	instances, nodes := map[roll.InstanceID]*roll.Instance{}, map[roll.InstanceID]*roll.Node{}
 	for i := range p.Snapshot.Instances {
-		inst := &p.Snapshot.Instances[i]
-		a, ok := open[inst.ID]
-		if !ok {
-			continue
-		}
-		delete(open, inst.ID)
-		if inst.State.Gone() {
-			settle(a, ledger.Done, "seen to be %s; its outcome had not been recorded", inst.State)
-		} else {
-			settle(a, ledger.Failed, "the instance is %s; whether its termination was asked for is not known", inst.State)
+		if inst := &p.Snapshot.Instances[i]; wanted[inst.ID] {
+			instances[inst.ID] = inst
 		}
 	}
-	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
-		if missing, ok := open[a.Instance]; ok && missing.ID == a.ID && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter {
-			settle(a, ledger.Done, "EC2 knows the instance no longer")
-			delete(open, a.Instance)
+	for i := range p.Snapshot.Nodes {
+		n := &p.Snapshot.Nodes[i]
+		if known := nodes[n.Instance]; wanted[n.Instance] && (known == nil || n.Created.After(known.Created)) {
+			nodes[n.Instance] = n
 		}
 	}
+	return instances, nodes
+}
+
+// settled tells how an act ended, if the look shows it.
+func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
+	done := func(format string, args ...any) (ledger.Outcome, bool) {
+		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(format, args...)}, true
+	}
+	failed := func(format string, args ...any) (ledger.Outcome, bool) {
+		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(format, args...)}, true
+	}
+	switch Action(a.Do) {
+	case Terminate, DeleteNodeClaim:
+		return p.ending(a, i)
+	case Drain:
+		return p.draining(a, i, n)
+	case Cordon:
+		if n != nil && n.CordonedBy == a.ID {
+			return done("node %s was seen to be cordoned by it; its outcome had not been recorded", n.Name)
+		}
+		return failed("node %s does not carry its cordon", a.Node)
+	case Uncordon:
+		if n == nil || n.CordonedBy == "" {
+			return done("node %s is not cordoned by Rollcall any more", a.Node)
+		}
+		return failed("node %s is still cordoned", a.Node)
+	case Reboot:
+		// Whether it took effect cannot be seen from outside, and a second one might hit
+		// a node that is just coming up.
+		return done("whether the reboot was asked for is not known; it is not repeated")
+	case DeleteNode:
+		if n == nil {
+			return done("node %s is not there any more", a.Node)
+		}
+		return failed("node %s is still there", a.Node)
+	}
+	return failed("nobody knows what became of it")
+}
+
+// ending settles acts that end an instance. EC2 moves it to shutting-down as soon as it
+// accepts a termination, so one in any other state was not terminated.
+func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
+	switch {
+	case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:
+		return ledger.Outcome{Result: ledger.Done, Detail: "EC2 knows the instance no longer"}, true
+	case i == nil:
+		return ledger.Outcome{}, false
+	case i.State.Gone():
+		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("seen to be %s; its outcome had not been recorded", i.State)}, true
+	}
+	if d := p.Snapshot.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && d.NodeClaim.Deleting {
+		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("NodeClaim %s is being deleted; its outcome had not been recorded", d.NodeClaim.Name)}, true
+	}
+	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true
+}
+
+// draining settles drains: at once where there is nothing left to drain, and when
+// nobody has gone on with one long after its time.
+func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
+	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
+	switch _, sick := p.instances[a.Instance]; {
+	case i != nil && i.State.Gone():
+		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("stopped: the instance is %s", i.State)}, true
+	case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:
+		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("stopped: node %s is Ready again", n.Name)}, true
+	case n == nil && p.Now.Sub(a.At) >= settleAfter:
+		return ledger.Outcome{Result: ledger.Failed, Detail: "stopped: the node is gone"}, true
+	case p.Now.Sub(a.At) >= timeout+settleAfter:
+		return ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished + ": nobody went on with it in time"}, true
+	}
+	return ledger.Outcome{}, false
 }

@@ -13,12 +13,17 @@ import (
 // say what the check found. A tag is written only where it differs.
 func (p *planner) tags() {
 	wanted := map[roll.InstanceID]roll.Marks{}
-	for _, f := range p.Assessment.Findings {
-		if f.Stage != roll.Watching && p.climbs(f, policy.DoTag) {
-			wanted[f.Instance] = p.marks(f)
-		} else if o := p.verdicts[f.Key()].order; o != nil {
+	for _, f := range p.Assessment.Findings { // the most urgent first
+		marks, found := wanted[f.Instance]
+		if !found && f.Stage != roll.Watching && p.climbs(f, policy.DoTag) {
+			marks, found = p.marks(f), true
+		}
+		if o := p.verdicts[f.Key()].order; o != nil {
 			// Without this tag nobody may act, whatever the ladder says of tags.
-			wanted[f.Instance] = roll.Marks{Order: o.ID}
+			marks.Order, found = o.ID, true
+		}
+		if found {
+			wanted[f.Instance] = marks
 		}
 	}
 	for i := range p.Snapshot.Instances {
@@ -82,20 +87,21 @@ func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
 func (p *planner) marks(f roll.Finding) roll.Marks {
 	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
 	pol := p.Policy(f.Selector)
-	if pol.Owners[f.Owner] == policy.OwnerTerminate {
-		ladder := policy.Usable(pol.Ladders[f.Kind])
-		for i, step := range ladder {
-			if step.Do == policy.DoTerminate {
-				verb := "terminate"
-				if pol.Mode != policy.Remediate {
-					verb = "terminate (held: mode " + string(pol.Mode) + ")"
-				}
-				m.Next = verb + " after " + policy.StepAt(ladder, i, f.Due).UTC().Format(time.RFC3339)
-			}
+	ladder := pol.Ladders[f.Kind]
+	for i, step := range slices.Backward(ladder) {
+		act := actionOf(step.Do, f, pol)
+		if act == "" || !mayAct(f, pol, act) {
+			continue
 		}
+		verb := string(act)
+		if pol.Mode != policy.Remediate {
+			verb += " (held: mode " + string(pol.Mode) + ")"
+		}
+		m.Next = verb + " after " + policy.StepAt(ladder, i, f.Due).UTC().Format(time.RFC3339)
+		break
 	}
-	if v := p.verdicts[f.Key()]; v.order != nil {
-		m.Order = v.order.ID
+	if c, ok := decisive(p.Causes[f.Key()]); ok {
+		m.Cause = c.Code
 	}
 	return m
 }

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// acts are the steps of a ladder that interrupt something, with what they order.
+var acts = map[policy.Do]Action{
+	policy.DoCordon: Cordon, policy.DoDrain: Drain, policy.DoReboot: Reboot,
+	policy.DoTerminate: Terminate, policy.DoDeleteNode: DeleteNode,
+}
+
+// actionOf is what a step orders for a finding, "" for steps that only tell. Where the
+// policy leaves the ending of instances to Karpenter, its NodeClaim is deleted; an
+// orphan has none.
+func actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
+	if do == policy.DoTerminate && f.Owner == roll.OwnerKarpenter && f.Kind != roll.Orphaned && pol.Owners[f.Owner] == policy.OwnerDeleteNodeClaim {
+		return DeleteNodeClaim
+	}
+	return acts[do]
+}
+
+// climb takes a finding up its ladder as far as its time, and what became of the acts
+// before, allow. One act is ordered at a time; the wait of the step behind it counts
+// from its outcome.
+func (p *planner) climb(f roll.Finding) {
+	pol := p.Policy(f.Selector)
+	at := f.Due
+	var skipped []string
+	for _, step := range pol.Ladders[f.Kind] {
+		at = at.Add(step.After)
+		act := actionOf(step.Do, f, pol)
+		if act == "" {
+			if f.Stage != roll.Overdue || p.Now.Before(at) {
+				p.next(at)
+				p.announce(f, step.Do, at)
+			}
+			continue
+		}
+		if why := p.cannot(f, act); why != "" {
+			skipped = append(skipped, why)
+			continue
+		}
+		if f.Stage != roll.Overdue || p.Now.Before(at) {
+			p.next(at)
+			p.announce(f, step.Do, at)
+			return
+		}
+		ended, stop := p.past(f, act, pol)
+		if stop {
+			return
+		}
+		if ended.IsZero() {
+			p.announce(f, step.Do, at)
+			p.order(f, act, pol, skipped)
+			return
+		}
+		at = ended
+	}
+	if f.Kind == roll.Conflict && f.Stage == roll.Overdue {
+		p.hold(f, DeleteNode, Conflicting, f.Summary+": one of the two is wrong, so nothing is done")
+	}
+}
+
+// cannot tells why an act is impossible for the finding and its step is passed over, ""
+// if it is possible.
+func (p *planner) cannot(f roll.Finding, act Action) string {
+	n := p.nodes[f.Instance]
+	switch act {
+	case Cordon, Drain:
+		switch {
+		case n == nil:
+			return fmt.Sprintf("no %s: there is no node", act)
+		case n.Ready.Status == roll.ConditionUnknown:
+			return fmt.Sprintf("no %s: its kubelet is silent, so nothing would end the pods", act)
+		}
+	case Reboot:
+		if a, ok := p.rebooted(f); ok {
+			return fmt.Sprintf("no second reboot: it was rebooted at %s", roll.Clock(a.At))
+		}
+	}
+	return ""
+}
+
+// rebootMemory is how long a reboot of an instance keeps it from the next.
+const rebootMemory = 24 * time.Hour
+
+// rebooted finds a reboot for another trouble of the same instance a short while ago.
+func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
+	known, _ := p.known(f)
+	own := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Reboot)
+	for _, a := range p.State.Actions {
+		if a.Do == string(Reboot) && a.Instance == f.Instance && a.ID != own && p.Now.Sub(a.At) < rebootMemory &&
+			(a.Outcome == nil || a.Outcome.Result != ledger.Failed) {
+			return a, true
+		}
+	}
+	return ledger.Action{}, false
+}
+
+// stuckAfter is how long an act may take to show: EC2 moves an instance to
+// shutting-down at once, Karpenter drains a node first.
+var stuckAfter = map[Action]time.Duration{
+	Terminate: 15 * time.Minute, DeleteNode: 15 * time.Minute, DeleteNodeClaim: time.Hour,
+}
+
+// past tells when the finding's act ended, if it is done and the ladder goes on behind
+// it; zero if it is to be ordered. stop means that the finding waits, and that what it
+// waits for has been noted.
+func (p *planner) past(f roll.Finding, act Action, pol policy.Policy) (ended time.Time, stop bool) {
+	known, _ := p.known(f)
+	a, begun := p.State.Action(orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act))
+	if !begun || a.Outcome == nil {
+		return time.Time{}, false // in progress: the limits tell whether it goes on
+	}
+	switch {
+	case a.Outcome.Result == ledger.Done && act.final():
+		if took := p.Now.Sub(a.Outcome.At); took >= stuckAfter[act] {
+			p.hold(f, act, ActionStuck, fmt.Sprintf("%s was carried out at %s and shows no effect after %s", act, roll.Clock(a.Outcome.At), took.Round(time.Minute)))
+		} else {
+			p.next(a.Outcome.At.Add(stuckAfter[act]))
+			p.hold(f, act, AlreadyBegun, fmt.Sprintf("%s was carried out at %s: %s", act, roll.Clock(a.Outcome.At), a.Outcome.Detail))
+		}
+		return time.Time{}, true
+	case a.Outcome.Result == ledger.Done:
+		return a.Outcome.At, false
+	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished):
+		if pol.Drain.Unfinished == policy.UnfinishedProceed {
+			return a.Outcome.At, false
+		}
+		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept until they are gone, or until the policy says drain.unfinished: proceed")
+		return time.Time{}, true
+	}
+	return time.Time{}, false // failed: the limits tell when it is tried again
+}
+
+// final reports acts after which the instance, or its node, is gone.
+func (a Action) final() bool {
+	return a == Terminate || a == DeleteNode || a == DeleteNodeClaim
+}
+
+// replaced reports acts whose instance the owner replaces.
+func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }
+
+// Told reports acts whose success is worth a notice of its own. That a node was cordoned
+// or drained is said with what follows it.
+func (a Action) Told() bool { return a.final() || a == Reboot }
+
+// announce notes a step as what follows next for a finding: the earliest that the
+// mode and the owner let happen, and of several at one time the gravest.
+func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
+	pol := p.Policy(f.Selector)
+	switch {
+	case acts[do] != "":
+		if !mayAct(f, pol, acts[do]) || pol.Mode != policy.Remediate {
+			return
+		}
+		if i := p.instances[f.Instance]; i != nil {
+			if _, _, out := taggedOut(*i, p.Now); out {
+				return
+			}
+		}
+	case do == policy.DoNotify || do == policy.DoWarn:
+		if !pol.Mode.Allows(policy.Notify) {
+			return
+		}
+	default:
+		return // that a tag is written is no news
+	}
+	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
+		p.out.Steps[f.Key()] = Step{Do: do, At: at}
+	}
+}
+
+// order orders an act on the finding's instance, or holds it with the first reason
+// that objects.
+func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
+	if reason, detail, held := p.objection(f, act, pol); held {
+		p.hold(f, act, reason, detail)
+		return
+	}
+	known, _ := p.known(f)
+	id := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)
+	so := p.ordered(pol.Mode)
+	so.instances[f.Instance] = true
+	if !p.inProgress(id) {
+		so.groups[""]++
+		so.groups[f.Group]++
+	}
+	if reason, detail, held := modeObjects(pol.Mode); held {
+		p.hold(f, act, reason, detail)
+		return
+	}
+	o := Order{
+		ID: id, Cluster: p.Snapshot.Cluster.ID,
+		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
+		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
+		Why: strings.Join(append([]string{f.Summary}, skipped...), "; "),
+	}
+	if d := p.Snapshot.Details[f.Instance]; act == DeleteNodeClaim && d.NodeClaim != nil {
+		o.Claim = d.NodeClaim.Name
+	}
+	p.verdicts[f.Key()] = verdict{order: &o}
+	p.out.Orders = append(p.out.Orders, o)
+	if !act.final() {
+		p.next(p.Now.Add(advance))
+	}
+}
+
+// advance is how soon a check looks at what became of an act that another one follows.
+const advance = time.Minute
+
+// inProgress reports an act that was begun and is to go on: a drain, and a cordon whose
+// answer was lost. Both do no harm a second time.
+func (p *planner) inProgress(id string) bool {
+	a, ok := p.State.Action(id)
+	return ok && a.Outcome == nil && (a.Do == string(Drain) || a.Do == string(Cordon))
+}
+
+// modeObjects tells whether the mode alone holds an act back.
+func modeObjects(m policy.Mode) (Reason, string, bool) {
+	switch m {
+	case policy.Remediate:
+		return "", "", false
+	case policy.Notify:
+		return ModeNotify, "mode is notify: only the mode holds this back", true
+	}
+	return ModeObserve, "mode is observe: only the mode holds this back", true
+}

@@ -1,0 +1,318 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// notReady makes node n of the world say for that long that it is not ready, and lets
+// an earlier check have seen it.
+func (w *world) notReady(n int, since time.Duration) {
+	w.trouble(n, roll.NotReady, roll.ConditionFalse, since)
+}
+
+// silent likewise makes it silent.
+func (w *world) silent(n int, since time.Duration) {
+	w.trouble(n, roll.Unknown, roll.ConditionUnknown, since)
+}
+
+func (w *world) trouble(n int, kind roll.Kind, status roll.ConditionStatus, since time.Duration) {
+	at := now.Add(-since)
+	w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: status, Since: at}
+	group := w.snapshot.Instances[n-1].Group
+	f := ledger.Finding{Instance: instanceID(n), Kind: kind, Node: fmt.Sprintf("node-%d", n), Group: group, Stage: roll.Overdue, FirstSeen: at, Opened: now.Add(-10 * time.Minute), Since: at, Began: at}
+	w.state.Apply(ledger.Changes{
+		PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)},
+		PutNotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: at, Status: status, Transition: at, Known: true}},
+	})
+}
+
+// healthy is a world of n nodes of one Auto Scaling group.
+func healthy(n int) *world {
+	w := newWorld()
+	w.doc = policy.Default()
+	for i := 1; i <= n; i++ {
+		w.add(i, 0)
+	}
+	return w
+}
+
+// did lets an act on the only order of the plan have ended.
+func (w *world) did(t *testing.T, p Plan, at time.Time, outcome *ledger.Outcome) ledger.Action {
+	t.Helper()
+	if len(p.Orders) != 1 {
+		t.Fatalf("orders %+v, held %+v, want one order", p.Orders, p.Held)
+	}
+	o := p.Orders[0]
+	a := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: at, Outcome: outcome, Free: o.Action == Uncordon}
+	if i := slices.IndexFunc(w.state.Actions, func(b ledger.Action) bool { return b.ID == a.ID }); i >= 0 {
+		a.At = w.state.Actions[i].At
+		w.state.Actions = slices.Delete(w.state.Actions, i, i+1)
+	}
+	w.state.Actions = append(w.state.Actions, a)
+	return a
+}
+
+func done(at time.Time) *ledger.Outcome { return &ledger.Outcome{Result: ledger.Done, At: at} }
+
+func ordered1(p Plan) string {
+	if len(p.Orders) == 0 {
+		return "none: " + fmt.Sprint(reasons(p))
+	}
+	return string(p.Orders[0].Action)
+}
+
+func TestALadderIsClimbedOneActAtATime(t *testing.T) {
+	w := healthy(10)
+	w.notReady(1, time.Hour)
+	at := now
+	for _, want := range []Action{Cordon, Drain, Terminate} {
+		_, p := w.make(at)
+		if got := ordered1(p); got != string(want) {
+			t.Fatalf("ordered %s, want %s", got, want)
+		}
+		w.did(t, p, at, done(at))
+		at = at.Add(time.Minute)
+	}
+	if _, p := w.make(at); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{AlreadyBegun}) {
+		t.Errorf("after the last step: orders %+v, held for %v", p.Orders, reasons(p))
+	}
+	if _, p := w.make(at.Add(15 * time.Minute)); !slices.Equal(reasons(p), []Reason{ActionStuck}) {
+		t.Errorf("15 min later, still running: held for %v, want %s", reasons(p), ActionStuck)
+	}
+}
+
+func TestTheWaitAfterAnActCountsFromItsOutcome(t *testing.T) {
+	w := healthy(10)
+	w.silent(1, 2*time.Hour) // all times of the ladder, counted from the tolerance, have passed
+	_, p := w.make(now)
+	if got := ordered1(p); got != string(Reboot) {
+		t.Fatalf("ordered %s", got)
+	}
+	w.did(t, p, now, done(now))
+	for after, want := range map[time.Duration]string{
+		10*time.Minute - time.Second: "none: []",
+		10 * time.Minute:             string(Terminate),
+	} {
+		if _, p = w.make(now.Add(after)); ordered1(p) != want {
+			t.Errorf("%s after the reboot: ordered %s, want %s", after, ordered1(p), want)
+		}
+	}
+	if s := p.Steps[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}]; s.Do != "" && s.Do != policy.DoTerminate {
+		t.Errorf("what follows is %+v", s)
+	}
+}
+
+func TestADrainGoesOnUntilItIsOver(t *testing.T) {
+	w := healthy(10)
+	w.notReady(1, time.Hour)
+	_, p := w.make(now)
+	w.did(t, p, now, done(now))
+	_, p = w.make(now)
+	drain := w.did(t, p, now, nil)
+	for i := 1; i <= 3; i++ {
+		_, p = w.make(now.Add(time.Duration(i) * time.Minute))
+		if ordered1(p) != string(Drain) || p.Orders[0].ID != drain.ID {
+			t.Fatalf("check %d: ordered %s, want the same drain to go on", i, ordered1(p))
+		}
+	}
+	open := len(w.state.Actions) - 1
+	w.state.Actions[open].Outcome = &ledger.Outcome{Result: ledger.Failed, At: now.Add(10 * time.Minute), Detail: ledger.Unfinished + ": default/web-0"}
+	for range 2 {
+		_, p = w.make(now.Add(time.Hour))
+		if !slices.Equal(reasons(p), []Reason{DrainUnfinished}) || !strings.Contains(p.Held[0].Detail, "default/web-0") {
+			t.Errorf("orders %+v, held %+v, want %s that names the pod", p.Orders, p.Held, DrainUnfinished)
+		}
+	}
+	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {unfinished: proceed}\n")
+	if _, p = w.make(now.Add(time.Hour)); ordered1(p) != string(Terminate) {
+		t.Errorf("with drain.unfinished: proceed, ordered %s", ordered1(p))
+	}
+}
+
+func TestASilentNodeIsNotDrainedAndTheOrderSaysSo(t *testing.T) {
+	w := healthy(10)
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: cordon}, {do: drain}, {do: terminate}]}\n")
+	w.silent(1, time.Hour)
+	_, p := w.make(now)
+	if ordered1(p) != string(Terminate) || !strings.Contains(p.Orders[0].Why, "no drain: its kubelet is silent") {
+		t.Errorf("ordered %s: %+v", ordered1(p), p.Orders)
+	}
+}
+
+func TestAnInstanceIsNotRebootedTwiceInADay(t *testing.T) {
+	for age, want := range map[time.Duration]Action{23 * time.Hour: Terminate, 24 * time.Hour: Reboot} {
+		w := healthy(10)
+		w.silent(1, time.Hour)
+		w.state.Actions = []ledger.Action{{ID: "earlier", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", At: now.Add(-age), Outcome: done(now.Add(-age))}}
+		if _, p := w.make(now); ordered1(p) != string(want) {
+			t.Errorf("rebooted %s ago: ordered %s, want %s", age, ordered1(p), want)
+		}
+	}
+}
+
+func TestANodeThatComesBackIsGivenBack(t *testing.T) {
+	w := healthy(10)
+	w.notReady(1, time.Hour)
+	_, p := w.make(now)
+	cordon := w.did(t, p, now, done(now))
+	n := &w.snapshot.Nodes[0]
+	n.Unschedulable, n.CordonedBy = true, cordon.ID
+	_, p = w.make(now.Add(time.Minute))
+	w.did(t, p, now.Add(time.Minute), nil) // a drain that has not finished
+
+	n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(90 * time.Second)}
+	_, p = w.make(now.Add(2 * time.Minute))
+	if ordered1(p) != string(Uncordon) {
+		t.Fatalf("ordered %s, want the cordon lifted", ordered1(p))
+	}
+	if len(p.Resolved) != 1 || p.Resolved[0].Outcome.Result != ledger.Failed || !strings.Contains(p.Resolved[0].Outcome.Detail, "Ready again") {
+		t.Errorf("the drain was settled as %+v", p.Resolved)
+	}
+	spoilt := map[string]func(w *world, n *roll.Node){
+		"somebody else cordoned it":      func(_ *world, n *roll.Node) { n.CordonedBy = "" },
+		"nobody knows that order":        func(_ *world, n *roll.Node) { n.CordonedBy = "0123456789abcdef" },
+		"the order was another node's":   func(w *world, _ *roll.Node) { w.state.Actions[0].Instance = instanceID(2) },
+		"it is not ready":                func(_ *world, n *roll.Node) { n.Ready.Status = roll.ConditionUnknown },
+		"a startup taint is still on it": func(_ *world, n *roll.Node) { n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule" },
+		"a person holds the instance":    func(w *world, _ *roll.Node) { w.snapshot.Instances[0].Hold = "true" },
+		"the mode is notify":             func(w *world, _ *roll.Node) { w.mode = policy.Notify },
+	}
+	for name, spoil := range spoilt {
+		w := healthy(10)
+		n := &w.snapshot.Nodes[0]
+		n.Unschedulable, n.CordonedBy = true, "a"
+		w.state.Actions = []ledger.Action{{ID: "a", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
+		spoil(w, n)
+		if _, p := w.make(now); slices.ContainsFunc(p.Orders, func(o Order) bool { return o.Action == Uncordon }) {
+			t.Errorf("%s: the cordon is lifted", name)
+		}
+	}
+}
+
+func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
+	acted := now.Add(-10 * time.Minute)
+	base := func() *world {
+		w := healthy(20)
+		w.silent(1, time.Hour)
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: terminate}]}\n")
+		w.state.Actions = []ledger.Action{{ID: "x", Do: string(Terminate), Instance: instanceID(99), Group: "asg/w", Kind: roll.Unknown, At: acted, Outcome: done(acted)}}
+		return w
+	}
+	replacement := func(w *world, launched time.Time, ready roll.ConditionStatus) {
+		w.add(30, 0)
+		last := len(w.snapshot.Nodes) - 1
+		w.snapshot.Instances[last].Launched = launched
+		w.snapshot.Nodes[last].Created, w.snapshot.Nodes[last].Ready = launched.Add(time.Minute), roll.Condition{Status: ready, Since: launched.Add(time.Minute)}
+	}
+	tests := []struct {
+		name string
+		set  func(*world)
+		want string
+	}{
+		{"no replacement yet", func(*world) {}, "none: [ReplacementPending]"},
+		{"it is not ready yet", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionFalse) }, "none: [ReplacementPending]"},
+		{"a ready one is older than the act", func(w *world) { replacement(w, acted.Add(-time.Second), roll.ConditionTrue) }, "none: [ReplacementPending]"},
+		{"it is ready", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionTrue) }, "terminate"},
+		{"one was ready earlier, and is gone by now", func(w *world) {
+			w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Good: acted.Add(time.Minute)}}
+		}, "terminate"},
+		{"the act is in another group", func(w *world) { w.state.Actions[0].Group = "asg/other" }, "terminate"},
+		{"the wait is nearly over", func(w *world) { w.state.Actions[0].Outcome.At = now.Add(-30*time.Minute + time.Second) }, "none: [ReplacementPending]"},
+		{"the wait is over", func(w *world) { w.state.Actions[0].Outcome.At = now.Add(-30 * time.Minute) }, "terminate"},
+		{"the act failed", func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, "terminate"},
+		{"another member is being drained", func(w *world) {
+			w.silent(2, time.Hour)
+			w.state.Actions[0] = ledger.Action{ID: "x", Do: string(Drain), Instance: instanceID(2), Group: "asg/w", At: acted, Outcome: done(acted)}
+			w.snapshot.Instances[1].Hold = "true" // it waits itself
+		}, "none: [OneAtATime InstanceHeld]"},
+	}
+	for _, tt := range tests {
+		w := base()
+		tt.set(w)
+		_, p := w.make(now)
+		got := ordered1(p)
+		if strings.HasPrefix(got, "none") {
+			rs := reasons(p)
+			slices.Sort(rs)
+			want := strings.Fields(strings.Trim(strings.TrimPrefix(tt.want, "none: "), "[]"))
+			slices.Sort(want)
+			if fmt.Sprint(rs) != fmt.Sprint(want) {
+				t.Errorf("%s: held for %v, want %s", tt.name, rs, tt.want)
+			}
+			continue
+		}
+		if got != tt.want {
+			t.Errorf("%s: ordered %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A broken template: each replacement fails as the one before. The limit is on acts, so
+// that many and no more follow each other.
+func TestReplacementsThatKeepFailingEnd(t *testing.T) {
+	w := healthy(30)
+	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerHour: 50}\n")
+	acts, at := 0, now
+	launch := func(n int, at time.Time) {
+		w.add(n, 0)
+		last := len(w.snapshot.Instances) - 1
+		w.snapshot.Instances[last].Launched = at
+		w.snapshot.Nodes = slices.DeleteFunc(w.snapshot.Nodes, func(node roll.Node) bool { return node.Instance == instanceID(n) })
+	}
+	n := 100
+	for range 3 { // three fail at once
+		launch(n, at)
+		n++
+	}
+	for range 24 * 12 {
+		at = at.Add(5 * time.Minute)
+		_, p := w.make(at)
+		w.apply(p)
+		for _, o := range p.Orders {
+			acts++
+			w.state.Actions = append(w.state.Actions, ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: at, Outcome: done(at)})
+			w.snapshot.Instances = slices.DeleteFunc(w.snapshot.Instances, func(i roll.Instance) bool { return i.ID == o.Instance })
+			launch(n, at.Add(time.Minute))
+			n++
+		}
+		if acts == 2 && len(p.Orders) == 0 && at.Sub(now) > 3*time.Hour && !slices.Contains(reasons(p), ReplacementRepeats) {
+			t.Fatalf("after two acts, at %s: held for %v", at, reasons(p))
+		}
+	}
+	if acts != 2 {
+		t.Errorf("%d acts in a day, limits.replacements is 2", acts)
+	}
+}
+
+func TestSmallPoolsAreAsDocumented(t *testing.T) {
+	tests := []struct {
+		sick, of int
+		want     string
+	}{
+		{1, 1, "reboot"}, {1, 2, "reboot"}, {2, 2, "none"}, {1, 3, "reboot"}, {2, 3, "reboot"}, {3, 3, "none"},
+		{2, 4, "reboot"}, {3, 4, "none"}, {2, 5, "reboot"}, {3, 5, "none"}, {5, 5, "none"},
+		{2, 10, "reboot"}, {3, 10, "none"}, {3, 11, "reboot"}, {20, 100, "reboot"}, {21, 100, "none"},
+	}
+	for _, tt := range tests {
+		w := healthy(tt.of)
+		for n := 1; n <= tt.sick; n++ {
+			w.silent(n, time.Duration(n)*time.Hour) // far apart: this is about shares
+		}
+		_, p := w.make(now)
+		got, _, _ := strings.Cut(ordered1(p), ":")
+		if got != tt.want || len(p.Orders) > 1 {
+			t.Errorf("%d of %d: ordered %s (%d), want %s", tt.sick, tt.of, ordered1(p), len(p.Orders), tt.want)
+		}
+		if tt.want == "none" && slices.ContainsFunc(reasons(p), func(r Reason) bool { return r != UnhealthyShare }) {
+			t.Errorf("%d of %d: held for %v", tt.sick, tt.of, reasons(p))
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"fmt"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// objection is the ladder of refusals, in the order of the reasons' list: what makes
+// every verdict worthless, what speaks for this instance, what the owner does, what
+// speaks against acting now at all, and what acts before this one leave over.
+func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+	if p.fault {
+		return p.faultReason, p.faultDetail, true
+	}
+	for _, ask := range []func(roll.Finding, Action, policy.Policy) (Reason, string, bool){
+		p.targetObjects, p.ownerObjects, p.sightingObjects, p.clusterObjects, p.historyObjects, p.budgetObjects,
+	} {
+		if reason, detail, ok := ask(f, act, pol); ok {
+			return reason, detail, true
+		}
+	}
+	return "", "", false
+}
+
+// targetObjects asks what speaks for the instance itself.
+func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Reason, string, bool) {
+	i, n := p.instances[f.Instance], p.nodes[f.Instance]
+	if i == nil && act != DeleteNode {
+		return InstanceNotSeen, fmt.Sprintf("EC2 did not list %s in this check", f.Instance), true
+	}
+	if i != nil {
+		if reason, detail, ok := taggedOut(*i, p.Now); ok {
+			return reason, detail, true
+		}
+	}
+	if n != nil && n.Deleting {
+		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
+	}
+	if act == DeleteNode {
+		return "", "", false // the instance is gone: nothing else about it matters
+	}
+	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok {
+		return reason, detail, true
+	}
+	if i.State != roll.StateRunning {
+		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
+	}
+	if n != nil && n.Ready.Status == roll.ConditionTrue && f.Kind != roll.Uninitialized {
+		if f.Kind == roll.ConditionFailed {
+			return ConditionAlone, fmt.Sprintf("only the condition %s failed, node %s is Ready: such conditions latch", f.Condition, n.Name), true
+		}
+		return NodeReady, fmt.Sprintf("node %s is Ready and may be doing its work", n.Name), true
+	}
+	if n == nil && p.Assessment.NoProviderID > 0 {
+		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
+	}
+	return "", "", false
+}
+
+// sightingObjects asks whether the finding was seen twice, and after remediate was on.
+func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Reason, string, bool) {
+	known, seen := p.known(f)
+	if text, ok := notSeenTwice(known, seen, p.Now); ok {
+		return NotSeenTwice, text, true
+	}
+	if text, ok := foundBefore(known, p.since[f.Group]); ok {
+		return FoundBeforeRemediate, text, true
+	}
+	return "", "", false
+}
+
+// clusterObjects asks whether the fault is hardly in the instance.
+func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (Reason, string, bool) {
+	if text, ok := shifted(f, p.Snapshot); ok {
+		return ZonalShift, text, true
+	}
+	if p.whole() {
+		limits := p.Policy(roll.Selector{}).Limits
+		if text, ok := zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone); ok {
+			return ZoneOutage, text, true
+		}
+		if f.Kind == roll.Unknown {
+			if text, ok := massSilence(f.Began, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); ok {
+				return MassSilence, text, true
+			}
+		}
+		if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
+			return UnhealthyShare, text, true
+		}
+		if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
+			return UnhealthyShare, text, true
+		}
+	}
+	if text, ok := sharedCause(f, p.Causes); ok {
+		return SharedCause, text, true
+	}
+	if text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now); ok {
+		p.next(until)
+		return StormCooldown, text, true
+	}
+	return "", "", false
+}
+
+// historyObjects asks what the acts before this one leave over.
+func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+	known, _ := p.known(f)
+	id := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)
+	if reason, text, ok := triedBefore(p.State, id, p.Now); ok {
+		return reason, text, true
+	}
+	if p.inProgress(id) {
+		return "", "", false // it was weighed when it began
+	}
+	if reason, text, ok := p.groupObjects(f, act, pol); ok {
+		return reason, text, true
+	}
+	if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {
+		return ActionUnresolved, fmt.Sprintf("%s of %s, begun at %s, has no outcome yet", a.Do, a.Instance, roll.Clock(a.At)), true
+	}
+	so := p.ordered(pol.Mode)
+	if so.instances[f.Instance] {
+		return OtherFinding, fmt.Sprintf("another finding of %s is acted on in this check", f.Instance), true
+	}
+	if f.Group != roll.GroupNone && so.groups[f.Group] > 0 {
+		return OneAtATime, fmt.Sprintf("another instance of %s is acted on in this check", f.Group), true
+	}
+	return "", "", false
+}
+
+// budgetObjects asks the limits on numbers. The cluster's count all its acts, a group's
+// those on its members: an override may slow one group down, and cannot speed the
+// cluster up.
+func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+	known, _ := p.known(f)
+	if p.inProgress(orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)) {
+		return "", "", false // it counts already
+	}
+	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
+	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.groups[""], cluster.ActionsPerHour, p.Now); ok {
+		return ActionsPerHour, text, true
+	}
+	if text, ok := actionsPerHourSpent(string(f.Group), ofGroup(p.State.Actions, f.Group), f.Instance, so.groups[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
+		return ActionsPerHour, text, true
+	}
+	if text, ok := actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck); ok {
+		return ActionsPerCheck, text, true
+	}
+	if text, ok := actionsPerCheckSpent(string(f.Group), so.groups[f.Group], pol.Limits.ActionsPerCheck); ok {
+		return ActionsPerCheck, text, true
+	}
+	return "", "", false
+}

@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Each case makes one finding of a member of an owner, and asks what becomes of it.
+func TestOwners(t *testing.T) {
+	deleteClaims := "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
+	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
+	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
+	tests := []struct {
+		name   string
+		owner  roll.Owner
+		kind   roll.Kind
+		age    time.Duration // of the launch or transition
+		doc    string
+		detail roll.Detail
+		group  roll.GroupDetail
+		want   string
+	}{
+		{"Karpenter ends it itself", roll.OwnerKarpenter, roll.Unregistered, 20*time.Minute - time.Second, "", claim, roll.GroupDetail{}, "OwnerWillAct"},
+		{"Karpenter is gone", roll.OwnerKarpenter, roll.Unregistered, 20 * time.Minute, "", claim, roll.GroupDetail{}, "terminate"},
+		{"Karpenter is at it", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", Deleting: true}}, roll.GroupDetail{}, "OwnerWillAct"},
+		{"the claims could not be read", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Unreadable}, roll.GroupDetail{}, "OwnerUnknown"},
+		{"the policy has its own deadline", roll.OwnerKarpenter, roll.Unregistered, 15 * time.Minute, deleteClaims, claim, roll.GroupDetail{}, "delete-nodeclaim"},
+		{"node repair has its time", roll.OwnerKarpenter, roll.Unknown, 40*time.Minute - time.Second, "", claim, roll.GroupDetail{}, "OwnerWillAct"},
+		{"node repair is off", roll.OwnerKarpenter, roll.Unknown, 40 * time.Minute, "", claim, roll.GroupDetail{}, "reboot"},
+		{"the claim is deleted instead", roll.OwnerKarpenter, roll.NotReady, time.Hour, deleteClaims + "ladders: {NotReady: [{do: terminate}]}\n", claim, roll.GroupDetail{}, "delete-nodeclaim"},
+		{"a group that can launch", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No}, "reboot"},
+		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes}, "ReplacementUnavailable"},
+		{"a reboot replaces nothing", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes}, "reboot"},
+		{"nobody knows whether it launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Unreadable}, "OwnerUnknown"},
+		{"no capacity of late", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityError: now.Add(-time.Hour + time.Second)}, "ReplacementUnavailable"},
+		{"no capacity an hour ago", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityError: now.Add(-time.Hour)}, "cordon"},
+		{"node auto repair is on", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No}, "OwnerWillAct"},
+		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No}, "reboot"},
+		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No}, "OwnerUnknown"},
+		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No}, "terminate"},
+		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
+		{"Cluster API", roll.OwnerClusterAPI, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
+		{"nobody", roll.OwnerNone, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
+		{"nobody, by policy", roll.OwnerNone, roll.Unknown, time.Hour, optIn, roll.Detail{}, roll.GroupDetail{}, "reboot"},
+	}
+	for _, tt := range tests {
+		w := healthy(10)
+		if tt.doc != "" {
+			w.doc = mustParse(tt.doc)
+		}
+		i := &w.snapshot.Instances[0]
+		i.Owner = tt.owner
+		i.Group = map[roll.Owner]roll.Group{roll.OwnerKarpenter: "nodepool/p", roll.OwnerManagedNodeGroup: "nodegroup/p", roll.OwnerAutoMode: "nodepool/p"}[tt.owner]
+		if i.Group == "" {
+			i.Group = "asg/w"
+		}
+		if tt.owner != roll.OwnerAutoScalingGroup && tt.owner != roll.OwnerManagedNodeGroup {
+			i.ASG = ""
+			i.Group = map[bool]roll.Group{true: roll.GroupNone, false: i.Group}[tt.owner == roll.OwnerNone || tt.owner == roll.OwnerClusterAPI]
+		}
+		d := w.snapshot.Details[i.ID]
+		d.HasNodeClaim, d.NodeClaim = tt.detail.HasNodeClaim, tt.detail.NodeClaim
+		w.snapshot.Details[i.ID] = d
+		w.snapshot.Groups = map[roll.Group]roll.GroupDetail{i.Group: tt.group}
+		w.snapshot.Nodes[0].Registered, w.snapshot.Nodes[0].Initialized = true, true
+		if tt.kind == roll.Unregistered {
+			i.Launched = now.Add(-tt.age)
+			w.known(1, roll.Unregistered, i.Launched)
+			w.snapshot.Nodes = w.snapshot.Nodes[1:]
+		} else {
+			status := map[roll.Kind]roll.ConditionStatus{roll.Unknown: roll.ConditionUnknown, roll.NotReady: roll.ConditionFalse}[tt.kind]
+			w.trouble(1, tt.kind, status, tt.age)
+		}
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+			if p.Orders[0].Action == DeleteNodeClaim && p.Orders[0].Claim != "default-x7k2p" {
+				t.Errorf("%s: the claim to delete is %q", tt.name, p.Orders[0].Claim)
+			}
+		}
+		if got != "["+tt.want+"]" {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
+	tests := map[Reason]func(*world){
+		InstanceNotRunning: func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped },
+		ReplacementUnavailable: func(w *world) {
+			w.snapshot.Instances[0].CapacityBlock = true
+		},
+		NodeReady: func(w *world) {
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-time.Hour)}
+			w.impaired(1)
+		},
+		ConditionAlone: func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {ConditionFailed: [{do: terminate}]}\n")
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-time.Hour)}
+			at := now.Add(-2 * time.Hour)
+			w.snapshot.Nodes[0].Conditions = []roll.TypedCondition{{Type: "KernelReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: at}}}
+			w.known(1, roll.ConditionFailed, at)
+		},
+	}
+	for want, spoil := range tests {
+		w := healthy(10)
+		w.notReady(1, 2*time.Hour)
+		spoil(w)
+		_, p := w.make(now)
+		if len(p.Orders) != 0 || !slices.Contains(reasons(p), want) {
+			t.Errorf("orders %+v, held for %v, want %s", p.Orders, reasons(p), want)
+		}
+	}
+}
+
+// known lets an earlier check have seen a finding.
+func (w *world) known(n int, kind roll.Kind, began time.Time) {
+	w.trouble(n, kind, w.snapshot.Nodes[n-1].Ready.Status, now.Sub(began))
+	f := w.state.Findings[roll.FindingKey{Instance: instanceID(n), Kind: kind}]
+	f.FirstSeen, f.Opened, f.Since, f.Began = now.Add(-10*time.Minute), now.Add(-10*time.Minute), began, began
+	w.state.Findings[f.Key()] = f
+	delete(w.state.NotReady, instanceID(n))
+}
+
+// impaired lets a status check of the instance have failed for an hour. Its group does
+// not replace it by itself.
+func (w *world) impaired(n int) {
+	at := now.Add(-time.Hour)
+	w.snapshot.StatusRead, w.snapshot.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{instanceID(n): {Since: at}}
+	g := w.snapshot.Groups["asg/w"]
+	g.ReplaceSuspended = roll.Yes
+	w.snapshot.Groups["asg/w"] = g
+	ready := w.snapshot.Nodes[n-1].Ready
+	w.known(n, roll.Impaired, at)
+	w.snapshot.Nodes[n-1].Ready = ready
+}
+
+func TestAnImpairedMemberIsItsGroups(t *testing.T) {
+	for suspended, want := range map[roll.Answer]string{roll.No: "[OwnerWillAct]", roll.Yes: "[terminate]", roll.Unreadable: "[OwnerUnknown]"} {
+		w := healthy(10)
+		w.impaired(1)
+		w.snapshot.Nodes = w.snapshot.Nodes[1:]
+		w.snapshot.Instances[0].Launched = now.Add(-10 * time.Minute) // starting: no finding of its own that acts
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Impaired: [{do: terminate}]}\n")
+		g := w.snapshot.Groups["asg/w"]
+		g.ReplaceSuspended = suspended
+		w.snapshot.Groups["asg/w"] = g
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+		}
+		if got != want {
+			t.Errorf("ReplaceUnhealthy suspended %d: %s, want %s", suspended, got, want)
+		}
+	}
+}
+
+func TestConflictsAreHeldForAPerson(t *testing.T) {
+	w := healthy(10)
+	w.snapshot.Instances[0].State = roll.StateTerminated
+	w.state.Missing = nil
+	w.apply(Plan{})
+	for minute := 0; minute <= 10; minute += 5 {
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		w.apply(p)
+		if len(p.Orders) != 0 {
+			t.Fatalf("minute %d: ordered %+v", minute, p.Orders)
+		}
+		if held := slices.Equal(reasons(p), []Reason{Conflicting}); held != (minute >= 5) {
+			t.Errorf("minute %d: held for %v", minute, reasons(p))
+		}
+	}
+}
+
+func TestAGhostsNodeIsDeleted(t *testing.T) {
+	for _, tt := range []struct {
+		owner roll.Owner
+		want  string
+	}{{roll.OwnerAutoScalingGroup, "[delete-node]"}, {roll.OwnerNone, "[delete-node]"}, {roll.OwnerAutoMode, "[OwnerNotifyOnly]"}} {
+		w := healthy(10)
+		w.snapshot.Instances[0].State = roll.StateTerminated
+		w.snapshot.Instances[0].Owner = tt.owner
+		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.owner, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+func TestZoneOut(t *testing.T) {
+	tests := []struct {
+		zone          string
+		silent, nodes int
+		want          bool
+	}{
+		{"a", 2, 2, false}, // three at least
+		{"a", 3, 3, true},
+		{"a", 3, 5, true},  // 60%
+		{"a", 3, 6, false}, // 50%
+		{"a", 11, 20, true},
+		{"a", 10, 20, false},
+		{"a", 54, 100, false},
+		{"a", 55, 100, true},
+		{"", 9, 9, false}, // nobody knows where they are
+	}
+	for _, tt := range tests {
+		if _, got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Silent: tt.silent}, 55); got != tt.want {
+			t.Errorf("%d of %d in zone %q: %v, want %v", tt.silent, tt.nodes, tt.zone, got, tt.want)
+		}
+	}
+}
+
+func TestMassSilence(t *testing.T) {
+	at := func(minutes ...float64) (out []time.Time) {
+		for _, m := range minutes {
+			out = append(out, now.Add(time.Duration(m*float64(time.Minute))))
+		}
+		return out
+	}
+	tests := []struct {
+		name   string
+		silent []time.Time
+		nodes  int
+		want   bool
+	}{
+		{"two only", at(0, 0), 4, false},
+		{"three of thirty", at(0, 1, 2), 30, true},
+		{"three of thirty-one", at(0, 1, 2), 31, false},
+		{"three, the last just within", at(-5, 0, 5), 30, true},
+		{"three, the last just beyond", at(-5, 0, 5.01), 30, false},
+		{"three, the first just before", at(-5.01, 0, 5), 30, false},
+		{"many, spread over hours", at(-300, -200, -100, 0, 100, 200), 10, false},
+	}
+	for _, tt := range tests {
+		if _, got := massSilence(now, tt.silent, tt.nodes, 10); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCooling(t *testing.T) {
+	trouble := func(ago time.Duration, r Reason) *ledger.Trouble {
+		return &ledger.Trouble{Reason: string(r), Last: now.Add(-ago)}
+	}
+	tests := []struct {
+		name string
+		t    *ledger.Trouble
+		want bool
+	}{
+		{"none", nil, false},
+		{"just seen", trouble(0, ClusterUnreachable), true},
+		{"nearly over", trouble(15*time.Minute-time.Second, ZoneOutage), true},
+		{"over", trouble(15*time.Minute, ZoneOutage), false},
+		{"a look that was only incomplete", trouble(0, SnapshotIncomplete), false},
+	}
+	for _, tt := range tests {
+		if _, until, got := cooling(tt.t, 15*time.Minute, now); got != tt.want || got && !until.After(now) {
+			t.Errorf("%s: %v until %s, want %v", tt.name, got, until, tt.want)
+		}
+	}
+}
+
+func TestSharedCause(t *testing.T) {
+	key := func(n int) roll.FindingKey { return roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered} }
+	cause := func(code, subject string, c roll.Confidence) []roll.Cause {
+		return []roll.Cause{{Code: code, Subject: subject, Confidence: c}}
+	}
+	own := cause("NodeRoleNotMapped", "role/x", roll.Decisive)
+	tests := []struct {
+		name  string
+		mine  []roll.Cause
+		other []roll.Cause
+		want  bool
+	}{
+		{"nobody knows why", nil, nil, false},
+		{"one alone", own, nil, false},
+		{"two with the same role", own, own, true},
+		{"two with other roles", own, cause("NodeRoleNotMapped", "role/y", roll.Decisive), false},
+		{"the other only perhaps", own, cause("NodeRoleNotMapped", "role/x", roll.Suggestive), false},
+		{"both only perhaps", cause("X", "role/x", roll.Suggestive), cause("X", "role/x", roll.Suggestive), false},
+		{"in the instances themselves", cause("KubeletSilent", "", roll.Decisive), cause("KubeletSilent", "", roll.Decisive), false},
+	}
+	for _, tt := range tests {
+		causes := map[roll.FindingKey][]roll.Cause{key(1): tt.mine, key(2): tt.other}
+		if _, got := sharedCause(roll.Finding{Instance: instanceID(1), Kind: roll.Unregistered}, causes); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestShifted(t *testing.T) {
+	snapshot := func(may bool, read roll.Answer, zones ...string) *roll.Snapshot {
+		s := &roll.Snapshot{Cluster: roll.Cluster{ZonalShift: may}, ShiftsRead: read}
+		for _, z := range zones {
+			s.Shifts = append(s.Shifts, roll.Shift{ZoneID: z, Expires: now.Add(time.Hour)})
+		}
+		return s
+	}
+	tests := []struct {
+		name   string
+		zoneID string
+		s      *roll.Snapshot
+		want   bool
+	}{
+		{"it may not be shifted", "euw1-az1", snapshot(false, roll.NotAsked), false},
+		{"nobody could tell", "euw1-az1", snapshot(true, roll.Unreadable), true},
+		{"nobody asked", "euw1-az1", snapshot(true, roll.NotAsked), true},
+		{"none is active", "euw1-az1", snapshot(true, roll.Yes), false},
+		{"away from another zone", "euw1-az1", snapshot(true, roll.Yes, "euw1-az2"), false},
+		{"away from this zone", "euw1-az1", snapshot(true, roll.Yes, "euw1-az2", "euw1-az1"), true},
+		{"its zone is not known", "", snapshot(true, roll.Yes, "euw1-az2"), true},
+	}
+	for _, tt := range tests {
+		if _, got := shifted(roll.Finding{ZoneID: tt.zoneID}, tt.s); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// An hour without an API server, and the gust when it is back.
+func TestAStormIsRememberedAndCooledDown(t *testing.T) {
+	w := healthy(20)
+	w.silent(1, 2*time.Hour)
+	alarms := []string{}
+	look := func(minute int, down bool) Plan {
+		w.snapshot.Gaps = nil
+		if down {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Detail: "no answer"}}
+		}
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		w.apply(p)
+		if p.Alarm != nil {
+			over := map[bool]string{false: "begun ", true: "over "}[p.Alarm.Over]
+			alarms = append(alarms, over+(time.Duration(minute)*time.Minute).String())
+			w.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said})
+		}
+		return p
+	}
+	for minute := 0; minute <= 60; minute += 5 {
+		if p := look(minute, true); len(p.Orders) != 0 || len(p.Tags)+len(p.Notices) != 0 {
+			t.Fatalf("minute %d: planned %+v", minute, p)
+		}
+	}
+	for minute := 61; minute < 75; minute += 2 {
+		if p := look(minute, false); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{StormCooldown}) {
+			t.Fatalf("minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
+		}
+	}
+	if p := look(75, false); ordered1(p) != string(Reboot) {
+		t.Errorf("15 min after it was back: ordered %s", ordered1(p))
+	}
+	if want := []string{"begun 15m0s", "over 1h1m0s"}; !slices.Equal(alarms, want) {
+		t.Errorf("alarms %q, want %q", alarms, want)
+	}
+	if look(80, false); w.state.Trouble != nil {
+		t.Errorf("the memory of it is kept: %+v", w.state.Trouble)
+	}
+}
+
+func TestAnIncompleteLookCoolsNothingDown(t *testing.T) {
+	w := sick()
+	w.state.Trouble = &ledger.Trouble{Reason: string(SnapshotIncomplete), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
+	if _, p := w.make(now); len(p.Orders) != 1 {
+		t.Errorf("held for %v", reasons(p))
+	}
+}
+
+func TestAModeThatDoesNotTellSoundsNoAlarm(t *testing.T) {
+	w := sick()
+	w.mode = policy.Observe
+	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}
+	w.state.Trouble = &ledger.Trouble{Reason: string(ClusterUnreachable), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
+	if _, p := w.make(now); p.Alarm != nil {
+		t.Errorf("alarm %+v in mode observe", p.Alarm)
+	}
+}
+
+func TestANoticeIsOverOnceItHasStayedSo(t *testing.T) {
+	w := healthy(20)
+	w.mode = policy.Notify
+	w.silent(1, time.Hour)
+	w.silent(2, 3*time.Hour)
+	_, p := w.make(now)
+	w.apply(p)
+	told := func(minute int) (over []Ended) {
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		for _, n := range p.Notices {
+			if n.Over {
+				over = n.Ended
+				w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+			}
+		}
+		w.apply(Plan{Changes: p.Changes, Tags: p.Tags})
+		return over
+	}
+	ready := roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
+	w.snapshot.Nodes[0].Ready = ready
+	if got := told(5); got != nil {
+		t.Errorf("over while one is still silent: %+v", got)
+	}
+	w.snapshot.Nodes[1].Ready = ready
+	for _, minute := range []int{10, 15, 19} {
+		if got := told(minute); got != nil {
+			t.Errorf("minute %d: over already: %+v", minute, got)
+		}
+	}
+	w.snapshot.Instances[1].State = roll.StateTerminated
+	w.snapshot.Nodes = slices.Delete(w.snapshot.Nodes, 1, 2)
+	want := []Ended{{instanceID(1), EndedRecovered}, {instanceID(2), EndedGone}}
+	if got := told(20); !slices.Equal(got, want) {
+		t.Errorf("minute 20: %+v, want %+v", got, want)
+	}
+	if got := told(40); got != nil || len(w.state.Notices) != 0 {
+		t.Errorf("minute 40: %+v, remembered %+v", got, w.state.Notices)
+	}
+}
+
+func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
+	w := healthy(20)
+	w.mode = policy.Notify
+	w.silent(1, time.Hour)
+	_, p := w.make(now)
+	w.apply(p)
+	for i := 1; i <= 24; i++ { // ready and silent by turns, five minutes each
+		at := now.Add(time.Duration(i) * 5 * time.Minute)
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: at.Add(-time.Minute)}
+		if i%2 == 0 {
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-time.Hour)}
+		}
+		_, p := w.make(at)
+		w.apply(p)
+		for _, n := range p.Notices {
+			if n.Over {
+				t.Fatalf("%s: told to be over", at)
+			}
+		}
+	}
+}
