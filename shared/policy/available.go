@@ -1,58 +1,81 @@
 package policy
 
-import (
-	"slices"
-
-	"rollcall/shared/roll"
-)
+import "rollcall/shared/roll"
 
 // thisVersion is what this version of Rollcall does of what a policy can say.
 // Everything that depends on it reads it here: a version that learns more edits
 // this table (and roll.Kinds) and nothing else in the package.
 var thisVersion = struct {
-	finds      []roll.Kind  // findings it makes
-	does       []Do         // verbs it carries out
-	zones      bool         // whether limits.zone is counted
-	terminates []roll.Owner // owners whose instances it may terminate
+	finds []roll.Kind                // findings it makes, and so the ladders there are
+	does  []Do                       // verbs it carries out
+	rules map[roll.Owner][]OwnerRule // what an owner's instances may be exposed to
 }{
-	finds:      roll.Kinds(),
-	does:       []Do{DoTag, DoNotify, DoTerminate},
-	zones:      false,
-	terminates: []roll.Owner{roll.OwnerManagedNodeGroup, roll.OwnerAutoScalingGroup, roll.OwnerNone},
+	finds: roll.Kinds(),
+	does:  verbs,
+	rules: map[roll.Owner][]OwnerRule{
+		roll.OwnerAutoMode:         {OwnerNotify},
+		roll.OwnerKarpenter:        {OwnerNotify, OwnerTerminate, OwnerDeleteNodeClaim},
+		roll.OwnerManagedNodeGroup: {OwnerNotify, OwnerTerminate},
+		roll.OwnerAutoScalingGroup: {OwnerNotify, OwnerTerminate},
+		roll.OwnerClusterAPI:       {OwnerNotify},
+		roll.OwnerNone:             {OwnerNotify, OwnerTerminate},
+	},
 }
 
-// The kinds of findings that a policy may name and roll does not have yet.
+// notifyOnly is why an owner has no rule but notify.
+var notifyOnly = map[roll.Owner]string{
+	roll.OwnerAutoMode:   "EKS repairs and replaces the nodes of Auto Mode itself",
+	roll.OwnerClusterAPI: "Cluster API replaces its machines itself",
+}
+
+// use is what becomes of a step in the ladder of a kind.
+type use uint8
+
 const (
-	uninitialized   roll.Kind = "Uninitialized"
-	conditionFailed roll.Kind = "ConditionFailed"
-	impaired        roll.Kind = "Impaired"
-	flapping        roll.Kind = "Flapping"
-	ghost           roll.Kind = "Ghost"
-	orphaned        roll.Kind = "Orphaned"
+	useful    use = iota // carried out
+	idle                 // valid, and it never happens
+	senseless            // refused: it cannot be meant
 )
 
-// kinds are all kinds of findings for which a policy may have a ladder.
-var kinds = []roll.Kind{
-	roll.Unregistered, uninitialized, roll.NotReady, roll.Unknown,
-	conditionFailed, impaired, flapping, ghost, orphaned,
-}
+// why a step is of no use for a kind.
+const (
+	noInstance = "its instance is gone"
+	noNode     = "is skipped: there is no node"
+	readyNode  = "is always held back: a node with this finding is Ready, and a Ready node is not interrupted"
+)
 
-// conditionKind is the kind of finding that a condition leads to.
-func conditionKind(conditionType, status string) roll.Kind {
+// useOf tells what becomes of a verb in the ladder of a kind, and why, if it is not
+// carried out. Speaking is of use for every kind.
+func useOf(do Do, kind roll.Kind) (use, string) {
+	if do == DoWarn || do == DoNotify {
+		return useful, ""
+	}
 	switch {
-	case conditionType == "Ready" && status == string(roll.ConditionFalse):
-		return roll.NotReady
-	case conditionType == "Ready":
-		return roll.Unknown
+	case do == DoDeleteNode && kind == roll.Ghost:
+		return useful, ""
+	case do == DoDeleteNode:
+		return senseless, "only a Ghost's node is deleted"
+	case kind == roll.Ghost:
+		return senseless, noInstance
+	case kind == roll.Conflict:
+		return senseless, "EC2 and Kubernetes contradict each other about the instance, so only a person can decide"
+	case do == DoTag:
+		return useful, ""
 	}
-	return conditionFailed
-}
-
-// notFound is the warning about a setting that serves only findings of a kind
-// which this version does not make; "" when it makes them.
-func notFound(kind roll.Kind) string {
-	if slices.Contains(thisVersion.finds, kind) {
-		return ""
+	switch kind {
+	case roll.Unregistered, roll.Orphaned:
+		switch {
+		case do == DoCordon || do == DoDrain:
+			return idle, noNode
+		case do == DoReboot && kind == roll.Orphaned:
+			return senseless, "nothing would own the instance afterwards either"
+		}
+	case roll.Unknown:
+		if do == DoCordon || do == DoDrain {
+			return idle, "is skipped: a silent node cannot be drained, and gets no new pods"
+		}
+	case roll.ConditionFailed, roll.Flapping:
+		return idle, readyNode
 	}
-	return "accepted, but this version does not find " + string(kind) + " yet"
+	return useful, ""
 }

@@ -12,14 +12,16 @@ func Default() *Document { return &Document{} }
 
 // defaults are the settings under every document.
 //
-// A NotReady node's kubelet may still answer and run pods, and this version does
-// not drain, so its ladder ends before terminate: that is for an operator to add.
+// A node that answers is drained before its instance ends; a silent one cannot be,
+// and is rebooted first: that costs no instance. Where a node is Ready, or replacing
+// the instance cures nothing, the ladder ends with a notice.
 func defaults() []setting {
 	settings := []setting{
 		{key: "mode", value: string(Observe), set: func(p *Policy) { p.Mode = Observe }},
 		durationSetting(keyWarnAfter, 5*time.Minute),
 		durationSetting(keyDeadline, 15*time.Minute),
-		durationSetting("initialization.deadline", 15*time.Minute),
+		durationSetting(keyInitialization, 15*time.Minute),
+		taintsSetting(nil),
 	}
 	for _, c := range []Condition{
 		{"Ready", "False", 15 * time.Minute},
@@ -33,15 +35,32 @@ func defaults() []setting {
 		settings = append(settings, conditionSetting(c))
 	}
 	return append(settings,
+		durationSetting("impaired.tolerate", 5*time.Minute),
+		durationSetting("ghost.tolerate", 5*time.Minute),
+		durationSetting("orphaned.tolerate", 15*time.Minute),
+		durationSetting("conflict.tolerate", 5*time.Minute),
 		ladderSetting(roll.Unregistered, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}}),
-		ladderSetting(roll.NotReady, []Step{{Do: DoTag}, {Do: DoNotify}}),
-		ladderSetting(roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}),
+		ladderSetting(roll.Uninitialized, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}),
+		ladderSetting(roll.NotReady, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}),
+		ladderSetting(roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}}),
+		ladderSetting(roll.ConditionFailed, []Step{{Do: DoTag}, {Do: DoNotify}}),
+		ladderSetting(roll.Impaired, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}),
+		ladderSetting(roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}),
+		ladderSetting(roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}),
+		ladderSetting(roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}),
+		ladderSetting(roll.Conflict, []Step{{Do: DoNotify}}),
+		durationSetting("drain.timeout", 10*time.Minute),
+		unfinishedSetting(UnfinishedHold),
 		percentSetting("limits.unhealthy", 20),
 		percentSetting("limits.zone", 55),
+		percentSetting("limits.massSilence", 10),
+		durationSetting("limits.stormCooldown", 15*time.Minute),
+		countSetting("limits.replacements", 2),
+		durationSetting("limits.replacementWait", 30*time.Minute),
 		countSetting("limits.actionsPerCheck", 1),
 		countSetting("limits.actionsPerHour", 5),
 		ownerSetting(roll.OwnerAutoMode, OwnerNotify),
-		ownerSetting(roll.OwnerKarpenter, OwnerNotify),
+		ownerSetting(roll.OwnerKarpenter, OwnerTerminate),
 		ownerSetting(roll.OwnerManagedNodeGroup, OwnerTerminate),
 		ownerSetting(roll.OwnerAutoScalingGroup, OwnerTerminate),
 		ownerSetting(roll.OwnerClusterAPI, OwnerNotify),

@@ -1,21 +1,30 @@
 // Package policy is what an operator may say about Rollcall's behaviour: the
-// policy document, its defaults, its validation and its overrides.
+// policy document, its defaults, its validation, its presets and its overrides.
 //
 // A document is YAML (JSON is a part of it) in an SSM parameter. [Parse] reads it
 // and reports every fault at once, each with its line and key; [Document.For]
-// gives the effective [Policy] of one cluster or group; [Document.Explain] tells
-// where each value of it came from; [Schema] is the same shape for editors.
+// gives the effective [Policy] of one cluster, group or instance; [Document.Explain]
+// tells where each value of it came from; [Document.Watch] what of a node has to be
+// read for it; [Schema] is the same shape for editors. README.md beside this file is
+// the reference for operators.
 //
-// What the merge does:
+// What the merge does, the strongest first:
 //
-//   - An override that names a group beats one that names only a cluster, which
-//     beats the document, which beats the defaults. The tag rollcall:mode on an
-//     EKS cluster is a cluster override of the mode and beats those in the document.
-//   - Among overrides of one level, the later in the document wins, key by key.
-//   - So a mode at the top of the document does not lower the mode of an override
-//     that names one. To stop everything, no override may say remediate.
-//   - A condition replaces the one with the same type and status; the others stay.
-//   - A ladder replaces the ladder of its kind as a whole.
+//   - The tags of an instance: rollcall:mode only lowers the mode, rollcall:deadline
+//     and rollcall:preset set times.
+//   - Overrides that name a group.
+//   - The tag rollcall:mode of the EKS cluster.
+//   - The other overrides.
+//   - The preset that an instance's platform and type suggest: only where it gives
+//     more time than what follows.
+//   - The document, what its deployment says, the defaults.
+//
+// Among overrides of one level, the later in the document wins, key by key; a preset
+// that an override applies lies under that override's own keys. So a mode at the top
+// of the document does not lower the mode of an override that names one: to stop
+// everything, no override may say remediate. A condition replaces the one with the
+// same type and status, and the others stay. A ladder replaces the ladder of its kind
+// as a whole, and a list of taints the one before it.
 //
 // The package performs no I/O and reads no clock.
 package policy

@@ -159,36 +159,42 @@ func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	}
 }
 
-// explained is a page for each document: its warnings, and its settings for one
-// cluster and group.
-func explained(d *Document, cluster, tag string, group roll.Group) string {
+// explained is a page for each document: its warnings, and its settings for what a
+// selector means.
+func explained(d *Document, cluster, tag string, of roll.Selector) string {
 	var b strings.Builder
 	for _, w := range d.Warnings() {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
-	for _, s := range d.Explain(cluster, tag, roll.GroupSelector(group)) {
+	for _, s := range d.Explain(cluster, tag, of) {
 		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	return b.String()
 }
 
 func TestExplain(t *testing.T) {
-	for name, args := range map[string]struct {
-		cluster, tag string
-		group        roll.Group
+	for page, args := range map[string]struct {
+		document, cluster, tag string
+		of                     roll.Selector
 	}{
-		"minimal":    {cluster: "a"},
-		"design":     {cluster: "gpu-a", group: "nodepool/training"},
-		"defaults":   {cluster: "a"},
-		"precedence": {cluster: "gpu-a", tag: "Remediate", group: "nodepool/web"},
-		"edges":      {cluster: "1a-b", group: "none"},
+		"minimal":           {"minimal", "a", "", roll.Selector{}},
+		"design":            {"design", "gpu-a", "", roll.GroupSelector("nodepool/training")},
+		"defaults":          {"defaults", "a", "", roll.Selector{}},
+		"precedence":        {"precedence", "gpu-a", "Remediate", roll.GroupSelector("nodepool/web")},
+		"edges":             {"edges", "1a-b", "", roll.GroupSelector("none")},
+		"presets":           {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
+		"presets-override":  {"presets", "a", "", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetWindows}},
+		"presets-applied":   {"presets", "lab", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
+		"presets-tagged":    {"presets", "a", "", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetGPU, PresetTag: "windows", Mode: "observe", Deadline: "8m"}},
+		"presets-mistagged": {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, PresetTag: "teapot", Mode: "remediate", Deadline: "45"}},
+		"presets-unknown":   {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: "teapot", Mode: "none"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d, err := Parse(fixture(t, filepath.Join("testdata/good", name+".yaml")))
+		t.Run(page, func(t *testing.T) {
+			d, err := Parse(fixture(t, filepath.Join("testdata/good", args.document+".yaml")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata/good", name+".txt"), explained(d, args.cluster, args.tag, args.group))
+			golden(t, filepath.Join("testdata/good", page+".txt"), explained(d, args.cluster, args.tag, args.of))
 		})
 	}
 }
@@ -264,6 +270,14 @@ func TestSizeIsBounded(t *testing.T) {
 // somewhere its time or its stack.
 func TestHostileDocumentsEnd(t *testing.T) {
 	full := func(head, part string) string { return head + strings.Repeat(part, (maxSize-len(head))/len(part)) }
+	many := func(n int, head, part string) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := range n {
+			fmt.Fprintf(&b, part, i)
+		}
+		return b.String()
+	}
 	numbered := func(head, part string) string {
 		var b strings.Builder
 		b.WriteString(head)
@@ -294,6 +308,9 @@ func TestHostileDocumentsEnd(t *testing.T) {
 		"overrides":           {numbered("apiVersion: rollcall/v1\noverrides:\n", "- {match: {cluster: c%d}, registration: {deadline: 6m}}\n"), true},
 		"broken overrides":    {numbered("apiVersion: rollcall/v1\noverrides:\n", "- {match: {cluster: c%d}, registration: {deadline: 4m}}\n"), false},
 		"conditions":          {numbered("apiVersion: rollcall/v1\nconditions:\n", "- {type: C%d, status: True, tolerate: 1h}\n"), true},
+		"taints":              {numbered("apiVersion: rollcall/v1\ninitialization:\n  taints:\n", "  - t%d\n"), true},
+		"presets":             {numbered("apiVersion: rollcall/v1\npresets:\n", "  p%d: {registration: {deadline: 6m}}\n"), true},
+		"unknown presets":     {many(15_000, "apiVersion: rollcall/v1\npresets:\n", "  p%d: {}\n") + many(8_000, "overrides:\n", "- {match: {cluster: c%d}, preset: q}\n"), false},
 		"steps":               {full("apiVersion: rollcall/v1\nladders:\n  Unknown:\n", "  - {do: tag}\n"), true},
 		"steps with a wait":   {full("apiVersion: rollcall/v1\nladders:\n  Unknown:\n", "  - {do: tag, after: 720h}\n"), false},
 		"star after star":     {"apiVersion: rollcall/v1\noverrides: [{match: {cluster: \"" + full("", "*a") + "\"}}]", false},

@@ -19,9 +19,18 @@ limits:
 	// line 4: limits.Unhealthy: unknown key; did you mean unhealthy?
 }
 
+// The document by which the format was designed.
 func ExampleDocument_For() {
 	d, err := policy.Parse([]byte(`apiVersion: rollcall/v1
-mode: notify
+mode: observe                              # observe | notify | remediate
+registration:   {warnAfter: 5m, deadline: 15m}
+initialization: {deadline: 15m}
+conditions:
+  - {type: Ready, status: "False", tolerate: 15m}
+  - {type: Ready, status: Unknown, tolerate: 30m}
+ladders:
+  Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]
+limits: {unhealthy: 20%, zone: 55%, actionsPerCheck: 1, actionsPerHour: 5}
 overrides:
   - match: {cluster: "gpu-*", group: nodepool/training}
     registration: {deadline: 30m}
@@ -30,14 +39,45 @@ overrides:
 		fmt.Println(err)
 		return
 	}
-	p := d.For("gpu-a", "", roll.GroupSelector("nodepool/training"))
-	fmt.Println(p.Mode, p.Registration.Deadline)
-	for _, s := range d.Explain("gpu-a", "", roll.GroupSelector("nodepool/training"))[:3] {
+	fmt.Println("warnings:", len(d.Warnings()))
+	training := roll.GroupSelector("nodepool/training")
+	p := d.For("gpu-a", "", training)
+	fmt.Println(p.Mode, p.Registration.Deadline, d.For("web", "", training).Registration.Deadline)
+	for _, step := range p.Ladders[roll.Unknown] {
+		fmt.Println(step.Do, step.Once, step.After)
+	}
+	for _, s := range d.Explain("gpu-a", "", training)[:4] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
-	// notify 30m0s
-	// mode: notify (line 2)
-	// registration.warnAfter: 5m (default)
-	// registration.deadline: 30m (override at line 5)
+	// warnings: 0
+	// observe 30m0s 15m0s
+	// notify false 0s
+	// reboot true 0s
+	// terminate false 10m0s
+	// mode: observe (line 2)
+	// registration.warnAfter: 5m (line 3)
+	// registration.deadline: 30m (override at line 13)
+	// initialization.deadline: 15m (line 4)
+}
+
+// An instance with accelerators, for whose owner 50 minutes are enough, and which
+// nobody is to touch.
+func ExampleDocument_Explain() {
+	d, err := policy.Parse([]byte(`apiVersion: rollcall/v1
+mode: remediate
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	of := roll.Selector{Group: "asg/training", Preset: roll.PresetGPU, Mode: "notify", Deadline: "50m"}
+	for _, s := range d.Explain("research", "", of)[:4] {
+		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
+	}
+	// Output:
+	// mode: notify (instance tag rollcall:mode)
+	// registration.warnAfter: 10m (preset gpu)
+	// registration.deadline: 50m (instance tag rollcall:deadline)
+	// initialization.deadline: 50m (instance tag rollcall:deadline)
 }

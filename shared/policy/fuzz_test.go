@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"rollcall/shared/roll"
 )
@@ -20,11 +21,12 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(data, "gpu-a", "", "nodepool/training")
-			f.Add(data, "a", "remediate", "none")
+			f.Add(data, "gpu-a", "", "nodepool/training", "gpu", "", "", "")
+			f.Add(data, "a", "remediate", "none", "slow", "gpu", "observe", "45m")
+			f.Add(data, "lab", "notify", "nodepool/metal-1", "windows", "bare-metal", "remediate", "1")
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group string) {
+	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group, preset, presetTag, mode, deadline string) {
 		d, err := Parse(data)
 		if err != nil {
 			checkFaults(t, d, err)
@@ -35,17 +37,25 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("warning %+v", w)
 			}
 		}
-		checkPolicy(t, d.For(cluster, tag, roll.GroupSelector(roll.Group(group))))
-		checkPolicy(t, d.For(cluster, tag, roll.Selector{}))
-		for _, s := range d.Explain(cluster, tag, roll.GroupSelector(roll.Group(group))) {
-			if s.Key == "" || s.Value == "" || s.From == "" {
-				t.Errorf("setting %+v", s)
+		g := roll.GroupSelector(roll.Group(group))
+		instance := roll.Selector{Group: g.Group, Preset: preset, PresetTag: presetTag, Mode: mode, Deadline: deadline}
+		for _, of := range []roll.Selector{{}, g, instance} {
+			p := d.For(cluster, tag, of)
+			checkPolicy(t, p)
+			checkWatched(t, d.Watch(), p)
+			for _, s := range d.Explain(cluster, tag, of) {
+				if s.Key == "" || s.Value == "" || s.From == "" {
+					t.Errorf("setting %+v", s)
+				}
 			}
 		}
+		checkOnlyLonger(t, d, cluster, tag, roll.Selector{Group: g.Group, Preset: preset})
+		checkModeOnlyLower(t, d, cluster, tag, instance)
 	})
 }
 
 func checkFaults(t *testing.T, d *Document, err error) {
+	t.Helper()
 	var faults Faults
 	if d != nil || !errors.As(err, &faults) || len(faults) == 0 {
 		t.Fatalf("%v with error %v", d, err)
@@ -58,11 +68,20 @@ func checkFaults(t *testing.T, d *Document, err error) {
 }
 
 func checkPolicy(t *testing.T, p Policy) {
+	t.Helper()
 	if _, err := ParseMode(string(p.Mode)); err != nil {
 		t.Error(err)
 	}
 	if p.Registration.WarnAfter <= 0 || p.Registration.Deadline < p.Registration.WarnAfter || p.Initialization.Deadline <= 0 {
 		t.Errorf("deadlines %+v %+v", p.Registration, p.Initialization)
+	}
+	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Conflict} {
+		if p.Tolerances[kind] <= 0 {
+			t.Errorf("%s is tolerated for %s", kind, p.Tolerances[kind])
+		}
+	}
+	if len(p.Tolerances) != 4 {
+		t.Errorf("tolerances %v", p.Tolerances)
 	}
 	seen := make(map[[2]string]bool)
 	for _, c := range p.Conditions {
@@ -72,19 +91,110 @@ func checkPolicy(t *testing.T, p Policy) {
 		}
 		seen[key] = true
 	}
-	if l := p.Limits; l.Unhealthy < 0 || l.Unhealthy > 100 || l.Zone < 0 || l.Zone > 100 || l.ActionsPerCheck < 0 || l.ActionsPerHour < 0 {
+	for _, share := range []Percent{p.Limits.Unhealthy, p.Limits.Zone, p.Limits.MassSilence} {
+		if share < 0 || share > 100 {
+			t.Errorf("limits %+v", p.Limits)
+		}
+	}
+	if l := p.Limits; l.ActionsPerCheck < 0 || l.ActionsPerHour < 0 || l.Replacements < 0 || l.StormCooldown <= 0 || l.ReplacementWait <= 0 {
 		t.Errorf("limits %+v", l)
 	}
+	if p.Drain.Timeout <= 0 || p.Drain.Unfinished != UnfinishedHold && p.Drain.Unfinished != UnfinishedProceed {
+		t.Errorf("drain %+v", p.Drain)
+	}
+	checkLadders(t, p)
+	for owner, rule := range p.Owners {
+		if rule == OwnerDeleteNodeClaim && owner != roll.OwnerKarpenter ||
+			rule != OwnerNotify && (owner == roll.OwnerAutoMode || owner == roll.OwnerClusterAPI) {
+			t.Errorf("%s may be exposed to %s", owner, rule)
+		}
+	}
+}
+
+func checkLadders(t *testing.T, p Policy) {
+	t.Helper()
 	for kind, steps := range p.Ladders {
+		reboots := 0
 		for i, s := range steps {
-			if s.After < 0 || s.Do == DoTerminate && i != len(steps)-1 {
+			last := i == len(steps)-1
+			switch s.Do {
+			case DoReboot:
+				reboots++
+			case DoDeleteNode:
+				if kind != roll.Ghost || !last {
+					t.Errorf("%s: step %d is %+v", kind, i, s)
+				}
+			case DoTerminate:
+				if !last {
+					t.Errorf("%s: step %d is %+v", kind, i, s)
+				}
+			}
+			if gone := kind == roll.Ghost || kind == roll.Conflict; s.After < 0 || gone && (s.Do == DoReboot || s.Do == DoTerminate || s.Do == DoDrain) {
 				t.Errorf("%s: step %d is %+v", kind, i, s)
 			}
 		}
+		if reboots > 1 {
+			t.Errorf("%s: reboots %d times", kind, reboots)
+		}
 	}
-	for _, o := range []roll.Owner{roll.OwnerKarpenter, roll.OwnerAutoMode, roll.OwnerClusterAPI} {
-		if p.Owners[o] != OwnerNotify {
-			t.Errorf("%s may be %s", o, p.Owners[o])
+}
+
+// checkWatched checks that what a policy looks at is read.
+func checkWatched(t *testing.T, w roll.Watch, p Policy) {
+	t.Helper()
+	for _, c := range p.Conditions {
+		if key := (roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}); w.Conditions[key] == (c.Type == "Ready") {
+			t.Errorf("%s %s: watched %v", c.Type, c.Status, w.Conditions[key])
+		}
+	}
+	for _, key := range p.Initialization.Taints {
+		if !roll.StartupTaint(key, w.Taints) {
+			t.Errorf("taint %s is not watched", key)
+		}
+	}
+}
+
+// checkOnlyLonger checks that a preset that platform and type suggest takes no time
+// away. A document may well do so for a preset, with match.preset; such are left out.
+func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
+	t.Helper()
+	for _, o := range d.overrides {
+		if o.preset != "" {
+			return
+		}
+	}
+	with, without := d.For(cluster, tag, of), d.For(cluster, tag, roll.GroupSelector(of.Group))
+	for name, times := range map[string][2]time.Duration{
+		"warning":        {with.Registration.WarnAfter, without.Registration.WarnAfter},
+		"registration":   {with.Registration.Deadline, without.Registration.Deadline},
+		"initialization": {with.Initialization.Deadline, without.Initialization.Deadline},
+	} {
+		if times[0] < times[1] {
+			t.Errorf("preset %q takes %s from %s to %s", of.Preset, name, times[1], times[0])
+		}
+	}
+	if len(with.Initialization.Taints) != len(without.Initialization.Taints) {
+		t.Errorf("preset %q changes the taints", of.Preset)
+	}
+}
+
+// checkModeOnlyLower checks that the tag rollcall:mode of an instance raises no mode,
+// whatever the caller permits.
+func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
+	t.Helper()
+	untagged := of
+	untagged.Mode = ""
+	if with, without := d.For(cluster, tag, of).Mode, d.For(cluster, tag, untagged).Mode; Lower(with, without) != with {
+		t.Errorf("tag %q raises %s to %s", of.Mode, without, with)
+	}
+	for _, permitted := range modes {
+		pol := d.Cluster(cluster, tag, permitted)
+		with, without := pol(of).Mode, pol(untagged).Mode
+		if Lower(with, without) != with || Lower(without, permitted) != without {
+			t.Errorf("permitted %s: tag %q makes %s of %s", permitted, of.Mode, with, without)
+		}
+		if _, err := ParseMode(of.Mode); err != nil && of.Mode != "" && with != Observe {
+			t.Errorf("permitted %s: unreadable tag %q leaves %s", permitted, of.Mode, with)
 		}
 	}
 }

@@ -9,31 +9,35 @@ import (
 // Do is what a step of a ladder does.
 type Do string
 
-// The verbs. Every one validates; [Do.Available] tells which ones this version
-// carries out.
+// The verbs. Which of them make sense depends on the kind of finding.
 const (
-	DoWarn       Do = "warn"
-	DoTag        Do = "tag"         // write Rollcall's tags on the instance
-	DoNotify     Do = "notify"      // send a notice
-	DoCordon     Do = "cordon"      // mark the node unschedulable
-	DoDrain      Do = "drain"       // evict the node's pods
-	DoReboot     Do = "reboot"      // reboot the instance
-	DoTerminate  Do = "terminate"   // terminate the instance: always the last step
-	DoDeleteNode Do = "delete-node" // delete the Node object
+	DoWarn   Do = "warn"   // send a notice of severity warning
+	DoTag    Do = "tag"    // write Rollcall's tags on the instance
+	DoNotify Do = "notify" // send a notice
+	// DoCordon marks the node unschedulable, and DoDrain evicts its pods. Both are
+	// skipped where there is no node, or a silent one.
+	DoCordon Do = "cordon"
+	DoDrain  Do = "drain"
+	DoReboot Do = "reboot" // reboot the instance, once at most for a finding
+	// DoTerminate terminates the instance, or deletes its NodeClaim where the rule of
+	// its owner is OwnerDeleteNodeClaim. It is always the last step.
+	DoTerminate  Do = "terminate"
+	DoDeleteNode Do = "delete-node" // delete the Node object of a Ghost: the last step too
 )
 
 var verbs = []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode}
 
-// Available reports whether this version carries the verb out. A ladder stops
-// before the first step that is not available: to go on without it would do the
+// Available reports whether this version carries the verb out: all of those above,
+// and never anything else. A ladder stops before the first step that is not available: to go on without it would do the
 // harsher thing without the milder one that the operator put before it.
 func (d Do) Available() bool { return slices.Contains(thisVersion.does, d) }
 
 // Step is one step of a ladder.
 type Step struct {
 	Do Do
-	// After is the time after the step before it; for the first step, after the
-	// tolerance ends. Zero is at once.
+	// After is the time after the step before it: after that step's outcome, where it
+	// was an act. For the first step it is the time after the tolerance ends. Zero is
+	// at once.
 	After time.Duration
 	// Once: not again for the same finding, whatever became of it.
 	Once bool
@@ -54,7 +58,8 @@ func Usable(steps []Step) []Step {
 
 // StepAt is the time of step i of a ladder when the tolerance ends at due: the
 // waits of the steps 0 to i, one after the other. Before the first step it is
-// due, and after the last one it is the time of the last.
+// due, and after the last one it is the time of the last. Acts take time of their
+// own, and a wait behind one counts from its outcome, so it is the earliest.
 func StepAt(steps []Step, i int, due time.Time) time.Time {
 	for _, s := range steps[:max(0, min(i+1, len(steps)))] {
 		due = due.Add(s.After)

@@ -1,39 +1,72 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
 )
 
 func TestAvailableVerbs(t *testing.T) {
-	want := map[Do]bool{
-		DoTag: true, DoNotify: true, DoTerminate: true,
-		DoWarn: false, DoCordon: false, DoDrain: false, DoReboot: false, DoDeleteNode: false,
-		"": false, "Terminate": false,
+	for _, do := range []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode} {
+		if !do.Available() {
+			t.Errorf("%s is not available", do)
+		}
 	}
-	for do, available := range want {
-		if got := do.Available(); got != available {
-			t.Errorf("%q: %v", do, got)
+	for _, do := range []Do{"", "Terminate", "uncordon"} {
+		if do.Available() {
+			t.Errorf("%q is available", do)
 		}
 	}
 }
 
 func TestLadderStopsBeforeWhatIsNotAvailable(t *testing.T) {
-	notify, reboot, terminate := Step{Do: DoNotify}, Step{Do: DoReboot}, Step{Do: DoTerminate}
+	notify, other, terminate := Step{Do: DoNotify}, Step{}, Step{Do: DoTerminate}
 	for _, c := range []struct {
 		name        string
 		steps, want []Step
 	}{
 		{"no ladder", nil, nil},
 		{"all available", []Step{notify, terminate}, []Step{notify, terminate}},
-		{"the middle is not", []Step{notify, reboot, terminate}, []Step{notify}},
-		{"the first is not", []Step{reboot, terminate}, []Step{}},
-		{"the last is not", []Step{notify, reboot}, []Step{notify}},
+		{"the middle is not", []Step{notify, other, terminate}, []Step{notify}},
+		{"the first is not", []Step{other, terminate}, []Step{}},
+		{"the last is not", []Step{notify, other}, []Step{notify}},
 	} {
 		if diff := cmp.Diff(c.want, Usable(c.steps)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Which steps are carried out (x), valid but never happen (-) or refused (.) in the
+// ladder of each kind.
+func TestStepsPerKind(t *testing.T) {
+	const verbsInOrder = "warn tag notify cordon drain reboot terminate delete-node"
+	for kind, want := range map[roll.Kind]string{
+		roll.Unregistered:    "xxx--xx.",
+		roll.Uninitialized:   "xxxxxxx.",
+		roll.NotReady:        "xxxxxxx.",
+		roll.Unknown:         "xxx--xx.",
+		roll.ConditionFailed: "xxx----.",
+		roll.Impaired:        "xxxxxxx.",
+		roll.Flapping:        "xxx----.",
+		roll.Ghost:           "x.x....x",
+		roll.Orphaned:        "xxx--.x.",
+		roll.Conflict:        "x.x.....",
+	} {
+		got := ""
+		for do := range strings.FieldsSeq(verbsInOrder) {
+			becomes, why := useOf(Do(do), kind)
+			if (why == "") != (becomes == useful) {
+				t.Errorf("%s in %s: use %d because %q", do, kind, becomes, why)
+			}
+			got += map[use]string{useful: "x", idle: "-", senseless: "."}[becomes]
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
 	}
 }

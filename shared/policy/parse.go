@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"path"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,11 +15,16 @@ import (
 // apiVersion is the only one there is.
 const apiVersion = "rollcall/v1"
 
-// The sections of a document; an override has the same and a match.
+// The sections of a document. An override has the same, what it matches, and the
+// preset that it applies; a preset has those that are about an instance's start.
 var (
-	sections     = []string{"mode", "registration", "initialization", "conditions", "ladders", "limits", "owners"}
-	documentKeys = slices.Concat([]string{"apiVersion"}, sections, []string{"overrides"})
-	overrideKeys = slices.Concat([]string{"match"}, sections)
+	sections = []string{
+		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
+		"ladders", "drain", "limits", "owners",
+	}
+	documentKeys = slices.Concat([]string{"apiVersion"}, sections, []string{"presets", "overrides"})
+	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
+	presetKeys   = []string{"registration", "initialization"}
 )
 
 // Parse reads and validates a policy document. The error is a [Faults] with
@@ -49,26 +54,30 @@ func Parse(data []byte) (*Document, error) {
 
 func (r *reader) document(root *yaml.Node) *Document {
 	d := &Document{}
-	found, _ := fields(r, field{key: root, value: root}, documentKeys)
-	overrides := -1
+	whole := field{key: root, value: root}
+	found, _ := fields(r, whole, documentKeys)
+	var overrides *field
 	for i, f := range found {
 		switch f.name {
 		case "apiVersion":
 			r.version(f)
+		case "presets":
+			d.own = r.presets(f)
 		case "overrides":
-			overrides = i
+			overrides = &found[i]
 		default:
 			d.settings = append(d.settings, r.section(f)...)
 		}
 	}
-	r.required(field{key: root, value: root}, "apiVersion", ": "+apiVersion)
+	r.required(whole, "apiVersion", ": "+apiVersion)
 	var base []layer // stays empty when there are faults: more would follow from those
 	if len(r.faults) == 0 {
-		base = []layer{registrationOf(defaultLayer()), registrationOf(d.layer())}
-		r.deadlines(base)
+		base = []layer{defaultLayer().registration(), d.layer().registration()}
+		r.deadlines(base[:1], base[1])
+		r.presetDeadlines(base, d.own)
 	}
-	if overrides >= 0 {
-		d.overrides = r.overrides(found[overrides], base)
+	if overrides != nil {
+		d.overrides = r.overrides(*overrides, base, d.refer())
 	}
 	return d
 }
@@ -94,30 +103,69 @@ func (r *reader) required(in field, name, example string) bool {
 	return false
 }
 
-// section reads one section of the document or of an override.
+// section reads one section of the document, of a preset or of an override.
 func (r *reader) section(f field) []setting {
 	switch f.name {
 	case "mode":
 		if m, ok := word(r, f, "a mode", modes); ok {
 			return []setting{modeSetting(m).at(line(f.key), column(f.key))}
 		}
-	case "registration":
-		return r.durations(f, "warnAfter", "deadline")
-	case "initialization":
-		if problem := notFound(uninitialized); problem != "" {
-			r.warn(f.key, f.path, problem)
-		}
-		return r.durations(f, "deadline")
+		return nil
 	case "conditions":
 		return r.conditions(f)
 	case "ladders":
 		return r.ladders(f)
-	case "limits":
-		return r.limits(f)
 	case "owners":
 		return r.owners(f)
 	}
-	return nil
+	return r.keys(f, sectionKeys[f.name])
+}
+
+// sectionKeys are the keys of the sections that are plain mappings.
+var sectionKeys = map[string][]string{
+	"registration":   {"warnAfter", "deadline"},
+	"initialization": {"deadline", "taints"},
+	"impaired":       {"tolerate"},
+	"ghost":          {"tolerate"},
+	"orphaned":       {"tolerate"},
+	"conflict":       {"tolerate"},
+	"drain":          {"timeout", "unfinished"},
+	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+}
+
+// keys reads a section that is a plain mapping.
+func (r *reader) keys(section field, names []string) []setting {
+	var settings []setting
+	found, ok := fields(r, section, names)
+	if ok {
+		r.idle(section, len(section.value.Content))
+	}
+	for _, f := range found {
+		if s, ok := r.setting(section.name+"."+f.name, f); ok {
+			settings = append(settings, s.at(line(f.key), column(f.key)))
+		}
+	}
+	return settings
+}
+
+// setting reads the value of one key.
+func (r *reader) setting(key string, f field) (setting, bool) {
+	switch key {
+	case "initialization.taints":
+		keys, ok := r.taints(f)
+		return taintsSetting(keys), ok
+	case "drain.unfinished":
+		then, ok := word(r, f, "what may follow an unfinished drain", unfinished)
+		return unfinishedSetting(then), ok
+	case "limits.unhealthy", "limits.zone", "limits.massSilence":
+		share, ok := r.percent(f)
+		return percentSetting(key, share), ok
+	case "limits.replacements", "limits.actionsPerCheck", "limits.actionsPerHour":
+		n, ok := r.count(f)
+		return countSetting(key, n), ok
+	}
+	d, ok := r.duration(f, false)
+	return durationSetting(key, d), ok
 }
 
 // idle warns about a section or override that is there and sets nothing.
@@ -125,21 +173,6 @@ func (r *reader) idle(f field, keys int) {
 	if keys == 0 {
 		r.warn(f.key, f.path, "sets nothing")
 	}
-}
-
-// durations reads a section that holds only durations.
-func (r *reader) durations(section field, names ...string) []setting {
-	var settings []setting
-	found, ok := fields(r, section, names)
-	if ok {
-		r.idle(section, len(section.value.Content))
-	}
-	for _, f := range found {
-		if d, ok := r.duration(f, false); ok {
-			settings = append(settings, durationSetting(section.name+"."+f.name, d).at(line(f.key), column(f.key)))
-		}
-	}
-	return settings
 }
 
 func (r *reader) conditions(section field) []setting {
@@ -160,9 +193,6 @@ func (r *reader) conditions(section field) []setting {
 			continue
 		}
 		first[s.key] = s.line
-		if problem := notFound(conditionKind(c.Type, c.Status)); problem != "" {
-			r.warn(item.key, item.path, problem)
-		}
 		settings = append(settings, s)
 	}
 	return settings
@@ -229,16 +259,13 @@ func (r *reader) status(f field) (string, bool) {
 
 func (r *reader) ladders(section field) []setting {
 	var settings []setting
-	found, ok := fields(r, section, kinds)
+	found, ok := fields(r, section, thisVersion.finds)
 	if ok {
 		r.idle(section, len(section.value.Content))
 	}
 	for _, f := range found {
 		kind := roll.Kind(f.name)
-		if problem := notFound(kind); problem != "" {
-			r.warn(f.key, f.path, problem)
-		}
-		if steps, ok := r.ladder(f); ok {
+		if steps, ok := r.ladder(f, kind); ok {
 			settings = append(settings, ladderSetting(kind, steps).at(line(f.key), column(f.key)))
 		}
 	}
@@ -246,41 +273,69 @@ func (r *reader) ladders(section field) []setting {
 }
 
 // ladder reads the steps of a kind and checks them together.
-func (r *reader) ladder(f field) ([]Step, bool) {
+func (r *reader) ladder(f field, kind roll.Kind) ([]Step, bool) {
 	items, ok := r.items(f)
 	if !ok {
 		return nil, false
 	}
 	before := len(r.faults)
 	var steps []Step
-	var waits time.Duration
-	ended, stopped := 0, false // the line of terminate; whether a verb is not available
+	c := climb{first: make(map[Do]int)}
 	for _, item := range items {
 		s, ok := r.step(item)
 		if !ok {
 			continue
 		}
-		switch {
-		case ended > 0 && s.Do == DoTerminate:
-			r.fault(item.key, item.path, "terminate stands twice, first at line %d: an instance is terminated once", ended)
-		case ended > 0:
-			r.fault(item.key, item.path, "%s comes after terminate: terminate must be the last step", s.Do)
+		switch use, why := useOf(s.Do, kind); use {
+		case senseless:
+			r.fault(item.key, item.path, "%s makes no sense for %s: %s", s.Do, kind, why)
+		case idle:
+			r.warn(item.key, item.path, string(s.Do)+" "+why)
 		}
-		if s.Do == DoTerminate {
-			ended = s.Line
-		}
-		if waits <= maxDuration { // once over, say so once, and never overflow
-			if waits += s.After; waits > maxDuration {
-				r.fault(item.key, item.path, "the waits up to this step are over 30 days (720h) together")
-			}
-		}
-		if !s.Do.Available() && !stopped {
-			stopped = true
-			r.warn(item.key, item.path, string(s.Do)+" is not available in this version: the ladder stops there and nothing after it happens")
+		if problem := c.next(s); problem != "" {
+			r.fault(item.key, item.path, "%s", problem)
 		}
 		steps = append(steps, s)
 	}
 	return steps, len(r.faults) == before
+}
+
+// single are the steps of which a ladder has one at most, and why.
+var single = map[Do]string{
+	DoTerminate:  "an instance is terminated once",
+	DoDeleteNode: "a node is deleted once",
+	DoReboot:     "an instance is rebooted once at most for a finding",
+}
+
+// climb goes up a ladder and sees how the steps stand to each other.
+type climb struct {
+	first map[Do]int // the line of the first step with a verb
+	last  Do         // the step after which nothing may come, "" before it
+	waits time.Duration
+}
+
+// next is what is wrong with a step after those before it, "" for nothing.
+func (c *climb) next(s Step) string {
+	earlier, again := c.first[s.Do]
+	if !again {
+		c.first[s.Do] = s.Line
+	}
+	last := c.last
+	if s.Do == DoTerminate || s.Do == DoDeleteNode {
+		c.last = s.Do
+	}
+	if c.waits <= maxDuration { // once over, say so once, and never overflow
+		if c.waits += s.After; c.waits > maxDuration {
+			return "the waits up to this step are over 30 days (720h) together"
+		}
+	}
+	switch why := single[s.Do]; {
+	case again && why != "":
+		return fmt.Sprintf("%s stands twice, first at line %d: %s", s.Do, earlier, why)
+	case last != "":
+		return fmt.Sprintf("%s comes after %s: %s must be the last step", s.Do, last, last)
+	}
+	return ""
 }
 
 func (r *reader) step(item field) (Step, bool) {
@@ -303,31 +358,6 @@ func (r *reader) step(item field) (Step, bool) {
 	return s, s.Do != ""
 }
 
-func (r *reader) limits(section field) []setting {
-	var settings []setting
-	found, ok := fields(r, section, []string{"unhealthy", "zone", "actionsPerCheck", "actionsPerHour"})
-	if ok {
-		r.idle(section, len(section.value.Content))
-	}
-	for _, f := range found {
-		key := "limits." + f.name
-		switch f.name {
-		case "zone", "unhealthy":
-			if f.name == "zone" && !thisVersion.zones {
-				r.warn(f.key, f.path, "accepted, but this version does not look at zones yet")
-			}
-			if share, ok := r.percent(f); ok {
-				settings = append(settings, percentSetting(key, share).at(line(f.key), column(f.key)))
-			}
-		default:
-			if n, ok := r.count(f); ok {
-				settings = append(settings, countSetting(key, n).at(line(f.key), column(f.key)))
-			}
-		}
-	}
-	return settings
-}
-
 func (r *reader) owners(section field) []setting {
 	var settings []setting
 	found, ok := fields(r, section, roll.Owners())
@@ -336,144 +366,22 @@ func (r *reader) owners(section field) []setting {
 	}
 	for _, f := range found {
 		owner := roll.Owner(f.name)
-		rule, ok := word(r, f, "a rule for an owner", ownerRules)
-		if ok && rule == OwnerTerminate && !slices.Contains(thisVersion.terminates, owner) {
-			r.fault(f.value, f.path, "terminate is not possible: in this version instances of this owner are only notified about, so only notify is allowed")
+		allowed := thisVersion.rules[owner]
+		if rule := OwnerRule(f.value.Value); slices.Contains(ownerRules, rule) && !slices.Contains(allowed, rule) {
+			r.fault(f.value, f.path, "%s", notForOwner(owner, rule))
 			continue
 		}
-		if ok {
+		if rule, ok := word(r, f, "a rule for this owner", allowed); ok {
 			settings = append(settings, ownerSetting(owner, rule).at(line(f.key), column(f.key)))
 		}
 	}
 	return settings
 }
 
-// overrides reads the overrides of a document. base is the registration under
-// them, empty when that has faults of its own.
-func (r *reader) overrides(list field, base []layer) []override {
-	var overrides []override
-	items, _ := r.items(list)
-	type match struct{ cluster, group string }
-	first := make(map[match]int)
-	for _, item := range items {
-		before := len(r.faults)
-		o := r.override(item)
-		if len(r.faults) > before {
-			continue
-		}
-		m := match{o.cluster, o.group}
-		if earlier, again := first[m]; again {
-			r.fault(item.key, item.path, "the override at line %d has the same match: make one of the two", earlier)
-			continue
-		}
-		first[m] = line(item.key)
-		if len(base) > 0 {
-			r.deadlines(append(slices.Clip(base), registrationOf(o.layer())))
-		}
-		overrides = append(overrides, o)
+// notForOwner is the fault of a rule that an owner cannot have.
+func notForOwner(owner roll.Owner, rule OwnerRule) string {
+	if why := notifyOnly[owner]; why != "" {
+		return string(rule) + " is not possible: " + why + ", so only notify is allowed"
 	}
-	return overrides
-}
-
-func (r *reader) override(item field) override {
-	var o override
-	found, ok := fields(r, item, overrideKeys)
-	if !ok {
-		return o
-	}
-	for _, f := range found {
-		if f.name == "match" {
-			o.cluster, o.group = r.match(f)
-			continue
-		}
-		o.settings = append(o.settings, r.section(f)...)
-	}
-	if r.required(item, "match", "") {
-		r.idle(item, len(item.value.Content)/2-1)
-	}
-	for i := range o.settings {
-		o.settings[i].path = item.path + "."
-	}
-	return o
-}
-
-// match reads the patterns that an override is for.
-func (r *reader) match(f field) (cluster, group string) {
-	found, ok := fields(r, f, []string{"cluster", "group"})
-	if ok && len(f.value.Content) == 0 {
-		r.fault(f.value, f.path, "is empty: give cluster, group or both")
-	}
-	for _, f := range found {
-		pattern, ok := r.text(f)
-		if !ok {
-			continue
-		}
-		if _, err := path.Match(pattern, ""); err != nil {
-			r.fault(f.value, f.path, "%s is not a pattern: a [ is not closed or holds nothing, or a \\ escapes nothing", quote(pattern))
-			continue
-		}
-		if f.name == "cluster" {
-			cluster = pattern
-			if strings.Contains(pattern, "/") {
-				r.fault(f.value, f.path, "%s matches nothing: a cluster's name has no slash", quote(pattern))
-			}
-			continue
-		}
-		group = pattern
-		if !matchesSomeGroup(pattern) {
-			r.fault(f.value, f.path, "%s matches nothing: groups are nodepool/<name>, nodegroup/<name>, asg/<name> and none", quote(pattern))
-		}
-	}
-	return cluster, group
-}
-
-// matchesSomeGroup reports whether a group can match the pattern. Not seeing that
-// it cannot would leave a group under settings that someone meant to change. A
-// pattern with a class or an escape, which may hide a slash, is taken on trust.
-func matchesSomeGroup(pattern string) bool {
-	if strings.ContainsAny(pattern, `[\`) {
-		return true
-	}
-	owner, _, name := strings.Cut(pattern, "/")
-	if !name {
-		return glob(pattern, string(roll.GroupNone))
-	}
-	for _, group := range []roll.Group{roll.NodePoolGroup(""), roll.NodeGroupGroup(""), roll.AutoScalingGroup("")} {
-		if glob(owner, strings.TrimSuffix(string(group), "/")) {
-			return true
-		}
-	}
-	return false
-}
-
-// registrationOf is the part of a layer that is about registration.
-func registrationOf(l layer) layer {
-	var kept []setting
-	for _, s := range l.settings {
-		if strings.HasPrefix(s.key, "registration.") {
-			kept = append(kept, s)
-		}
-	}
-	return layer{l.from, kept}
-}
-
-// deadlines checks that the warning does not come after the deadline once the
-// layers are merged. A fault is the last layer's, on its deadline or else on its
-// warning, and there is none when it touches neither.
-func (r *reader) deadlines(layers []layer) {
-	last := layers[len(layers)-1].settings
-	if len(last) == 0 {
-		return
-	}
-	p, told := merge(layers...)
-	if p.Registration.Deadline >= p.Registration.WarnAfter {
-		return
-	}
-	at := last[0]
-	if i := slices.IndexFunc(last, func(s setting) bool { return s.key == keyDeadline }); i >= 0 {
-		at = last[i]
-	}
-	warn, deadline := told[0], told[1] // in the order of the defaults
-	r.faults = append(r.faults, Fault{at.line, at.column, at.path + at.key, "the deadline of " + deadline.Value + " (" + deadline.From +
-		") is before the warning after " + warn.Value + " (" + warn.From + ")"})
+	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + oneOf(thisVersion.rules[owner])
 }

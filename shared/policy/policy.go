@@ -6,18 +6,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Policy is the effective settings of one cluster or group. It is complete:
-// what nobody set has its default.
+// Policy is the effective settings of one cluster, group or instance. It is
+// complete: what nobody set has its default.
 type Policy struct {
 	Mode Mode
 	// ModeSet is false when no document, override or cluster tag named a mode
-	// and Mode is the default.
+	// and Mode is the default. An instance's tag only lowers a mode, and names none.
 	ModeSet        bool
 	Registration   Registration
 	Initialization Initialization
 	// Conditions in a fixed order: the defaults, then what the document adds. No
 	// two of them have the same type and status.
 	Conditions []Condition
+	// Tolerances are how long a finding of these kinds may last before it is acted on:
+	// Impaired, Ghost, Orphaned and Conflict. The other kinds have sections of their own.
+	Tolerances map[roll.Kind]time.Duration
 	// Ladders by kind of finding. A kind without one has nothing done about it.
 	Ladders map[roll.Kind][]Step
 	Limits  Limits
@@ -55,6 +58,8 @@ const (
 	UnfinishedHold    Unfinished = "hold"    // the ladder stops and a person is told
 	UnfinishedProceed Unfinished = "proceed" // the next step is taken all the same
 )
+
+var unfinished = []Unfinished{UnfinishedHold, UnfinishedProceed}
 
 // Condition is how long a node condition may have a status before that counts as
 // a finding.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,17 +24,31 @@ func defaultPolicy() Policy {
 			{Type: "KernelReady", Status: "False", Tolerate: 30 * time.Minute},
 			{Type: "ContainerRuntimeReady", Status: "False", Tolerate: 30 * time.Minute},
 		},
-		Ladders: map[roll.Kind][]Step{
-			roll.Unregistered: {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}},
-			roll.NotReady:     {{Do: DoTag}, {Do: DoNotify}},
-			roll.Unknown:      {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}},
+		Tolerances: map[roll.Kind]time.Duration{
+			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute,
 		},
-		Limits: Limits{Unhealthy: 20, Zone: 55, ActionsPerCheck: 1, ActionsPerHour: 5},
+		Ladders: map[roll.Kind][]Step{
+			roll.Unregistered:    {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}},
+			roll.Uninitialized:   {{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}},
+			roll.NotReady:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}},
+			roll.Unknown:         {{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}},
+			roll.ConditionFailed: {{Do: DoTag}, {Do: DoNotify}},
+			roll.Impaired:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}},
+			roll.Flapping:        {{Do: DoTag}, {Do: DoNotify}},
+			roll.Ghost:           {{Do: DoNotify}, {Do: DoDeleteNode}},
+			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
+			roll.Conflict:        {{Do: DoNotify}},
+		},
+		Drain: Drain{Timeout: 10 * time.Minute, Unfinished: UnfinishedHold},
+		Limits: Limits{
+			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
+			Replacements: 2, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
+		},
 		Owners: map[roll.Owner]OwnerRule{
 			roll.OwnerNone:             OwnerNotify,
 			roll.OwnerAutoScalingGroup: OwnerTerminate,
 			roll.OwnerManagedNodeGroup: OwnerTerminate,
-			roll.OwnerKarpenter:        OwnerNotify,
+			roll.OwnerKarpenter:        OwnerTerminate,
 			roll.OwnerAutoMode:         OwnerNotify,
 			roll.OwnerClusterAPI:       OwnerNotify,
 		},
@@ -57,7 +72,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryOwnerHasARule(t *testing.T) {
 	owners := Default().For("", "", roll.Selector{}).Owners
 	for _, o := range roll.Owners() {
-		if owners[o] != OwnerNotify && owners[o] != OwnerTerminate {
+		if !slices.Contains(thisVersion.rules[o], owners[o]) {
 			t.Errorf("%s: %q", o, owners[o])
 		}
 	}
@@ -66,11 +81,16 @@ func TestEveryOwnerHasARule(t *testing.T) {
 	}
 }
 
-func TestEveryFoundKindHasALadder(t *testing.T) {
+func TestEveryKindHasALadderOfUsefulSteps(t *testing.T) {
 	ladders := Default().For("", "", roll.Selector{}).Ladders
 	for _, k := range roll.Kinds() {
 		if len(ladders[k]) == 0 {
 			t.Errorf("%s has none", k)
+		}
+		for _, s := range ladders[k] {
+			if becomes, why := useOf(s.Do, k); becomes != useful {
+				t.Errorf("%s: %s %s", k, s.Do, why)
+			}
 		}
 	}
 }
@@ -97,20 +117,31 @@ func TestTolerance(t *testing.T) {
 }
 
 func TestPoliciesShareNothing(t *testing.T) {
-	d, err := Parse([]byte("apiVersion: rollcall/v1\nladders: {NotReady: [{do: tag}, {do: terminate}]}\n"))
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nladders: {NotReady: [{do: tag}, {do: terminate}]}\ninitialization: {taints: [a]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := d.For("a", "", roll.Selector{})
 	p.Ladders[roll.NotReady][0].Do = DoTerminate
-	p.Owners[roll.OwnerKarpenter] = OwnerTerminate
+	p.Owners[roll.OwnerAutoMode] = OwnerTerminate
 	p.Conditions[0].Tolerate = 0
+	p.Initialization.Taints[0] = "b"
+	p.Tolerances[roll.Ghost] = 0
 	again := d.For("a", "", roll.Selector{})
 	if got := again.Ladders[roll.NotReady][0].Do; got != DoTag {
 		t.Errorf("ladder changed to %s", got)
 	}
-	if got := again.Owners[roll.OwnerKarpenter]; got != OwnerNotify {
+	if got := again.Owners[roll.OwnerAutoMode]; got != OwnerNotify {
 		t.Errorf("owner changed to %s", got)
+	}
+	if got := again.Initialization.Taints; !slices.Equal(got, []string{"a"}) {
+		t.Errorf("taints changed to %s", got)
+	}
+	if got := again.Tolerances[roll.Ghost]; got != 5*time.Minute {
+		t.Errorf("tolerance changed to %s", got)
+	}
+	if w := d.Watch(); !slices.Equal(w.Taints, []string{"a"}) {
+		t.Errorf("watches %s", w.Taints)
 	}
 	if got := again.Conditions[0].Tolerate; got != 15*time.Minute {
 		t.Errorf("condition changed to %s", got)

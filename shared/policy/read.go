@@ -41,6 +41,18 @@ type field struct {
 // fields reads a mapping whose keys are all known. Those that are not, come twice
 // or have no value are faults and left out.
 func fields[S ~string](r *reader, in field, known []S) ([]field, bool) {
+	return entries(r, in, func(f field) bool {
+		if isKnown(f.name, known) {
+			return true
+		}
+		r.unknown(f, didYouMean(f.name, known), oneOf(known))
+		return false
+	})
+}
+
+// entries reads a mapping. allowed reports the keys that may not stand in it; those,
+// and what comes twice or has no value, are left out.
+func entries(r *reader, in field, allowed func(field) bool) ([]field, bool) {
 	if !r.collection(in, yaml.MappingNode, "!!map", "a mapping (key: value)") {
 		return nil, false
 	}
@@ -59,8 +71,7 @@ func fields[S ~string](r *reader, in field, known []S) ([]field, bool) {
 			r.fault(key, in.path, "merge keys (<<) are not supported: write the settings out")
 		case again:
 			r.fault(key, f.path, "given twice: it stands at line %d already", earlier)
-		case !isKnown(f.name, known):
-			r.unknown(f, didYouMean(f.name, known), oneOf(known))
+		case !allowed(f):
 		case isNull(value):
 			r.fault(key, f.path, "has no value: give it one or remove the key")
 		default:
@@ -185,35 +196,59 @@ func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
 
 // Units below the second are left out on purpose: nothing here happens that fast,
 // and 5ms for 5m would end instances at once.
-var goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?[hms])+$`)
+var (
+	goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?[hms])+$`)
+	bareNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+)
+
+// likeDuration says what a duration looks like.
+const likeDuration = "a duration such as 90s, 5m or 1h30m"
 
 // duration reads a duration: from 1 s to 30 days, or also 0 where zero is allowed.
 func (r *reader) duration(f field, zero bool) (time.Duration, bool) {
-	const like = "a duration such as 90s, 5m or 1h30m"
-	value, tag, ok := r.scalar(f, like)
+	value, tag, ok := r.scalar(f, likeDuration)
 	if !ok {
 		return 0, false
 	}
+	var d time.Duration
+	var problem string
+	switch tag {
+	case "!!str":
+		d, problem = readDuration(value, zero)
+	case "!!int", "!!float":
+		problem = noUnit(value)
+	default:
+		problem = "must be " + likeDuration + ", not " + what(f.value)
+	}
+	if problem != "" {
+		r.fault(f.value, f.path, "%s", problem)
+	}
+	return d, problem == ""
+}
+
+// readDuration reads a duration as it is written in a policy or in an instance's tag.
+// problem says what is wrong with it, "" for nothing.
+func readDuration(value string, zero bool) (d time.Duration, problem string) {
 	d, err := time.ParseDuration(value)
 	switch {
-	case tag == "!!int" || tag == "!!float":
-		r.fault(f.value, f.path, "%s has no unit: write for example %s", quote(value), withUnit(value))
-	case tag != "!!str":
-		r.fault(f.value, f.path, "must be %s, not %s", like, what(f.value))
+	case bareNumber.MatchString(value):
+		return 0, noUnit(value)
 	case err == nil && d < 0:
-		r.fault(f.value, f.path, "%s is negative", quote(value))
+		return 0, quote(value) + " is negative"
 	case !goDuration.MatchString(value):
-		r.fault(f.value, f.path, "%s is not %s: the units are h, m and s", quote(value), like)
+		return 0, quote(value) + " is not " + likeDuration + ": the units are h, m and s"
 	case err != nil || d > maxDuration:
-		r.fault(f.value, f.path, "%s is over 30 days (720h)", quote(value))
+		return 0, quote(value) + " is over 30 days (720h)"
 	case d == 0 && !zero:
-		r.fault(f.value, f.path, "%s is not positive", quote(value))
+		return 0, quote(value) + " is not positive"
 	case d != 0 && d < time.Second:
-		r.fault(f.value, f.path, "%s is under 1s", quote(value))
-	default:
-		return d, true
+		return 0, quote(value) + " is under 1s"
 	}
-	return 0, false
+	return d, ""
+}
+
+func noUnit(number string) string {
+	return quote(number) + " has no unit: write for example " + withUnit(number)
 }
 
 // withUnit is how a number without a unit was probably meant: in minutes.

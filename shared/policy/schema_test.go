@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,7 +65,9 @@ var beyond = []string{
 	"duration-too-long", "duration-too-short", "duration-zero",
 	"ladder-terminate-not-last", "ladder-waits", "alias-in-list",
 	"override-duplicate", "override-group-matches-nothing", "override-pattern",
-	"merge-key", "two-documents", "not-yaml-second",
+	"merge-key", "two-documents", "not-yaml-second", "ladder-delete-node-not-last",
+	"preset-deadline", "preset-override-deadline", "preset-override-base", "preset-unknown", "preset-match-unknown",
+	"override-duplicate-preset", "taint-long",
 }
 
 func TestSchemaRefusesWhatItCan(t *testing.T) {
@@ -100,6 +103,13 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		agree("conditions: [{type: Ready, status: Unknown, tolerate: "+value+"}]", valid)
 		agree("overrides: [{match: {cluster: a}, initialization: {deadline: "+value+"}}]", valid)
 		agree("ladders: {Unknown: [{do: notify, after: "+value+"}]}", valid)
+		agree("presets: {slow: {initialization: {deadline: "+value+"}}}", valid)
+		for section := range tolerant {
+			agree(section+": {tolerate: "+value+"}", valid)
+		}
+		agree("drain: {timeout: "+value+"}", valid)
+		agree("limits: {stormCooldown: "+value+"}", valid)
+		agree("limits: {replacementWait: "+value+"}", valid)
 	}
 	agree("ladders: {Unknown: [{do: notify, after: 0s}]}", true)
 	for value, valid := range map[string]bool{
@@ -108,6 +118,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	} {
 		agree("limits: {unhealthy: "+value+"}", valid)
 		agree("limits: {zone: "+value+"}", valid)
+		agree("limits: {massSilence: "+value+"}", valid)
 	}
 	for value, valid := range map[string]bool{
 		"0": true, "1": true, "5": true, "2147483647": true,
@@ -115,7 +126,42 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	} {
 		agree("limits: {actionsPerCheck: "+value+"}", valid)
 		agree("limits: {actionsPerHour: "+value+"}", valid)
+		agree("limits: {replacements: "+value+"}", valid)
 	}
+	for value, valid := range map[string]bool{
+		"hold": true, "proceed": true, `"hold"`: true,
+		"Hold": false, "terminate": false, "null": false, "[hold]": false, "true": false, `""`: false,
+	} {
+		agree("drain: {unfinished: "+value+"}", valid)
+	}
+	for value, valid := range map[string]bool{
+		"[]": true, "[a]": true, "[a, b]": true, "[example.com/a]": true, "[node.cilium.io/agent-not-ready]": true, "[readiness.k8s.io/x]": true,
+		"a": false, "null": false, "[null]": false, "[5]": false, `[""]`: false, "[a, a]": false, `["a:NoSchedule"]`: false, "[a=b]": false,
+		"[-a]": false, "[a/b/c]": false, "[/a]": false, "[a/]": false, "[A.com/b]": false, "[ä]": false,
+		"[node.kubernetes.io/not-ready]": false, "[node.kubernetes.io/unschedulable]": false, "[karpenter.sh/disrupted]": false,
+		"[node.cloudprovider.kubernetes.io/shutdown]": false, "[ToBeDeletedByClusterAutoscaler]": false, "[aws-node-termination-handler/spot-itn]": false,
+	} {
+		agree("initialization: {taints: "+value+"}", valid)
+	}
+	for value, valid := range map[string]bool{
+		"a": true, "a-1": true, "gpu": true, "windows": true, `"true"`: true, "a234567890123456789012345678901234567890": true,
+		"A": false, "1a": false, "a_b": false, "-a": false, "a b": false, "a2345678901234567890123456789012345678901": false, `""`: false,
+	} {
+		agree("presets: {"+value+": {}}", valid)
+		agree("presets: {"+value+": {}}\noverrides: [{match: {cluster: a}, preset: "+value+"}]", valid)
+		agree("presets: {"+value+": {}}\noverrides: [{match: {preset: "+value+"}}]", valid)
+	}
+	for value, valid := range map[string]bool{
+		"{}": true, "{registration: {deadline: 1h}}": true, "{initialization: {}}": true,
+		"null": false, "gpu": false, "{mode: notify}": false, "{limits: {}}": false, "{registration: null}": false, "{registration: {tolerate: 5m}}": false,
+	} {
+		agree("presets: {gpu: "+value+"}", valid)
+	}
+	agree("overrides: [{match: {cluster: a}, preset: null}]", false)
+	agree("overrides: [{match: {cluster: a}, preset: [gpu]}]", false)
+	agree("overrides: [{match: {cluster: a, preset: gpu}, limits: {zone: 50%}}]", false)
+	agree("overrides: [{match: {cluster: a, preset: gpu}, mode: notify}]", true)
+	agree("overrides: [{match: {cluster: a}, preset: gpu, limits: {zone: 50%}}]", true)
 	for value, valid := range map[string]bool{
 		"observe": true, "notify": true, "remediate": true, `"observe"`: true,
 		"Observe": false, "off": false, "false": false, "null": false, "[observe]": false, `""`: false,
@@ -137,8 +183,11 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	} {
 		agree("conditions: [{type: "+value+", status: Unknown, tolerate: 5m}]", valid)
 	}
-	for _, do := range verbs {
-		agree("ladders: {Unknown: [{do: "+string(do)+"}]}", true)
+	for _, kind := range roll.Kinds() {
+		for _, do := range verbs {
+			use, _ := useOf(do, kind)
+			agree("ladders: {"+string(kind)+": [{do: "+string(do)+"}]}", use != senseless)
+		}
 	}
 	for _, do := range []string{"Terminate", "kill", "null", "[tag]", "1", `""`} {
 		agree("ladders: {Unknown: [{do: "+do+"}]}", false)
@@ -146,22 +195,27 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	for value, valid := range map[string]bool{"true": true, "false": true, "yes": false, `"true"`: false, "1": false, "null": false} {
 		agree("ladders: {Unknown: [{do: reboot, once: "+value+"}]}", valid)
 	}
-	for _, kind := range kinds {
+	for _, kind := range roll.Kinds() {
 		agree("ladders: {"+string(kind)+": []}", true)
 	}
 	agree("ladders: {unknown: []}", false)
 	agree("ladders: {Unknown: null}", false)
 	agree("ladders: {Unknown: [null]}", false)
 	agree("ladders: {Unknown: [{do: terminate}, {do: terminate}]}", false)
+	agree("ladders: {Unknown: [{do: reboot}, {do: reboot}]}", false)
+	agree("ladders: {Ghost: [{do: delete-node}, {do: delete-node}]}", false)
+	agree("ladders: {Unknown: [{do: tag}, {do: tag}]}", true)
 	for _, owner := range roll.Owners() {
 		agree("owners: {"+string(owner)+": notify}", true)
-		agree("owners: {"+string(owner)+": terminate}", slices.Contains(thisVersion.terminates, owner))
+		for _, rule := range ownerRules {
+			agree("owners: {"+string(owner)+": "+string(rule)+"}", slices.Contains(thisVersion.rules[owner], rule))
+		}
 		agree("owners: {"+string(owner)+": reboot}", false)
 	}
 	agree("owners: {fargate: notify}", false)
 	for value, valid := range map[string]bool{
 		"{cluster: a}": true, "{group: none}": true, `{cluster: "*", group: nodepool/a}`: true,
-		"{}": false, "a": false, "null": false, "{cluster: 1}": false, `{cluster: ""}`: false, "{group: null}": false, "{cluster: a/b}": false, "{name: a}": false,
+		"{}": false, "a": false, "null": false, "{cluster: 1}": false, `{cluster: ""}`: false, "{group: null}": false, "{cluster: a/b}": false, "{name: a}": false, "{preset: gpu}": true, "{preset: 1}": false, "{preset: null}": false,
 	} {
 		agree("overrides: [{match: "+value+", mode: notify}]", valid)
 	}
@@ -192,7 +246,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]any{"mode": s.Defs["mode"].Default}
-	for _, section := range []string{"registration", "initialization", "ladders", "limits", "owners"} {
+	for _, section := range sections {
 		for name, property := range s.Defs[section].Properties {
 			if property.Default == nil && property.Ref == "#/$defs/notifyOnly" {
 				property.Default = s.Defs["notifyOnly"].Default
@@ -211,10 +265,13 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		if n, err := strconv.Atoi(s.Value); err == nil {
 			want[s.Key] = n
 		}
+		if s.Value == "none" {
+			want[s.Key] = []any{}
+		}
 	}
 	for key, value := range got {
 		steps, ok := value.([]any)
-		if !ok {
+		if !ok || !strings.HasPrefix(key, "ladders.") {
 			continue
 		}
 		data, err := yaml.Marshal(map[string]any{"apiVersion": apiVersion, "ladders": map[string]any{key[len("ladders."):]: steps}})

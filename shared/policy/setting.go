@@ -3,18 +3,21 @@ package policy
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
 )
 
-// setting is one key of a policy with its value: the unit that defaults, document
-// and overrides are merged by.
+// setting is one key of a policy with its value: the unit that defaults, document,
+// presets, overrides and tags are merged by.
 type setting struct {
-	key          string // such as registration.deadline
-	value        string // for a person
-	path         string // what stands before key in the path of a fault: "overrides[1]." or ""
-	line, column int    // where the document has it; 0 for a default
+	key          string        // such as registration.deadline
+	value        string        // for a person
+	time         time.Duration // of settings that are a time, else 0
+	path         string        // what stands before key in the path of a fault: "overrides[1]." or ""
+	preset       string        // the preset that an override or tag brought it in with, "" if none
+	line, column int           // where the document has it; 0 for a default
 	set          func(*Policy)
 }
 
@@ -24,11 +27,29 @@ func (s setting) at(line, column int) setting {
 	return s
 }
 
-// The keys that are checked together.
+// fault is the place of the setting with a problem.
+func (s setting) fault(problem string) Fault {
+	key := s.path + s.key
+	if s.preset != "" {
+		key = s.path + "preset"
+	}
+	return Fault{s.line, s.column, key, problem}
+}
+
+// The keys that are checked together, or that a tag or preset sets.
 const (
-	keyWarnAfter = "registration.warnAfter"
-	keyDeadline  = "registration.deadline"
+	keyWarnAfter      = "registration.warnAfter"
+	keyDeadline       = "registration.deadline"
+	keyInitialization = "initialization.deadline"
 )
+
+// tolerant are the sections that hold the tolerance of a kind and nothing else.
+var tolerant = map[string]roll.Kind{
+	"impaired": roll.Impaired,
+	"ghost":    roll.Ghost,
+	"orphaned": roll.Orphaned,
+	"conflict": roll.Conflict,
+}
 
 func modeSetting(m Mode) setting {
 	return setting{key: "mode", value: string(m), set: func(p *Policy) { p.Mode, p.ModeSet = m, true }}
@@ -36,16 +57,40 @@ func modeSetting(m Mode) setting {
 
 // durationSetting is a setting of one of the keys that hold a duration.
 func durationSetting(key string, d time.Duration) setting {
-	return setting{key: key, value: durationText(d), set: func(p *Policy) {
+	return setting{key: key, value: durationText(d), time: d, set: func(p *Policy) {
 		switch key {
 		case keyWarnAfter:
 			p.Registration.WarnAfter = d
 		case keyDeadline:
 			p.Registration.Deadline = d
-		case "initialization.deadline":
+		case keyInitialization:
 			p.Initialization.Deadline = d
+		case "drain.timeout":
+			p.Drain.Timeout = d
+		case "limits.stormCooldown":
+			p.Limits.StormCooldown = d
+		case "limits.replacementWait":
+			p.Limits.ReplacementWait = d
+		default:
+			section, _, _ := strings.Cut(key, ".")
+			p.Tolerances[tolerant[section]] = d
 		}
 	}}
+}
+
+// taintsSetting copies the keys each time, as ladderSetting does its steps.
+func taintsSetting(keys []string) setting {
+	value := "none"
+	if len(keys) > 0 {
+		value = strings.Join(keys, ", ")
+	}
+	return setting{key: "initialization.taints", value: value, set: func(p *Policy) {
+		p.Initialization.Taints = slices.Clone(keys)
+	}}
+}
+
+func unfinishedSetting(then Unfinished) setting {
+	return setting{key: "drain.unfinished", value: string(then), set: func(p *Policy) { p.Drain.Unfinished = then }}
 }
 
 // conditionSetting only appends: merge has one setting for each type and status.
@@ -74,6 +119,8 @@ func percentSetting(key string, share Percent) setting {
 			p.Limits.Unhealthy = share
 		case "limits.zone":
 			p.Limits.Zone = share
+		case "limits.massSilence":
+			p.Limits.MassSilence = share
 		}
 	}}
 }
@@ -81,6 +128,8 @@ func percentSetting(key string, share Percent) setting {
 func countSetting(key string, n int) setting {
 	return setting{key: key, value: strconv.Itoa(n), set: func(p *Policy) {
 		switch key {
+		case "limits.replacements":
+			p.Limits.Replacements = n
 		case "limits.actionsPerCheck":
 			p.Limits.ActionsPerCheck = n
 		case "limits.actionsPerHour":

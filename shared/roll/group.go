@@ -1,5 +1,7 @@
 package roll
 
+import "strings"
+
 // Owner is who launched an instance and would replace it.
 type Owner string
 
@@ -30,6 +32,14 @@ func NodePoolGroup(name string) Group { return Group("nodepool/" + name) }
 
 // NodeGroupGroup is the group of an EKS managed node group.
 func NodeGroupGroup(name string) Group { return Group("nodegroup/" + name) }
+
+// NodePool is the name of the node pool that the group is; the second result is false
+// if it is none.
+func (g Group) NodePool() (string, bool) { return strings.CutPrefix(string(g), "nodepool/") }
+
+// NodeGroup is the name of the managed node group that the group is; the second result
+// is false if it is none.
+func (g Group) NodeGroup() (string, bool) { return strings.CutPrefix(string(g), "nodegroup/") }
 
 // AutoScalingGroup is the group of a self-managed Auto Scaling group.
 func AutoScalingGroup(name string) Group { return Group("asg/" + name) }

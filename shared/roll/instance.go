@@ -52,14 +52,15 @@ type Instance struct {
 	Group          Group
 	Ambiguous      bool   // claimed for several clusters at once
 	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
+	Named          bool   // a tag that EKS or eksctl writes names the cluster, not kubernetes.io/cluster/ alone
 	OtherCluster   string // the cluster that its tags name, if it is another one
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Marks          *Marks // Rollcall's own tags on it, nil if none
-	// ModeTag, DeadlineTag: values of rollcall:mode and rollcall:deadline, "" if none.
-	ModeTag, DeadlineTag string
-	// Preset is the value of rollcall:preset, or else what its platform and type
-	// suggest (see PresetOf); "" if neither.
+	// ModeTag, DeadlineTag, PresetTag: values of rollcall:mode, rollcall:deadline and
+	// rollcall:preset, "" if none.
+	ModeTag, DeadlineTag, PresetTag string
+	// Preset is what its platform and type suggest (see PresetOf), "" for none.
 	Preset string
 	// CapacityBlock: bought for a fixed time; once terminated there is no other.
 	CapacityBlock bool

@@ -122,5 +122,8 @@ func (n *Node) answersBetter(other *Node) bool {
 	if ready != otherReady {
 		return ready
 	}
-	return n.Created.After(other.Created)
+	if !n.Created.Equal(other.Created) {
+		return n.Created.After(other.Created)
+	}
+	return n.Name > other.Name // as good as any, and the same in whatever order they come
 }

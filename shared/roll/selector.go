@@ -7,11 +7,12 @@ import "strings"
 // so that what it chooses is worked out once.
 type Selector struct {
 	Group Group
-	// Preset names a preset of the policy, such as windows; "" is none.
+	// Preset names the preset of the policy that the instance's platform and type
+	// suggest, such as windows; "" is none. It only lengthens times.
 	Preset string
-	// Mode and Deadline are the values of the tags TagInstanceMode and TagDeadline of
-	// the instance, "" if it has none.
-	Mode, Deadline string
+	// Mode, Deadline and PresetTag are the values of the tags TagInstanceMode,
+	// TagDeadline and TagPreset of the instance, "" if it has none.
+	Mode, Deadline, PresetTag string
 }
 
 // GroupSelector is that of a group as a whole.
@@ -48,7 +49,8 @@ func PresetOf(platform, instanceType string) string {
 func (m Member) Selector() Selector {
 	s := Selector{Group: m.Group()}
 	if m.Instance != nil {
-		s.Preset, s.Mode, s.Deadline = m.Instance.Preset, m.Instance.ModeTag, m.Instance.DeadlineTag
+		s.Preset, s.PresetTag = m.Instance.Preset, m.Instance.PresetTag
+		s.Mode, s.Deadline = m.Instance.ModeTag, m.Instance.DeadlineTag
 	}
 	return s
 }

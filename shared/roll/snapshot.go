@@ -70,6 +70,9 @@ const (
 	GapFailed             GapKind = "Failed"
 )
 
+// CallLedger is the Call of a gap that Rollcall's own memory leaves.
+const CallLedger = "ledger"
+
 // Gap is something that a snapshot lacks, and why. Partial is not empty: what a
 // gap covers is not judged.
 type Gap struct {
@@ -151,6 +154,9 @@ type GroupDetail struct {
 	LaunchSuspended Answer
 	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances.
 	ReplaceSuspended Answer
+	// CapacityRead: Yes when the latest launches of its Auto Scaling group were read.
+	// Only then a zero CapacityError means that there is none.
+	CapacityRead Answer
 	// CapacityError is the last launch that failed for lack of capacity or quota and
 	// that no later one succeeded; zero time if there is none.
 	CapacityError   time.Time

@@ -29,6 +29,7 @@ type account struct {
 	region    string
 	cfg       aws.Config
 	ec2       *ec2.Client
+	kube      *kube.Dialer
 	observer  *observe.Observer
 	principal func(context.Context) string
 }
@@ -67,12 +68,12 @@ func connect(ctx context.Context, region string) (*account, error) {
 		}
 		return aws.ToString(out.Arn)
 	})
-	client := ec2.NewFromConfig(cfg)
+	client, dialer := ec2.NewFromConfig(cfg), kube.NewDialer(tokens, "rollcall/"+version())
 	return &account{
-		region: cfg.Region, cfg: cfg, ec2: client, principal: principal,
+		region: cfg.Region, cfg: cfg, ec2: client, kube: dialer, principal: principal,
 		observer: observe.New(observe.Options{
 			EC2: client, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg),
-			Kube: kube.NewDialer(tokens, "rollcall/"+version()), Principal: principal,
+			Kube: dialer, Principal: principal,
 		}),
 	}, nil
 }
@@ -90,7 +91,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 	}
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
-			Targets: a.observer, EC2: a.ec2, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
+			Targets: a.observer, EC2: a.ec2, Kube: a.kube, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
 			// Read anew before each act: to set its mode to observe stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})

@@ -2,8 +2,11 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,80 +28,225 @@ func policyCommand(env Environment) *cobra.Command {
 	return c
 }
 
+// policyFlags are the flags of rollcall policy check, as given.
+type policyFlags struct {
+	cluster, clusterMode string
+	group, preset        string
+	tags                 []string
+	output               string
+}
+
 func policyCheckCommand(env Environment) *cobra.Command {
-	var cluster, group, form string
+	var f policyFlags
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a policy file and show what it comes to",
 		Long: `Validates a policy file: every fault at once, with its line and key. A valid one
-is shown with the settings that take effect, and where each comes from; --cluster
-and --group choose for what.`,
+is shown with the settings that take effect, and where each comes from. The flags
+say for what: without them it is what holds where no override does.
+
+  rollcall policy check FILE --cluster production --group nodepool/default
+  rollcall policy check FILE --cluster production --cluster-mode notify
+  rollcall policy check FILE --group asg/training --preset gpu \
+      --instance-tag rollcall:mode=observe --instance-tag rollcall:deadline=45m`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o, err := parseOutput(form)
-			if err != nil {
-				return err
-			}
-			data, err := os.ReadFile(args[0])
-			if err != nil {
-				return fmt.Errorf("read the policy: %w", err)
-			}
-			doc, err := policy.Parse(data)
-			if err != nil {
-				return fmt.Errorf("%s:\n%w", args[0], err)
-			}
-			return showPolicy(env, o, args[0], doc, cluster, roll.Group(group))
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return policyCheck(env, f, args[0]) },
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "show the settings for this cluster")
-	c.Flags().StringVar(&group, "group", "", "show the settings for this group, such as nodepool/default")
-	c.Flags().StringVar(&form, "output", string(outputTable), "table or json")
+	flags := c.Flags()
+	flags.StringVar(&f.cluster, "cluster", "", "show the settings for this cluster")
+	flags.StringVar(&f.clusterMode, "cluster-mode", "", "value of the EKS cluster's tag rollcall:mode")
+	flags.StringVar(&f.group, "group", "", "show the settings for this group, such as nodepool/default")
+	flags.StringVar(&f.preset, "preset", "", "preset that platform and type of an instance suggest, such as gpu")
+	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as KEY=VALUE; repeat for several")
+	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
 	return c
 }
 
-func showPolicy(env Environment, form output, file string, doc *policy.Document, cluster string, group roll.Group) error {
-	settings := doc.Explain(cluster, "", roll.GroupSelector(group))
-	if form == outputJSON {
-		type setting struct {
-			Key   string `json:"key"`
-			Value string `json:"value"`
-			From  string `json:"from"`
-		}
-		type warning struct {
-			Line    int    `json:"line"`
-			Key     string `json:"key"`
-			Problem string `json:"problem"`
-		}
-		out := struct {
-			Valid    bool      `json:"valid"`
-			Warnings []warning `json:"warnings"`
-			Settings []setting `json:"settings"`
-		}{Valid: true, Warnings: []warning{}, Settings: []setting{}}
-		for _, w := range doc.Warnings() {
-			out.Warnings = append(out.Warnings, warning{Line: w.Line, Key: w.Key, Problem: w.Problem})
-		}
-		for _, s := range settings {
-			out.Settings = append(out.Settings, setting{Key: s.Key, Value: s.Value, From: s.From})
-		}
-		enc := json.NewEncoder(env.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(out)
+// subject is whose settings are shown.
+type subject struct {
+	cluster, clusterMode string
+	of                   roll.Selector
+}
+
+// subject reads the flags that say whose settings to show, and reports all that is
+// wrong with them at once.
+func (f policyFlags) subject() (subject, error) {
+	s := subject{f.cluster, f.clusterMode, roll.Selector{Group: roll.Group(f.group), Preset: f.preset}}
+	var faults []error
+	if f.group != "" && !isGroup(f.group) {
+		faults = append(faults, fmt.Errorf("--group %q: a group is nodepool/NAME, nodegroup/NAME, asg/NAME or none", f.group))
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s is valid\n", file); err != nil {
+	for _, tag := range f.tags {
+		key, value, ok := strings.Cut(tag, "=")
+		switch {
+		case !ok:
+			faults = append(faults, fmt.Errorf("--instance-tag %q: it takes KEY=VALUE", tag))
+		case key == roll.TagInstanceMode:
+			s.of.Mode = value
+		case key == roll.TagDeadline:
+			s.of.Deadline = value
+		case key == roll.TagPreset:
+			s.of.PresetTag = value
+		default:
+			faults = append(faults, fmt.Errorf("--instance-tag %q: no policy depends on it; %s, %s and %s are the tags that count",
+				key, roll.TagInstanceMode, roll.TagDeadline, roll.TagPreset))
+		}
+	}
+	return s, errors.Join(faults...)
+}
+
+// isGroup reports whether a group can have the name.
+func isGroup(name string) bool {
+	if roll.Group(name) == roll.GroupNone {
+		return true
+	}
+	for _, prefix := range []roll.Group{roll.NodePoolGroup(""), roll.NodeGroupGroup(""), roll.AutoScalingGroup("")} {
+		if rest, ok := strings.CutPrefix(name, string(prefix)); ok && rest != "" && !strings.Contains(rest, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+func policyCheck(env Environment, f policyFlags, file string) error {
+	form, err := parseOutput(f.output)
+	whose, wrong := f.subject()
+	if err = errors.Join(err, wrong); err != nil {
 		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	doc, err := policy.Parse(data)
+	if err != nil {
+		return invalidPolicy(env, form, file, err)
+	}
+	if f.preset != "" && !slices.Contains(doc.Presets(), f.preset) {
+		return fmt.Errorf("--preset %s: the presets of %s are %s", f.preset, file, strings.Join(doc.Presets(), ", "))
+	}
+	if form == outputJSON {
+		return printPolicyJSON(env, doc, whose)
+	}
+	return printPolicyTable(env, file, doc, whose)
+}
+
+// remark is a fault or a warning as JSON.
+type remark struct {
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Key     string `json:"key"` // "" for the document as a whole
+	Problem string `json:"problem"`
+}
+
+func remarks(of []policy.Fault) []remark {
+	all := make([]remark, len(of))
+	for i, f := range of {
+		all[i] = remark{f.Line, f.Column, f.Key, f.Problem}
+	}
+	return all
+}
+
+// invalidPolicy reports the faults of a file. The exit code is that of an error in
+// either form.
+func invalidPolicy(env Environment, form output, file string, err error) error {
+	var faults policy.Faults
+	if form != outputJSON || !errors.As(err, &faults) {
+		return fmt.Errorf("%s:\n%w", file, err)
+	}
+	if err := printJSON(env, struct {
+		Valid  bool     `json:"valid"`
+		Faults []remark `json:"faults"`
+	}{false, remarks(faults)}); err != nil {
+		return err
+	}
+	return exit(ExitError)
+}
+
+func printPolicyJSON(env Environment, doc *policy.Document, whose subject) error {
+	type setting struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+		From  string `json:"from"`
+	}
+	type selected struct {
+		Cluster      string            `json:"cluster,omitempty"`
+		ClusterMode  string            `json:"clusterMode,omitempty"`
+		Group        roll.Group        `json:"group,omitempty"`
+		Preset       string            `json:"preset,omitempty"`
+		InstanceTags map[string]string `json:"instanceTags,omitempty"`
+	}
+	out := struct {
+		Valid    bool      `json:"valid"`
+		For      selected  `json:"for"`
+		Presets  []string  `json:"presets"`
+		Warnings []remark  `json:"warnings"`
+		Settings []setting `json:"settings"`
+	}{
+		Valid: true, Presets: doc.Presets(), Warnings: remarks(doc.Warnings()),
+		For: selected{whose.cluster, whose.clusterMode, whose.of.Group, whose.of.Preset, whose.tags()},
+	}
+	for _, s := range doc.Explain(whose.cluster, whose.clusterMode, whose.of) {
+		out.Settings = append(out.Settings, setting(s))
+	}
+	return printJSON(env, out)
+}
+
+func printJSON(env Environment, v any) error {
+	enc := json.NewEncoder(env.Stdout)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// tags are the instance tags that were given.
+func (s subject) tags() map[string]string {
+	tags := map[string]string{}
+	for key, value := range map[string]string{roll.TagInstanceMode: s.of.Mode, roll.TagDeadline: s.of.Deadline, roll.TagPreset: s.of.PresetTag} {
+		if value != "" {
+			tags[key] = value
+		}
+	}
+	return tags
+}
+
+// String is the subject for a heading, "" when nothing was asked for.
+func (s subject) String() string {
+	var parts []string
+	add := func(name, value string) {
+		if value != "" {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	add("cluster", s.cluster)
+	if s.clusterMode != "" {
+		add("cluster tag", roll.TagMode+"="+s.clusterMode)
+	}
+	add("group", string(s.of.Group))
+	add("preset", s.of.Preset)
+	for _, key := range []string{roll.TagInstanceMode, roll.TagDeadline, roll.TagPreset} {
+		if value := s.tags()[key]; value != "" {
+			add("instance tag", key+"="+value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func printPolicyTable(env Environment, file string, doc *policy.Document, whose subject) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is valid\n", file)
+	if s := whose.String(); s != "" {
+		hanging(&b, "for ", s)
 	}
 	for _, w := range doc.Warnings() {
-		if _, err := fmt.Fprintf(env.Stdout, "warning: %s\n", w); err != nil {
-			return err
-		}
+		hanging(&b, "warning: ", w.String())
 	}
-	if _, err := fmt.Fprintln(env.Stdout); err != nil {
-		return err
-	}
-	for _, s := range settings {
-		if _, err := fmt.Fprintf(env.Stdout, "%-42s %-26s %s\n", s.Key, s.Value, s.From); err != nil {
-			return err
-		}
+	b.WriteByte('\n')
+	settingsTable(&b, doc.Explain(whose.cluster, whose.clusterMode, whose.of))
+	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
+		return fmt.Errorf("print: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,246 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// blocks are the parts of a page that are indented by four, without the indent.
+func blocks(page string) []string {
+	var found []string
+	inside := false
+	for line := range strings.Lines(page) {
+		text, ok := strings.CutPrefix(line, "    ")
+		switch {
+		case ok && inside || inside && strings.TrimSpace(line) == "":
+			found[len(found)-1] += strings.TrimPrefix(line, "    ")
+			continue
+		case ok:
+			found = append(found, text)
+		}
+		inside = ok
+	}
+	return found
+}
+
+// shows reports whether a page's excerpt is what was printed: "..." alone on a line
+// stands for lines that it leaves out.
+func shows(excerpt, printed string) bool {
+	rest := printed
+	for i, part := range strings.Split(excerpt, "...\n") {
+		at := strings.Index(rest, part)
+		if at < 0 || i == 0 && at > 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+	}
+	return strings.HasSuffix(excerpt, "...\n") || rest == ""
+}
+
+func TestTheExampleOfThePolicyPageIsWhatIsPrinted(t *testing.T) {
+	page, err := os.ReadFile("../../../shared/policy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	ran := 0
+	for _, block := range blocks(string(page)) {
+		if strings.HasPrefix(block, "apiVersion:") { // the last one before a command is its policy
+			if err := os.WriteFile("policy.yaml", []byte(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		line, want, _ := strings.Cut(block, "\n")
+		for strings.HasSuffix(line, `\`) {
+			more, rest, _ := strings.Cut(want, "\n")
+			line, want = strings.TrimSuffix(line, `\`)+more, rest
+		}
+		args, ok := strings.CutPrefix(line, "$ rollcall ")
+		if !ok {
+			continue
+		}
+		ran++
+		code, stdout, stderr := rollcall(t, strings.Fields(args)...)
+		if code != ExitOK || !shows(strings.TrimRight(want, "\n")+"\n", stdout) {
+			t.Errorf("%s: exit %d, %s\n%s", line, code, stderr, stdout)
+		}
+	}
+	if ran != 2 {
+		t.Errorf("ran %d commands", ran)
+	}
+}
+
+func TestPolicyTableFitsTheScreen(t *testing.T) {
+	files, err := filepath.Glob("../../../shared/policy/testdata/good/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, args := range [][]string{
+			{},
+			{"--cluster", "gpu-a", "--group", "nodepool/training"},
+			{"--cluster", "lab", "--cluster-mode", "Notify", "--group", "nodepool/metal-1", "--preset", "windows",
+				"--instance-tag", "rollcall:mode=off", "--instance-tag", "rollcall:deadline=1d", "--instance-tag", "rollcall:preset=teapot"},
+		} {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file}, args...)...)
+				if code != ExitOK {
+					t.Fatalf("exit %d: %s", code, stderr)
+				}
+				for _, line := range strings.Split(stdout, "\n") {
+					oneWord := len(strings.Fields(line)) == 1 // stays whole: people copy it
+					if n := len([]rune(line)); n > 80 && !oneWord || strings.TrimRight(line, " ") != line {
+						t.Errorf("%d columns: %q", n, line)
+					}
+				}
+			})
+		}
+	}
+}
+
+const twoLevels = `apiVersion: rollcall/v1
+mode: remediate
+overrides:
+  - match: {group: "asg/*"}
+    registration: {deadline: 30m}
+`
+
+// effective is the JSON form of rollcall policy check.
+type effective struct {
+	Valid    bool
+	For      struct{ Cluster, ClusterMode, Group, Preset string }
+	Presets  []string
+	Warnings []struct {
+		Line, Column int
+		Key, Problem string
+	}
+	Settings []struct{ Key, Value, From string }
+}
+
+func (e effective) of(key string) string {
+	for _, s := range e.Settings {
+		if s.Key == key {
+			return s.Value + " from " + s.From
+		}
+	}
+	return ""
+}
+
+func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
+	file := write(t, twoLevels)
+	for _, tt := range []struct {
+		args      []string
+		key, want string
+	}{
+		{nil, "mode", "remediate from line 2"},
+		{nil, "registration.deadline", "15m from default"},
+		{[]string{"--group", "asg/a"}, "registration.deadline", "30m from override at line 5"},
+		{[]string{"--group", "none"}, "registration.deadline", "15m from default"},
+		{[]string{"--preset", "windows"}, "registration.deadline", "30m from preset windows"},
+		{[]string{"--cluster", "c", "--cluster-mode", "notify"}, "mode", "notify from cluster tag rollcall:mode"},
+		{[]string{"--cluster-mode", "on"}, "mode", "observe from cluster tag rollcall:mode: on is not a mode: observe, notify or remediate"},
+		{[]string{"--instance-tag", "rollcall:mode=notify"}, "mode", "notify from instance tag rollcall:mode"},
+		{[]string{"--cluster-mode", "notify", "--instance-tag", "rollcall:mode=remediate"}, "mode", "notify from cluster tag rollcall:mode"},
+		{[]string{"--group", "asg/a", "--instance-tag", "rollcall:deadline=40m"}, "registration.deadline", "40m from instance tag rollcall:deadline"},
+		{[]string{"--instance-tag", "rollcall:preset=gpu"}, "initialization.deadline", "30m from instance tag rollcall:preset"},
+		{[]string{"--instance-tag", "rollcall:preset=x"}, "rollcall:preset", "ignored from instance tag: x is none of this policy's presets: gpu, windows"},
+		{[]string{"--instance-tag", "rollcall:deadline=x=y"}, "rollcall:deadline", `ignored from instance tag: "x=y" is not a duration such as 90s, 5m or 1h30m: the units are h, m and s`},
+	} {
+		code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file, "--output", "json"}, tt.args...)...)
+		var got effective
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != ExitOK {
+			t.Fatalf("%q: exit %d, %v: %s", tt.args, code, err, stderr)
+		}
+		if !got.Valid || got.of(tt.key) != tt.want || !slices.Equal(got.Presets, []string{"gpu", "windows"}) {
+			t.Errorf("%q: %s is %q, want %q", tt.args, tt.key, got.of(tt.key), tt.want)
+		}
+		_, table, _ := rollcall(t, append([]string{"policy", "check", file}, tt.args...)...)
+		for word := range strings.FieldsSeq(tt.want) {
+			if word != "from" && !strings.Contains(table, word) {
+				t.Errorf("%q: the table lacks %q:\n%s", tt.args, word, table)
+			}
+		}
+	}
+}
+
+func TestPolicyCheckSaysWhatItWasAskedFor(t *testing.T) {
+	file := write(t, twoLevels)
+	args := []string{"policy", "check", file, "--cluster", "c", "--cluster-mode", "notify", "--group", "asg/a", "--preset", "gpu"}
+	_, stdout, _ := rollcall(t, args...)
+	if want := "for cluster c, cluster tag rollcall:mode=notify, group asg/a, preset gpu\n"; !strings.Contains(stdout, want) {
+		t.Errorf("lacks %q:\n%s", want, stdout)
+	}
+	_, stdout, _ = rollcall(t, append(args, "--output", "json")...)
+	var got effective
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.For.Cluster != "c" || got.For.ClusterMode != "notify" || got.For.Group != "asg/a" || got.For.Preset != "gpu" {
+		t.Errorf("%+v", got.For)
+	}
+	if _, stdout, _ = rollcall(t, "policy", "check", file); strings.Contains(stdout, "\nfor ") {
+		t.Errorf("nothing was asked for:\n%s", stdout)
+	}
+}
+
+func TestPolicyCheckReportsAllFaultsOfTheFlags(t *testing.T) {
+	code, stdout, stderr := rollcall(t, "policy", "check", "none.yaml", "--output", "xml", "--group", "training",
+		"--instance-tag", "rollcall:mode", "--instance-tag", "rollcall:hold=true", "--instance-tag", "=x")
+	if code != ExitError || stdout != "" {
+		t.Errorf("exit %d, %q", code, stdout)
+	}
+	for _, want := range []string{`--output "xml"`, `--group "training"`, `--instance-tag "rollcall:mode"`, `--instance-tag "rollcall:hold"`, `--instance-tag ""`, "KEY=VALUE", "nodepool/NAME"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+	for name, valid := range map[string]bool{
+		"none": true, "nodepool/a": true, "nodegroup/a": true, "asg/a b": true,
+		"nodepool/": false, "nodepool": false, "asg/a/b": false, "group/a": false, "None": false,
+	} {
+		if isGroup(name) != valid {
+			t.Errorf("group %q: %v", name, !valid)
+		}
+	}
+	code, _, stderr = rollcall(t, "policy", "check", write(t, twoLevels), "--preset", "gpus")
+	if code != ExitError || !strings.Contains(stderr, "--preset gpus") || !strings.Contains(stderr, "gpu, windows") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestPolicyCheckGivesFaultsAsJSON(t *testing.T) {
+	code, stdout, stderr := rollcall(t, "policy", "check", write(t, "apiVersion: rollcall/v1\nmode: on\nlimits: {massSilence: 10}\n"), "--output", "json")
+	var got struct {
+		Valid  bool
+		Faults []struct {
+			Line, Column int
+			Key, Problem string
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if code != ExitError || stderr != "" || got.Valid || len(got.Faults) != 2 || got.Faults[1].Line != 3 || got.Faults[1].Key != "limits.massSilence" {
+		t.Errorf("exit %d, %q, %+v", code, stderr, got)
+	}
+}
+
+func TestPolicyWarningsAreShown(t *testing.T) {
+	file := write(t, "apiVersion: rollcall/v1\nladders: {Unknown: [{do: drain}]}\n")
+	_, stdout, _ := rollcall(t, "policy", "check", file)
+	if !strings.Contains(stdout, "warning: line 2: ladders.Unknown[0]: drain is skipped") {
+		t.Errorf("%s", stdout)
+	}
+	_, stdout, _ = rollcall(t, "policy", "check", file, "--output", "json")
+	var got effective
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Warnings) != 1 || got.Warnings[0].Line != 2 || got.Warnings[0].Key != "ladders.Unknown[0]" {
+		t.Errorf("%+v", got.Warnings)
+	}
+}

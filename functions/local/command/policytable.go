@@ -1,0 +1,99 @@
+package command
+
+import (
+	"strings"
+
+	"rollcall/shared/policy"
+)
+
+// The columns of the table of settings, from 0.
+const (
+	policyWidth = 80
+	valueAt     = 33
+	fromAt      = 48
+)
+
+// settingsTable writes settings under the names of their sections. A section of one
+// setting has no line of its own.
+func settingsTable(b *strings.Builder, settings []policy.Setting) {
+	inSection := map[string]int{}
+	for _, s := range settings {
+		section, _, _ := strings.Cut(s.Key, ".")
+		inSection[section]++
+	}
+	before := ""
+	for _, s := range settings {
+		section, key, _ := strings.Cut(s.Key, ".")
+		if inSection[section] == 1 {
+			settingRow(b, s.Key, s.Value, s.From)
+			continue
+		}
+		if section != before {
+			b.WriteString(section + "\n")
+		}
+		before = section
+		settingRow(b, "  "+key, s.Value, s.From)
+	}
+}
+
+// settingRow writes one setting. A value that is too long for its column has its
+// source close behind it or, where that does not fit either, on the next line.
+func settingRow(b *strings.Builder, key, value, from string) {
+	sources := fold(from, policyWidth-fromAt)
+	switch {
+	case len([]rune(key)) < valueAt && len([]rune(value)) < fromAt-valueAt:
+		row(b, key, value, sources[0])
+		sources = sources[1:]
+	case len([]rune(key)) < valueAt && valueAt+len([]rune(value+"  "+from)) <= policyWidth:
+		row(b, key, value+"  "+from, "")
+		sources = nil
+	default:
+		for _, v := range fold(value, policyWidth-valueAt) {
+			row(b, key, v, "")
+			key = ""
+		}
+	}
+	for _, s := range sources {
+		row(b, "", "", s)
+	}
+}
+
+// row writes one line of the table.
+func row(b *strings.Builder, key, value, from string) {
+	line := pad(key, valueAt) + value
+	if from != "" {
+		line = pad(line, fromAt) + from
+	}
+	b.WriteString(line + "\n")
+}
+
+// pad fills a text with spaces up to a column, and with one at least.
+func pad(s string, column int) string {
+	return s + strings.Repeat(" ", max(1, column-len([]rune(s))))
+}
+
+// hanging writes a text behind a word, with its further lines indented.
+func hanging(b *strings.Builder, word, text string) {
+	for _, line := range fold(text, policyWidth-len(word)) {
+		b.WriteString(word + line + "\n")
+		word = strings.Repeat(" ", len(word))
+	}
+}
+
+// fold breaks a text between words. A word that is longer than a line stays whole on
+// a line of its own.
+func fold(s string, columns int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(s) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len([]rune(*last))+1+len([]rune(word)) <= columns:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,95 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// preset is the preset that an instance counts as: the one that its tag names, or
+// else the one that its platform and type suggest. It is "" where there is none, or
+// the document knows none of that name.
+func (d *Document) preset(of roll.Selector) (name string, tagged bool) {
+	all := d.presets()
+	if _, ok := all[of.PresetTag]; ok {
+		return of.PresetTag, true
+	}
+	if _, ok := all[of.Preset]; ok {
+		return of.Preset, false
+	}
+	return "", false
+}
+
+// tagLayers are the tags of an instance that set something: its preset, and then its
+// deadline, which is about both registration and initialization.
+func (d *Document) tagLayers(of roll.Selector) []layer {
+	var layers []layer
+	if name, tagged := d.preset(of); tagged {
+		layers = append(layers, layer{from("instance tag " + roll.TagPreset), d.presets()[name]})
+	}
+	if deadline, problem := readDuration(of.Deadline, false); of.Deadline != "" && problem == "" {
+		layers = append(layers, layer{from("instance tag " + roll.TagDeadline), []setting{
+			durationSetting(keyDeadline, deadline),
+			durationSetting(keyInitialization, deadline),
+		}})
+	}
+	return layers
+}
+
+// ceiling is the most that an instance's tag rollcall:mode leaves of a mode. What is
+// no mode leaves nothing but looking: whoever wrote it wanted less, not more.
+func ceiling(tag string) Mode {
+	if tag == "" {
+		return Remediate
+	}
+	m, err := ParseMode(tag)
+	if err != nil {
+		return Observe
+	}
+	return m
+}
+
+// lowered is the policy under an instance's tag rollcall:mode, and the account of it.
+func lowered(p Policy, told []Setting, tag string) (Policy, []Setting) {
+	if tag == "" {
+		return p, told
+	}
+	source, most := "instance tag", ceiling(tag)
+	problem := ""
+	if _, err := ParseMode(tag); err != nil {
+		problem = ": " + err.Error()
+	}
+	if most == Lower(most, p.Mode) && most != p.Mode {
+		p.Mode = most
+		told[0].Value, told[0].From = string(most), source+" "+roll.TagInstanceMode+problem
+		return p, told
+	}
+	return p, append(told, Setting{Key: roll.TagInstanceMode, Value: "at most " + string(most), From: source + problem})
+}
+
+// remarks tell what the selector brought that is not a setting: the preset that is in
+// use, and what was ignored.
+func (d *Document) remarks(of roll.Selector) []Setting {
+	var told []Setting
+	const ignored = "ignored"
+	known := strings.Join(d.Presets(), ", ")
+	name, tagged := d.preset(of)
+	switch {
+	case tagged:
+		told = append(told, Setting{"preset", name, "instance tag " + roll.TagPreset})
+	case name != "":
+		told = append(told, Setting{"preset", name, "platform or type, for longer times only"})
+	case of.Preset != "":
+		told = append(told, Setting{"preset", ignored, fmt.Sprintf("%s is none of this policy's presets: %s", quote(of.Preset), known)})
+	}
+	if of.PresetTag != "" && !tagged {
+		told = append(told, Setting{roll.TagPreset, ignored, fmt.Sprintf("instance tag: %s is none of this policy's presets: %s", quote(of.PresetTag), known)})
+	}
+	if of.Deadline != "" {
+		if _, problem := readDuration(of.Deadline, false); problem != "" {
+			told = append(told, Setting{roll.TagDeadline, ignored, "instance tag: " + problem})
+		}
+	}
+	return told
+}

@@ -1,0 +1,278 @@
+package policy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+func mustParse(t *testing.T, text string) *Document {
+	t.Helper()
+	d, err := Parse([]byte("apiVersion: rollcall/v1\n" + text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return d
+}
+
+// Every level gives the deadline another value, so that each case shows who won.
+const everyLevel = `registration: {warnAfter: 1m, deadline: 11m}
+presets:
+  gpu: {registration: {deadline: 35m}}
+  short: {registration: {warnAfter: 1m, deadline: 4m}}
+overrides:
+  - match: {group: "nodepool/g*"}
+    registration: {deadline: 14m}
+  - match: {cluster: "c*"}
+    registration: {deadline: 13m}
+  - match: {cluster: "p*"}
+    preset: short
+  - match: {group: "nodepool/p*"}
+    preset: windows
+  - match: {group: "nodepool/own"}
+    registration: {deadline: 15m}
+    preset: short
+  - match: {preset: windows}
+    registration: {deadline: 16m}
+  - match: {preset: windows, group: "asg/*"}
+    registration: {deadline: 17m}
+  - match: {preset: short}
+    drain: {timeout: 18m}
+`
+
+func TestPrecedenceOfDeadlines(t *testing.T) {
+	d := mustParse(t, everyLevel)
+	for _, c := range []struct {
+		name, cluster string
+		of            roll.Selector
+		want          time.Duration
+	}{
+		{"document", "x", roll.Selector{}, 11},
+		{"suggested preset beats the document", "x", roll.Selector{Preset: "gpu"}, 35},
+		{"suggested preset does not shorten", "x", roll.Selector{Group: "none", Preset: "short"}, 11},
+		{"cluster override beats the suggested preset", "c1", roll.Selector{Group: "none", Preset: "gpu"}, 13},
+		{"a preset that a cluster override applies shortens", "p1", roll.Selector{Group: "none"}, 4},
+		{"and beats the suggested one", "p1", roll.Selector{Group: "none", Preset: "gpu"}, 4},
+		{"group override beats cluster override", "c1", roll.Selector{Group: "nodepool/g1"}, 14},
+		{"group override beats the suggested preset", "c1", roll.Selector{Group: "nodepool/g1", Preset: "gpu"}, 14},
+		{"a preset that a group override applies beats cluster override", "c1", roll.Selector{Group: "nodepool/p1"}, 30},
+		{"own keys beat the override's preset", "c1", roll.Selector{Group: "nodepool/own"}, 15},
+		{"match.preset", "x", roll.Selector{Group: "none", Preset: "windows"}, 16},
+		{"match.preset by itself is of the cluster's level", "x", roll.Selector{Group: "nodepool/g1", Preset: "windows"}, 14},
+		{"match.preset with a group is of the group's level", "x", roll.Selector{Group: "asg/a", Preset: "windows"}, 17},
+		{"tagged preset beats a group override", "c1", roll.Selector{Group: "nodepool/g1", PresetTag: "gpu"}, 35},
+		{"tagged preset shortens", "c1", roll.Selector{Group: "nodepool/g1", PresetTag: "short"}, 4},
+		{"tagged preset stands for the suggested one", "x", roll.Selector{Preset: "gpu", PresetTag: "short"}, 4},
+		{"an unknown tagged preset leaves the suggested one", "x", roll.Selector{Preset: "gpu", PresetTag: "long"}, 35},
+		{"case counts", "x", roll.Selector{PresetTag: "GPU"}, 11},
+		{"an unknown suggestion is nothing", "x", roll.Selector{Preset: "long"}, 11},
+		{"deadline tag beats all", "c1", roll.Selector{Group: "nodepool/g1", Preset: "gpu", PresetTag: "short", Deadline: "47m"}, 47},
+		{"deadline tag shortens", "c1", roll.Selector{Group: "nodepool/g1", Deadline: "3m"}, 3},
+		{"30 days", "x", roll.Selector{Deadline: "720h"}, 43200},
+		{"over 30 days", "x", roll.Selector{Deadline: "720h1s"}, 11},
+		{"no unit", "x", roll.Selector{Deadline: "45"}, 11},
+		{"a space", "x", roll.Selector{Deadline: "45m "}, 11},
+		{"days", "x", roll.Selector{Deadline: "1d"}, 11},
+		{"under a second", "x", roll.Selector{Deadline: "900ms"}, 11},
+		{"zero", "x", roll.Selector{Deadline: "0s"}, 11},
+		{"negative", "x", roll.Selector{Deadline: "-45m"}, 11},
+	} {
+		p := d.For(c.cluster, "", c.of)
+		if got := p.Registration.Deadline; got != c.want*time.Minute {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want*time.Minute)
+		}
+		if p.Registration.WarnAfter > p.Registration.Deadline {
+			t.Errorf("%s: warned after %s", c.name, p.Registration.WarnAfter)
+		}
+	}
+	if got := d.For("x", "", roll.Selector{Deadline: "1s"}); got.Registration.Deadline != time.Second || got.Registration.WarnAfter != time.Second {
+		t.Errorf("one second: %+v", got.Registration)
+	}
+}
+
+func TestMatchPresetIsAboutTagAndSuggestion(t *testing.T) {
+	d := mustParse(t, everyLevel)
+	for _, c := range []struct {
+		name, cluster string
+		of            roll.Selector
+		want          time.Duration
+	}{
+		{"none", "x", roll.Selector{}, 10},
+		{"suggested", "x", roll.Selector{Preset: "short"}, 18},
+		{"tagged", "x", roll.Selector{PresetTag: "short"}, 18},
+		{"tagged, and another suggested", "x", roll.Selector{Preset: "gpu", PresetTag: "short"}, 18},
+		{"suggested, and another tagged", "x", roll.Selector{Preset: "short", PresetTag: "gpu"}, 10},
+		{"suggested, and an unknown one tagged", "x", roll.Selector{Preset: "short", PresetTag: "long"}, 18},
+		{"applied by another override", "p1", roll.Selector{}, 10},
+	} {
+		if got := d.For(c.cluster, "", c.of).Drain.Timeout; got != c.want*time.Minute {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want*time.Minute)
+		}
+	}
+}
+
+func TestDeadlineTagIsAboutInitializationToo(t *testing.T) {
+	d := mustParse(t, "overrides: [{match: {group: '*'}, initialization: {deadline: 1h}}]")
+	if got := d.For("a", "", roll.Selector{Group: "none", Deadline: "47m"}).Initialization.Deadline; got != 47*time.Minute {
+		t.Errorf("%s", got)
+	}
+	if got := d.For("a", "", roll.Selector{Group: "none", Deadline: "4.7"}).Initialization.Deadline; got != time.Hour {
+		t.Errorf("an invalid one: %s", got)
+	}
+}
+
+func TestBuiltInPresets(t *testing.T) {
+	for _, name := range []string{roll.PresetGPU, roll.PresetWindows} {
+		p := Default().For("a", "", roll.Selector{Preset: name})
+		if diff := cmp.Diff(Registration{10 * time.Minute, 30 * time.Minute}, p.Registration); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if p.Initialization.Deadline != 30*time.Minute {
+			t.Errorf("%s: initialization %s", name, p.Initialization.Deadline)
+		}
+		p.Registration, p.Initialization = defaultPolicy().Registration, defaultPolicy().Initialization
+		if diff := cmp.Diff(defaultPolicy(), p); diff != "" {
+			t.Errorf("%s changes more than times (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets(); !cmp.Equal(got, []string{"gpu", "slow", "windows"}) {
+		t.Errorf("presets %s", got)
+	}
+}
+
+func TestPresetGivesTaintsOnlyWhereItIsApplied(t *testing.T) {
+	d := mustParse(t, `presets: {gpu: {initialization: {taints: [example.com/driver]}}}
+initialization: {taints: [example.com/base]}
+overrides: [{match: {group: "asg/*"}, preset: gpu}]
+`)
+	for want, of := range map[string]roll.Selector{
+		"example.com/base":   {Group: "none", Preset: "gpu"},
+		"example.com/driver": {Group: "asg/a"},
+	} {
+		if got := d.For("a", "", of).Initialization.Taints; !cmp.Equal(got, []string{want}) {
+			t.Errorf("%+v: %s, want %s", of, got, want)
+		}
+	}
+	if got := d.For("a", "", roll.Selector{Group: "none", PresetTag: "gpu"}).Initialization.Taints; !cmp.Equal(got, []string{"example.com/driver"}) {
+		t.Errorf("tagged: %s", got)
+	}
+	if w := d.Warnings(); len(w) != 1 || w[0].Key != "presets.gpu.initialization.taints" {
+		t.Errorf("warnings %v", w)
+	}
+}
+
+func TestInstanceModeTag(t *testing.T) {
+	for _, c := range []struct {
+		document, clusterTag, tag string
+		permitted, want           Mode
+	}{
+		{"mode: remediate", "", "", Remediate, Remediate},
+		{"mode: remediate", "", "remediate", Remediate, Remediate},
+		{"mode: remediate", "", "notify", Remediate, Notify},
+		{"mode: remediate", "", "observe", Remediate, Observe},
+		{"mode: remediate", "", "Notify", Remediate, Observe},
+		{"mode: remediate", "", "off", Remediate, Observe},
+		{"mode: remediate", "", " ", Remediate, Observe},
+		{"mode: remediate", "notify", "remediate", Remediate, Notify},
+		{"mode: remediate", "", "remediate", Notify, Notify},
+		{"mode: observe", "", "remediate", Remediate, Observe},
+		{"mode: notify", "", "remediate", Remediate, Notify},
+		{"overrides: [{match: {group: '*'}, mode: notify}]", "", "remediate", Remediate, Notify},
+		{"overrides: [{match: {group: '*'}, mode: remediate}]", "observe", "notify", Remediate, Notify},
+		// Nobody else names a mode: what the caller permits is what is lowered.
+		{"", "", "", Remediate, Remediate},
+		{"", "", "remediate", Remediate, Remediate},
+		{"", "", "notify", Remediate, Notify},
+		{"", "", "observe", Remediate, Observe},
+		{"", "", "off", Remediate, Observe},
+		{"", "", "remediate", Observe, Observe},
+		{"", "", "remediate", Notify, Notify},
+	} {
+		of := roll.Selector{Group: "none", Mode: c.tag}
+		if got := mustParse(t, c.document).Cluster("a", c.clusterTag, c.permitted)(of).Mode; got != c.want {
+			t.Errorf("%q, cluster tag %q, tag %q, permitted %s: %s, want %s", c.document, c.clusterTag, c.tag, c.permitted, got, c.want)
+		}
+	}
+}
+
+// An instance's tag names no mode: whether one is set is up to the others.
+func TestInstanceModeTagSetsNoMode(t *testing.T) {
+	if p := Default().For("a", "", roll.Selector{Mode: "remediate"}); p.ModeSet || p.Mode != Observe {
+		t.Errorf("mode %s, set %v", p.Mode, p.ModeSet)
+	}
+}
+
+// randomDocument is a valid document of random times, presets and modes. There is no
+// match.preset in it: that may shorten times, which is what people use it for.
+func randomDocument(rng *rand.Rand) string {
+	var b strings.Builder
+	minutes := func() int { return 1 + rng.IntN(90) }
+	registration := func(indent string) {
+		warn := minutes()
+		fmt.Fprintf(&b, "%sregistration: {warnAfter: %dm, deadline: %dm}\n", indent, warn, warn+rng.IntN(60))
+	}
+	initialization := func(indent string) { fmt.Fprintf(&b, "%sinitialization: {deadline: %dm}\n", indent, minutes()) }
+	maybe := func(do func(string), indent string) {
+		if rng.IntN(2) == 0 {
+			do(indent)
+		}
+	}
+	mode := func(indent string) { fmt.Fprintf(&b, "%smode: %s\n", indent, modes[rng.IntN(3)]) }
+	maybe(mode, "")
+	maybe(registration, "")
+	maybe(initialization, "")
+	presets := []string{"gpu", "windows", "own"}
+	b.WriteString("presets:\n")
+	for _, name := range presets[rng.IntN(3):] {
+		fmt.Fprintf(&b, "  %s:\n", name)
+		registration("    ")
+		maybe(initialization, "    ")
+	}
+	b.WriteString("overrides:\n")
+	for _, match := range []string{"cluster: a", "group: asg/a", "cluster: '*'", "cluster: a, group: 'asg/*'"} {
+		fmt.Fprintf(&b, "  - match: {%s}\n", match)
+		maybe(mode, "    ")
+		maybe(registration, "    ")
+		maybe(initialization, "    ")
+		maybe(func(indent string) { fmt.Fprintf(&b, "%spreset: %s\n", indent, presets[rng.IntN(3)]) }, "    ")
+	}
+	return b.String()
+}
+
+func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	longer, lower := 0, 0
+	for range 600 {
+		d := mustParse(t, randomDocument(rng))
+		deployed := Registration{WarnAfter: time.Duration(rng.IntN(20)) * time.Minute, Deadline: time.Duration(rng.IntN(40)) * time.Minute}
+		d = d.Deployed(deployed)
+		pick := func(of ...string) string { return of[rng.IntN(len(of))] }
+		of := roll.Selector{
+			Group: roll.Group(pick("", "none", "asg/a", "asg/b")), Preset: pick("gpu", "windows", "own", "other", ""),
+			PresetTag: pick("", "", "own", "gpu", "other"), Mode: pick("", "observe", "notify", "remediate", "x"), Deadline: pick("", "1m", "2h", "x"),
+		}
+		cluster, tag := pick("a", "b"), pick("", "observe", "notify", "remediate", "x")
+		checkPolicy(t, d.For(cluster, tag, of))
+		checkOnlyLonger(t, d, cluster, tag, roll.Selector{Group: of.Group, Preset: of.Preset})
+		checkModeOnlyLower(t, d, cluster, tag, of)
+		if t.Failed() {
+			t.Fatalf("%+v in %s, tag %q, deployed %+v", of, cluster, tag, deployed)
+		}
+		with, without := d.For(cluster, tag, roll.Selector{Group: of.Group, Preset: of.Preset}), d.For(cluster, tag, roll.GroupSelector(of.Group))
+		if with.Registration.Deadline > without.Registration.Deadline {
+			longer++
+		}
+		if d.For(cluster, tag, of).Mode != without.Mode {
+			lower++
+		}
+	}
+	if longer < 20 || lower < 20 { // else the documents above say nothing
+		t.Errorf("longer %d times, lower %d times", longer, lower)
+	}
+}

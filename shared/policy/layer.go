@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// layer is a source of settings.
+type layer struct {
+	from     func(setting) string // where a setting of the layer comes from, for a person
+	settings []setting
+}
+
+// from is the same source for every setting of a layer.
+func from(source string) func(setting) string {
+	return func(setting) string { return source }
+}
+
+func defaultLayer() layer { return layer{from("default"), defaults()} }
+
+func (d *Document) deployedLayer() layer { return layer{from("deployment"), d.deployed} }
+
+func (d *Document) layer() layer {
+	return layer{func(s setting) string { return fmt.Sprintf("line %d", s.line) }, d.settings}
+}
+
+func (o override) layer() layer {
+	return layer{func(s setting) string {
+		place := fmt.Sprintf("override at line %d", s.line)
+		if s.preset != "" {
+			place += ", preset " + s.preset
+		}
+		return place
+	}, o.settings}
+}
+
+// clusterTagLayer is the tag rollcall:mode of an EKS cluster.
+func clusterTagLayer(value string) layer {
+	source := "cluster tag " + roll.TagMode
+	m, err := ParseMode(value)
+	if err != nil {
+		m = Observe
+		source += ": " + err.Error()
+	}
+	return layer{from(source), []setting{modeSetting(m)}}
+}
+
+// presetLayer is a preset by itself.
+func presetLayer(name string, settings []setting) layer {
+	return layer{func(s setting) string {
+		if s.line == 0 {
+			return "preset " + name
+		}
+		return fmt.Sprintf("preset %s at line %d", name, s.line)
+	}, settings}
+}
+
+// longer is what of a layer is a longer time than the one that stands below it.
+func (l layer) longer(below []layer) layer {
+	var kept []setting
+	lower, upper := lay(below...), lay(l)
+	for _, s := range upper {
+		i := slices.IndexFunc(lower, func(b placed) bool { return b.key == s.key })
+		if i >= 0 && s.time > lower[i].time {
+			kept = append(kept, s.setting)
+		}
+	}
+	return layer{l.from, kept}
+}
+
+// registration is the part of a layer that is about registration.
+func (l layer) registration() layer {
+	var kept []setting
+	for _, s := range l.settings {
+		if strings.HasPrefix(s.key, "registration.") {
+			kept = append(kept, s)
+		}
+	}
+	return layer{l.from, kept}
+}
+
+// placed is a setting together with where it came from.
+type placed struct {
+	setting
+	from string
+}
+
+// lay lays layers over each other, the later over the earlier: one setting for each
+// key, in the order in which the keys were first met.
+func lay(layers ...layer) []placed {
+	var won []placed
+	at := make(map[string]int)
+	for _, l := range layers {
+		for _, s := range l.settings {
+			i, ok := at[s.key]
+			if !ok {
+				i = len(won)
+				at[s.key] = i
+				won = append(won, placed{})
+			}
+			won[i] = placed{s, l.from(s)}
+		}
+	}
+	return won
+}
+
+// merge gives the policy that layers make, and the account of it.
+func merge(layers ...layer) (Policy, []Setting) {
+	p := Policy{
+		Tolerances: make(map[roll.Kind]time.Duration),
+		Ladders:    make(map[roll.Kind][]Step),
+		Owners:     make(map[roll.Owner]OwnerRule),
+	}
+	won := lay(layers...)
+	told := make([]Setting, len(won))
+	for i, s := range won {
+		s.set(&p)
+		told[i] = Setting{Key: s.key, Value: s.value, From: s.from}
+	}
+	slices.SortStableFunc(told, func(a, b Setting) int { return sectionOf(a.Key) - sectionOf(b.Key) })
+	return p, told
+}
+
+// sectionOf is the place of a key's section among the sections.
+func sectionOf(key string) int {
+	section, _, _ := strings.Cut(key, ".")
+	return slices.Index(sections, section)
+}

@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// overrides reads the overrides of a document. base are the layers under them, empty
+// when those have faults of their own, and presets those that they may refer to.
+func (r *reader) overrides(list field, base []layer, presets referable) []override {
+	var overrides []override
+	items, _ := r.items(list)
+	type match struct{ cluster, group, preset string }
+	first := make(map[match]int)
+	for _, item := range items {
+		before := len(r.faults)
+		o := r.override(item, presets)
+		if len(r.faults) > before {
+			continue
+		}
+		m := match{o.cluster, o.group, o.preset}
+		if earlier, again := first[m]; again {
+			r.fault(item.key, item.path, "the override at line %d has the same match: make one of the two", earlier)
+			continue
+		}
+		first[m] = line(item.key)
+		if len(base) > 0 {
+			r.deadlines(base, o.layer())
+		}
+		overrides = append(overrides, o)
+	}
+	return overrides
+}
+
+func (r *reader) override(item field, presets referable) override {
+	var o override
+	found, ok := fields(r, item, overrideKeys)
+	if !ok {
+		return o
+	}
+	var applied []setting // by its preset: under its own settings, wherever the key stands
+	var limits *field
+	for i, f := range found {
+		switch f.name {
+		case "match":
+			o.cluster, o.group, o.preset = r.match(f, presets)
+		case "preset":
+			if name, ok := r.presetNamed(f, presets); ok {
+				applied = apply(name, presets.settings[name], f)
+			}
+		default:
+			if f.name == "limits" {
+				limits = &found[i]
+			}
+			o.settings = append(o.settings, r.section(f)...)
+		}
+	}
+	if o.preset != "" && limits != nil {
+		r.fault(limits.key, limits.path, "limits are counted over a cluster and its groups, not over the instances of a preset: move them to an override without match.preset")
+	}
+	if r.required(item, "match", "") {
+		r.idle(item, len(item.value.Content)/2-1)
+	}
+	o.settings = append(applied, o.settings...)
+	for i := range o.settings {
+		o.settings[i].path = item.path + "."
+	}
+	return o
+}
+
+// apply is a preset where an override applies it: its settings, at the place that
+// names it.
+func apply(name string, settings []setting, at field) []setting {
+	applied := slices.Clone(settings)
+	for i := range applied {
+		applied[i].preset = name
+		applied[i] = applied[i].at(line(at.key), column(at.key))
+	}
+	return applied
+}
+
+// match reads what an override is for.
+func (r *reader) match(f field, presets referable) (cluster, group, preset string) {
+	found, ok := fields(r, f, []string{"cluster", "group", "preset"})
+	if ok && len(f.value.Content) == 0 {
+		r.fault(f.value, f.path, "is empty: give cluster, group, preset or several of them")
+	}
+	for _, f := range found {
+		switch f.name {
+		case "cluster":
+			cluster = r.clusterPattern(f)
+		case "group":
+			group = r.groupPattern(f)
+		case "preset":
+			preset, _ = r.presetNamed(f, presets)
+		}
+	}
+	return cluster, group, preset
+}
+
+// pattern reads a pattern that path.Match takes, "" when it is none.
+func (r *reader) pattern(f field) string {
+	pattern, ok := r.text(f)
+	if !ok {
+		return ""
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		r.fault(f.value, f.path, "%s is not a pattern: a [ is not closed or holds nothing, or a \\ escapes nothing", quote(pattern))
+		return ""
+	}
+	return pattern
+}
+
+func (r *reader) clusterPattern(f field) string {
+	pattern := r.pattern(f)
+	if strings.Contains(pattern, "/") {
+		r.fault(f.value, f.path, "%s matches nothing: a cluster's name has no slash", quote(pattern))
+	}
+	return pattern
+}
+
+func (r *reader) groupPattern(f field) string {
+	pattern := r.pattern(f)
+	if pattern != "" && !matchesSomeGroup(pattern) {
+		r.fault(f.value, f.path, "%s matches nothing: groups are nodepool/<name>, nodegroup/<name>, asg/<name> and none", quote(pattern))
+	}
+	return pattern
+}
+
+// matchesSomeGroup reports whether a group can match the pattern. Not seeing that
+// it cannot would leave a group under settings that someone meant to change. A
+// pattern with a class or an escape, which may hide a slash, is taken on trust.
+func matchesSomeGroup(pattern string) bool {
+	if strings.ContainsAny(pattern, `[\`) {
+		return true
+	}
+	owner, _, name := strings.Cut(pattern, "/")
+	if !name {
+		return glob(pattern, string(roll.GroupNone))
+	}
+	for _, group := range []roll.Group{roll.NodePoolGroup(""), roll.NodeGroupGroup(""), roll.AutoScalingGroup("")} {
+		if glob(owner, strings.TrimSuffix(string(group), "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// presetDeadlines checks each of the document's own presets over what is below them.
+func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
+	built := builtIn()
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		r.deadlines(append(slices.Clip(base), presetLayer(name, built[name])), presetLayer(name, own[name]))
+	}
+}
+
+// deadlines checks that the warning does not come after the deadline once a layer
+// lies over those below it. A fault is that layer's, on its deadline or else on its
+// warning, and there is none when it touches neither.
+func (r *reader) deadlines(below []layer, l layer) {
+	last := l.registration().settings
+	if len(last) == 0 {
+		return
+	}
+	p, told := merge(append(slices.Clip(below), l)...)
+	if p.Registration.Deadline >= p.Registration.WarnAfter {
+		return
+	}
+	at := last[len(last)-1] // the later of two settings of a key holds
+	for _, s := range last {
+		if s.key == keyDeadline {
+			at = s
+		}
+	}
+	find := func(key string) Setting {
+		return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
+	}
+	warn, deadline := find(keyWarnAfter), find(keyDeadline)
+	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
+}

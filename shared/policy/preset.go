@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// builtIn are the presets that every document has: for instances that take long to
+// start. A document that names one of them too changes it key by key.
+//
+// A GPU node pulls drivers and images of many gigabytes, and a Windows node boots
+// and joins in two stages; 15 minutes are often not enough for either.
+func builtIn() map[string][]setting {
+	slow := func() []setting {
+		return []setting{
+			durationSetting(keyWarnAfter, 10*time.Minute),
+			durationSetting(keyDeadline, 30*time.Minute),
+			durationSetting(keyInitialization, 30*time.Minute),
+		}
+	}
+	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow()}
+}
+
+// presets are the settings of all presets by name, the built-in values first.
+func (d *Document) presets() map[string][]setting {
+	all := builtIn()
+	for name, settings := range d.own {
+		all[name] = append(all[name], settings...)
+	}
+	return all
+}
+
+// Presets lists the names of the presets that the document can apply, sorted: the
+// built-in ones and its own.
+func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
+
+// presetName is what a preset may be called; the value of an EC2 tag holds it too.
+var presetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// presets reads the document's own presets: also those with faults, without what is
+// wrong with them, so that what refers to them is not reported too.
+func (r *reader) presets(section field) map[string][]setting {
+	own := make(map[string][]setting)
+	found, ok := entries(r, section, func(f field) bool {
+		switch {
+		case f.key.ShortTag() != "!!str":
+			r.fault(f.key, f.path, "a preset's name must be text: quote it")
+		case !presetName.MatchString(f.name):
+			r.fault(f.key, f.path, "%s is not a name for a preset: lower-case letters, digits and hyphens, a letter first, 40 at most", quote(f.name))
+		default:
+			return true
+		}
+		return false
+	})
+	if ok {
+		r.idle(section, len(section.value.Content))
+	}
+	for _, f := range found {
+		own[f.name] = r.preset(f)
+	}
+	return own
+}
+
+// preset reads the sections of one preset.
+func (r *reader) preset(f field) []setting {
+	var settings []setting
+	found, ok := fields(r, f, presetKeys)
+	if ok {
+		r.idle(f, len(f.value.Content))
+	}
+	for _, section := range found {
+		settings = append(settings, r.section(section)...)
+	}
+	suggested := builtIn()[f.name] != nil
+	for i := range settings {
+		settings[i].path = f.path + "."
+		if s := settings[i]; suggested && s.time == 0 {
+			r.warnings = append(r.warnings, s.fault("counts only where an override or a tag applies the preset: as a suggestion it only lengthens times"))
+		}
+	}
+	return settings
+}
+
+// referable are the presets that a document may refer to.
+type referable struct {
+	settings map[string][]setting
+	names    []string // sorted; nil when they are too many to list
+}
+
+// refer is what may be referred to in a document.
+func (d *Document) refer() referable {
+	const few = 20
+	to := referable{settings: d.presets()}
+	if len(to.settings) <= few {
+		to.names = d.Presets()
+	}
+	return to
+}
+
+// presetNamed reads the name of a preset where one is referred to.
+func (r *reader) presetNamed(f field, to referable) (string, bool) {
+	if to.names != nil {
+		return word(r, f, "a preset", to.names)
+	}
+	name, ok := r.text(f)
+	if _, known := to.settings[name]; ok && !known {
+		r.fault(f.value, f.path, "%s is not a preset: none under presets has that name", quote(name))
+		return "", false
+	}
+	return name, ok
+}

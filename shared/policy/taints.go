@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"regexp"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// taintKey is what Kubernetes allows as the key of a taint: a name of 63 characters
+// at most, and before it a DNS subdomain of at most 253 and a slash
+// (IsQualifiedName in k8s.io/apimachinery/pkg/util/validation).
+var taintKey = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+
+// lateTaint reports whether Kubernetes or one of its agents sets a taint with the key
+// on nodes of any age. As a startup taint it would make every node that is cordoned,
+// silent or about to be replaced one that never became ready for work.
+//
+// They are those of the node lifecycle controller and the cloud controller manager
+// (https://kubernetes.io/docs/reference/labels-annotations-taints/), Karpenter
+// (pkg/apis/v1/taints.go), Cluster Autoscaler (utils/taints/taints.go) and the AWS
+// node termination handler (pkg/node/node.go).
+func lateTaint(key string) bool {
+	switch key {
+	case "node.cloudprovider.kubernetes.io/shutdown",
+		"karpenter.sh/disrupted", "karpenter.sh/disruption", "karpenter.sh/rebooting",
+		"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler":
+		return true
+	}
+	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "aws-node-termination-handler/")
+}
+
+// taints reads a list of keys of startup taints.
+func (r *reader) taints(list field) ([]string, bool) {
+	before := len(r.faults)
+	items, ok := r.items(list)
+	if !ok {
+		return nil, false
+	}
+	var keys []string
+	first := make(map[string]int)
+	for _, item := range items {
+		key, ok := r.text(item)
+		switch {
+		case !ok:
+		case strings.ContainsAny(key, ":="):
+			r.fault(item.value, item.path, "%s is more than a key: write what stands before = and :", quote(key))
+		case !qualified(key):
+			r.fault(item.value, item.path, "%s is not the key of a taint, such as example.com/agent-not-ready", quote(key))
+		case lateTaint(key):
+			r.fault(item.value, item.path, "%s is set on nodes of any age, so it is no startup taint", quote(key))
+		case first[key] > 0:
+			r.fault(item.value, item.path, "%s stands in this list twice: it is at line %d already", quote(key), first[key])
+		default:
+			first[key] = line(item.value)
+			if roll.StartupTaint(key, nil) {
+				r.warn(item.value, item.path, key+" is known as a startup taint without this")
+			}
+			keys = append(keys, key)
+		}
+	}
+	return keys, len(r.faults) == before
+}
+
+// qualified reports whether Kubernetes takes the key.
+func qualified(key string) bool {
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok {
+		prefix, name = "", key
+	}
+	return len(prefix) <= 253 && len(name) <= 63 && taintKey.MatchString(key)
+}

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// Watch is what has to be read of every node for the policies of this document:
+// each condition but Ready, and each key of a startup taint, that any part of it
+// names, for whichever cluster or group. A node's own policy may name fewer.
+func (d *Document) Watch() roll.Watch {
+	w := roll.Watch{Conditions: make(map[roll.ConditionKey]bool)}
+	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
+	for name, settings := range d.presets() {
+		layers = append(layers, presetLayer(name, settings))
+	}
+	for _, o := range d.overrides {
+		layers = append(layers, o.layer())
+	}
+	for _, l := range layers {
+		for _, s := range l.settings {
+			if s.preset == "" && (strings.HasPrefix(s.key, "conditions.") || strings.HasPrefix(s.key, "initialization.")) {
+				w = watched(w, s)
+			}
+		}
+	}
+	slices.Sort(w.Taints)
+	w.Taints = slices.Compact(w.Taints)
+	return w
+}
+
+// watched adds what a setting names.
+func watched(w roll.Watch, s setting) roll.Watch {
+	var p Policy
+	s.set(&p)
+	for _, c := range p.Conditions {
+		if c.Type != "Ready" {
+			w.Conditions[roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}] = true
+		}
+	}
+	w.Taints = append(w.Taints, p.Initialization.Taints...)
+	return w
+}

@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+func TestWatchHasWhatAnyPartNames(t *testing.T) {
+	defaults := map[roll.ConditionKey]bool{
+		{Type: "AcceleratedHardwareReady", Status: "False"}: true,
+		{Type: "StorageReady", Status: "False"}:             true,
+		{Type: "NetworkingReady", Status: "False"}:          true,
+		{Type: "KernelReady", Status: "False"}:              true,
+		{Type: "ContainerRuntimeReady", Status: "False"}:    true,
+	}
+	if diff := cmp.Diff(roll.Watch{Conditions: defaults}, Default().Watch()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	d := mustParse(t, `conditions:
+  - {type: Ready, status: Unknown, tolerate: 1h}
+  - {type: KernelReady, status: "False", tolerate: 1h}
+  - {type: KernelReady, status: Unknown, tolerate: 1h}
+initialization: {taints: [example.com/b, node.cilium.io/agent-not-ready]}
+presets: {slow: {initialization: {taints: [example.com/c]}}}
+overrides:
+  - match: {cluster: other}
+    conditions: [{type: MemoryPressure, status: "True", tolerate: 1h}]
+    initialization: {taints: [example.com/a, example.com/b]}
+  - match: {preset: slow}
+    preset: slow
+    conditions: [{type: Custom, status: "True", tolerate: 1h}]
+`)
+	for _, key := range []roll.ConditionKey{
+		{Type: "KernelReady", Status: "Unknown"}, {Type: "MemoryPressure", Status: "True"}, {Type: "Custom", Status: "True"},
+	} {
+		defaults[key] = true
+	}
+	want := roll.Watch{
+		Conditions: defaults,
+		Taints:     []string{"example.com/a", "example.com/b", "example.com/c", "node.cilium.io/agent-not-ready"},
+	}
+	if diff := cmp.Diff(want, d.Watch()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
