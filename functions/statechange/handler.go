@@ -182,11 +182,15 @@ func (h *handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 			operator = aws.ToString(i.Operator.Principal)
 		}
 		_, group := tags.Owner(operator)
+		selector := roll.Selector{
+			Group: group, Mode: tags.Mode, Deadline: tags.Deadline, PresetTag: tags.Preset,
+			Preset: roll.PresetOf(string(i.Platform), string(i.InstanceType)),
+		}
 		for _, cluster := range clusters {
 			if !trigger.ValidCluster(cluster) {
 				continue
 			}
-			for _, due := range dues(doc.For(cluster, "", roll.GroupSelector(group)), c, aws.ToTime(i.LaunchTime), now) {
+			for _, due := range dues(doc.For(cluster, "", selector), c, aws.ToTime(i.LaunchTime), now) {
 				check := trigger.Check{Cluster: cluster, Due: due}
 				checks[check] = append(checks[check], c.message)
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/shared/config"
+	"rollcall/shared/roll"
 	"rollcall/shared/trigger"
 )
 
@@ -130,6 +132,28 @@ func TestARunningInstanceGetsTheMinutesOfItsDeadlines(t *testing.T) {
 	}
 	if got := w.dues("demo"); !slices.Equal(got, []string{"12:06", "12:16"}) {
 		t.Errorf("checks at %v, want five and fifteen minutes after the launch, rounded up", got)
+	}
+}
+
+func TestDeadlinesAreThoseOfTheInstance(t *testing.T) {
+	for want, set := range map[string]func(*types.Instance){
+		"12:11 12:31": func(i *types.Instance) { i.InstanceType = "p5.48xlarge" },
+		"12:11 12:32": func(i *types.Instance) {
+			i.InstanceType = "p5.48xlarge"
+			i.Tags = append(i.Tags, types.Tag{Key: aws.String(roll.TagDeadline), Value: aws.String("31m")})
+		},
+	} {
+		w := newWorld()
+		id := w.launch(1, now.Add(-20*time.Second), claim, "owned")
+		i := w.instances[id]
+		set(&i)
+		w.instances[id] = i
+		if _, err := w.handler().handle(t.Context(), batch(event(id, "running"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(w.dues("demo"), " "); got != want {
+			t.Errorf("checks at %s, want %s", got, want)
+		}
 	}
 }
 

@@ -138,6 +138,9 @@ func (t *TagSet) Add(key, value string) {
 		t.Ignore = !declined(value)
 	case TagInstanceMode:
 		t.Mode = value
+		if strings.TrimSpace(value) == "" {
+			t.Mode = "observe" // someone wanted to say something, and it was not "go on"
+		}
 	case TagDeadline:
 		t.Deadline = value
 	case TagPreset:
