@@ -61,7 +61,7 @@ func (h *handler) act(ctx context.Context, o plan.Order) {
 	if err := h.events.Put(ctx, emit.FromOutcome(o.Cluster, out, at)); err != nil {
 		log.Error("events could not be sent", "error", err.Error())
 	}
-	if !out.News || out.Result == remediate.Refused && out.Reason.Passing() {
+	if !report.Told(out) {
 		return
 	}
 	m, err := report.Outcome(o.Cluster, out, at)
@@ -82,6 +82,8 @@ func metricName(r remediate.Result) string {
 		return "Refused"
 	case remediate.Failed:
 		return "Failed"
+	case remediate.Ongoing:
+		return "Ongoing"
 	}
 	return "Unclear"
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -36,9 +37,14 @@ func main() {
 		start.Fatal(err)
 	}
 	client := ec2.NewFromConfig(f.AWS)
+	dialer := kube.NewDialer(tokens, "rollcall-remediate")
 	remediator, err := remediate.New(remediate.Options{
-		Targets:   observe.New(observe.Options{EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), Kube: kube.NewDialer(tokens, "rollcall-remediate"), PageInterval: start.PageInterval}),
+		Targets: observe.New(observe.Options{
+			EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), ZonalShift: arczonalshift.NewFromConfig(f.AWS),
+			Kube: dialer, Region: f.AWS.Region, PageInterval: start.PageInterval,
+		}),
 		EC2:       client,
+		Kube:      dialer,
 		Ledger:    ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table),
 		Policy:    config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings).Read,
 		Permitted: f.Settings.Mode,

@@ -38,7 +38,7 @@ func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
 			if out.Result != Acted || out.Reason != "" || out.Detail != "terminated i-00000000000000001" || !out.News || out.Order.ID != o.ID {
 				t.Errorf("got %+v", out)
 			}
-			if want := []string{"look", "policy", "intent", "terminate", "outcome"}; !slices.Equal(w.events, want) {
+			if want := []string{"policy", "look", "policy", "intent", "terminate", "outcome"}; !slices.Equal(w.events, want) {
 				t.Errorf("events %v, want %v", w.events, want)
 			}
 			if len(w.calls) != 1 || !slices.Equal(w.calls[0].InstanceIds, []string{string(target)}) {
@@ -191,10 +191,11 @@ func TestARefusalRightAfterTaggingMeansNotYet(t *testing.T) {
 		t.Fatalf("right after tagging: %+v", out)
 	}
 	at := now.Add(2*plan.TagSettles - time.Second)
-	o.At, o.Expires = at, at.Add(plan.OrderLife)
+	o.At, o.Expires = at.Add(-time.Second), at.Add(plan.OrderLife)
 	if out := r.Act(t.Context(), o, at.Add(-time.Second)); out.Reason != plan.ActionFailed {
 		t.Errorf("too early: %+v", out)
 	}
+	o.At = at
 	if out := r.Act(t.Context(), o, at); out.Result != Failed || !out.News || strings.HasPrefix(out.Detail, ledger.NotYet) {
 		t.Errorf("refused again: %+v", out)
 	}
@@ -211,7 +212,7 @@ func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
 		t.Fatalf("first: %+v", out)
 	}
 	now := first
-	o.At, o.Expires = now.Add(plan.RetryAfter), now.Add(plan.RetryAfter+plan.OrderLife) // a later check's
+	o.At, o.Expires = now.Add(plan.RetryAfter-time.Second), now.Add(plan.RetryAfter+plan.OrderLife) // a later check's
 	if out := r.Act(t.Context(), o, now.Add(plan.RetryAfter-time.Second)); out.Reason != plan.ActionFailed {
 		t.Errorf("too early: %+v", out)
 	}
@@ -309,5 +310,45 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 	}
 	if acted != 1 || len(w.calls) != 1 || len(w.actions(t)) != 1 {
 		t.Errorf("%d acted, %d calls, %d intents; want one each", acted, len(w.calls), len(w.actions(t)))
+	}
+}
+
+// The errors of a reboot mean what those of a termination mean.
+func TestErrorsOfAReboot(t *testing.T) {
+	tests := map[string]struct {
+		err    error
+		after  time.Duration
+		result Result
+		begins string // the detail
+		news   bool
+	}{
+		"denied right after tagging": {apiError("UnauthorizedOperation", "no"), 0, Failed, ledger.NotYet + "ec2:RebootInstances was denied", false},
+		"denied":                     {apiError("UnauthorizedOperation", "no"), plan.TagSettles, Failed, "ec2:RebootInstances was denied to arn:aws:sts::111122223333:assumed-role/remediate/demo: allow ec2:RebootInstances for that role", true},
+		"incorrect state":            {apiError("IncorrectInstanceState", "The instance is not in a valid state"), 0, Failed, "ec2:RebootInstances failed", true},
+		"not found":                  {apiError("InvalidInstanceID.NotFound", "no"), 0, Failed, "ec2:RebootInstances failed", true},
+		"bad credentials":            {apiError("AuthFailure", "no"), 0, Failed, "", true},
+		"throttled":                  {apiError("RequestLimitExceeded", "Request limit exceeded."), 0, Unclear, "ec2:RebootInstances was throttled (RequestLimitExceeded); whether it took effect, a later check will see from the instance; until then it is not repeated", true},
+		"a server error":             {httpError(http.StatusInternalServerError, &smithy.GenericAPIError{Code: "InternalError", Message: "no"}), 0, Unclear, "", true},
+		"a deadline":                 {context.DeadlineExceeded, 0, Unclear, "", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, o := in(t, plan.Reboot)
+			w.sending["reboot"] = func(context.Context) error { return tt.err }
+			r := w.remediator(t)
+			out := r.Act(t.Context(), o, now.Add(tt.after))
+			if out.Result != tt.result || out.News != tt.news || !strings.HasPrefix(out.Detail, tt.begins) {
+				t.Errorf("got %+v", out)
+			}
+			got := w.actions(t)
+			if len(got) != 1 || (got[0].Outcome == nil) != (tt.result == Unclear) {
+				t.Errorf("the ledger holds %+v", got)
+			}
+			// It is not rebooted a second time before somebody has looked.
+			again := r.Act(t.Context(), o, now.Add(tt.after+time.Second))
+			if want := map[Result]plan.Reason{Unclear: plan.ActionUnresolved, Failed: plan.ActionFailed}[tt.result]; again.Reason != want || len(w.sent) != 1 {
+				t.Errorf("again: %+v, sent %q", again, w.sent)
+			}
+		})
 	}
 }

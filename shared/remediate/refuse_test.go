@@ -18,8 +18,8 @@ import (
 // for a person, and nothing was sent or recorded.
 func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents int) {
 	t.Helper()
-	if n := len(w.calls); n != 0 {
-		t.Errorf("TerminateInstances was called %d times, want 0", n)
+	if n := len(w.calls); n != 0 || len(w.sent) != 0 {
+		t.Errorf("TerminateInstances was called %d times, other calls %v, want none", n, w.sent)
 	}
 	if out.Result != Refused || out.Reason != reason {
 		t.Errorf("got %s for %q (%s), want refused for %q", out.Result, out.Reason, out.Detail, reason)
@@ -57,7 +57,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			happen: func(w *world, _ *plan.Order) {
 				w.nodes = []roll.Node{{Name: "late", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Minute)}}}
 			},
-			reason: plan.VerdictChanged, detail: "the finding is NotReady by now, the order was for Unregistered",
+			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered by now, and has time left to become Ready",
 		},
 		"a silent node speaks again and is not ready": {
 			happen: func(w *world, _ *plan.Order) {
@@ -80,13 +80,36 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.VerdictChanged, detail: "node node-1b of i-00000000000000001 is registered and Ready by now",
 		},
-		"EC2 does not know the instance any more": {
+		"EC2 knows no such instance, and it never registered": {
+			world:  unregistered,
 			happen: func(w *world, _ *plan.Order) { w.instances = nil },
 			reason: plan.VerdictChanged, detail: "EC2 does not know i-00000000000000001 any more",
 		},
-		"the instance was stopped": {
+		"an instance that never registered was stopped": {
+			world:  unregistered,
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
 			reason: plan.VerdictChanged, detail: "i-00000000000000001 is stopped by now",
+		},
+		"its status checks cannot be read any more": {
+			world: impaired,
+			happen: func(w *world, _ *plan.Order) {
+				w.statusRead = roll.Unreadable
+				w.gaps = []roll.Gap{{Scope: roll.ScopeDetail, Detail: "ec2:DescribeInstanceStatus was throttled"}}
+			},
+			reason: plan.TargetUnreadable, detail: "what the finding Impaired of i-00000000000000001 rests on could not be read again: ec2:DescribeInstanceStatus was throttled",
+		},
+		"its status checks are fine again": {
+			world:  impaired,
+			happen: func(w *world, _ *plan.Order) { w.failing = nil },
+			reason: plan.VerdictChanged,
+		},
+		"EC2 does not know the instance any more": {
+			happen: func(w *world, _ *plan.Order) { w.instances = nil },
+			reason: plan.InstanceNotSeen, detail: "EC2 did not list i-00000000000000001 in this check",
+		},
+		"the instance was stopped": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
+			reason: plan.InstanceNotRunning, detail: "i-00000000000000001 is stopped: start it, or terminate it and delete its node by hand",
 		},
 		"the instance is shutting down": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateShuttingDown },
@@ -94,7 +117,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the instance is terminated": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateTerminated },
-			reason: plan.VerdictChanged, detail: "i-00000000000000001 is terminated by now",
+			reason: plan.VerdictChanged, detail: "the finding is Ghost by now, the order was for Unknown",
 		},
 		"the instance was started anew": {
 			world:  unregistered,
@@ -119,15 +142,15 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the policy's ladder does not terminate any more": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}]}\n")
+				w.doc = document("ladders: {Unknown: [{do: notify}]}\n")
 			},
-			reason: plan.VerdictChanged,
+			reason: plan.VerdictChanged, detail: "the ladder of Unknown does not come to terminate by now",
 		},
-		"the policy's ladder has a step that this version cannot do": {
+		"the policy's ladder reboots first by now": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+				w.doc = document("ladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
 			},
-			reason: plan.StepUnavailable,
+			reason: plan.VerdictChanged, detail: "what follows for i-00000000000000001 is reboot by now, the order was to terminate",
 		},
 		"a node alone says that it is the cluster's": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].Unclaimed = true },
@@ -149,7 +172,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"its Auto Scaling group ends it": {
 			happen: func(w *world, _ *plan.Order) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }) },
-			reason: plan.NotInService,
+			reason: plan.VerdictChanged, detail: "node node-1: its Auto Scaling group keeps its instance i-00000000000000001 in Terminating:Wait; it is not judged",
 		},
 		"the order is of another account": {
 			happen: func(_ *world, o *plan.Order) { o.Cluster.Account = "123456789012" },
@@ -168,8 +191,12 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			reason: plan.VerdictChanged,
 		},
 		"the order wants an act that this version cannot do": {
-			happen: func(_ *world, o *plan.Order) { o.Action = "reboot" },
-			reason: plan.StepUnavailable, detail: "this version cannot reboot",
+			happen: func(_ *world, o *plan.Order) { o.Action = "explode" },
+			reason: plan.StepUnavailable, detail: "this version cannot explode",
+		},
+		"the order wants another act than the one that its id is for": {
+			happen: func(_ *world, o *plan.Order) { o.Action = plan.Cordon },
+			reason: plan.VerdictChanged,
 		},
 		"the order wants nothing": {
 			happen: func(_ *world, o *plan.Order) { o.Action = "" },
@@ -208,11 +235,15 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"Karpenter owns it by now": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].Owner = roll.OwnerKarpenter },
+			reason: plan.OwnerUnknown,
+		},
+		"Auto Mode owns it by now": {
+			happen: func(w *world, _ *plan.Order) { w.instances[0].Owner = roll.OwnerAutoMode },
 			reason: plan.OwnerNotifyOnly,
 		},
 		"the policy spares its owner": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nowners: {autoscaling-group: notify}\n")
+				w.doc = document(ladders + "owners: {autoscaling-group: notify}\n")
 			},
 			reason: plan.OwnerNotifyOnly,
 		},
@@ -240,16 +271,16 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			reason: plan.ProtectionUnknown,
 		},
 		"the policy is set to observe": { // the kill switch
-			happen: func(w *world, _ *plan.Order) { w.doc = mustParse("apiVersion: rollcall/v1\nmode: observe\n") },
+			happen: func(w *world, _ *plan.Order) { w.doc = document(ladders + "mode: observe\n") },
 			reason: plan.ModeObserve,
 		},
 		"the policy is set to notify": {
-			happen: func(w *world, _ *plan.Order) { w.doc = mustParse("apiVersion: rollcall/v1\nmode: notify\n") },
+			happen: func(w *world, _ *plan.Order) { w.doc = document(ladders + "mode: notify\n") },
 			reason: plan.ModeNotify,
 		},
 		"the policy is set to observe for the group": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nmode: remediate\noverrides: [{match: {group: asg/w}, mode: observe}]\n")
+				w.doc = document(ladders + "mode: remediate\noverrides: [{match: {group: asg/w}, mode: observe}]\n")
 			},
 			reason: plan.ModeObserve,
 		},
@@ -267,13 +298,13 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the policy allows no act per check": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerCheck: 0}\n")
+				w.doc = document(ladders + "limits: {actionsPerCheck: 0}\n")
 			},
 			reason: plan.ActionsPerCheck,
 		},
 		"the policy allows no act per hour": {
 			happen: func(w *world, _ *plan.Order) {
-				w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerHour: 0}\n")
+				w.doc = document(ladders + "limits: {actionsPerHour: 0}\n")
 			},
 			reason: plan.ActionsPerHour,
 		},

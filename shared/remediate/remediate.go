@@ -3,49 +3,77 @@
 // An order is not trusted. Before anything is done the instance, every node that
 // might be its own, the policy and the ledger are read again, and the verdict and
 // the plan are made anew by the same code that made the order; only if they come
-// to the very same order, and its tag is on the instance, the intent is recorded
-// and the one destructive call is sent. Everything else is a refusal with a typed
-// reason, and a refusal is no error.
+// to the very same order, its tag is on the instance and the evidence is kept, the
+// intent is recorded and the one call is sent that the act consists of. Everything
+// else is a refusal with a typed reason, and a refusal is no error.
+//
+// What is done to instances (terminate, reboot) and what ends objects (delete-node,
+// delete-nodeclaim) is sent once: if the answer does not tell whether it took effect,
+// the intent stays open and a later look at the instance settles it. What can be done
+// twice without harm (cordon, uncordon, drain) goes on where it stopped: the next
+// check gives the same order again, and it finds the intent.
 package remediate
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"rollcall/shared/assess"
-	"rollcall/shared/awserr"
+	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
-type terminator interface {
+// instances ends and reboots instances; *ec2.Client does.
+type instances interface {
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	RebootInstances(context.Context, *ec2.RebootInstancesInput, ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error)
 }
 
 // targets looks at one instance again; *observe.Observer does.
 type targets interface {
-	Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time) *roll.Snapshot
+	Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
+}
+
+// hands change what is in one cluster; *kube.Client does. Each change names the uid of
+// the object that was looked at, and meets no other.
+type hands interface {
+	Cordon(ctx context.Context, node, uid, order string) error
+	Uncordon(ctx context.Context, node, uid string) error
+	Drain(ctx context.Context, node string, evictions int) (kube.Drained, error)
+	DeleteNode(ctx context.Context, name, uid string) error
+	DeleteNodeClaim(ctx context.Context, name, uid string) error
+}
+
+// dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
+type dialer interface {
+	Dial(roll.Cluster) (*kube.Client, error)
 }
 
 // PolicySource reads the policy anew: setting its mode to observe stops the next
 // act.
 type PolicySource func(context.Context) (*policy.Document, error)
 
+// Evidence keeps what the instance of an order can tell, before the act takes it away.
+// An error means that it is not kept, and then nothing is done. It may be called again
+// for an order whose act did not come about.
+type Evidence func(context.Context, plan.Order) error
+
 // Remediator carries out orders.
 type Remediator struct {
 	targets   targets
-	ec2       terminator
+	ec2       instances
+	reach     func(roll.Cluster) (hands, error)
 	ledger    ledger.Ledger
 	policy    PolicySource
+	evidence  Evidence
 	permitted policy.Mode
 	principal func(context.Context) string
 	clock     func() time.Time
@@ -54,9 +82,11 @@ type Remediator struct {
 // Options are what a remediator is made of.
 type Options struct {
 	Targets   targets
-	EC2       terminator
+	EC2       instances
+	Kube      dialer
 	Ledger    ledger.Ledger // must persist
 	Policy    PolicySource
+	Evidence  Evidence    // nil keeps none
 	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
@@ -75,7 +105,11 @@ func New(o Options) (*Remediator, error) {
 	if principal == nil {
 		principal = func(context.Context) string { return "" }
 	}
-	return &Remediator{targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, permitted: o.Permitted, principal: principal, clock: o.Clock}, nil
+	return &Remediator{
+		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, evidence: o.Evidence,
+		permitted: o.Permitted, principal: principal, clock: o.Clock,
+		reach: func(c roll.Cluster) (hands, error) { return o.Kube.Dial(c) },
+	}, nil
 }
 
 // Result is what became of an order.
@@ -83,10 +117,13 @@ type Result string
 
 // The results.
 const (
-	Acted   Result = "acted"   // AWS accepted the call
-	Refused Result = "refused" // looked at again, it was not to be done; nothing was sent
-	Failed  Result = "failed"  // AWS refused the call; nothing happened
+	Acted   Result = "acted"   // the call was accepted, or what it asks for is so already
+	Refused Result = "refused" // looked at again, it was not to be done; nothing was changed
+	Failed  Result = "failed"  // the call was refused and nothing happened; or a drain ran out of time
 	Sent    Result = "sent"    // handed to another function, which will tell
+	// Ongoing: it takes more than one pass. The ledger keeps the intent, and the next
+	// check gives the order again.
+	Ongoing Result = "ongoing"
 	// Unclear: the call broke off, so it may have taken effect. The ledger keeps the
 	// intent, and a later check sees from the instance what happened.
 	Unclear Result = "unclear"
@@ -96,50 +133,114 @@ const (
 type Outcome struct {
 	Order  plan.Order
 	Result Result
-	Reason plan.Reason // of a refusal
-	Detail string      // a sentence for a person
+	// Reason of a refusal; and plan.DrainUnfinished of a drain that failed because pods
+	// were left when its time was over.
+	Reason plan.Reason
+	Detail string // a sentence for a person
 	// News: the same was not already the outcome of an earlier try.
 	News bool
 }
 
+// act is what there is to know about carrying out one of the acts.
+type act struct {
+	do func(*Remediator, context.Context, verified, time.Time) Outcome
+	// leashed: AWS lets it happen only to an instance that carries an order's tag.
+	leashed bool
+	// marked: the order's tag must be on the instance, if EC2 knows the instance at
+	// all. To remove the tag is one more way to stop an act.
+	marked bool
+	// resumes: it does no harm a second time, so an intent without an outcome is gone
+	// on with.
+	resumes bool
+	// node: it is done to the Node object.
+	node bool
+	// free: it gives back what an earlier act took.
+	free bool
+}
+
+var acts = map[plan.Action]act{
+	plan.Cordon:          {do: (*Remediator).cordon, marked: true, resumes: true, node: true},
+	plan.Uncordon:        {do: (*Remediator).uncordon, resumes: true, node: true, free: true},
+	plan.Drain:           {do: (*Remediator).drain, marked: true, resumes: true, node: true},
+	plan.Reboot:          {do: (*Remediator).reboot, leashed: true, marked: true},
+	plan.DeleteNode:      {do: (*Remediator).deleteNode, node: true},
+	plan.DeleteNodeClaim: {do: (*Remediator).deleteNodeClaim, marked: true},
+	plan.Terminate:       {do: (*Remediator).terminate, leashed: true, marked: true},
+}
+
 // Act carries out one order at the time now, or says why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
-	ordered := o.At // when its tag was written; verify makes the order anew
-	v, refusal := r.verify(ctx, o, now)
-	if refusal != nil {
-		return *refusal
+	now = notBefore(now, o.At)
+	v, no := r.verify(ctx, o, now)
+	if no == nil {
+		no = r.begin(ctx, &v, now)
 	}
-	o = v.order
+	if no != nil {
+		return *no
+	}
+	out := v.does.do(r, ctx, v, now)
+	out.Order = v.order
+	out.News = (!v.tried || v.before != out.Detail) && out.Result != Ongoing && !strings.HasPrefix(out.Detail, ledger.NotYet)
+	return r.finish(ctx, out, now)
+}
 
-	intent := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: now}
+// notBefore is the time of an act. A check judges as of the minute for which it was
+// asked, which may be up to a minute ahead of the clock; what follows from it must not
+// look as if it had come first. An order from further ahead moves nothing.
+func notBefore(now, ordered time.Time) time.Time {
+	if ordered.After(now) && ordered.Sub(now) <= time.Minute {
+		return ordered
+	}
+	return now
+}
+
+// begin has the evidence kept and the intent recorded, or refuses. An act that goes on
+// has both behind it.
+func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Outcome {
+	o := v.order
+	if r.evidence != nil && !v.resumed && !v.does.free {
+		if err := r.evidence(ctx, o); err != nil {
+			return refusal(o, plan.EvidenceNotStored, "what %s can still tell could not be kept, so nothing was done: %v", o.Instance, err)
+		}
+	}
+	if r.clock != nil && !r.clock().Before(v.expires) {
+		return refusal(o, plan.OrderExpired, "the order expired at %s while the target was looked at again", v.expires.UTC().Format(time.RFC3339))
+	}
+	if v.resumed {
+		return nil
+	}
+	intent := ledger.Action{
+		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: now, Free: v.does.free,
+	}
 	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: now.Add(-plan.Hour)})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
-		return refuse(o, plan.AlreadyBegun, err.Error())
+		return refusal(o, plan.AlreadyBegun, "%v", err)
 	case errors.Is(err, ledger.ErrUnresolved):
-		return refuse(o, plan.ActionUnresolved, err.Error())
+		return refusal(o, plan.ActionUnresolved, "%v", err)
 	case errors.Is(err, ledger.ErrBudgetSpent):
-		return refuse(o, plan.ActionsPerHour, err.Error())
+		return refusal(o, plan.ActionsPerHour, "%v", err)
 	case err != nil:
-		return refuse(o, plan.NotRecorded, fmt.Sprintf("the intent could not be recorded, so nothing was done: %v", err))
+		return refusal(o, plan.NotRecorded, "the intent could not be recorded, so nothing was done: %v", err)
 	}
+	v.begun = now
+	return nil
+}
 
-	// Only the first refusal may be for a tag that is too new: a permission that is
-	// missing must be told of.
-	out := r.terminate(ctx, o, !v.tried && now.Sub(ordered) < plan.TagSettles)
-	out.News = (!v.tried || v.before != out.Detail) && !strings.HasPrefix(out.Detail, ledger.NotYet)
-	if out.Result == Unclear {
-		return out
-	}
+// finish records the outcome, unless there is none yet.
+func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Outcome {
 	result := ledger.Done
-	if out.Result == Failed {
+	switch out.Result {
+	case Unclear, Ongoing:
+		return out
+	case Failed, Refused: // refused after the intent was recorded
 		result = ledger.Failed
 	}
 	// The act is done or not done by now; that the context ends must not keep its
 	// outcome out of the ledger.
-	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	if err := r.ledger.Finish(recordCtx, o.Cluster, o.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
+	if err := r.ledger.Finish(ctx, out.Order.Cluster, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
 		out.Detail += fmt.Sprintf("; its outcome could not be recorded (%v), a later check will settle it", err)
 	}
 	return out
@@ -148,142 +249,7 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 // recordTime bounds the recording of an outcome.
 const recordTime = 10 * time.Second
 
-// verified is what looking again comes to when nothing objects.
-type verified struct {
-	order  plan.Order // as it is made now: a message is not trusted
-	limit  int        // on the acts of an hour, as it is now
-	tried  bool       // an earlier try failed
-	before string     // why
-}
-
-// verify makes the verdict and the plan anew, or refuses.
-func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (verified, *Outcome) {
-	no := func(reason plan.Reason, format string, args ...any) (verified, *Outcome) {
-		out := refuse(o, reason, fmt.Sprintf(format, args...))
-		return verified{}, &out
-	}
-	if o.Action != plan.Terminate {
-		return no(plan.StepUnavailable, "this version cannot %s", o.Action)
-	}
-	if !now.Before(o.Expires) {
-		return no(plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
-	}
-	state, err := r.ledger.Read(ctx, o.Cluster)
-	if err != nil {
-		return no(plan.NotRecorded, "the ledger could not be read: %v", err)
-	}
-	// A second delivery: the target need not even be looked at.
-	if a, ok := state.Action(o.ID); ok && a.Outcome == nil {
-		return no(plan.ActionUnresolved, "the order was begun at %s, and has no outcome yet", a.At.UTC().Format(time.RFC3339))
-	} else if ok && a.Outcome.Result != ledger.Failed {
-		return no(plan.AlreadyBegun, "the order was begun before, at %s", a.At.UTC().Format(time.RFC3339))
-	}
-	snapshot := r.targets.Target(ctx, o.Cluster.Name, o.Instance, now)
-	if !snapshot.Whole() {
-		return no(plan.TargetUnreadable, "%s", firstGap(snapshot))
-	}
-	if snapshot.Cluster.ID != o.Cluster {
-		return no(plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, snapshot.Cluster.ID)
-	}
-	// What was done while the target was looked at counts too.
-	if state, err = r.ledger.Read(ctx, o.Cluster); err != nil {
-		return no(plan.NotRecorded, "the ledger could not be read: %v", err)
-	}
-	// Read after the cluster, which may take a while: it is the kill switch.
-	doc, err := r.policy(ctx)
-	if err != nil {
-		return no(plan.PolicyUnreadable, "the policy could not be read again: %v", err)
-	}
-	pol := doc.Cluster(o.Cluster.Name, snapshot.Cluster.ModeTag, r.permitted)
-	a := assess.Thoroughly(assess.Input{Snapshot: snapshot, Policy: pol, State: state, Now: now},
-		func(q []roll.Question) { r.targets.Details(ctx, snapshot, q) })
-	again := plan.Make(plan.Input{Snapshot: snapshot, Assessment: a, State: state, Policy: pol, Now: now})
-	for _, h := range again.Held {
-		if h.Instance == o.Instance && h.Kind == o.Kind {
-			return no(h.Reason, "%s", h.Detail)
-		}
-	}
-	confirmed := slices.IndexFunc(again.Orders, func(made plan.Order) bool { return made.ID == o.ID })
-	if confirmed < 0 {
-		return no(plan.VerdictChanged, "%s", changed(snapshot, a, o))
-	}
-	if len(snapshot.Instances) != 1 || snapshot.Instances[0].Marks == nil || snapshot.Instances[0].Marks.Order != o.ID {
-		return no(plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
-	}
-	if r.clock != nil && !r.clock().Before(o.Expires) {
-		return no(plan.OrderExpired, "the order expired at %s while the target was looked at again", o.Expires.UTC().Format(time.RFC3339))
-	}
-	v := verified{order: again.Orders[confirmed], limit: pol(roll.Selector{}).Limits.ActionsPerHour}
-	if earlier, ok := state.Action(o.ID); ok && earlier.Outcome != nil {
-		v.tried, v.before = true, earlier.Outcome.Detail
-	}
-	return v, nil
-}
-
-// changed says how the target differs from what the order rests on.
-func changed(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
-	for _, f := range a.Findings {
-		if f.Instance == o.Instance {
-			if f.Kind != o.Kind {
-				return fmt.Sprintf("the finding is %s by now, the order was for %s", f.Kind, o.Kind)
-			}
-			return fmt.Sprintf("the finding is %s by now: %s", f.Stage, f.Summary)
-		}
-	}
-	if len(s.Instances) == 0 {
-		return fmt.Sprintf("EC2 does not know %s any more", o.Instance)
-	}
-	if i := s.Instances[0]; i.State != roll.StateRunning {
-		return fmt.Sprintf("%s is %s by now", o.Instance, i.State)
-	}
-	for _, n := range s.Nodes {
-		if n.Instance == o.Instance && n.Ready.Status == roll.ConditionTrue {
-			return fmt.Sprintf("node %s of %s is registered and Ready by now", n.Name, o.Instance)
-		}
-	}
-	for _, n := range a.NotNodes {
-		if n.Instance == o.Instance {
-			return n.Why
-		}
-	}
-	return fmt.Sprintf("nothing is wrong with %s by now", o.Instance)
-}
-
-// terminate sends the one destructive call. newTag says that the order's tag may be too
-// new for EC2's permission check.
-func (r *Remediator) terminate(ctx context.Context, o plan.Order, newTag bool) Outcome {
-	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(o.Instance)}})
-	out := Outcome{Order: o, Result: Acted, Detail: fmt.Sprintf("terminated %s", o.Instance)}
-	if err == nil {
-		return out
-	}
-	out.Detail = awserr.Describe(err, "ec2:TerminateInstances", r.principal(ctx))
-	switch {
-	case awserr.IsDenied(err) && newTag:
-		out.Result = Failed
-		out.Detail = ledger.NotYet + out.Detail + " (EC2 may not show the order's tag to its permission check yet)"
-	// Not a throttle: it may have met the second try of a call whose first took effect.
-	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err),
-		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):
-		out.Result = Failed
-	default:
-		out.Result = Unclear
-		// The advice to wait for another try would be wrong here.
-		reason, _, _ := strings.Cut(out.Detail, ": the next check tries again")
-		out.Detail = reason + "; whether it took effect, a later check will see from the instance; until then it is not repeated"
-	}
-	return out
-}
-
-func refuse(o plan.Order, reason plan.Reason, detail string) Outcome {
-	return Outcome{Order: o, Result: Refused, Reason: reason, Detail: detail, News: true}
-}
-
-func firstGap(s *roll.Snapshot) string {
-	for _, g := range s.Gaps {
-		if g.Scope != roll.ScopeDetail {
-			return g.Detail
-		}
-	}
-	return "the target could not be read whole"
+// refusal is the outcome of an order that is not carried out.
+func refusal(o plan.Order, reason plan.Reason, format string, args ...any) *Outcome {
+	return &Outcome{Order: o, Result: Refused, Reason: reason, Detail: fmt.Sprintf(format, args...), News: true}
 }

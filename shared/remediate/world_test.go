@@ -3,6 +3,7 @@ package remediate
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -30,38 +31,141 @@ const (
 
 // world is the account with one instance about which something is wrong: it
 // answers as EC2, Auto Scaling, Kubernetes and the policy's source do, changes
-// state when it is told to terminate, and writes down what happened in which order.
+// state when it is told to, and writes down what happened in which order.
 type world struct {
 	mu        sync.Mutex
 	cluster   roll.Cluster
 	instances []roll.Instance // the target, unless it is gone
 	nodes     []roll.Node
-	details   map[roll.InstanceID]roll.Detail
-	gaps      []roll.Gap
-	detailGap *roll.Gap
-	doc       *policy.Document
-	docErr    error
-	permitted policy.Mode
-	stale     bool // EC2 goes on showing what was before a termination
+	pods      []pod // on the first node
+	failing   map[roll.InstanceID]roll.Impairment
+	// statusRead is how the question after failing status checks is answered.
+	statusRead roll.Answer
+	details    map[roll.InstanceID]roll.Detail
+	groups     map[roll.Group]roll.GroupDetail
+	gaps       []roll.Gap
+	detailGap  *roll.Gap
+	doc        *policy.Document
+	docErr     error
+	watched    []roll.Watch // for what each look was told to look
+	permitted  policy.Mode
+	stale      bool // EC2 goes on showing what was before a termination
 
 	// terminating is what TerminateInstances does beside its work; its error is the
 	// call's.
 	terminating func(context.Context) error
 	calls       []*ec2.TerminateInstancesInput
-	events      []string
+	// sending is the same for every other call that changes something, by its name.
+	sending map[string]func(context.Context) error
+	sent    []string // these calls with what they were told
+	dialErr error
+	events  []string
 
 	ledger ledger.Ledger
 }
+
+// A silent node is rebooted first by default; here the termination is what matters.
+const ladders = "ladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate}]}\n"
 
 // silentNode is a world whose target runs with a node that has been silent for two
 // hours, as a check ten minutes ago found.
 func silentNode(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.nodes = []roll.Node{{
-		Name: "node-1", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
-		Ready: roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-2 * time.Hour), Reason: "NodeStatusUnknown"},
-	}}
+	w.doc = document(ladders)
+	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
+	w.check(t, now.Add(-10*time.Minute))
+	return w
+}
+
+// document is a policy with these sections.
+func document(sections string) *policy.Document {
+	return mustParse("apiVersion: rollcall/v1\n" + sections)
+}
+
+// sick is the target's node, not ready for two hours.
+func sick(status roll.ConditionStatus, reason string) roll.Node {
+	return roll.Node{
+		Name: "node-1", UID: "uid-1", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-47 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
+		Ready: roll.Condition{Status: status, Since: now.Add(-2 * time.Hour), Reason: reason},
+	}
+}
+
+// unready is a world whose target runs with a node that has said for two hours that it
+// is not ready, as a check ten minutes ago found.
+func unready(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.nodes = []roll.Node{sick(roll.ConditionFalse, "KubeletNotReady")}
+	w.check(t, now.Add(-10*time.Minute))
+	return w
+}
+
+// cordoned is such a world in which the node was cordoned two minutes ago, and what
+// follows is to drain it.
+func cordoned(t *testing.T) *world {
+	t.Helper()
+	w := unready(t)
+	o := w.orderAt(t, now.Add(-2*time.Minute))
+	if out := w.remediator(t).Act(t.Context(), o, o.At); o.Action != plan.Cordon || out.Result != Acted {
+		t.Fatalf("%s: %+v", o.Action, out)
+	}
+	w.sent = nil
+	return w
+}
+
+// recovered is such a world in which the node came back after it was cordoned, and is
+// to be given back.
+func recovered(t *testing.T) *world {
+	t.Helper()
+	w := cordoned(t)
+	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-30 * time.Second)}
+	return w
+}
+
+// silent is a world with the default ladder: what follows for its silent node is a
+// reboot.
+func silent(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
+	w.check(t, now.Add(-10*time.Minute))
+	return w
+}
+
+// impaired is a world whose target fails its status check beside its silent node, of
+// which nothing follows, and whose group does not replace it.
+func impaired(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.doc = document("ladders: {Unknown: [{do: notify}], Impaired: [{do: tag}, {do: terminate}]}\n")
+	w.groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, AutoRepair: roll.No}
+	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
+	w.failing = map[roll.InstanceID]roll.Impairment{target: {Since: now.Add(-time.Hour)}}
+	w.check(t, now.Add(-10*time.Minute))
+	return w
+}
+
+// ghost is a world whose target is terminated, and whose node is still there.
+func ghost(t *testing.T) *world {
+	t.Helper()
+	w := silent(t)
+	w.instances[0].State = roll.StateTerminated
+	w.check(t, now.Add(-9*time.Minute))
+	return w
+}
+
+// claimed is a world whose target is Karpenter's and never registered, under a policy
+// that has its NodeClaim deleted.
+func claimed(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.doc = document("owners: {karpenter: delete-nodeclaim}\n")
+	i := &w.instances[0]
+	i.Launched, i.ASG, i.Owner, i.Group = now.Add(-2*time.Hour), "", roll.OwnerKarpenter, "nodepool/default"
+	w.detail(func(d *roll.Detail) {
+		d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim", Created: now.Add(-2 * time.Hour)}
+	})
 	w.check(t, now.Add(-10*time.Minute))
 	return w
 }
@@ -86,8 +190,11 @@ func newWorld(t *testing.T) *world {
 		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
 		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
 		details:   map[roll.InstanceID]roll.Detail{target: {Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
+		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
 		doc:       policy.Default(), permitted: policy.Remediate,
-		ledger: file,
+		statusRead: roll.Yes,
+		sending:    map[string]func(context.Context) error{},
+		ledger:     file,
 	}
 }
 
@@ -95,16 +202,21 @@ func newWorld(t *testing.T) *world {
 func (w *world) check(t *testing.T, at time.Time) plan.Plan {
 	t.Helper()
 	ctx := context.Background()
-	s := w.Target(ctx, cluster.Name, target, at)
+	s := w.Target(ctx, cluster.Name, target, at, w.doc.Watch())
 	state, err := w.ledger.Read(ctx, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pol := w.doc.Cluster(cluster.Name, "", policy.Remediate)
+	pol := w.doc.Cluster(cluster.Name, "", w.permitted)
 	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: at}, func(q []roll.Question) { w.Details(ctx, s, q) })
 	p := plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: at})
 	if err := w.ledger.Record(ctx, cluster, p.Changes); err != nil {
 		t.Fatal(err)
+	}
+	for _, r := range p.Resolved {
+		if err := w.ledger.Finish(ctx, cluster, r.ActionID, r.Outcome); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return p
 }
@@ -116,11 +228,15 @@ func (w *world) event(name string) {
 }
 
 // Target implements targets.
-func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.Time) *roll.Snapshot {
+func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	w.event("look")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &roll.Snapshot{At: at, Cluster: w.cluster, Details: map[roll.InstanceID]roll.Detail{}, Gaps: slices.Clone(w.gaps)}
+	w.watched = append(w.watched, watch)
+	s := &roll.Snapshot{
+		At: at, Cluster: w.cluster, Target: id, StatusRead: w.statusRead, Impaired: w.failing, Gaps: slices.Clone(w.gaps),
+		Details: map[roll.InstanceID]roll.Detail{}, Groups: map[roll.Group]roll.GroupDetail{}, NotFound: map[roll.InstanceID]bool{},
+	}
 	for _, i := range w.instances {
 		if i.ID == id {
 			if i.Marks != nil {
@@ -130,6 +246,7 @@ func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.
 			s.Instances = append(s.Instances, i)
 		}
 	}
+	s.NotFound[id] = len(s.Instances) == 0
 	for _, n := range w.nodes {
 		if n.Instance == id || n.Compute == roll.ComputeUnknown {
 			s.Nodes = append(s.Nodes, n)
@@ -145,6 +262,7 @@ func (w *world) Details(_ context.Context, s *roll.Snapshot, questions []roll.Qu
 	for _, q := range questions {
 		s.Details[q.Instance] = w.details[q.Instance]
 	}
+	maps.Copy(s.Groups, w.groups)
 	if w.detailGap != nil {
 		s.Gaps = append(s.Gaps, *w.detailGap)
 	}
@@ -179,13 +297,26 @@ func (w *world) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 // order is the order that a check of the world gives now, its tag written.
 func (w *world) order(t *testing.T) plan.Order {
 	t.Helper()
-	p := w.check(t, now)
+	return w.orderAt(t, now)
+}
+
+// orderAt is the order that a check gives at that time.
+func (w *world) orderAt(t *testing.T, at time.Time) plan.Order {
+	t.Helper()
+	p := w.check(t, at)
 	if len(p.Orders) != 1 {
 		t.Fatalf("the world gives %d orders, held %+v: a test needs exactly one", len(p.Orders), p.Held)
 	}
-	w.instances[0].Marks = &roll.Marks{Finding: string(p.Orders[0].Kind), Order: p.Orders[0].ID}
-	w.events = nil
+	w.mark(p.Orders[0])
+	w.events, w.watched = nil, nil
 	return p.Orders[0]
+}
+
+// mark writes the order's tag on the target, if EC2 knows it.
+func (w *world) mark(o plan.Order) {
+	if len(w.instances) > 0 {
+		w.instances[0].Marks = &roll.Marks{Finding: string(o.Kind), Order: o.ID}
+	}
 }
 
 // remediator is a remediator in the world, whose ledger tells the world of writes.
@@ -203,6 +334,7 @@ func (w *world) remediatorWith(t *testing.T, l ledger.Ledger) *Remediator {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.reach = func(roll.Cluster) (hands, error) { return w, w.dialErr }
 	return r
 }
 

@@ -3,6 +3,7 @@ package trigger
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// orderMessage is an order as it travels. Only node and why may be missing.
+// orderMessage is an order as it travels. Why may be missing, node where the act needs
+// none, and claim but for the one act that needs it.
 type orderMessage struct {
 	ID        string          `json:"id"`
 	Account   string          `json:"account"`
@@ -18,6 +20,7 @@ type orderMessage struct {
 	Cluster   string          `json:"cluster"`
 	Instance  roll.InstanceID `json:"instance"`
 	Node      string          `json:"node,omitempty"`
+	Claim     string          `json:"claim,omitempty"`
 	Group     roll.Group      `json:"group"`
 	Owner     roll.Owner      `json:"owner"`
 	Kind      roll.Kind       `json:"kind"`
@@ -30,20 +33,36 @@ type orderMessage struct {
 }
 
 var orderFields = []string{
-	"id", "account", "region", "cluster", "instance", "node", "group", "owner", "kind", "action", "firstSeen", "since", "at", "expires", "why",
+	"id", "account", "region", "cluster", "instance", "node", "claim", "group", "owner", "kind", "action", "firstSeen", "since", "at", "expires", "why",
 }
 
 var (
 	orderIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)                       // as package plan makes them
 	groupForm   = regexp.MustCompile(`^(none|(nodepool|nodegroup|asg)/.+)$`) // see roll.Group
+	// A DNS subdomain, as the names of Kubernetes objects are:
+	// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/.
+	claimForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
+
+// orderActions are the acts that can be ordered.
+var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.Terminate}
+
+// needsNode reports the acts that are done to a Node object: without its name nobody
+// knows which one was meant.
+func needsNode(a plan.Action) bool {
+	switch a {
+	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode:
+		return true
+	}
+	return false
+}
 
 // EncodeOrder writes an order as a message. It refuses one that ParseOrder would
 // refuse: better not sent than not understood.
 func EncodeOrder(o plan.Order) ([]byte, error) {
 	body, err := json.Marshal(orderMessage{
 		ID: o.ID, Account: o.Cluster.Account, Region: o.Cluster.Region, Cluster: o.Cluster.Name,
-		Instance: o.Instance, Node: o.Node, Group: o.Group, Owner: o.Owner, Kind: o.Kind, Action: o.Action,
+		Instance: o.Instance, Node: o.Node, Claim: o.Claim, Group: o.Group, Owner: o.Owner, Kind: o.Kind, Action: o.Action,
 		FirstSeen: stamp(o.FirstSeen), Since: stamp(o.Since), At: stamp(o.At), Expires: stamp(o.Expires), Why: sendable(o.Why),
 	})
 	if err != nil {
@@ -83,13 +102,13 @@ func ParseOrder(body []byte) (plan.Order, error) {
 		Group:     roll.Group(o.match("group", groupForm, "a group such as nodegroup/workers")),
 		Owner:     oneOf(o, "owner", roll.Owners()),
 		Kind:      oneOf(o, "kind", roll.Kinds()),
-		Action:    oneOf(o, "action", []plan.Action{plan.Terminate}),
+		Action:    oneOf(o, "action", orderActions),
 		FirstSeen: o.moment("firstSeen"),
 		Since:     o.moment("since"),
 		At:        o.moment("at"),
 		Expires:   o.moment("expires"),
 	}
-	order.Node, _ = o.optional("node")
+	order.Node, order.Claim = o.subject(order.Action)
 	why, _ := o.optional("why")
 	order.Why = sendable(why)
 	if !order.At.IsZero() && !order.Expires.IsZero() && !order.Expires.After(order.At) {
@@ -99,6 +118,24 @@ func ParseOrder(body []byte) (plan.Order, error) {
 		return plan.Order{}, err
 	}
 	return order, nil
+}
+
+// subject reads what in Kubernetes an act is done to: the node's name, which other acts
+// may tell too, and the NodeClaim's, which no other act has any use for.
+func (o object) subject(a plan.Action) (node, claim string) {
+	if needsNode(a) {
+		node, _ = o.text("node")
+	} else {
+		node, _ = o.optional("node")
+	}
+	_, told := o.fields["claim"]
+	switch {
+	case a == plan.DeleteNodeClaim:
+		claim = o.match("claim", claimForm, "a name of a NodeClaim")
+	case told && slices.Contains(orderActions, a): // of an unknown action nobody can say
+		o.faults.add(o.prefix+"claim", "only for the action %s", plan.DeleteNodeClaim)
+	}
+	return node, claim
 }
 
 // sendable replaces what no SQS message may contain. A sentence can hold words of a

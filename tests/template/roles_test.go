@@ -100,7 +100,7 @@ var grants = map[string]map[string][]string{
 			"dynamodb:GetItem ${Ledger.Arn}", "dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}",
 		},
 		"notify":    {"sns:Publish ${NoticesTopic}"},
-		"remediate": {"ec2:TerminateInstances " + instances},
+		"remediate": {"ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances},
 	},
 }
 
@@ -219,6 +219,9 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 	}
 }
 
+// What interrupts or ends instances.
+var destructive = []string{"ec2:RebootInstances", "ec2:TerminateInstances"}
+
 func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 	harmless := []string{
 		"sqs:DeleteMessage",   // of its own queue, by Lambda
@@ -245,9 +248,9 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 						}
 					}
 				}
-				if slices.Contains(s.Actions, "ec2:TerminateInstances") {
+				if slices.ContainsFunc(s.Actions, func(a string) bool { return slices.Contains(destructive, a) }) {
 					want := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
-					if diff := cmp.Diff(want, s.Conditions); diff != "" || len(s.Actions) != 1 {
+					if diff := cmp.Diff(want, s.Conditions); diff != "" || !slices.Equal(s.Actions, destructive) {
 						t.Errorf("the leash of %v (-want +got):\n%s", s.Actions, diff)
 					}
 				}
@@ -255,7 +258,7 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 		}
 		var want []string
 		if mode == "remediate" {
-			want = []string{"RemediateRole ec2:TerminateInstances"}
+			want = []string{"RemediateRole ec2:RebootInstances", "RemediateRole ec2:TerminateInstances"}
 		}
 		if !slices.Equal(destroyers, want) {
 			t.Errorf("in mode %s these may destroy: %v, want %v", mode, destroyers, want)
@@ -275,15 +278,15 @@ func TestConditionsOfGrants(t *testing.T) {
 	order := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
 	sizes := map[string]map[string][]string{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": {"fleet#" + Region}}}
 	want := map[string]map[string]map[string][]string{
-		"statechange iam:PassRole":               passed,
-		"inspect iam:PassRole":                   passed,
-		"sweep dynamodb:Query":                   sizes,
-		"inspect events:PutEvents":               events,
-		"inspect ec2:CreateTags ec2:DeleteTags":  tags,
-		"remediate events:PutEvents":             events,
-		"remediate ec2:TerminateInstances":       order,
-		"inspect not from the function's code":   code,
-		"remediate not from the function's code": code,
+		"statechange iam:PassRole":                             passed,
+		"inspect iam:PassRole":                                 passed,
+		"sweep dynamodb:Query":                                 sizes,
+		"inspect events:PutEvents":                             events,
+		"inspect ec2:CreateTags ec2:DeleteTags":                tags,
+		"remediate events:PutEvents":                           events,
+		"remediate ec2:RebootInstances ec2:TerminateInstances": order,
+		"inspect not from the function's code":                 code,
+		"remediate not from the function's code":               code,
 	}
 	got := map[string]map[string]map[string][]string{}
 	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)

@@ -1,0 +1,284 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// pass gives the order of a check at that time, and carries it out.
+func (w *world) pass(t *testing.T, at time.Time) Outcome {
+	t.Helper()
+	o := w.orderAt(t, at)
+	if o.Action != plan.Drain {
+		t.Fatalf("at %s the world orders %s, want drain", roll.Clock(at), o.Action)
+	}
+	return w.remediator(t).Act(t.Context(), o, at.Add(time.Second))
+}
+
+func pods(n int) []pod {
+	var out []pod
+	for i := range n {
+		out = append(out, pod{name: fmt.Sprintf("p-%d", i)})
+	}
+	return out
+}
+
+func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
+	w := cordoned(t)
+	earlier := len(w.actions(t))
+	w.pods = pods(2*evictions + 20)
+	var ids []string
+	for minute, want := range []struct {
+		result Result
+		detail string
+	}{
+		{Ongoing, "draining node node-1: 50 pods evicted just now, 70 pods yet to be evicted"},
+		{Ongoing, "draining node node-1: 50 pods evicted just now, 20 pods yet to be evicted"},
+		{Ongoing, "draining node node-1: 20 pods evicted just now"},
+		{Acted, "drained node node-1"},
+	} {
+		out := w.pass(t, now.Add(time.Duration(minute)*time.Minute))
+		ids = append(ids, out.Order.ID)
+		if out.Result != want.result || out.Detail != want.detail || out.News != (want.result == Acted) || out.Reason != "" {
+			t.Errorf("minute %d: %s, news %v: %s; want %s: %s", minute, out.Result, out.News, out.Detail, want.result, want.detail)
+		}
+		got := w.actions(t)[earlier:]
+		if len(got) != 1 || (got[0].Outcome == nil) != (want.result == Ongoing) || !got[0].At.Equal(now.Add(time.Second)) {
+			t.Errorf("minute %d: the ledger holds %+v", minute, got)
+		}
+	}
+	if len(slices.Compact(ids)) != 1 {
+		t.Errorf("the passes are of orders %v, want one", ids)
+	}
+}
+
+func TestADrainEndsWithItsTime(t *testing.T) {
+	w := cordoned(t)
+	w.pods = append(pods(1), pod{name: "db-0", kept: "Cannot evict pod as it would violate the pod's disruption budget."})
+	begun := now.Add(time.Second)
+	if out := w.pass(t, now); out.Result != Ongoing || out.Detail != "draining node node-1: 1 pod evicted just now, 1 pod not to be evicted (default/db-0: Cannot evict pod as it would violate the pod's disruption budget.)" {
+		t.Fatalf("%s: %s", out.Result, out.Detail)
+	}
+	last := w.orderAt(t, now.Add(9*time.Minute))
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), last, begun.Add(10*time.Minute-time.Nanosecond)); out.Result != Ongoing || out.News {
+		t.Errorf("just in time: %+v", out)
+	}
+	out := r.Act(t.Context(), last, begun.Add(10*time.Minute))
+	if want := "unfinished: node node-1 was not empty 10 min after its drain began: 1 pod not to be evicted (default/db-0: Cannot evict pod as it would violate the pod's disruption budget.)"; out.Detail != want {
+		t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
+	}
+	if out.Result != Failed || out.Reason != plan.DrainUnfinished || !out.News {
+		t.Errorf("when its time is over: %+v", out)
+	}
+	a, _ := w.state(t).Action(last.ID)
+	if a.Outcome == nil || a.Outcome.Result != ledger.Failed || !strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) || !a.Interrupted() {
+		t.Errorf("the ledger holds %+v", a)
+	}
+	// The instance is kept, and the order, should it come again, does nothing.
+	if p := w.check(t, now.Add(12*time.Minute)); len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != plan.DrainUnfinished {
+		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
+	}
+	sent := len(w.sent)
+	if again := r.Act(t.Context(), last, now.Add(12*time.Minute)); again.Reason != plan.DrainUnfinished || again.Result != Refused || len(w.sent) != sent {
+		t.Errorf("again: %+v", again)
+	}
+}
+
+func (w *world) state(t *testing.T) ledger.State {
+	t.Helper()
+	s, err := w.ledger.Read(context.Background(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTheTimeOfADrainIsThePolicysForThatInstance(t *testing.T) {
+	w := cordoned(t)
+	w.doc = document("drain: {timeout: 10m}\noverrides: [{match: {group: asg/w}, drain: {timeout: 2m}}]\n")
+	w.pods = []pod{{name: "db-0", kept: "its budget"}}
+	for minute, want := range []Result{Ongoing, Ongoing, Failed} {
+		if out := w.pass(t, now.Add(time.Duration(minute)*time.Minute)); out.Result != want {
+			t.Errorf("minute %d: %s: %s", minute, out.Result, out.Detail)
+		}
+	}
+}
+
+func TestWhatIsLeftNamesAFewPods(t *testing.T) {
+	w := cordoned(t)
+	for i := range blockedNamed + 2 {
+		w.pods = append(w.pods, pod{name: fmt.Sprintf("db-%d", i), kept: "its budget"})
+	}
+	out := w.pass(t, now)
+	if want := "draining node node-1: 7 pods not to be evicted (default/db-0: its budget; default/db-1: its budget; default/db-2: its budget; default/db-3: its budget; default/db-4: its budget; and 2 more)"; out.Detail != want {
+		t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
+	}
+}
+
+func TestWhatIsLeftIsSaidInBounds(t *testing.T) {
+	w := cordoned(t)
+	w.pods = []pod{{name: "db-0", kept: strings.Repeat("é", 1000)}}
+	out := w.pass(t, now)
+	if n := len([]rune(out.Detail)); n > 2*blockedRunes || !strings.HasSuffix(out.Detail, "é...)") {
+		t.Errorf("%d characters: %s", n, out.Detail)
+	}
+}
+
+// Between two passes everything is looked at again: each of these stops the drain, and
+// no further pod is evicted.
+func TestADrainStopsWhenSomethingSpeaksAgainstIt(t *testing.T) {
+	tests := map[string]struct {
+		happen func(*world)
+		reason plan.Reason
+	}{
+		"the node is Ready again": {
+			func(w *world) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
+			}, plan.VerdictChanged,
+		},
+		"the node went silent": {
+			func(w *world) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(time.Minute)}
+			}, plan.VerdictChanged,
+		},
+		"the instance is gone":        {func(w *world) { w.instances[0].State = roll.StateTerminated }, plan.VerdictChanged},
+		"the node is being deleted":   {func(w *world) { w.nodes[0].Deleting = true }, plan.NodeDeleting},
+		"somebody holds the instance": {func(w *world) { w.instances[0].Hold = "true" }, plan.InstanceHeld},
+		"the tag was removed":         {func(w *world) { w.instances[0].Marks = nil }, plan.OrderUnmarked},
+		"the mode is observe":         {func(w *world) { w.doc = document("mode: observe\n") }, plan.ModeObserve},
+		"the target cannot be read":   {func(w *world) { w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Detail: "no answer"}} }, plan.TargetUnreadable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := cordoned(t)
+			w.pods = pods(evictions + 1)
+			if out := w.pass(t, now); out.Result != Ongoing {
+				t.Fatal(out)
+			}
+			o := w.orderAt(t, now.Add(time.Minute))
+			intents := len(w.actions(t))
+			w.sent = nil
+			tt.happen(w)
+			w.refused(t, w.remediator(t).Act(t.Context(), o, now.Add(time.Minute+time.Second)), tt.reason, intents)
+		})
+	}
+}
+
+// A node that becomes Ready during its drain is uncordoned and left.
+func TestANodeThatComesBackDuringItsDrainIsGivenBack(t *testing.T) {
+	w := cordoned(t)
+	w.pods = pods(evictions + 1)
+	if out := w.pass(t, now); out.Result != Ongoing {
+		t.Fatal(out)
+	}
+	late := w.orderAt(t, now.Add(time.Minute))
+	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), late, now.Add(time.Minute+time.Second)); out.Reason != plan.VerdictChanged {
+		t.Fatalf("%+v", out)
+	}
+	o := w.orderAt(t, now.Add(2*time.Minute))
+	if o.Action != plan.Uncordon {
+		t.Fatalf("ordered %s", o.Action)
+	}
+	if out := r.Act(t.Context(), o, now.Add(2*time.Minute)); out.Result != Acted || w.nodes[0].Unschedulable || w.nodes[0].CordonedBy != "" {
+		t.Errorf("%s: %s; the node is %+v", out.Result, out.Detail, w.nodes[0])
+	}
+	if p := w.check(t, now.Add(3*time.Minute)); len(p.Orders) != 0 {
+		t.Errorf("then ordered %+v", p.Orders)
+	}
+	if len(w.calls) != 0 {
+		t.Error("its instance was terminated")
+	}
+}
+
+// The order of a drain that is under way may expire: the next check gives it again.
+func TestAnExpiredPassIsMadeUpForByTheNext(t *testing.T) {
+	w := cordoned(t)
+	w.pods = pods(1)
+	o := w.orderAt(t, now)
+	r := w.remediator(t)
+	if out := r.Act(t.Context(), o, now); out.Result != Ongoing {
+		t.Fatal(out)
+	}
+	if out := r.Act(t.Context(), o, o.Expires); out.Reason != plan.OrderExpired {
+		t.Errorf("%+v", out)
+	}
+	r.clock = func() time.Time { return o.Expires }
+	if out := r.Act(t.Context(), o, o.Expires.Add(-time.Second)); out.Reason != plan.OrderExpired || len(w.sent) != 1 {
+		t.Errorf("expired during the look: %+v, sent %q", out, w.sent)
+	}
+	r.clock = nil
+	o.At, o.Expires = now.Add(time.Minute), now.Add(time.Minute+plan.OrderLife)
+	if out := r.Act(t.Context(), o, now.Add(time.Minute)); out.Result != Acted {
+		t.Errorf("%+v", out)
+	}
+}
+
+// After pods were evicted nothing that goes wrong means that nothing happened.
+func TestATroubleOnALaterPassDoesNotEndTheDrain(t *testing.T) {
+	for name, err := range failures() {
+		t.Run(name, func(t *testing.T) {
+			w := cordoned(t)
+			w.pods = pods(2)
+			if out := w.pass(t, now); out.Result != Ongoing {
+				t.Fatal(out)
+			}
+			w.sending["drain"] = func(context.Context) error { return err }
+			out := w.pass(t, now.Add(time.Minute))
+			if out.Result != Ongoing || out.News || out.Detail == "" {
+				t.Errorf("got %+v", out)
+			}
+			out = w.pass(t, now.Add(11*time.Minute))
+			if out.Result != Failed || out.Reason != plan.DrainUnfinished || !strings.HasPrefix(out.Detail, ledger.Unfinished) {
+				t.Errorf("when its time is over: %+v", out)
+			}
+		})
+	}
+}
+
+func TestTheEndOfADrainThatCannotBeRecordedIsFoundByTheNextPass(t *testing.T) {
+	w := cordoned(t)
+	o := w.orderAt(t, now)
+	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, finishErr: errDisk})
+	if out := r.Act(t.Context(), o, now); out.Result != Acted || !strings.Contains(out.Detail, "could not be recorded") {
+		t.Fatalf("%+v", out)
+	}
+	out := w.pass(t, now.Add(time.Minute))
+	if a, _ := w.state(t).Action(o.ID); out.Result != Acted || a.Outcome == nil || a.Outcome.Result != ledger.Done {
+		t.Errorf("%+v; the ledger holds %+v", out, a)
+	}
+}
+
+func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
+	w := cordoned(t)
+	w.pods = pods(1)
+	kept := 0
+	for minute, want := range []Result{Ongoing, Acted} {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		o := w.orderAt(t, at)
+		r := w.remediator(t)
+		r.evidence = func(context.Context, plan.Order) error {
+			if kept++; kept > 1 {
+				return errors.New("kept already")
+			}
+			return nil
+		}
+		if out := r.Act(t.Context(), o, at); out.Result != want {
+			t.Errorf("minute %d: %+v", minute, out)
+		}
+	}
+	if kept != 1 {
+		t.Errorf("kept %d times", kept)
+	}
+}

@@ -1,0 +1,505 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// worlds are those in which each act is what follows.
+var worlds = map[plan.Action]func(*testing.T) *world{
+	plan.Cordon: unready, plan.Uncordon: recovered, plan.Drain: cordoned, plan.Reboot: silent,
+	plan.DeleteNode: ghost, plan.DeleteNodeClaim: claimed, plan.Terminate: silentNode,
+}
+
+// in is the world in which an act is what follows, and its order.
+func in(t *testing.T, a plan.Action) (*world, plan.Order) {
+	t.Helper()
+	w := worlds[a](t)
+	o := w.order(t)
+	if o.Action != a {
+		t.Fatalf("the world orders %s, want %s", o.Action, a)
+	}
+	return w, o
+}
+
+func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
+	for a, want := range map[plan.Action]struct{ call, detail string }{
+		plan.Cordon:          {"cordon node-1 uid-1 ", "cordoned node node-1"},
+		plan.Uncordon:        {"uncordon node-1 uid-1", "uncordoned node node-1"},
+		plan.Drain:           {"drain node-1 50", "drained node node-1"},
+		plan.Reboot:          {"reboot [i-00000000000000001], 1 try", "rebooted i-00000000000000001"},
+		plan.DeleteNode:      {"delete-node node-1 uid-1", "deleted node node-1"},
+		plan.DeleteNodeClaim: {"delete-nodeclaim default-x7k2p uid-claim", "deleted NodeClaim default-x7k2p of i-00000000000000001"},
+	} {
+		t.Run(string(a), func(t *testing.T) {
+			w, o := in(t, a)
+			earlier := len(w.actions(t))
+			w.sending[string(a)] = func(context.Context) error {
+				if got := w.actions(t)[earlier:]; len(got) != 1 || got[0].ID != o.ID || got[0].Outcome != nil {
+					t.Errorf("at the time of the call the ledger holds %+v, want the open intent", got)
+				}
+				return nil
+			}
+			if a == plan.Cordon {
+				want.call += o.ID
+			}
+			at := now.Add(3 * time.Second)
+			r := w.remediator(t)
+			out := r.Act(t.Context(), o, at)
+			if out.Result != Acted || out.Reason != "" || out.Detail != want.detail || !out.News || out.Order.ID != o.ID {
+				t.Errorf("got %+v, want %s", out, want.detail)
+			}
+			if events := []string{"policy", "look", "policy", "intent", string(a), "outcome"}; !slices.Equal(w.events, events) {
+				t.Errorf("events %v, want %v", w.events, events)
+			}
+			if !slices.Equal(w.sent, []string{want.call}) || len(w.calls) != 0 {
+				t.Errorf("sent %q, want %q", w.sent, want.call)
+			}
+			got := w.actions(t)[earlier:]
+			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
+				t.Fatalf("the ledger holds %+v, want the act and its outcome", got)
+			}
+			if i := got[0]; i.Do != string(a) || i.Instance != target || i.Group != o.Group || i.Kind != o.Kind || i.Node != o.Node || !i.At.Equal(at) || i.Free != (a == plan.Uncordon) {
+				t.Errorf("the intent is %+v", i)
+			}
+			// Every message may come twice.
+			if again := r.Act(t.Context(), o, at.Add(time.Second)); again.Result != Refused || again.Reason != plan.AlreadyBegun || len(w.sent) != 1 {
+				t.Errorf("a second delivery: %s for %s, sent %q", again.Result, again.Reason, w.sent)
+			}
+		})
+	}
+}
+
+// One finding from its first act to its last, check by check.
+func TestAnUnreadyNodeIsCordonedThenDrainedThenItsInstanceEnds(t *testing.T) {
+	w := unready(t)
+	w.pods = []pod{{name: "a"}, {name: "b"}}
+	r := w.remediator(t)
+	var results []Result
+	for minute := range 6 {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		if w.instances[0].State.Gone() {
+			break
+		}
+		o := w.orderAt(t, at)
+		for range 2 { // each message comes twice
+			results = append(results, r.Act(t.Context(), o, at.Add(time.Second)).Result)
+		}
+	}
+	want := []string{"cordon node-1 uid-1 " + w.nodes[0].CordonedBy, "drain node-1 50", "drain node-1 50"}
+	if !slices.Equal(w.sent, want) || len(w.calls) != 1 {
+		t.Errorf("sent %q, %d terminations; want %q and one", w.sent, len(w.calls), want)
+	}
+	if want := []Result{Acted, Refused, Ongoing, Acted, Acted, Refused}; !slices.Equal(results, want) {
+		t.Errorf("results %v, want %v", results, want)
+	}
+	if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(w.actions(t), ""); spent != 1 {
+		t.Errorf("%d instances count against the budget, want 1", spent)
+	}
+}
+
+func TestTheCordonOfSomebodyElseIsLeftToThem(t *testing.T) {
+	w, o := in(t, plan.Cordon)
+	w.nodes[0].Unschedulable = true
+	out := w.remediator(t).Act(t.Context(), o, now)
+	if want := "node node-1 was cordoned already, and not by Rollcall, which will not uncordon it either"; out.Result != Acted || out.Detail != want {
+		t.Errorf("got %s: %s", out.Result, out.Detail)
+	}
+	if len(w.sent) != 0 || w.nodes[0].CordonedBy != "" {
+		t.Errorf("sent %q, the node says that %q cordoned it", w.sent, w.nodes[0].CordonedBy)
+	}
+	// It comes back, and nothing follows: there is nothing to give back.
+	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 0 {
+		t.Errorf("orders %+v", p.Orders)
+	}
+}
+
+// The order's tag is the leash for what AWS lets happen, and a veto for the rest: who
+// removes it stops the act.
+func TestWhichActsNeedTheOrdersTag(t *testing.T) {
+	for a, needed := range map[plan.Action]bool{
+		plan.Cordon: true, plan.Uncordon: false, plan.Drain: true, plan.Reboot: true, plan.DeleteNode: false, plan.DeleteNodeClaim: true, plan.Terminate: true,
+	} {
+		for name, marks := range map[string]*roll.Marks{"none": nil, "empty": {}, "another order's": {Order: "0000000000000000"}} {
+			t.Run(string(a)+"/"+name, func(t *testing.T) {
+				w, o := in(t, a)
+				earlier := len(w.actions(t))
+				w.instances[0].Marks = marks
+				out := w.remediator(t).Act(t.Context(), o, now)
+				if needed {
+					w.refused(t, out, plan.OrderUnmarked, earlier)
+				} else if out.Result != Acted {
+					t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
+				}
+			})
+		}
+	}
+}
+
+// What the order is for is gone, or another one, when the order comes.
+func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
+	tests := map[string]struct {
+		act    plan.Action
+		happen func(*world, *plan.Order)
+		reason plan.Reason
+		detail string
+	}{
+		"another NodeClaim has the instance": {
+			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.NodeClaim = &roll.NodeClaim{Name: "default-other", UID: "uid-other"} })
+			}, plan.VerdictChanged, `the NodeClaim of i-00000000000000001 is "default-other" by now, the order was for "default-x7k2p"`,
+		},
+		"the order names another NodeClaim": {
+			plan.DeleteNodeClaim, func(_ *world, o *plan.Order) { o.Claim = "default-other" }, plan.VerdictChanged, "",
+		},
+		"the order names none": {
+			plan.DeleteNodeClaim, func(_ *world, o *plan.Order) { o.Claim = "" }, plan.VerdictChanged, "",
+		},
+		"the NodeClaim has no uid": {
+			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.NodeClaim = &roll.NodeClaim{Name: "default-x7k2p"} })
+			}, plan.VerdictChanged, "NodeClaim default-x7k2p does not have i-00000000000000001 by now",
+		},
+		"the NodeClaim is being deleted": {
+			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) {
+					d.NodeClaim = &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim", Deleting: true}
+				})
+			}, plan.OwnerWillAct, "",
+		},
+		"the NodeClaims cannot be read": {
+			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
+				w.detail(func(d *roll.Detail) { d.HasNodeClaim, d.NodeClaim = roll.Unreadable, nil })
+			}, plan.OwnerUnknown, "",
+		},
+		"the node has no uid": {
+			plan.Cordon, func(w *world, _ *plan.Order) { w.nodes[0].UID = "" },
+			plan.VerdictChanged, "there is no node node-1 of i-00000000000000001 by now",
+		},
+		"the node is being deleted": {
+			plan.Drain, func(w *world, _ *plan.Order) { w.nodes[0].Deleting = true }, plan.NodeDeleting, "",
+		},
+		"the node to drain is Ready": {
+			plan.Drain, func(w *world, _ *plan.Order) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+			}, plan.VerdictChanged, "node node-1 of i-00000000000000001 is registered and Ready by now",
+		},
+		"the node to cordon went silent": {
+			plan.Cordon, func(w *world, _ *plan.Order) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now}
+			}, plan.VerdictChanged, "",
+		},
+		"the node to uncordon is sick again": {
+			plan.Uncordon, func(w *world, _ *plan.Order) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now}
+			}, plan.VerdictChanged, "",
+		},
+		"somebody uncordoned it": {
+			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].Unschedulable = false }, plan.VerdictChanged, "node node-1 is not one by now that Rollcall cordoned and that is Ready again",
+		},
+		"somebody took the cordon over": {
+			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy = "" }, plan.VerdictChanged, "",
+		},
+		"an order to uncordon that nobody cordoned": {
+			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy = "0000000000000000" }, plan.VerdictChanged, "",
+		},
+		"the instance to reboot is held": {
+			plan.Reboot, func(w *world, _ *plan.Order) { w.instances[0].Hold = "true" }, plan.InstanceHeld, "",
+		},
+		"the instance of the ghost is there": {
+			plan.DeleteNode, func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateRunning }, plan.VerdictChanged, "",
+		},
+		"the ghost is Ready": {
+			plan.DeleteNode, func(w *world, _ *plan.Order) {
+				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+			}, plan.VerdictChanged, "",
+		},
+		"the ghost's name is another node's": {
+			plan.DeleteNode, func(w *world, _ *plan.Order) { w.nodes[0].Instance = other }, plan.VerdictChanged, "",
+		},
+		"the API server cannot be dialed": {
+			plan.Cordon, func(w *world, _ *plan.Order) { w.dialErr = errors.New("parse CA: bad certificate") }, plan.TargetUnreadable, "",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, o := in(t, tt.act)
+			earlier := len(w.actions(t))
+			tt.happen(w, &o)
+			out := w.remediator(t).Act(t.Context(), o, now.Add(time.Second))
+			w.refused(t, out, tt.reason, earlier)
+			if tt.detail != "" && out.Detail != tt.detail {
+				t.Errorf("detail\n got %s\nwant %s", out.Detail, tt.detail)
+			}
+		})
+	}
+}
+
+func TestEveryActHeedsTheKillSwitch(t *testing.T) {
+	for a := range worlds {
+		for mode, reason := range map[policy.Mode]plan.Reason{policy.Observe: plan.ModeObserve, policy.Notify: plan.ModeNotify} {
+			t.Run(string(a)+"/"+string(mode), func(t *testing.T) {
+				w, o := in(t, a)
+				earlier := len(w.actions(t))
+				before := w.doc
+				w.permitted = mode
+				w.refused(t, w.remediator(t).Act(t.Context(), o, now), reason, earlier)
+				// It counts also when it is thrown during the look.
+				w.permitted, w.doc = policy.Remediate, before
+				r := w.remediator(t)
+				reads := 0
+				r.policy = func(ctx context.Context) (*policy.Document, error) {
+					if reads++; reads == 2 {
+						return document(ladders + "mode: " + string(mode) + "\nowners: {karpenter: delete-nodeclaim}\n"), nil
+					}
+					return w.policySource(ctx)
+				}
+				out := r.Act(t.Context(), o, now)
+				w.refused(t, out, out.Reason, earlier)
+				if a != plan.Reboot && out.Reason != reason { // there this ladder has none
+					t.Errorf("refused for %s (%s), want %s", out.Reason, out.Detail, reason)
+				}
+			})
+		}
+	}
+}
+
+// A policy that cannot be read before the look stops it as one that cannot be read
+// after it does.
+func TestThePolicyIsReadBeforeTheLookAndAfterIt(t *testing.T) {
+	for fails := 1; fails <= 2; fails++ {
+		w := silentNode(t)
+		o := w.order(t)
+		r := w.remediator(t)
+		reads := 0
+		r.policy = func(ctx context.Context) (*policy.Document, error) {
+			if reads++; reads == fails {
+				return nil, errors.New("ssm:GetParameter was throttled")
+			}
+			return w.policySource(ctx)
+		}
+		w.refused(t, r.Act(t.Context(), o, now), plan.PolicyUnreadable, 0)
+		if looked := slices.Contains(w.events, "look"); looked != (fails == 2) {
+			t.Errorf("read %d fails: %v", fails, w.events)
+		}
+	}
+}
+
+func TestLooksForWhatThePolicyWatches(t *testing.T) {
+	w := silentNode(t)
+	w.doc = document(ladders + "conditions: [{type: GPUReady, status: \"False\", tolerate: 5m}]\ninitialization: {taints: [example.com/agent]}\n")
+	o := w.order(t)
+	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
+		t.Fatal(out)
+	}
+	if len(w.watched) != 1 || !w.watched[0].Conditions[roll.ConditionKey{Type: "GPUReady", Status: roll.ConditionFalse}] || !slices.Equal(w.watched[0].Taints, []string{"example.com/agent"}) {
+		t.Errorf("looked for %+v", w.watched)
+	}
+}
+
+func TestAGroupGivesUpOneInstanceAtATime(t *testing.T) {
+	begun := func(at time.Time) ledger.Action {
+		return ledger.Action{ID: "another", Do: "reboot", Instance: other, Group: "asg/w", Kind: roll.Unknown, At: at}
+	}
+	done, failed := &ledger.Outcome{Result: ledger.Done, At: now}, &ledger.Outcome{Result: ledger.Failed, At: now}
+	tests := map[string]struct {
+		change  func(*ledger.Action)
+		outcome *ledger.Outcome
+		refused bool
+	}{
+		"another instance, since the order":       {func(*ledger.Action) {}, done, true},
+		"another instance, as the order was made": {func(a *ledger.Action) { a.At = now }, done, true},
+		"before the order":                        {func(a *ledger.Action) { a.At = now.Add(-time.Nanosecond) }, done, false},
+		"it failed":                               {func(*ledger.Action) {}, failed, false},
+		"it came half-way":                        {func(*ledger.Action) {}, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: ledger.Unfinished + ": pods were left"}, true},
+		"of another group":                        {func(a *ledger.Action) { a.Group = "asg/other" }, done, false},
+		"it gave something back":                  {func(a *ledger.Action) { a.Do, a.Free = "uncordon", true }, done, false},
+		"on the same instance":                    {func(a *ledger.Action) { a.Instance = target }, done, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			a := begun(now.Add(time.Second))
+			tt.change(&a)
+			w.begin(t, a, tt.outcome)
+			out := w.remediator(t).Act(t.Context(), o, now.Add(2*time.Second))
+			if !tt.refused {
+				if out.Result != Acted {
+					t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
+				}
+				return
+			}
+			w.refused(t, out, plan.ReplacementPending, 1)
+		})
+	}
+}
+
+func TestInstancesOfNoGroupDoNotWaitForEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.doc = document(ladders + "owners: {none: terminate}\n")
+	i := &w.instances[0]
+	i.ASG, i.Owner, i.Group = "", roll.OwnerNone, roll.GroupNone
+	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
+	w.check(t, now.Add(-10*time.Minute))
+	o := w.order(t)
+	w.begin(t, ledger.Action{ID: "another", Do: "terminate", Instance: other, Group: roll.GroupNone, Kind: roll.Unknown, At: now}, &ledger.Outcome{Result: ledger.Done, At: now})
+	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
+		t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
+	}
+}
+
+// A node that came back need not wait for what is done to others of its group.
+func TestToGiveBackWaitsForNobody(t *testing.T) {
+	w, o := in(t, plan.Uncordon)
+	for n := range 5 {
+		w.spend(t, n, now)
+	}
+	w.begin(t, ledger.Action{ID: "another", Do: "drain", Instance: other, Group: "asg/w", Kind: roll.NotReady, At: now}, nil)
+	if out := w.remediator(t).Act(t.Context(), o, now.Add(time.Second)); out.Result != Acted {
+		t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
+	}
+}
+
+// The clock of the function that acts may be behind the minute for which the order's
+// check was asked.
+func TestAnActIsNeverDatedBeforeItsOrder(t *testing.T) {
+	for _, tt := range []struct{ now, want time.Duration }{
+		{0, 0}, {time.Second, time.Second}, {-time.Second, 0}, {-time.Minute, 0}, {-time.Minute - time.Nanosecond, -time.Minute - time.Nanosecond},
+	} {
+		if got := notBefore(now.Add(tt.now), now); !got.Equal(now.Add(tt.want)) {
+			t.Errorf("%s after the order: dated %s after it, want %s", tt.now, got.Sub(now), tt.want)
+		}
+	}
+}
+
+func TestEvidenceIsKeptBeforeTheIntentIsRecorded(t *testing.T) {
+	for a := range worlds {
+		t.Run(string(a), func(t *testing.T) {
+			w, o := in(t, a)
+			r := w.remediator(t)
+			r.evidence = func(_ context.Context, got plan.Order) error {
+				if got.ID != o.ID {
+					t.Errorf("the evidence is of order %s, want %s", got.ID, o.ID)
+				}
+				w.event("evidence")
+				return nil
+			}
+			if out := r.Act(t.Context(), o, now); out.Result != Acted {
+				t.Fatalf("%+v", out)
+			}
+			want := []string{"policy", "look", "policy", "evidence", "intent", string(a), "outcome"}
+			if a == plan.Uncordon {
+				want = slices.Delete(want, 3, 4) // nothing is lost by it
+			}
+			if !slices.Equal(w.events, want) {
+				t.Errorf("events %v, want %v", w.events, want)
+			}
+		})
+	}
+}
+
+func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediator(t)
+	r.evidence = func(context.Context, plan.Order) error { return errors.New("s3:PutObject was denied") }
+	out := r.Act(t.Context(), o, now)
+	w.refused(t, out, plan.EvidenceNotStored, 0)
+	if want := "what i-00000000000000001 can still tell could not be kept, so nothing was done: s3:PutObject was denied"; out.Detail != want {
+		t.Errorf("detail %q, want %q", out.Detail, want)
+	}
+}
+
+func TestAnOrderThatExpiresWhileTheEvidenceIsKeptIsRefused(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediator(t)
+	at := now
+	r.clock = func() time.Time { return at }
+	r.evidence = func(context.Context, plan.Order) error {
+		at = o.Expires
+		return nil
+	}
+	w.refused(t, r.Act(t.Context(), o, now), plan.OrderExpired, 0)
+}
+
+// A crash after the intent: what may have happened is looked for, not repeated; what
+// does no harm a second time is done again.
+func TestAfterACrash(t *testing.T) {
+	for a, resumes := range map[plan.Action]bool{
+		plan.Cordon: true, plan.Uncordon: true, plan.Drain: true, plan.Reboot: false, plan.DeleteNode: false, plan.DeleteNodeClaim: false, plan.Terminate: false,
+	} {
+		for _, done := range []bool{false, true} {
+			t.Run(string(a)+map[bool]string{false: "/before the call", true: "/after the call"}[done], func(t *testing.T) {
+				w, o := in(t, a)
+				earlier := len(w.actions(t))
+				intent := intentOf(o, now.Add(-time.Minute))
+				intent.Free = a == plan.Uncordon
+				w.begin(t, intent, nil)
+				if done && a == plan.Cordon {
+					w.nodes[0].Unschedulable, w.nodes[0].CordonedBy = true, o.ID
+				}
+				out := w.remediator(t).Act(t.Context(), o, now)
+				if !resumes {
+					w.refused(t, out, plan.ActionUnresolved, earlier+1)
+					return
+				}
+				if out.Result != Acted || slices.Contains(w.events, "intent") {
+					t.Errorf("got %s for %s (%s); events %v", out.Result, out.Reason, out.Detail, w.events)
+				}
+				if got := w.actions(t)[earlier:]; len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
+					t.Errorf("the ledger holds %+v, want the one act, done", got)
+				}
+				if again := len(w.sent); done && a == plan.Cordon && again != 0 {
+					t.Errorf("cordoned again: %q", w.sent)
+				}
+			})
+		}
+	}
+}
+
+func TestTheIdempotentActThatWasDoneMeanwhileIsNotDoneAgain(t *testing.T) {
+	w, o := in(t, plan.Drain)
+	earlier := len(w.actions(t))
+	w.begin(t, intentOf(o, now), nil)
+	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w})
+	r.targets = lookingThen{w, func() {
+		if err := w.ledger.Finish(context.Background(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now}); err != nil {
+			t.Error(err)
+		}
+	}}
+	w.refused(t, r.Act(t.Context(), o, now.Add(time.Second)), plan.AlreadyBegun, earlier+1)
+}
+
+// lookingThen lets something happen while the target is looked at.
+type lookingThen struct {
+	*world
+	then func()
+}
+
+func (l lookingThen) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
+	defer l.then()
+	return l.world.Target(ctx, name, id, at, watch)
+}
+
+func TestNewRemediatorsDialTheCluster(t *testing.T) {
+	w := newWorld(t)
+	r, err := New(Options{Ledger: w.ledger, Kube: dialing{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.reach(w.cluster); err == nil || !strings.Contains(err.Error(), "no endpoint") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// cordon keeps new pods off the node. The cordon of somebody else stays theirs: what
+// Rollcall did not do it does not undo.
+func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcome {
+	switch n := v.node; {
+	case n.Unschedulable && n.CordonedBy == "":
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("node %s was cordoned already, and not by Rollcall, which will not uncordon it either", n.Name)}
+	case n.Unschedulable:
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("node %s is cordoned, by order %s", n.Name, n.CordonedBy)}
+	}
+	if err := v.hands.Cordon(ctx, v.node.Name, v.node.UID, v.order.ID); err != nil {
+		return r.kubeRefused(ctx, v, err)
+	}
+	return Outcome{Result: Acted, Detail: fmt.Sprintf("cordoned node %s", v.node.Name)}
+}
+
+// uncordon takes Rollcall's cordon back from a node that came back.
+func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outcome {
+	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID); err != nil {
+		return r.kubeRefused(ctx, v, err)
+	}
+	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}
+}
+
+// deleteNode removes the Node object of an instance that is gone.
+func (r *Remediator) deleteNode(ctx context.Context, v verified, _ time.Time) Outcome {
+	what := "node " + v.node.Name
+	return r.deleted(ctx, v, what, v.hands.DeleteNode(ctx, v.node.Name, v.node.UID))
+}
+
+// deleteNodeClaim has Karpenter end the instance in its own way.
+func (r *Remediator) deleteNodeClaim(ctx context.Context, v verified, _ time.Time) Outcome {
+	what := fmt.Sprintf("NodeClaim %s of %s", v.claim.Name, v.order.Instance)
+	return r.deleted(ctx, v, what, v.hands.DeleteNodeClaim(ctx, v.claim.Name, v.claim.UID))
+}
+
+func (r *Remediator) deleted(ctx context.Context, v verified, what string, err error) Outcome {
+	switch {
+	case err == nil:
+		return Outcome{Result: Acted, Detail: "deleted " + what}
+	case errors.Is(err, kube.ErrGone):
+		return Outcome{Result: Acted, Detail: what + " was gone already"}
+	}
+	return r.kubeRefused(ctx, v, err)
+}
+
+// kubeRefused tells what an error of the Kubernetes API means for an act that is one
+// call: that another object has the name by now, that nothing happened, that the next
+// check goes on, or that nobody knows.
+func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Outcome {
+	if errors.Is(err, kube.ErrChanged) || errors.Is(err, kube.ErrGone) {
+		return Outcome{Result: Refused, Reason: plan.VerdictChanged, Detail: err.Error()}
+	}
+	gap, detail := kube.Fault(v.cluster, err, r.principal(ctx))
+	switch {
+	case gap == roll.GapThrottled && kube.Refused(err): // a little time cures it
+		return Outcome{Result: Failed, Detail: ledger.NotYet + unadvised(detail)}
+	case kube.Refused(err):
+		return Outcome{Result: Failed, Detail: detail}
+	case v.does.resumes:
+		return Outcome{Result: Ongoing, Detail: unadvised(detail) + "; the next check goes on with it"}
+	}
+	return Outcome{Result: Unclear, Detail: unclear(detail, "the cluster")}
+}
+
+// What bounds one pass of a drain: its pods need somewhere to go, the API server is
+// others' too, and the function that acts has little time.
+const (
+	evictions = 50
+	passTime  = 2 * time.Minute
+)
+
+// drain makes one pass over the pods of the node. Each pass is an order of its own
+// check with the same id, so that between two passes everything is looked at again.
+func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
+	passing, cancel := context.WithTimeout(ctx, passTime)
+	defer cancel()
+	d, err := v.hands.Drain(passing, v.node.Name, evictions)
+	took := now.Sub(v.begun)
+	switch {
+	case err != nil && !v.resumed && d.Evicted == 0 && kube.Refused(err):
+		return r.kubeRefused(ctx, v, err) // nothing happened, on this pass or before
+	case err == nil && d.Done():
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("drained node %s", v.node.Name)}
+	}
+	left := remaining(d)
+	if err != nil {
+		_, left = kube.Fault(v.cluster, err, r.principal(ctx))
+	}
+	if took >= v.timeout {
+		return Outcome{Result: Failed, Reason: plan.DrainUnfinished, Detail: fmt.Sprintf("%s: node %s was not empty %.0f min after its drain began: %s", ledger.Unfinished, v.node.Name, took.Minutes(), left)}
+	}
+	return Outcome{Result: Ongoing, Detail: fmt.Sprintf("draining node %s: %s", v.node.Name, left)}
+}
+
+// What bounds a sentence about pods: how many it names, and what it says of each. An
+// admission webhook may give its reasons at any length.
+const (
+	blockedNamed = 5
+	blockedRunes = 300
+)
+
+func short(s string) string {
+	if runes := []rune(s); len(runes) > blockedRunes {
+		return string(runes[:blockedRunes]) + "..."
+	}
+	return s
+}
+
+// remaining says what a pass of a drain left on the node.
+func remaining(d kube.Drained) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{d.Evicted, "evicted just now"}, {d.Leaving, "still stopping"}, {d.Waiting, "yet to be evicted"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s %s", c.n, roll.Plural(c.n, "pod", "pods"), c.what))
+		}
+	}
+	if n := len(d.Blocked); n > 0 {
+		var named []string
+		for _, b := range d.Blocked[:min(n, blockedNamed)] {
+			named = append(named, short(b))
+		}
+		if n > blockedNamed {
+			named = append(named, fmt.Sprintf("and %d more", n-blockedNamed))
+		}
+		parts = append(parts, fmt.Sprintf("%d %s not to be evicted (%s)", n, roll.Plural(n, "pod", "pods"), strings.Join(named, "; ")))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,288 @@
+package remediate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// verified is an order that looking again confirmed, with what its act needs.
+type verified struct {
+	order   plan.Order // as it is made now: a message is not trusted
+	does    act
+	ordered time.Time // when the message's order was made, and its tag written
+	expires time.Time // likewise
+	limit   int       // on the acts of an hour, as it is now
+
+	cluster roll.Cluster
+	hands   hands          // for what is done in the cluster
+	node    roll.Node      // for acts on a Node object
+	claim   roll.NodeClaim // for delete-nodeclaim
+	timeout time.Duration  // for a drain
+
+	tried   bool   // an earlier try failed
+	before  string // why
+	resumed bool   // the intent is recorded already
+	begun   time.Time
+}
+
+// look is everything that an order rests on, read and judged anew.
+type look struct {
+	snapshot   *roll.Snapshot
+	state      ledger.State
+	policy     func(roll.Selector) policy.Policy
+	assessment assess.Assessment
+	plan       plan.Plan
+}
+
+// verify makes the verdict and the plan anew, or refuses.
+func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (verified, *Outcome) {
+	does, known := acts[o.Action]
+	if !known {
+		return verified{}, refusal(o, plan.StepUnavailable, "this version cannot %s", o.Action)
+	}
+	if !now.Before(o.Expires) {
+		return verified{}, refusal(o, plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
+	}
+	l, no := r.lookAgain(ctx, o, now)
+	if no != nil {
+		return verified{}, no
+	}
+	made, no := l.confirm(o)
+	if no != nil {
+		return verified{}, no
+	}
+	v := verified{
+		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.snapshot.Cluster,
+		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
+	}
+	for _, ask := range []func(*verified) *Outcome{l.overtaken, l.unmarked, l.subject} {
+		if no := ask(&v); no != nil {
+			return verified{}, no
+		}
+	}
+	if earlier, ok := l.state.Action(o.ID); ok {
+		if earlier.Outcome == nil {
+			v.resumed, v.begun = true, earlier.At
+		} else {
+			v.tried, v.before = true, earlier.Outcome.Detail
+		}
+	}
+	return v, r.dial(ctx, &v)
+}
+
+// lookAgain reads everything that the order rests on, and has it judged.
+func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time) (l look, no *Outcome) {
+	// A second delivery: the target need not even be looked at.
+	if _, no = r.remember(ctx, o); no != nil {
+		return l, no
+	}
+	doc, err := r.policy(ctx) // which tells what to look for
+	if err != nil {
+		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
+	}
+	l.snapshot = r.targets.Target(ctx, o.Cluster.Name, o.Instance, now, doc.Watch())
+	if !l.snapshot.Whole() {
+		return l, refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
+	}
+	if l.snapshot.Cluster.ID != o.Cluster {
+		return l, refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, l.snapshot.Cluster.ID)
+	}
+	// What was done while the target was looked at counts too.
+	if l.state, no = r.remember(ctx, o); no != nil {
+		return l, no
+	}
+	// Once more after the cluster, which may take a while: it is the kill switch.
+	if doc, err = r.policy(ctx); err != nil {
+		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
+	}
+	l.policy = doc.Cluster(o.Cluster.Name, l.snapshot.Cluster.ModeTag, r.permitted)
+	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
+		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
+	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Policy: l.policy, Now: now})
+	return l, nil
+}
+
+// remember reads the ledger, and refuses an order that was carried out or that may
+// have been.
+func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, *Outcome) {
+	state, err := r.ledger.Read(ctx, o.Cluster)
+	if err != nil {
+		return state, refusal(o, plan.NotRecorded, "the ledger could not be read: %v", err)
+	}
+	switch a, begun := state.Action(o.ID); {
+	case !begun:
+	case a.Outcome == nil && !acts[o.Action].resumes:
+		return state, refusal(o, plan.ActionUnresolved, "the order was begun at %s, and has no outcome yet", a.At.UTC().Format(time.RFC3339))
+	case a.Outcome != nil && a.Outcome.Result != ledger.Failed:
+		return state, refusal(o, plan.AlreadyBegun, "the order was begun before, at %s", a.At.UTC().Format(time.RFC3339))
+	}
+	return state, nil
+}
+
+// confirm finds the order in the plan that was made anew, or tells why it is not there.
+func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
+	for _, made := range l.plan.Orders {
+		switch {
+		case made.ID != o.ID && made.Instance == o.Instance && made.Kind == o.Kind && !acts[made.Action].free:
+			return o, refusal(o, plan.VerdictChanged, "what follows for %s is %s by now, the order was to %s", o.Instance, made.Action, o.Action)
+		case made.ID != o.ID || made.Action != o.Action:
+		case made.Claim != o.Claim:
+			return made, refusal(o, plan.VerdictChanged, "the NodeClaim of %s is %q by now, the order was for %q", o.Instance, made.Claim, o.Claim)
+		default:
+			return made, nil
+		}
+	}
+	for _, h := range l.plan.Held {
+		if h.Instance == o.Instance && h.Kind == o.Kind {
+			return o, refusal(o, h.Reason, "%s", h.Detail)
+		}
+	}
+	if l.assessment.Kept[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}] {
+		return o, refusal(o, plan.TargetUnreadable, "what the finding %s of %s rests on could not be read again%s", o.Kind, o.Instance, because(l.snapshot))
+	}
+	return o, refusal(o, plan.VerdictChanged, "%s", changes(l.snapshot, l.assessment, o))
+}
+
+// because names what could not be read of the target, as the end of a sentence.
+func because(s *roll.Snapshot) string {
+	if len(s.Gaps) == 0 {
+		return ""
+	}
+	return ": " + s.Gaps[0].Detail
+}
+
+// drainTime is how long a drain for the order's finding may take.
+func (l *look) drainTime(o plan.Order) time.Duration {
+	for _, f := range l.assessment.Findings {
+		if f.Instance == o.Instance && f.Kind == o.Kind {
+			return l.policy(f.Selector).Drain.Timeout
+		}
+	}
+	return l.policy(roll.GroupSelector(o.Group)).Drain.Timeout
+}
+
+// overtaken refuses when another instance of the group was interrupted since the order
+// was made: the check that made it did not know of that, and a group gives up one
+// instance at a time.
+func (l *look) overtaken(v *verified) *Outcome {
+	o := v.order
+	if o.Group == roll.GroupNone || v.does.free {
+		return nil
+	}
+	since := v.ordered.Add(-time.Nanosecond) // what was begun at that very time was not known either
+	for _, a := range l.state.ActsOf(o.Group, since) {
+		if a.Instance != o.Instance && a.Interrupted() {
+			return refusal(o, plan.ReplacementPending, "%s of %s, of the same group %s, was begun at %s; this order was made before, at %s", a.Do, a.Instance, a.Group, roll.Clock(a.At), roll.Clock(v.ordered))
+		}
+	}
+	return nil
+}
+
+// unmarked refuses when the order's tag is not on the instance.
+func (l *look) unmarked(v *verified) *Outcome {
+	o, known := v.order, len(l.snapshot.Instances) == 1
+	if !v.does.marked || !known && !v.does.leashed {
+		return nil
+	}
+	if known && l.snapshot.Instances[0].Marks != nil && l.snapshot.Instances[0].Marks.Order == o.ID {
+		return nil
+	}
+	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
+}
+
+// subject finds the object in the cluster that the act is done to, as it was seen just
+// now: what is done names its uid.
+func (l *look) subject(v *verified) *Outcome {
+	o := v.order
+	if v.does.node {
+		i := slices.IndexFunc(l.snapshot.Nodes, func(n roll.Node) bool { return n.Instance == o.Instance && n.Name == o.Node })
+		if i < 0 || l.snapshot.Nodes[i].UID == "" {
+			return refusal(o, plan.VerdictChanged, "there is no node %s of %s by now", o.Node, o.Instance)
+		}
+		v.node = l.snapshot.Nodes[i]
+	}
+	if o.Action == plan.DeleteNodeClaim {
+		d := l.snapshot.Details[o.Instance]
+		if d.HasNodeClaim != roll.Yes || d.NodeClaim == nil || d.NodeClaim.UID == "" || d.NodeClaim.Name != o.Claim {
+			return refusal(o, plan.VerdictChanged, "NodeClaim %s does not have %s by now", o.Claim, o.Instance)
+		}
+		v.claim = *d.NodeClaim
+	}
+	return nil
+}
+
+// dial prepares what is done in the cluster, before any intent is recorded.
+func (r *Remediator) dial(ctx context.Context, v *verified) *Outcome {
+	if v.does.leashed {
+		return nil // done through EC2
+	}
+	var err error
+	if v.hands, err = r.reach(v.cluster); err != nil {
+		_, detail := kube.Fault(v.cluster, err, r.principal(ctx))
+		return refusal(v.order, plan.TargetUnreadable, "%s", detail)
+	}
+	return nil
+}
+
+// changes says how the target differs from what the order rests on.
+func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
+	for _, f := range a.Findings {
+		if f.Instance == o.Instance {
+			if f.Kind != o.Kind {
+				return fmt.Sprintf("the finding is %s by now, the order was for %s", f.Kind, o.Kind)
+			}
+			if f.Stage == roll.Overdue && o.Action != plan.Uncordon {
+				return fmt.Sprintf("the ladder of %s does not come to %s by now", f.Kind, o.Action)
+			}
+			return fmt.Sprintf("the finding is %s by now: %s", f.Stage, f.Summary)
+		}
+	}
+	if o.Action == plan.Uncordon {
+		return fmt.Sprintf("node %s is not one by now that Rollcall cordoned and that is Ready again", o.Node)
+	}
+	if len(s.Instances) == 0 {
+		return fmt.Sprintf("EC2 does not know %s any more", o.Instance)
+	}
+	if i := s.Instances[0]; i.State != roll.StateRunning {
+		return fmt.Sprintf("%s is %s by now", o.Instance, i.State)
+	}
+	for _, n := range s.Nodes {
+		switch {
+		case n.Instance != o.Instance:
+		case n.Ready.Status == roll.ConditionTrue:
+			return fmt.Sprintf("node %s of %s is registered and Ready by now", n.Name, o.Instance)
+		case o.Node == "":
+			return fmt.Sprintf("node %s of %s is registered by now, and has time left to become Ready", n.Name, o.Instance)
+		}
+	}
+	for _, n := range a.NotNodes {
+		if n.Instance == o.Instance {
+			return n.Why
+		}
+	}
+	for _, note := range a.Notes {
+		if strings.Contains(note, string(o.Instance)) {
+			return note
+		}
+	}
+	return fmt.Sprintf("nothing is wrong with %s by now", o.Instance)
+}
+
+func firstGap(s *roll.Snapshot) string {
+	for _, g := range s.Gaps {
+		if g.Scope != roll.ScopeDetail {
+			return g.Detail
+		}
+	}
+	return "the target could not be read whole"
+}
