@@ -62,6 +62,24 @@ func (a Action) Interrupted() bool {
 type Budget struct {
 	Max   int
 	Since time.Time
+	// Ordered is when the act was decided on; zero if that does not matter. Another
+	// instance of its group that was interrupted since then was not known to whoever
+	// decided, and a group gives up one instance at a time.
+	Ordered time.Time
+}
+
+// overtaken finds the act on another instance of the intent's group that was begun when
+// the intent was decided on, or since.
+func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
+	if b.Ordered.IsZero() || intent.Free || intent.Group == roll.GroupNone {
+		return Action{}, false
+	}
+	for _, a := range actions {
+		if a.Group == intent.Group && a.Instance != intent.Instance && a.Interrupted() && !a.At.Before(b.Ordered) {
+			return a, true
+		}
+	}
+	return Action{}, false
 }
 
 // Spent counts the instances on which a budget is used up, but for the one named: to
@@ -137,6 +155,9 @@ func (s *State) begin(intent Action, budget Budget) error {
 	}
 	if earlier, ok := s.Unresolved(intent.Instance, group); ok {
 		return fmt.Errorf("%s of %s: %s of %s begun at %s: %w", intent.Do, intent.Instance, earlier.Do, earlier.Instance, earlier.At.UTC().Format(time.RFC3339), ErrUnresolved)
+	}
+	if a, ok := budget.overtaken(s.Actions, intent); ok {
+		return fmt.Errorf("%s of %s was decided on at %s; %s of %s, of the same group %s, was begun at %s: %w", intent.Do, intent.Instance, budget.Ordered.UTC().Format(time.RFC3339), a.Do, a.Instance, a.Group, a.At.UTC().Format(time.RFC3339), ErrOvertaken)
 	}
 	if spent := budget.Spent(s.Actions, intent.Instance); !intent.Free && spent >= budget.Max {
 		return fmt.Errorf("%s of %s: %d of %d instances used since %s: %w", intent.Do, intent.Instance, spent, budget.Max, budget.Since.UTC().Format(time.RFC3339), ErrBudgetSpent)

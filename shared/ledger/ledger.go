@@ -42,9 +42,10 @@ type Ledger interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
 	// Begin records the intent to act, unless an act of that id was begun before
 	// and did not fail for certain (ErrBegun), another one awaits its outcome, on the
-	// instance or, where neither is free, in its group (ErrUnresolved), or the budget is
-	// spent and the act is not free (ErrBudgetSpent). The three are decided and the
-	// intent written in one step: of two callers at once, one gets nil.
+	// instance or, where neither is free, in its group (ErrUnresolved), another instance
+	// of its group was acted on since it was decided on (ErrOvertaken), or the budget is
+	// spent and the act is not free (ErrBudgetSpent). All are decided and the intent
+	// written in one step: of two callers at once, one gets nil.
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
 	// Finish records the outcome of an act that was begun. A second outcome for
 	// one act changes nothing.
@@ -58,6 +59,7 @@ type Ledger interface {
 var (
 	ErrBegun       = errors.New("this act was begun before")
 	ErrUnresolved  = errors.New("an earlier act on the instance or its group has no outcome yet")
+	ErrOvertaken   = errors.New("another instance of the group was acted on since this was decided")
 	ErrBudgetSpent = errors.New("the budget of actions per hour is spent")
 	ErrNotBegun    = errors.New("no such act was begun")
 )

@@ -122,11 +122,11 @@ func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (led
 	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
 	switch _, sick := p.instances[a.Instance]; {
 	case i != nil && i.State.Gone():
-		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("stopped: the instance is %s", i.State)}, true
+		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("%s: the instance is %s", ledger.Unfinished, i.State)}, true
 	case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:
-		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("stopped: node %s is Ready again", n.Name)}, true
+		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("%s: node %s is Ready again", ledger.Unfinished, n.Name)}, true
 	case n == nil && p.Now.Sub(a.At) >= settleAfter:
-		return ledger.Outcome{Result: ledger.Failed, Detail: "stopped: the node is gone"}, true
+		return ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished + ": the node is gone"}, true
 	case p.Now.Sub(a.At) >= timeout+settleAfter:
 		return ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished + ": nobody went on with it in time"}, true
 	}

@@ -212,12 +212,14 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: now, Free: v.does.free,
 	}
-	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: now.Add(-plan.Hour)})
+	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: now.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
 		return refusal(o, plan.AlreadyBegun, "%v", err)
 	case errors.Is(err, ledger.ErrUnresolved):
 		return refusal(o, plan.ActionUnresolved, "%v", err)
+	case errors.Is(err, ledger.ErrOvertaken):
+		return refusal(o, plan.ReplacementPending, "%v", err)
 	case errors.Is(err, ledger.ErrBudgetSpent):
 		return refusal(o, plan.ActionsPerHour, "%v", err)
 	case err != nil:

@@ -65,7 +65,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.snapshot.Cluster,
 		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
 	}
-	for _, ask := range []func(*verified) *Outcome{l.overtaken, l.unmarked, l.subject} {
+	for _, ask := range []func(*verified) *Outcome{l.unmarked, l.subject} {
 		if no := ask(&v); no != nil {
 			return verified{}, no
 		}
@@ -169,23 +169,6 @@ func (l *look) drainTime(o plan.Order) time.Duration {
 		}
 	}
 	return l.policy(roll.GroupSelector(o.Group)).Drain.Timeout
-}
-
-// overtaken refuses when another instance of the group was interrupted since the order
-// was made: the check that made it did not know of that, and a group gives up one
-// instance at a time.
-func (l *look) overtaken(v *verified) *Outcome {
-	o := v.order
-	if o.Group == roll.GroupNone || v.does.free {
-		return nil
-	}
-	since := v.ordered.Add(-time.Nanosecond) // what was begun at that very time was not known either
-	for _, a := range l.state.ActsOf(o.Group, since) {
-		if a.Instance != o.Instance && a.Interrupted() {
-			return refusal(o, plan.ReplacementPending, "%s of %s, of the same group %s, was begun at %s; this order was made before, at %s", a.Do, a.Instance, a.Group, roll.Clock(a.At), roll.Clock(v.ordered))
-		}
-	}
-	return nil
 }
 
 // unmarked refuses when the order's tag is not on the instance.

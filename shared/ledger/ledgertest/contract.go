@@ -250,6 +250,44 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			t.Errorf("the latest try is not the one that is found: %+v", a)
 		}
 	})
+	run("an act that was decided on before another of its group began does not begin", func(t *testing.T, open func() ledger.Ledger) {
+		act := func(id string, instance roll.InstanceID, group roll.Group, free bool) ledger.Action {
+			a := Intent(id, instance, T0.Add(time.Minute))
+			a.Group, a.Free = group, free
+			return a
+		}
+		first := act("first", "i-00000001", "asg/w", false)
+		first.At = T0
+		if err := open().Begin(ctx, Cluster, first, Wide); err != nil {
+			t.Fatal(err)
+		}
+		if err := open().Finish(ctx, Cluster, "first", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			name    string
+			act     ledger.Action
+			ordered time.Time
+			want    error
+		}{
+			{"decided on before", act("a", "i-00000002", "asg/w", false), T0.Add(-time.Second), ledger.ErrOvertaken},
+			{"decided on at that very time", act("b", "i-00000002", "asg/w", false), T0, ledger.ErrOvertaken},
+			{"decided on after", act("c", "i-00000002", "asg/w", false), T0.Add(time.Second), nil},
+			{"in another group", act("d", "i-00000003", "asg/x", false), T0.Add(-time.Second), nil},
+			{"free", act("e", "i-00000004", "asg/w", true), T0.Add(-time.Second), nil},
+			{"of no group", act("f", "i-00000005", roll.GroupNone, false), T0.Add(-time.Second), nil},
+		} {
+			budget := ledger.Budget{Max: 100, Since: T0.Add(-time.Hour), Ordered: tt.ordered}
+			if err := open().Begin(ctx, Cluster, tt.act, budget); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+			}
+			if tt.want == nil {
+				if err := open().Finish(ctx, Cluster, tt.act.ID, ledger.Outcome{Result: ledger.Failed, At: T0}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
 	run("the budget counts intents and acts in its window", func(t *testing.T, open func() ledger.Ledger) {
 		l := open()
 		for i, at := range []time.Time{T0.Add(-time.Hour), T0.Add(-time.Hour + time.Second), T0.Add(-time.Minute)} {
