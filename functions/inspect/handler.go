@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -26,6 +27,8 @@ const (
 	staleAfter = 15 * time.Minute
 	// retryAfter is when a check that could not read everything is repeated.
 	retryAfter = 2 * time.Minute
+	// sweepGone is how often the sweep comes by clusters that only tags know.
+	sweepGone = time.Hour
 )
 
 type schedules interface {
@@ -120,6 +123,9 @@ func (h *handler) again(ctx context.Context, c trigger.Check, result report.Chec
 		next = now.Add(retryAfter)
 	}
 	sweep := h.sweep * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
+	if missing(result) {
+		sweep = max(sweep, sweepGone)
+	}
 	if next.IsZero() || !next.Before(now.Add(sweep)) {
 		return
 	}
@@ -158,15 +164,18 @@ func (h *handler) size(ctx context.Context, result report.Check) {
 	h.sizes[id.Name] = nodes
 }
 
-// missing reports that there is no such EKS cluster: only tags know it, and looking
-// again soon would not help.
+// missing reports that there is no such EKS cluster: only tags know it, also where
+// instances of it are left over, and looking again soon would not help.
 func missing(result report.Check) bool {
-	return result.Snapshot.Cluster.ID.Account == ""
+	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
 func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) {
 	for _, note := range result.Notes() {
 		log.Warn("note", "note", note)
+	}
+	if a := result.Plan.Alarm; a != nil {
+		log.Warn("alarm", "reason", a.Reason, "since", a.Since, "over", a.Over, "detail", a.Detail)
 	}
 	for _, held := range result.Plan.Held {
 		log.Info("held", "instance", held.Instance, "action", held.Action, "reason", held.Reason, "detail", held.Detail)
@@ -187,7 +196,18 @@ func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) 
 	} else {
 		values = append(values, report.Metric{Name: "ChecksIncomplete", Unit: "Count", Value: 1})
 	}
+	if took := result.Assessment.NewRegistrations; len(took) > 0 {
+		values = append(values, report.Metric{Name: "RegistrationSeconds", Unit: "Seconds", Values: inSeconds(took)})
+	}
 	h.count(result.Snapshot.Cluster.ID.Name, values...)
+}
+
+func inSeconds(times []time.Duration) []float64 {
+	out := make([]float64, len(times))
+	for i, d := range times {
+		out[i] = d.Seconds()
+	}
+	return out
 }
 
 func (h *handler) count(cluster string, values ...report.Metric) {

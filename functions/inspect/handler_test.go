@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type world struct {
 	account   string
 	policy    string
 	nodes     int
+	named     bool // an EKS tag names the cluster, not only kubernetes.io/cluster/
 	fail      map[string]bool
 	looked    []time.Time
 	scheduled []string
@@ -50,10 +52,10 @@ func newWorld() *world {
 	return &world{account: "111122223333", fail: map[string]bool{}, sizes: map[string]int{}, Ledger: ledger.NewMemory()}
 }
 
-func (w *world) Snapshot(_ context.Context, name string, at time.Time) *roll.Snapshot {
+func (w *world) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
 	w.looked = append(w.looked, at)
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: name}, Status: roll.ClusterActive}, Gaps: w.gaps, Details: map[roll.InstanceID]roll.Detail{}}
-	s.Instances = []roll.Instance{{ID: "i-00000001", State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"}}
+	s.Instances = []roll.Instance{{ID: "i-00000001", State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w", Named: w.named}}
 	s.Nodes = make([]roll.Node, w.nodes)
 	for i := range s.Nodes {
 		s.Nodes[i] = roll.Node{Compute: roll.ComputeFargate}
@@ -181,12 +183,85 @@ func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
 	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.counted(t, "ChecksCompleted") != 0 || len(w.sent) != 0 {
 		t.Errorf("scheduled %v, completed %v, sent %v", w.scheduled, w.counted(t, "ChecksCompleted"), w.sent)
 	}
-	w.account, w.scheduled = "", nil // there is no such cluster
-	w.gaps[0].Scope = roll.ScopeCluster
+	w.account, w.scheduled, w.nodes = "", nil, 0 // it could not even be described
+	w.gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapThrottled, Detail: "slowly"}}
 	w.check(t, policy.Remediate, demo)
-	if len(w.scheduled) != 0 {
-		t.Errorf("scheduled %v for a cluster that EKS does not know", w.scheduled)
+	if !slices.Equal(w.scheduled, []string{"12:03"}) {
+		t.Errorf("scheduled %v after a throttle", w.scheduled)
 	}
+}
+
+// Of a cluster that does not exist there is nothing to wait for but what its left-over
+// instances make due; the sweep asks for it once an hour only.
+func TestAClusterThatIsGoneIsNotLookedAtAgainSoon(t *testing.T) {
+	gone := []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Detail: "there is no such cluster"}}
+	w := newWorld()
+	w.account, w.gaps = "", gone
+	w.check(t, policy.Remediate, demo)
+	if len(w.scheduled) != 0 || len(w.looked) != 1 {
+		t.Errorf("scheduled %v", w.scheduled)
+	}
+	w = newWorld()
+	w.gaps, w.named = gone, true // an orphan is past its tolerance after 15 minutes
+	w.check(t, policy.Remediate, demo)
+	if !slices.Equal(w.scheduled, []string{"12:16"}) {
+		t.Errorf("scheduled %v, want the end of the tolerance", w.scheduled)
+	}
+}
+
+// Each registration is counted once, and a line of the log takes a hundred values.
+func TestNewRegistrationsAreAMetric(t *testing.T) {
+	w := newWorld()
+	w.nodes = 0
+	h := w.handler(policy.Observe)
+	h.base.Observer = grown{w, 250}
+	if err := w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{PutChecked: now.Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := h.handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{Body: demo}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sizes []int
+	for line := range strings.Lines(w.metrics.String()) {
+		var values map[string]any
+		if err := json.Unmarshal([]byte(line), &values); err != nil {
+			t.Fatal(err)
+		}
+		took, ok := values["RegistrationSeconds"].([]any)
+		if !ok {
+			continue
+		}
+		sizes = append(sizes, len(took))
+		if values["Cluster"] != "demo" || took[0] != 45.0 {
+			t.Errorf("%v: %v", values["Cluster"], took[0])
+		}
+	}
+	if !slices.Equal(sizes, []int{100, 100, 50}) || w.counted(t, "ChecksCompleted") != 2 {
+		t.Errorf("lines of %v values, want 100, 100, 50; %v checks counted, want 2", sizes, w.counted(t, "ChecksCompleted"))
+	}
+}
+
+// grown is the world with so many nodes that registered a few minutes ago.
+type grown struct {
+	*world
+	n int
+}
+
+func (g grown) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s := g.world.Snapshot(ctx, name, at, watch)
+	s.Instances, s.Nodes = nil, nil
+	for i := range g.n {
+		id := roll.InstanceID(fmt.Sprintf("i-%017x", i+1))
+		launched := now.Add(-10 * time.Minute)
+		s.Instances = append(s.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: launched, Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"})
+		s.Nodes = append(s.Nodes, roll.Node{
+			Name: string(id), Compute: roll.ComputeEC2, Instance: id, Created: launched.Add(45 * time.Second),
+			Ready: roll.Condition{Status: roll.ConditionTrue, Since: launched.Add(time.Minute)},
+		})
+	}
+	return s
 }
 
 func TestAScheduleThatCannotBeMadeIsNoFailure(t *testing.T) {
@@ -222,6 +297,7 @@ func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll
 	for _, q := range questions {
 		s.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No}
 	}
+	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}}
 }
 
 func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -44,7 +45,10 @@ func main() {
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	h := &handler{
 		base: run.Runner{
-			Observer: observe.New(observe.Options{EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), Kube: kube.NewDialer(tokens, "rollcall-inspect"), PageInterval: start.PageInterval}),
+			Observer: observe.New(observe.Options{
+				EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), ZonalShift: arczonalshift.NewFromConfig(f.AWS),
+				Kube: kube.NewDialer(tokens, "rollcall-inspect"), Region: f.AWS.Region, PageInterval: start.PageInterval,
+			}),
 			Ledger:   table,
 			Tags:     mark.New(client, start.Nobody),
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),

@@ -1,9 +1,11 @@
 package emit
 
 import (
+	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -17,7 +19,8 @@ import (
 //     watching for the first time. It may be overdue at once.
 //   - Finding Escalated: an open finding's stage went up to overdue.
 //   - Finding Resolved: an open finding is dropped, or gave way to another trouble of
-//     the same kind (a new launch, a new transition).
+//     the same kind (a new launch, a new transition). One of which this check could not
+//     tell whether it goes on stays in the ledger, and is none.
 //   - Action Held: a notice of this check says for the first time that an act on the
 //     instance is held for this reason. What was said is remembered with the notice,
 //     and reasons that pass by themselves are not said; so an act that stays held
@@ -25,7 +28,8 @@ import (
 //     ladder without notify) nobody remembers, and there is none; Check Completed
 //     counts every held act, each time.
 //   - Action Taken and Action Failed: an order that this check carried out, or an
-//     earlier one whose outcome it could tell now. See FromOutcome.
+//     earlier one whose outcome it could tell now. See FromOutcome. A drain that this
+//     check found to have lost its reason is Action Held: it was not gone on with.
 func FromCheck(before ledger.State, c report.Check) []Event {
 	d := derived{check: c, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
 	d.findings(before)
@@ -41,8 +45,8 @@ func FromCheck(before ledger.State, c report.Check) []Event {
 // FromOutcome returns the event of an order that was carried out, or not, at that
 // time. Every try that AWS was asked for is one, also if it failed like the one
 // before. A refusal is Action Held, and none where its reason passes by itself: the
-// next check will order again. Of an order that was only sent on, whoever carries it
-// out will tell.
+// next check will order again. An act that goes on is none either, and of an order that
+// was only sent on, whoever carries it out will tell.
 func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	a := Action{
 		Head: head(id, at), Subject: subject(o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind),
@@ -83,10 +87,10 @@ func subject(id roll.InstanceID, node string, g roll.Group, k roll.Kind) Subject
 // findings tells of findings that opened, escalated or are over.
 func (d *derived) findings(before ledger.State) {
 	current := map[roll.FindingKey]roll.Finding{}
-	troubled := map[roll.InstanceID]bool{}
+	replaced := map[roll.InstanceID]bool{} // a finding that stands alone is there now
 	for _, f := range d.check.Assessment.Findings {
 		current[f.Key()] = f
-		troubled[f.Instance] = true
+		replaced[f.Instance] = replaced[f.Instance] || !beside(f.Kind)
 	}
 	var opened, escalated, over []ledger.Finding
 	how := map[roll.FindingKey]How{}
@@ -119,7 +123,7 @@ func (d *derived) findings(before ledger.State) {
 		switch {
 		case !running[key.Instance]:
 			how[key] = Gone
-		case troubled[key.Instance]:
+		case replaced[key.Instance] && key.Kind != roll.Impaired:
 			how[key] = Changed
 		default:
 			how[key] = Cleared
@@ -137,6 +141,12 @@ func (d *derived) findings(before ledger.State) {
 	for _, put := range escalated {
 		d.add(FindingEscalated, d.finding(current[put.Key()], put))
 	}
+}
+
+// beside reports the kinds of which an instance may have one beside another finding. Of
+// the others it has one at most: a new one takes the place of the last.
+func beside(k roll.Kind) bool {
+	return k == roll.Impaired || k == roll.ConditionFailed || k == roll.Flapping
 }
 
 // running tells of the instances whose findings are dropped which still run. At
@@ -158,7 +168,7 @@ func (d *derived) running() map[roll.InstanceID]bool {
 func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	out := Finding{
 		Head: d.head, Subject: subject(put.Instance, put.Node, put.Group, put.Kind),
-		Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
+		Condition: f.Condition, Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
 		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
 	}
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
@@ -196,12 +206,19 @@ func (d *derived) settled(before ledger.State) {
 			Head: d.head, Subject: subject(act.Instance, act.Node, act.Group, act.Kind),
 			Action: act.Do, Order: act.ID, Result: Acted, Detail: r.Outcome.Detail,
 		}
-		if r.Outcome.Result == ledger.Failed {
+		switch {
+		case r.Outcome.Result != ledger.Failed:
+			d.add(ActionTaken, a)
+		case act.Do == string(plan.Drain) && strings.HasPrefix(r.Outcome.Detail, ledger.Unfinished):
+			a.Result, a.Reason = Failed, string(plan.DrainUnfinished)
+			d.add(ActionFailed, a)
+		case act.Do == string(plan.Drain):
+			a.Result, a.Reason = Refused, string(plan.VerdictChanged)
+			d.add(ActionHeld, a)
+		default:
 			a.Result = Failed
 			d.add(ActionFailed, a)
-			continue
 		}
-		d.add(ActionTaken, a)
 	}
 }
 
@@ -211,7 +228,9 @@ func (d *derived) completed() Completed {
 		Head: d.head, Mode: string(c.Mode), Complete: c.Complete(),
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Orders: len(c.Plan.Orders), Held: map[string]int{}, Outcomes: map[string]int{}, Notes: len(c.Notes()),
+		Registration: report.Registration(c.Assessment),
 	}
+	out.Registration = out.Registration[:min(len(out.Registration), registrationGroups)]
 	for _, f := range c.Assessment.Findings {
 		switch f.Stage {
 		case roll.Watching:

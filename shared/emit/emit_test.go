@@ -38,7 +38,8 @@ type world struct {
 // healthy is a cluster of that many ready members of an Auto Scaling group.
 func healthy(n int) *world {
 	w := &world{mode: policy.Remediate, snapshot: roll.Snapshot{
-		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{},
+		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes,
+		Groups: map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}},
 	}}
 	for i := range n {
 		id := instance(i + 1)
@@ -66,6 +67,10 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 	w.state.Apply(c.Plan.Changes)
 	if !w.deaf {
 		for _, n := range c.Plan.Notices {
+			if n.Over {
+				w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+				continue
+			}
 			w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}})
 		}
 	}
@@ -123,7 +128,10 @@ func TestNothingHappensInAHealthyCluster(t *testing.T) {
 	if !ok || got.Held == nil || got.Outcomes == nil {
 		t.Fatalf("%+v", events[0])
 	}
-	got.Held, got.Outcomes, got.Next = nil, nil, time.Time{}
+	if len(got.Registration) != 1 || got.Registration[0].Group != "asg/w" || got.Registration[0].Count != 4 {
+		t.Errorf("registration %+v", got.Registration)
+	}
+	got.Held, got.Outcomes, got.Registration, got.Next = nil, nil, nil, time.Time{}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -193,15 +201,14 @@ func TestAHeldActIsToldOnce(t *testing.T) {
 	w := healthy(3)
 	w.turn(1, roll.ConditionUnknown, 0)
 	w.snapshot.Details[instance(1)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
-	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
-	events := w.expect(t, 41*time.Minute, "ActionHeld terminate held TerminationProtected")
-	a, ok := events[0].Detail.(emit.Action)
+	events := w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue", "ActionHeld reboot held TerminationProtected")
+	a, ok := events[1].Detail.(emit.Action)
 	if !ok || a.Instance != string(instance(1)) || a.Node != "node-1" || a.Owner != "autoscaling-group" || a.Order != "" || a.Detail == "" || !a.Since.Equal(noon) {
 		t.Errorf("%+v", a)
 	}
 	w.expect(t, 50*time.Minute)
 	w.snapshot.Instances[0].Hold = "true" // another reason is news
-	w.expect(t, 55*time.Minute, "ActionHeld terminate held InstanceHeld")
+	w.expect(t, 55*time.Minute, "ActionHeld reboot held InstanceHeld")
 	c, _ := w.check(56 * time.Minute)
 	if len(c.Plan.Held) != 1 {
 		t.Errorf("held %+v: the check has nothing to repeat", c.Plan.Held)
@@ -286,7 +293,8 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 		{outcome(remediate.Refused, plan.VerdictChanged, false), nil},
 		{outcome(remediate.Refused, plan.TargetUnreadable, true), nil},
 		{outcome(remediate.Refused, plan.OrderExpired, true), nil},
-		{outcome(remediate.Sent, "", true), nil}, // whoever it was sent to will tell
+		{outcome(remediate.Sent, "", true), nil},     // whoever it was sent to will tell
+		{outcome(remediate.Ongoing, "", false), nil}, // it goes on
 	}
 	for _, tt := range tests {
 		got := emit.FromOutcome(cluster, tt.outcome, noon.Add(42*time.Minute))
@@ -329,6 +337,104 @@ func TestAnActThatACrashLeftOpenIsToldWhenItIsSettled(t *testing.T) {
 	}
 }
 
+func TestEveryActHasItsEvents(t *testing.T) {
+	for _, act := range []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.Terminate} {
+		for result, want := range map[remediate.Result]string{
+			remediate.Acted: "ActionTaken %s acted", remediate.Failed: "ActionFailed %s failed", remediate.Unclear: "ActionFailed %s unclear", remediate.Refused: "ActionHeld %s refused VerdictChanged", remediate.Ongoing: "",
+		} {
+			o := remediate.Outcome{Order: order(), Result: result, Detail: "so it went", News: result != remediate.Ongoing}
+			if o.Order.Action = act; result == remediate.Refused {
+				o.Reason = plan.VerdictChanged
+			}
+			got := emit.FromOutcome(cluster, o, noon)
+			valid(t, got)
+			if want == "" && len(got) != 0 || want != "" && !slices.Equal(gists(got), []string{fmt.Sprintf(want, act)}) {
+				t.Errorf("%s %s: %q", act, result, gists(got))
+			}
+		}
+	}
+}
+
+func TestADrainThatRanOutOfTimeSaysSo(t *testing.T) {
+	o := remediate.Outcome{Order: order(), Result: remediate.Failed, Reason: plan.DrainUnfinished, Detail: "unfinished: 1 pod was left", News: true}
+	o.Order.Action = plan.Drain
+	got := emit.FromOutcome(cluster, o, noon)
+	valid(t, got)
+	if !slices.Equal(gists(got), []string{"ActionFailed drain failed DrainUnfinished"}) {
+		t.Errorf("%q", gists(got))
+	}
+}
+
+// A drain that nobody went on with may have run out of time, or have lost its reason:
+// that a node came back is no failure.
+func TestADrainThatIsSettledByALook(t *testing.T) {
+	for detail, want := range map[string]string{
+		"stopped: node node-9 is Ready again":                       "ActionHeld drain refused VerdictChanged",
+		ledger.Unfinished + ": nobody went on with it in good time": "ActionFailed drain failed DrainUnfinished",
+	} {
+		w := healthy(3)
+		w.state = ledger.State{Actions: []ledger.Action{{ID: order().ID, Do: "drain", Instance: instance(9), Node: "node-9", Group: "asg/w", Kind: roll.NotReady, At: noon}}}
+		w.resolved = []plan.Resolution{{ActionID: order().ID, Outcome: ledger.Outcome{Result: ledger.Failed, At: noon, Detail: detail}}}
+		_, events := w.check(time.Minute)
+		valid(t, events)
+		if got := gists(events); !slices.Equal(got, []string{want, "CheckCompleted"}) {
+			t.Errorf("%s: %q", detail, got)
+		}
+	}
+}
+
+// Impaired stands beside other findings, so that one of them goes on does not mean that
+// it took the place of the other.
+func TestAFindingBesideAnotherEndsByItself(t *testing.T) {
+	w := healthy(4)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon}}
+	w.check(time.Minute)
+	w.check(6 * time.Minute)
+	if _, events := w.check(31 * time.Minute); !slices.Contains(gists(events), "FindingOpened Unknown overdue") {
+		t.Fatalf("%q", gists(events))
+	}
+	w.snapshot.Impaired = nil
+	if _, events := w.check(32 * time.Minute); !slices.Contains(gists(events), "FindingResolved Impaired cleared") {
+		t.Errorf("%q", gists(events))
+	}
+	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon.Add(33 * time.Minute)}}
+	w.check(34 * time.Minute)
+	w.check(40 * time.Minute)
+	w.turn(1, roll.ConditionTrue, 41*time.Minute)
+	if _, events := w.check(42 * time.Minute); !slices.Contains(gists(events), "FindingResolved Unknown cleared") {
+		t.Errorf("%q", gists(events))
+	}
+}
+
+// What a check cannot tell is neither over nor news: its ledger stays as it is.
+func TestWhatCouldNotBeReadIsNotResolved(t *testing.T) {
+	w := healthy(4)
+	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon}}
+	w.expect(t, 6*time.Minute, "FindingOpened Impaired overdue")
+	w.expect(t, 16*time.Minute, "ActionHeld terminate held NodeReady")
+	w.snapshot.Impaired, w.snapshot.StatusRead = nil, roll.Unreadable
+	w.expect(t, 20*time.Minute)
+	w.snapshot.StatusRead = roll.Yes
+	w.expect(t, 25*time.Minute, "FindingResolved Impaired cleared")
+}
+
+// An event holds the slowest groups of a cluster, not any number of them.
+func TestRegistrationTimesAreBounded(t *testing.T) {
+	w := healthy(1)
+	c, _ := w.check(0)
+	c.Assessment.Registration = map[roll.Group]assess.RegistrationTimes{}
+	for i := range 150 {
+		c.Assessment.Registration[roll.NodeGroupGroup(fmt.Sprintf("g-%03d", i))] = assess.RegistrationTimes{Count: 1, P99: time.Duration(i) * time.Second}
+	}
+	events := emit.FromCheck(w.state, c)
+	valid(t, events)
+	got, ok := events[len(events)-1].Detail.(emit.Completed)
+	if !ok || len(got.Registration) != 100 || got.Registration[0].P99 != 149 || got.Registration[99].P99 != 50 {
+		t.Errorf("%d groups: %+v", len(got.Registration), got.Registration)
+	}
+}
+
 // What could not be sent is not remembered, and is told again: twice rather than never.
 func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 	w := healthy(3)
@@ -337,7 +443,7 @@ func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 	w.snapshot.Instances[0].Hold = "true"
 	w.check(31 * time.Minute)
 	for _, after := range []time.Duration{45 * time.Minute, 46 * time.Minute} {
-		if _, events := w.check(after); !slices.Contains(gists(events), "ActionHeld terminate held InstanceHeld") {
+		if _, events := w.check(after); !slices.Contains(gists(events), "ActionHeld reboot held InstanceHeld") {
 			t.Errorf("%s: %q", after, gists(events))
 		}
 	}

@@ -24,7 +24,7 @@ const (
 	FindingEscalated = "Finding Escalated"
 	// FindingResolved: an open finding is over. A Resolved.
 	FindingResolved = "Finding Resolved"
-	// ActionTaken: an instance was acted on. An Action.
+	// ActionTaken: an instance, or its node, was acted on. An Action.
 	ActionTaken = "Action Taken"
 	// ActionHeld: an act was held back, or refused right before it. An Action.
 	ActionHeld = "Action Held"
@@ -68,14 +68,15 @@ type Subject struct {
 type Finding struct {
 	Head
 	Subject
-	Owner   string               `json:"owner"`
-	Zone    string               `json:"zone,omitempty"`
-	Stage   string               `json:"stage"`
-	Since   time.Time            `json:"since"`  // when the trouble began
-	Opened  time.Time            `json:"opened"` // when a check first saw it past its warning time
-	Due     time.Time            `json:"due"`    // when its tolerance ends, or ended
-	Summary string               `json:"summary"`
-	Next    *report.StepDocument `json:"next,omitempty"` // what follows if nothing changes
+	Condition string               `json:"condition,omitempty"` // the node condition that failed, for that kind only
+	Owner     string               `json:"owner"`
+	Zone      string               `json:"zone,omitempty"`
+	Stage     string               `json:"stage"`
+	Since     time.Time            `json:"since"`  // when the trouble began
+	Opened    time.Time            `json:"opened"` // when a check first saw it past its warning time
+	Due       time.Time            `json:"due"`    // when its tolerance ends, or ended
+	Summary   string               `json:"summary"`
+	Next      *report.StepDocument `json:"next,omitempty"` // what follows if nothing changes
 }
 
 // How is how a finding came to its end.
@@ -103,11 +104,11 @@ type Result string
 
 // The results.
 const (
-	Acted   Result = "acted"   // of Action Taken: AWS accepted it
-	Failed  Result = "failed"  // of Action Failed: AWS refused it; nothing happened
+	Acted   Result = "acted"   // of Action Taken: it was accepted
+	Failed  Result = "failed"  // of Action Failed: it was refused and nothing happened; or a drain left pods
 	Unclear Result = "unclear" // of Action Failed: it broke off; a later check will tell
 	Held    Result = "held"    // of Action Held: no order was given
-	Refused Result = "refused" // of Action Held: an order was given, and a second look spoke against it
+	Refused Result = "refused" // of Action Held: an order was given, and a second look spoke against it, or against going on
 )
 
 // Action is the detail of Action Taken, Action Held and Action Failed.
@@ -118,7 +119,7 @@ type Action struct {
 	Action string    `json:"action"`
 	Order  string    `json:"order,omitempty"` // the order's id; missing if none was given
 	Result Result    `json:"result"`
-	Reason string    `json:"reason,omitempty"` // why it was held or refused: one of package plan's reasons
+	Reason string    `json:"reason,omitempty"` // why it was held or refused: one of package plan's reasons; DrainUnfinished of a failure
 	Detail string    `json:"detail"`           // a sentence for a person
 	Since  time.Time `json:"since,omitzero"`   // when the trouble began
 }
@@ -131,14 +132,19 @@ type Completed struct {
 	Complete bool           `json:"complete"` // only then no findings means that all is well
 	Nodes    int            `json:"nodes"`
 	Ready    int            `json:"ready"`
-	Waiting  int            `json:"waiting"` // instances younger than the warning time
+	Waiting  int            `json:"waiting"` // instances that still have time to register, and nodes to initialize
 	Findings Stages         `json:"findings"`
 	Orders   int            `json:"orders"`
 	Held     map[string]int `json:"held"`     // by reason, each check anew
 	Outcomes map[string]int `json:"outcomes"` // what became of this check's orders, by result
 	Notes    int            `json:"notes"`    // what could not be read or done, and remarks
-	Next     time.Time      `json:"next,omitzero"`
+	// Registration is of the slowest groups first, registrationGroups at most.
+	Registration []report.RegistrationDocument `json:"registration"`
+	Next         time.Time                     `json:"next,omitzero"`
 }
+
+// registrationGroups bounds an event: EventBridge takes 256 KB.
+const registrationGroups = 100
 
 // Stages counts findings by stage.
 type Stages struct {

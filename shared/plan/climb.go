@@ -158,6 +158,7 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	pol := p.Policy(f.Selector)
 	switch {
 	case acts[do] != "":
+		at = p.notBefore(f, actionOf(do, f, pol), at)
 		if !mayAct(f, pol, acts[do]) || pol.Mode != policy.Remediate {
 			return
 		}
@@ -176,6 +177,17 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
 		p.out.Steps[f.Key()] = Step{Do: do, At: at}
 	}
+}
+
+// notBefore is the earliest time of an act that is due at a time: its owner may be given
+// longer.
+func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time {
+	if f.Owner == roll.OwnerKarpenter {
+		if until, _ := p.karpenterActs(f, act); until.After(at) {
+			return until
+		}
+	}
+	return at
 }
 
 // order orders an act on the finding's instance, or holds it with the first reason

@@ -96,7 +96,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 	}
 	if p.Now.Before(until) {
 		p.next(until)
-		return OwnerWillAct, fmt.Sprintf("%s; Rollcall acts after %s if it has not", what, roll.Clock(until)), true
+		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
 	}
 	return "", "", false
 }

@@ -97,7 +97,7 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 		if pol.Mode != policy.Remediate {
 			verb += " (held: mode " + string(pol.Mode) + ")"
 		}
-		m.Next = verb + " after " + policy.StepAt(ladder, i, f.Due).UTC().Format(time.RFC3339)
+		m.Next = verb + " after " + p.notBefore(f, act, policy.StepAt(ladder, i, f.Due)).UTC().Format(time.RFC3339)
 		break
 	}
 	if c, ok := decisive(p.Causes[f.Key()]); ok {

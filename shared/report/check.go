@@ -62,14 +62,16 @@ type Document struct {
 	Notes    []string          `json:"notes"`
 	Nodes    int               `json:"nodes"`
 	Ready    int               `json:"ready"`
-	Waiting  int               `json:"waiting"` // instances younger than the warning time
+	Waiting  int               `json:"waiting"` // instances that still have time to register, and nodes to initialize
 	Findings []FindingDocument `json:"findings"`
 	Watching []FindingDocument `json:"watching"`
 	Orders   []OrderDocument   `json:"orders"`
 	Held     []HeldDocument    `json:"held"`
 	Outcomes []OutcomeDocument `json:"outcomes"`
 	NotNodes []NotNodeDocument `json:"taggedNotNodes"`
-	Next     time.Time         `json:"nextCheck,omitzero"`
+	// Registration is how long the latest nodes of each group took to register.
+	Registration []RegistrationDocument `json:"registration"`
+	Next         time.Time              `json:"nextCheck,omitzero"`
 }
 
 // FindingDocument is a finding in JSON. Causes, ruledOut and notChecked are part of
@@ -81,6 +83,7 @@ type FindingDocument struct {
 	Owner      string        `json:"owner"`
 	Zone       string        `json:"zone,omitempty"`
 	Kind       string        `json:"kind"`
+	Condition  string        `json:"condition,omitempty"` // the node condition that failed, for that kind only
 	Stage      string        `json:"stage"`
 	Since      time.Time     `json:"since"`
 	Due        time.Time     `json:"due"`
@@ -102,6 +105,7 @@ type OrderDocument struct {
 	ID       string    `json:"id"`
 	Instance string    `json:"instance"`
 	Node     string    `json:"node"`
+	Claim    string    `json:"claim,omitempty"` // the NodeClaim to delete, for that act only
 	Group    string    `json:"group"`
 	Kind     string    `json:"kind"`
 	Action   string    `json:"action"`
@@ -145,13 +149,13 @@ func (c Check) Document() Document {
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),
 		Orders: []OrderDocument{}, Held: []HeldDocument{}, Outcomes: []OutcomeDocument{}, NotNodes: []NotNodeDocument{},
-		Next: c.Plan.Next.UTC(),
+		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(),
 	}
 	if c.Plan.Next.IsZero() {
 		d.Next = time.Time{}
 	}
 	for _, o := range c.Plan.Orders {
-		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})
+		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Claim: o.Claim, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})
 	}
 	for _, h := range c.Plan.Held {
 		d.Held = append(d.Held, HeldDocument{Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
@@ -170,7 +174,7 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 	for _, f := range findings {
 		d := FindingDocument{
 			Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
-			Kind: string(f.Kind), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+			Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
 			Causes: []struct{}{}, RuledOut: []string{}, NotChecked: []struct{}{},
 		}
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {

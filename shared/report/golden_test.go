@@ -93,3 +93,54 @@ func missing(n int, long time.Duration) roll.Finding {
 	}
 	return f
 }
+
+// found is a finding of a kind about the node of an instance, in trouble for that long.
+func found(n int, k roll.Kind, long, tolerated time.Duration, summary string) roll.Finding {
+	f := silent(n, long)
+	f.Kind, f.Due, f.Summary = k, f.Since.Add(tolerated), summary
+	f.Stage = roll.Watching
+	if !now.Before(f.Due) {
+		f.Stage = roll.Overdue
+	}
+	return f
+}
+
+func clock(after time.Duration) string { return roll.Clock(now.Add(after)) }
+
+// Findings of the other kinds, as assess words them.
+
+func uninitialized(n int) roll.Finding {
+	return found(n, roll.Uninitialized, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoExecute since its creation at %s", nodeName(n), clock(-20*time.Minute)))
+}
+
+func notReady(n int) roll.Finding {
+	return found(n, roll.NotReady, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s reports that it is not ready since %s (KubeletNotReady)", nodeName(n), clock(-20*time.Minute)))
+}
+
+func conditionFailed(n int) roll.Finding {
+	f := found(n, roll.ConditionFailed, 45*time.Minute, 30*time.Minute, fmt.Sprintf("condition KernelReady of node %s is False since %s (AppBlocked)", nodeName(n), clock(-45*time.Minute)))
+	f.Condition = "KernelReady"
+	return f
+}
+
+func impaired(n int) roll.Finding {
+	return found(n, roll.Impaired, 7*time.Minute, 5*time.Minute, fmt.Sprintf("the system status check of %s fails since %s", instanceID(n), clock(-7*time.Minute)))
+}
+
+func flapping(n int) roll.Finding {
+	return found(n, roll.Flapping, 50*time.Minute, 0, fmt.Sprintf("node %s left Ready and came back 6 times within an hour, since %s", nodeName(n), clock(-50*time.Minute)))
+}
+
+func ghost(n int) roll.Finding {
+	return found(n, roll.Ghost, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s has not been ready since %s, and EC2 says that its instance %s is terminated", nodeName(n), clock(-9*time.Minute), instanceID(n)))
+}
+
+func conflict(n int) roll.Finding {
+	return found(n, roll.Conflict, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s is Ready, but EC2 says that its instance %s is terminated", nodeName(n), instanceID(n)))
+}
+
+func orphaned(n int) roll.Finding {
+	f := found(n, roll.Orphaned, 20*time.Minute, 15*time.Minute, fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it", instanceID(n), clock(-26*time.Hour)))
+	f.Node, f.Group, f.Owner = "", "nodepool/default", roll.OwnerKarpenter
+	return f
+}

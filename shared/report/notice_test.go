@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"rollcall/shared/ledger"
@@ -42,38 +47,103 @@ func entry(f roll.Finding, change func(*plan.Entry)) plan.Entry {
 
 // notices are notices as a reader meets them, by the name of their golden files.
 func notices() map[string]said {
-	ordered := func(e *plan.Entry) { o := order(e.Finding); e.Order, e.Step = &o, terminateAt(0) }
+	ordered := func(act plan.Action) func(*plan.Entry) {
+		return func(e *plan.Entry) {
+			o := order(e.Finding)
+			o.Action = act
+			if e.Order = &o; act == plan.DeleteNodeClaim {
+				o.Claim = "default-x7k2p"
+			}
+			e.Step = terminateAt(0)
+		}
+	}
 	heldFor := func(reason plan.Reason, detail string) func(*plan.Entry) {
 		return func(e *plan.Entry) {
 			h := held(e.Finding, reason, detail)
-			e.Held, e.Step = &h, terminateAt(-time.Minute)
+			e.Held = &h
 		}
+	}
+	coming := func(do policy.Do, after time.Duration) func(*plan.Entry) {
+		return func(e *plan.Entry) { e.Step = plan.Step{Do: do, At: now.Add(after)} }
 	}
 	share := heldFor(plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is hardly in the instances")
 	old := func(e *plan.Entry) { e.New = false }
-	notReady := silent(3, 20*time.Minute)
-	notReady.Kind, notReady.Stage, notReady.Summary = roll.NotReady, roll.Overdue, "node "+notReady.Node+" reports that it is not ready since 2026-03-02 11:40:00Z (KubeletNotReady)"
-	notReady.Due = notReady.Since.Add(15 * time.Minute)
-	karpenter := missing(8, 17*time.Minute)
-	karpenter.Group, karpenter.Owner = "nodepool/default", roll.OwnerKarpenter
+	nothing := func(*plan.Entry) {}
+	karpenters := func(long time.Duration) roll.Finding {
+		f := missing(8, long)
+		f.Group, f.Owner = "nodepool/default", roll.OwnerKarpenter
+		return f
+	}
+	left := func(do policy.Do) func(*plan.Entry) {
+		return func(e *plan.Entry) {
+			e.Left, e.Until = "Karpenter ends instances that do not register within 15 min", e.Finding.Since.Add(20*time.Minute)
+			e.Step = plan.Step{Do: do, At: e.Finding.Due}
+		}
+	}
+	silentlyTerminated := func(e *plan.Entry) {
+		ordered(plan.Terminate)(e)
+		e.Order.Why += "; no cordon: its kubelet is silent, so nothing would end the pods; no drain: its kubelet is silent, so nothing would end the pods"
+	}
+	gone := orphaned(1)
+	gone.Summary = "instance " + string(gone.Instance) + ", launched at 2026-03-01 10:00:00Z, is owned by nothing any more: its EKS cluster does not exist"
+	stays := conflict(1)
 	return map[string]said{
-		"warned": noticeOf(policy.Remediate, entry(missing(1, 6*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) })),
-		"warned-karpenter": noticeOf(policy.Notify, entry(func() roll.Finding {
-			f := missing(8, 6*time.Minute)
-			f.Group, f.Owner = "nodepool/default", roll.OwnerKarpenter
-			return f
-		}(), func(*plan.Entry) {})),
-		"overdue":           noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) })),
-		"overdue-not-ready": noticeOf(policy.Notify, entry(notReady, func(*plan.Entry) {})),
-		"ordered":           noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), old), entry(silent(2, 45*time.Minute), ordered)),
+		"warned":            noticeOf(policy.Remediate, entry(missing(1, 6*time.Minute), coming(policy.DoTerminate, 9*time.Minute))),
+		"overdue":           noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), coming(policy.DoTerminate, 9*time.Minute))),
+		"overdue-not-ready": noticeOf(policy.Notify, entry(notReady(3), nothing)),
+		"ordered":           noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), old), entry(silent(2, 45*time.Minute), silentlyTerminated)),
 		"held": noticeOf(policy.Remediate,
 			entry(silent(1, 41*time.Minute), share), entry(silent(2, 42*time.Minute), share), entry(silent(3, 50*time.Minute), old)),
-		"held-karpenter": noticeOf(policy.Remediate, entry(karpenter, heldFor(plan.OwnerNotifyOnly, "owner is karpenter: this version only notifies"))),
-		"held-mode":      noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode holds this back"))),
+		"held-mode": noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode holds this back"))),
 		"hold-tag": noticeOf(policy.Remediate, entry(silent(1, 49*time.Hour), func(e *plan.Entry) {
 			heldFor(plan.InstanceHeld, string(e.Finding.Instance)+" carries rollcall:hold=2026-03-05; it keeps costing until the tag is removed")(e)
 			e.Hold = "2026-03-05"
 		})),
+
+		// What is left to Karpenter.
+		"warned-karpenter":        noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), left(policy.DoTerminate))),
+		"warned-karpenter-notify": noticeOf(policy.Notify, entry(karpenters(6*time.Minute), left(policy.DoNotify))),
+		"held-karpenter":          noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), heldFor(plan.OwnerWillAct, "Karpenter ends instances that do not register within 15 min; Rollcall acts after 2026-03-02 12:03:00Z if it has not"))),
+		"ordered-nodeclaim":       noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), ordered(plan.DeleteNodeClaim))),
+
+		// Every kind.
+		"uninitialized":       noticeOf(policy.Remediate, entry(uninitialized(1), ordered(plan.Cordon)), entry(uninitialized(2), coming(policy.DoCordon, time.Minute))),
+		"not-ready-drain":     noticeOf(policy.Remediate, entry(notReady(1), ordered(plan.Drain))),
+		"not-ready-next":      noticeOf(policy.Remediate, entry(notReady(1), coming(policy.DoDrain, time.Minute))),
+		"drain-unfinished":    noticeOf(policy.Remediate, entry(notReady(1), heldFor(plan.DrainUnfinished, "unfinished: node "+nodeName(1)+" was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now); the instance is kept until they are gone, or until the policy says drain.unfinished: proceed"))),
+		"unknown-reboot":      noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), ordered(plan.Reboot))),
+		"unknown-reboot-next": noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), coming(policy.DoReboot, 4*time.Minute))),
+		"stuck":               noticeOf(policy.Remediate, entry(silent(1, time.Hour), heldFor(plan.ActionStuck, "terminate was carried out at 2026-03-02 11:44:00Z and shows no effect after 16m0s"))),
+		"condition-failed":    noticeOf(policy.Remediate, entry(conditionFailed(1), nothing), entry(conditionFailed(2), nothing)),
+		"impaired":            noticeOf(policy.Remediate, entry(impaired(1), heldFor(plan.OwnerWillAct, "nodegroup/web-blue replaces instances whose status checks fail"))),
+		"flapping":            noticeOf(policy.Remediate, entry(flapping(1), nothing)),
+		"ghost":               noticeOf(policy.Remediate, entry(ghost(1), ordered(plan.DeleteNode)), entry(ghost(2), coming(policy.DoDeleteNode, time.Minute))),
+		"orphaned":            noticeOf(policy.Remediate, entry(orphaned(1), coming(policy.DoTerminate, 40*time.Minute))),
+		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))),
+		"conflict":            noticeOf(policy.Remediate, entry(stays, heldFor(plan.Conflicting, stays.Summary+": one of the two is wrong, so nothing is done"))),
+
+		"resolved":       over("nodegroup/web-blue", roll.Unknown, 10*time.Minute, plan.EndedRecovered, plan.EndedByAct, plan.EndedGone, plan.EndedRecovered),
+		"resolved-ghost": over("asg/web-workers-20260114", roll.Ghost, 12*time.Minute, plan.EndedByAct),
+	}
+}
+
+// over is the notice that the trouble of so many instances has ended.
+func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
+	n := plan.Notice{Key: ledger.NoticeKey{Group: g, Kind: k}, Over: true, OverSince: now.Add(-ago)}
+	for i, h := range how {
+		n.Ended = append(n.Ended, plan.Ended{Instance: instanceID(i + 1), How: h})
+	}
+	return said{n, policy.Remediate}
+}
+
+// alarms are what is told of a cluster as a whole, by the name of their golden files.
+func alarms() map[string]plan.Alarm {
+	return map[string]plan.Alarm{
+		"unreachable":         {Reason: plan.ClusterUnreachable, Since: now.Add(-16 * time.Minute), Detail: "the Kubernetes API of shop-production did not answer within 10s (dial tcp 10.0.3.17:443: i/o timeout): is the function in a subnet from which its endpoint can be reached?"},
+		"not-active":          {Reason: plan.ClusterNotActive, Since: now.Add(-3*time.Hour - 5*time.Minute), Detail: "cluster shop-production is UPDATING, not ACTIVE: nothing is concluded about its nodes"},
+		"incomplete":          {Reason: plan.SnapshotIncomplete, Since: now.Add(-15 * time.Minute), Detail: "ec2:DescribeInstances was denied to arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall: allow ec2:DescribeInstances for that role"},
+		"resolved":            {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
+		"resolved-incomplete": {Reason: plan.SnapshotIncomplete, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
 	}
 }
 
@@ -82,12 +152,35 @@ func outcomes() map[string]remediate.Outcome {
 	f := silent(1, 45*time.Minute)
 	nobody := missing(2, 20*time.Minute)
 	nobody.Owner, nobody.Group = roll.OwnerNone, roll.GroupNone
+	act := func(f roll.Finding, a plan.Action, r remediate.Result, reason plan.Reason, detail string) remediate.Outcome {
+		o := order(f)
+		if o.Action = a; a == plan.DeleteNodeClaim {
+			o.Claim = "default-x7k2p"
+		}
+		return remediate.Outcome{Order: o, Result: r, Reason: reason, Detail: detail, News: true}
+	}
+	karpenters := missing(8, 17*time.Minute)
+	karpenters.Group, karpenters.Owner = "nodepool/default", roll.OwnerKarpenter
+	denied := func(what string) string {
+		return "the Kubernetes API of shop-production does not let arn:aws:sts::111122223333:assumed-role/rollcall-remediate/rollcall " + what + " nodes (403 Forbidden): apply infra/rbac.yaml"
+	}
 	return map[string]remediate.Outcome{
-		"acted":        {Order: order(f), Result: remediate.Acted, Detail: "terminated " + string(f.Instance), News: true},
-		"acted-nobody": {Order: order(nobody), Result: remediate.Acted, Detail: "terminated " + string(nobody.Instance), News: true},
-		"refused":      {Order: order(f), Result: remediate.Refused, Reason: plan.VerdictChanged, Detail: "node " + f.Node + " of " + string(f.Instance) + " is registered and Ready by now", News: true},
-		"failed":       {Order: order(f), Result: remediate.Failed, Detail: "ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)", News: true},
-		"unclear":      {Order: order(f), Result: remediate.Unclear, Detail: "ec2:TerminateInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated", News: true},
+		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
+		"acted-nobody":      act(nobody, plan.Terminate, remediate.Acted, "", "terminated "+string(nobody.Instance)),
+		"acted-orphan":      act(orphaned(3), plan.Terminate, remediate.Acted, "", "terminated "+string(instanceID(3))),
+		"refused":           act(f, plan.Terminate, remediate.Refused, plan.VerdictChanged, "node "+f.Node+" of "+string(f.Instance)+" is registered and Ready by now"),
+		"failed":            act(f, plan.Terminate, remediate.Failed, "", "ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)"),
+		"unclear":           act(f, plan.Terminate, remediate.Unclear, "", "ec2:TerminateInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated"),
+		"rebooted":          act(f, plan.Reboot, remediate.Acted, "", "rebooted "+string(f.Instance)),
+		"reboot-unclear":    act(f, plan.Reboot, remediate.Unclear, "", "ec2:RebootInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated"),
+		"cordon-failed":     act(notReady(3), plan.Cordon, remediate.Failed, "", denied("patch")),
+		"drain-refused":     act(notReady(3), plan.Drain, remediate.Refused, plan.VerdictChanged, "node "+nodeName(3)+" of "+string(instanceID(3))+" is registered and Ready by now"),
+		"drain-unfinished":  act(notReady(3), plan.Drain, remediate.Failed, plan.DrainUnfinished, "unfinished: node "+nodeName(3)+" was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now)"),
+		"uncordon-failed":   act(notReady(3), plan.Uncordon, remediate.Failed, "", denied("patch")),
+		"node-deleted":      act(ghost(3), plan.DeleteNode, remediate.Acted, "", "deleted node "+nodeName(3)),
+		"node-failed":       act(ghost(3), plan.DeleteNode, remediate.Failed, "", denied("delete")),
+		"nodeclaim-deleted": act(karpenters, plan.DeleteNodeClaim, remediate.Acted, "", "deleted NodeClaim default-x7k2p"),
+		"nodeclaim-refused": act(karpenters, plan.DeleteNodeClaim, remediate.Refused, plan.VerdictChanged, "NodeClaim default-x7k2p does not have "+string(karpenters.Instance)+" by now"),
 	}
 }
 
@@ -95,19 +188,23 @@ func outcomes() map[string]remediate.Outcome {
 func messages(t *testing.T) map[string]Message {
 	t.Helper()
 	out := map[string]Message{}
-	for name, s := range notices() {
-		m, err := Notice(cluster, s.notice, s.mode, now)
+	keep := func(name string, m Message, err error) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		out["notice-"+name] = m
+		out[name] = m
+	}
+	for name, s := range notices() {
+		m, err := Notice(cluster, s.notice, s.mode, now)
+		keep("notice-"+name, m, err)
 	}
 	for name, o := range outcomes() {
 		m, err := Outcome(cluster, o, now)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		out["outcome-"+name] = m
+		keep("outcome-"+name, m, err)
+	}
+	for name, a := range alarms() {
+		m, err := ClusterNotice(cluster, a, policy.Remediate, now)
+		keep("cluster-"+name, m, err)
 	}
 	return out
 }
@@ -167,8 +264,14 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 		"an unknown field":                func(d map[string]any) { d["extra"] = 1 },
 		"an unknown field of an instance": func(d map[string]any) { instance(d)["extra"] = 1 },
 		"an unknown field of a next step": func(d map[string]any) { instance(d)["next"].(map[string]any)["extra"] = 1 },
-		"an unknown action":               func(d map[string]any) { d["action"] = "rebooted" },
-		"an unknown kind":                 func(d map[string]any) { d["kind"] = "Ghost" },
+		"an unknown action":               func(d map[string]any) { d["action"] = "exploded" },
+		"an unknown kind":                 func(d map[string]any) { d["kind"] = "Bored" },
+		"an unknown reason":               func(d map[string]any) { instance(d)["held"] = "JustBecause" },
+		"the end of what is not over":     func(d map[string]any) { d["until"] = d["at"] },
+		"a cluster's reason":              func(d map[string]any) { d["reason"] = "ClusterUnreachable" },
+		"a cluster with instances":        func(d map[string]any) { d["kind"], d["group"] = "Cluster", "cluster" },
+		"a cluster's group alone":         func(d map[string]any) { d["group"] = "cluster" },
+		"an end that is not one":          func(d map[string]any) { d["action"] = "resolved" },
 		"an unknown stage":                func(d map[string]any) { instance(d)["stage"] = "watching" },
 		"a missing field":                 func(d map[string]any) { delete(d, "severity") },
 		"no instances":                    func(d map[string]any) { d["instances"] = []any{} },
@@ -191,6 +294,22 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 	}
 	if err := validate(t, s, good); err != nil {
 		t.Errorf("unspoilt: %v", err)
+	}
+	for name, needs := range map[string][]string{"notice-resolved": {"until", "ended", "group"}, "cluster-unreachable": {"reason", "detail", "since"}, "cluster-resolved": {"until", "since"}} {
+		for _, field := range needs {
+			var d map[string]any
+			if err := json.Unmarshal(messages(t)[name].JSON, &d); err != nil {
+				t.Fatal(err)
+			}
+			delete(d, field)
+			data, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if validate(t, s, data) == nil {
+				t.Errorf("%s without %s is accepted", name, field)
+			}
+		}
 	}
 }
 
@@ -220,6 +339,115 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The words of package plan are in the schema too, and every act has its forms.
+func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
+	s := noticeSchema(t)
+	ways := []remediate.Outcome{{Result: remediate.Acted}, {Result: remediate.Failed}, {Result: remediate.Unclear}, {Result: remediate.Failed, Reason: plan.DrainUnfinished}}
+	for _, r := range constants(t, "Reason") {
+		ways = append(ways, remediate.Outcome{Result: remediate.Refused, Reason: plan.Reason(r)})
+	}
+	for _, a := range constants(t, "Action") {
+		act := plan.Action(a)
+		if w, ok := acts[act]; !ok || w.noun == "" || w.doing == "" || w.done == "" || w.past == "" || w.weight == 0 {
+			t.Errorf("%s has no words: %+v", act, w)
+		}
+		for _, o := range ways {
+			o.Order = order(notReady(1))
+			o.Order.Action, o.Order.Claim = act, "default-x7k2p"
+			m, err := Outcome(cluster, o, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate(t, s, m.JSON); err != nil {
+				t.Errorf("%s %s %s: %v", act, o.Result, o.Reason, err)
+			}
+		}
+		f := notReady(1)
+		n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); o.Action, e.Order = act, &o }))
+		if act == plan.Uncordon {
+			continue // is never ordered for a finding
+		}
+		m, err := Notice(cluster, n.notice, n.mode, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, s, m.JSON); err != nil || m.Attributes.Action != a {
+			t.Errorf("%s ordered: %v, action %s", act, err, m.Attributes.Action)
+		}
+	}
+	for _, do := range []policy.Do{policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode} {
+		if coming[do] == "" {
+			t.Errorf("nobody can say that %s is coming", do)
+		}
+	}
+}
+
+// The schema names what package plan names, and nothing else.
+func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Properties struct {
+			Ordered struct{ Enum []string }
+			Ended   struct {
+				Items struct {
+					Properties struct{ How struct{ Enum []string } }
+				}
+			}
+		}
+		Defs map[string]struct{ Enum []string } `json:"$defs"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{kindCluster}
+	for _, k := range roll.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	for name, c := range map[string]struct{ got, want []string }{
+		"reason":  {d.Defs["reason"].Enum, constants(t, "Reason")},
+		"kind":    {d.Defs["kind"].Enum, kinds},
+		"ordered": {d.Properties.Ordered.Enum, constants(t, "Action")},
+		"how":     {d.Properties.Ended.Items.Properties.How.Enum, constants(t, "How")},
+	} {
+		slices.Sort(c.got)
+		slices.Sort(c.want)
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// constants lists the values of the constants of a type in package plan.
+func constants(t *testing.T, typeName string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "plan", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
+				id, typed := v.Type.(*ast.Ident)
+				if text, ok := v.Values[0].(*ast.BasicLit); ok && typed && id.Name == typeName && text.Kind == token.STRING {
+					out = append(out, strings.Trim(text.Value, `"`))
+				}
+			}
+			return true
+		})
+	}
+	if len(out) == 0 {
+		t.Fatalf("package plan has no constants of type %s", typeName)
+	}
+	return out
 }
 
 // aThousand is a notice of a thousand instances that have a lot to say each, and
@@ -353,6 +581,23 @@ func TestTheClustersNameGivesWayFirst(t *testing.T) {
 	}
 }
 
+// Whatever they are called, the reader must learn which cluster it is about, and what
+// became of what.
+func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
+	id := cluster
+	id.Name = "payments-" + strings.Repeat("a", 91)
+	for name, o := range outcomes() {
+		o.Order.Group, o.Order.Kind = roll.AutoScalingGroup(strings.Repeat("g", 255)), roll.ConditionFailed
+		m, err := Outcome(id, o, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(m.Subject, "[rollcall] payments-") || !strings.HasSuffix(m.Subject, outcomeInWords(o)) || !strings.Contains(m.Subject, ": ConditionFailed") || len(m.Subject) > 99 {
+			t.Errorf("%s: %q", name, m.Subject)
+		}
+	}
+}
+
 // Whatever the group is called, the reader must learn from the subject what is
 // being done.
 func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
@@ -369,25 +614,39 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 }
 
 func TestSeverityAndAction(t *testing.T) {
-	want := map[string]Attributes{
-		"notice-warned":            {Severity: SeverityWarning, Action: "none"},
-		"notice-warned-karpenter":  {Severity: SeverityWarning, Action: "none"},
-		"notice-overdue":           {Severity: SeverityCritical, Action: "none"},
-		"notice-overdue-not-ready": {Severity: SeverityCritical, Action: "none"},
-		"notice-ordered":           {Severity: SeverityCritical, Action: "terminate"},
-		"notice-held":              {Severity: SeverityCritical, Action: "none"},
-		"notice-held-karpenter":    {Severity: SeverityCritical, Action: "none"},
-		"notice-held-mode":         {Severity: SeverityCritical, Action: "none"},
-		"notice-hold-tag":          {Severity: SeverityCritical, Action: "none"},
-		"outcome-acted":            {Severity: SeverityInfo, Action: "terminated"},
-		"outcome-acted-nobody":     {Severity: SeverityInfo, Action: "terminated"},
-		"outcome-refused":          {Severity: SeverityInfo, Action: "refused"},
-		"outcome-failed":           {Severity: SeverityCritical, Action: "failed"},
-		"outcome-unclear":          {Severity: SeverityCritical, Action: "unclear"},
+	want := map[string]string{
+		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none",
+		"notice-overdue": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
+		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
+		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
+		"notice-not-ready-next": "critical none", "notice-drain-unfinished": "critical none", "notice-unknown-reboot": "critical reboot",
+		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-condition-failed": "critical none",
+		"notice-impaired": "critical none", "notice-flapping": "critical none", "notice-ghost": "critical delete-node",
+		"notice-orphaned": "critical none", "notice-orphaned-gone": "critical none", "notice-conflict": "critical none",
+		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved",
+		"outcome-acted": "info terminated", "outcome-acted-nobody": "info terminated", "outcome-acted-orphan": "info terminated",
+		"outcome-refused": "info refused", "outcome-failed": "critical failed", "outcome-unclear": "critical unclear",
+		"outcome-rebooted": "info rebooted", "outcome-reboot-unclear": "critical unclear", "outcome-cordon-failed": "critical failed",
+		"outcome-drain-refused": "info refused", "outcome-drain-unfinished": "critical unfinished", "outcome-uncordon-failed": "critical failed",
+		"outcome-node-deleted": "info node-deleted", "outcome-node-failed": "critical failed",
+		"outcome-nodeclaim-deleted": "info nodeclaim-deleted", "outcome-nodeclaim-refused": "info refused",
+		"cluster-unreachable": "critical none", "cluster-not-active": "critical none", "cluster-incomplete": "critical none",
+		"cluster-resolved": "info resolved", "cluster-resolved-incomplete": "info resolved",
 	}
 	for name, m := range messages(t) {
-		if m.Attributes.Severity != want[name].Severity || m.Attributes.Action != want[name].Action {
-			t.Errorf("%s: %s, %s; want %s, %s", name, m.Attributes.Severity, m.Attributes.Action, want[name].Severity, want[name].Action)
+		if got := string(m.Attributes.Severity) + " " + m.Attributes.Action; got != want[name] {
+			t.Errorf("%s: %s, want %s", name, got, want[name])
+		}
+	}
+}
+
+// A subscription that was told of trouble is told of its end.
+func TestTheEndOfTroubleCarriesTheAttributesOfItsBeginning(t *testing.T) {
+	all := messages(t)
+	for _, pair := range [][2]string{{"notice-held", "notice-resolved"}, {"notice-held", "outcome-acted"}, {"notice-overdue", "notice-ordered"}, {"cluster-unreachable", "cluster-resolved"}, {"cluster-not-active", "cluster-resolved-incomplete"}} {
+		a, b := all[pair[0]].Attributes, all[pair[1]].Attributes
+		if a.Cluster != b.Cluster || a.Group != b.Group || a.Kind != b.Kind {
+			t.Errorf("%s: %+v, %s: %+v", pair[0], a, pair[1], b)
 		}
 	}
 }
@@ -404,8 +663,27 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 				t.Errorf("%s: no node: %s", name, line)
 			}
 		}
-		if strings.HasPrefix(name, "notice-") && !strings.Contains(m.Text, "rollcall:hold") {
-			t.Errorf("%s does not say how to keep an instance", name)
+	}
+	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
+	// only make people think that it does.
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-resolved", "notice-resolved-ghost"}
+	for name, m := range messages(t) {
+		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
+		switch {
+		case !strings.HasPrefix(name, "notice-") || slices.Contains(still, name):
+			if hold || mode {
+				t.Errorf("%s says how to stop what does not happen", name)
+			}
+		case name == "notice-ghost": // there is no instance left to tag
+			if hold || !mode {
+				t.Errorf("%s: hold %v, mode %v", name, hold, mode)
+			}
+		case name == "notice-held-mode":
+			if !hold || mode {
+				t.Errorf("%s: hold %v, mode %v", name, hold, mode)
+			}
+		case !hold || !mode:
+			t.Errorf("%s does not say how to stop it: hold %v, mode %v", name, hold, mode)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
 )
@@ -21,16 +23,7 @@ func (c Check) Table(w io.Writer) error {
 	if len(findings) == 0 && c.Complete() {
 		t.line("  nothing to do: %s", c.calm())
 	}
-	if len(findings) > 0 {
-		t.line("")
-		t.line("  %-12s %-19s %-19s %-6s %s", "FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
-		for _, f := range findings {
-			t.line("  %-12s %-19s %-19s %-6s %s", f.Kind, f.Instance, short(string(f.Group), 19), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 16))
-			if f.Node != "" && f.Node != string(f.Instance) {
-				t.line("  %-12s %s", "", short(f.Node, 64))
-			}
-		}
-	}
+	c.findingRows(t, findings)
 	if len(c.Plan.Held) > 0 {
 		t.section("held back")
 		for _, h := range c.Plan.Held {
@@ -38,25 +31,11 @@ func (c Check) Table(w io.Writer) error {
 			t.wrap(6, h.Detail)
 		}
 	}
-	if len(c.Outcomes) > 0 {
-		t.section("orders")
-		for _, o := range c.Outcomes {
-			switch o.Result {
-			case remediate.Acted:
-				t.item("%s %s: done", o.Order.Action, o.Order.Instance)
-				continue
-			case remediate.Refused:
-				t.item("%s %s: refused (%s)", o.Order.Action, o.Order.Instance, o.Reason)
-			default:
-				t.item("%s %s: %s", o.Order.Action, o.Order.Instance, o.Result)
-			}
-			t.wrap(6, o.Detail)
-		}
-	}
+	c.orderItems(t)
 	if watching := c.Watching(); len(watching) > 0 {
 		t.section("watching, within tolerance")
 		for _, f := range watching {
-			t.item("%s %s (%s), until %s", f.Kind, f.Instance, f.Node, f.Due.UTC().Format("15:04:05Z"))
+			t.item("%s %s%s, until %s", kindInWords(f), f.Instance, inBrackets(f.Node), f.Due.UTC().Format("15:04:05Z"))
 		}
 	}
 	if len(c.Assessment.NotNodes) > 0 {
@@ -66,6 +45,7 @@ func (c Check) Table(w io.Writer) error {
 			t.wrap(6, n.Why)
 		}
 	}
+	c.registration(t)
 	if next := c.Plan.Next; !next.IsZero() {
 		t.line("")
 		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
@@ -79,12 +59,82 @@ func (c Check) Table(w io.Writer) error {
 	return t.err
 }
 
+// columns are the widths of a finding's kind and group: together they take what the
+// other columns leave, and a kind is never cut.
+func columns(findings []roll.Finding) (kind, group int) {
+	const least, both = len(roll.Unregistered), 31
+	kind = least
+	for _, f := range findings {
+		kind = max(kind, len(f.Kind))
+	}
+	return kind, both - kind
+}
+
+// findingRows writes a table of the findings.
+func (c Check) findingRows(t *text, findings []roll.Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	kind, group := columns(findings)
+	row := func(cells ...any) { t.line(fmt.Sprintf("  %%-%ds %%-19s %%-%ds %%-6s %%s", kind, group), cells...) }
+	t.line("")
+	row("FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
+	for _, f := range findings {
+		row(f.Kind, f.Instance, short(string(f.Group), group), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 18))
+		below := f.Node
+		if below == string(f.Instance) {
+			below = ""
+		}
+		if f.Condition != "" {
+			below = f.Condition + orNothing(" of ", below)
+		}
+		if below != "" {
+			t.line("  %*s %s", kind, "", short(below, 76-kind))
+		}
+	}
+}
+
+// orderItems writes what became of the check's orders.
+func (c Check) orderItems(t *text) {
+	if len(c.Outcomes) == 0 {
+		return
+	}
+	t.section("orders")
+	for _, o := range c.Outcomes {
+		switch o.Result {
+		case remediate.Acted:
+			t.item("%s %s: done", o.Order.Action, o.Order.Instance)
+			if o.Order.Action == plan.Terminate || o.Order.Action == plan.Reboot {
+				continue // the detail says no more
+			}
+		case remediate.Refused:
+			t.item("%s %s: refused (%s)", o.Order.Action, o.Order.Instance, o.Reason)
+		default:
+			t.item("%s %s: %s", o.Order.Action, o.Order.Instance, o.Result)
+		}
+		t.wrap(6, o.Detail)
+	}
+}
+
+// kindInWords is a finding's kind, and which condition it is about.
+func kindInWords(f roll.Finding) string { return string(f.Kind) + inBrackets(f.Condition) }
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
 // headline sums the check up in one line.
 func (c Check) headline() string {
 	id := c.Snapshot.Cluster.ID
 	name := short(id.Name, 50)
 	if id.Region != "" {
 		name += " (" + id.Region + ")"
+	}
+	if c.clusterGone() {
+		return fmt.Sprintf("%s: there is no such EKS cluster; mode %s", name, c.Mode)
 	}
 	if !c.Snapshot.Has(roll.ScopeNodes) {
 		return fmt.Sprintf("%s: could not be checked; mode %s", name, c.Mode)
@@ -99,12 +149,17 @@ func (c Check) headline() string {
 	return s + "; mode " + string(c.Mode)
 }
 
+// clusterGone reports that EKS knows no such cluster: only tags do.
+func (c Check) clusterGone() bool {
+	return slices.ContainsFunc(c.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
+}
+
 func (c Check) calm() string {
-	if c.Assessment.Waiting > 0 {
-		return fmt.Sprintf("%d starting %s time to register", c.Assessment.Waiting, roll.Plural(c.Assessment.Waiting, "instance still has", "instances still have"))
+	if n := c.Assessment.Waiting; n > 0 {
+		return fmt.Sprintf("%d %s and still %s time", n, roll.Plural(n, "instance is starting", "instances are starting"), roll.Plural(n, "has", "have"))
 	}
 	if n := len(c.Watching()); n > 0 {
-		return fmt.Sprintf("%d %s not ready, still within tolerance", n, roll.Plural(n, "node is", "nodes are"))
+		return fmt.Sprintf("%d %s, still within tolerance", n, roll.Plural(n, "finding", "findings"))
 	}
 	if len(c.Assessment.Notes) > 0 {
 		return "no finding; see the notes for what was not judged"
@@ -116,10 +171,7 @@ func (c Check) calm() string {
 func (c Check) next(f roll.Finding) string {
 	for _, o := range c.Outcomes {
 		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
-			if o.Result == remediate.Acted {
-				return "terminated"
-			}
-			return string(o.Result)
+			return inWords(o)
 		}
 	}
 	for _, h := range c.Plan.Held {
@@ -128,11 +180,21 @@ func (c Check) next(f roll.Finding) string {
 		}
 	}
 	s := c.Plan.Steps[f.Key()]
-	switch s.Do {
-	case "":
+	if s.Do == "" {
 		return "-"
 	}
 	return string(s.Do) + " " + s.At.UTC().Format("15:04Z")
+}
+
+// inWords is what became of an order, for a column of the table.
+func inWords(o remediate.Outcome) string {
+	switch {
+	case o.Result == remediate.Acted && o.Order.Action == plan.DeleteNode:
+		return "node deleted"
+	case o.Result == remediate.Acted && o.Order.Action == plan.DeleteNodeClaim:
+		return "claim deleted"
+	}
+	return became(o)
 }
 
 // Age renders a duration in one or two units, as kubectl does: 45s, 12m, 3h5m, 2d.

@@ -43,6 +43,19 @@ func checks() map[string]Check {
 
 	all["findings"] = findings(check(policy.Remediate, 48, 41))
 
+	all["kinds"] = kinds(check(policy.Remediate, 48, 41))
+
+	c = check(policy.Notify, 120, 120)
+	c.Assessment.Registration = registrations(14)
+	all["registration"] = c
+
+	c = check(policy.Notify, 0, 0)
+	f0 := orphaned(1)
+	c.Assessment.Findings = []roll.Finding{f0}
+	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Call: "eks:DescribeCluster", Detail: "there is no EKS cluster \"shop-production\" in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)"}}
+	c.Plan.Held = []plan.Held{held(f0, plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region")}
+	all["gone"] = c
+
 	c = check(policy.Remediate, 0, 0)
 	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized, Call: "kubernetes: list nodes", Detail: "the Kubernetes API of shop-production refused the token of arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md"}}
 	c.Plan.Next = time.Time{}
@@ -69,6 +82,58 @@ func order(f roll.Finding) plan.Order {
 		ID: fmt.Sprintf("%016x", 0xfeed<<16+len(f.Node)), Cluster: cluster, Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: plan.Terminate, FirstSeen: f.Since.Add(time.Minute), Since: f.Since, At: now, Expires: now.Add(plan.OrderLife), Why: f.Summary,
 	}
+}
+
+// registrations are the times of so many groups.
+func registrations(n int) map[roll.Group]assess.RegistrationTimes {
+	all := map[roll.Group]assess.RegistrationTimes{}
+	for i := range n {
+		g := roll.NodeGroupGroup(fmt.Sprintf("web-%02d", i+1))
+		all[g] = assess.RegistrationTimes{Count: 10 * (i + 1), P50: 41 * time.Second, P95: time.Duration(60+i) * time.Second, P99: time.Duration(70+7*i) * time.Second}
+	}
+	all["nodepool/gpu"] = assess.RegistrationTimes{Count: 4, P50: 3*time.Minute + 400*time.Millisecond, P95: 12 * time.Minute, P99: time.Hour + 5*time.Minute}
+	return all
+}
+
+// kinds makes a finding of every kind part of a check, and what is done about them.
+func kinds(c Check) Check {
+	all := []roll.Finding{silent(1, 45*time.Minute), uninitialized(2), notReady(3), conditionFailed(4), impaired(5), flapping(6), ghost(7), orphaned(8), conflict(9), missing(10, 17*time.Minute)}
+	all[9].Group, all[9].Owner = "nodepool/default", roll.OwnerKarpenter
+	soon, rebooting, deleting, watched, resting := notReady(11), silent(12, 31*time.Minute), ghost(16), impaired(13), orphaned(14)
+	soon.Since, soon.Due, soon.Stage = now.Add(-12*time.Minute), now.Add(3*time.Minute), roll.Watching
+	watched.Since, watched.Due, watched.Stage, watched.Node = now.Add(-time.Minute), now.Add(4*time.Minute), roll.Watching, ""
+	resting.Since, resting.Due, resting.Stage = now.Add(-5*time.Minute), now.Add(10*time.Minute), roll.Watching
+	c.Assessment.Findings = append(all, rebooting, deleting, soon, watched, resting)
+	act := func(f roll.Finding, a plan.Action) plan.Order {
+		o := order(f)
+		o.Action = a
+		return o
+	}
+	c.Outcomes = []remediate.Outcome{
+		{Order: act(all[0], plan.Reboot), Result: remediate.Acted, Detail: "rebooted " + string(instanceID(1)), News: true},
+		{Order: act(all[1], plan.Cordon), Result: remediate.Acted, Detail: "cordoned node " + nodeName(2), News: true},
+		{Order: act(all[2], plan.Drain), Result: remediate.Ongoing, Detail: "draining node " + nodeName(3) + ": 12 pods evicted just now, 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now)"},
+		{Order: act(all[6], plan.DeleteNode), Result: remediate.Acted, Detail: "deleted node " + nodeName(7), News: true},
+		{Order: act(all[9], plan.DeleteNodeClaim), Result: remediate.Acted, Detail: "deleted NodeClaim default-x7k2p", News: true},
+		{Order: act(silent(15, time.Hour), plan.Uncordon), Result: remediate.Acted, Detail: "uncordoned node " + nodeName(15), News: true},
+	}
+	for i := range c.Outcomes {
+		if o := &c.Outcomes[i].Order; o.Action == plan.DeleteNodeClaim {
+			o.Claim = "default-x7k2p"
+		}
+		c.Plan.Orders = append(c.Plan.Orders, c.Outcomes[i].Order)
+	}
+	back := held(all[8], plan.Conflicting, all[8].Summary+": one of the two is wrong, so nothing is done")
+	back.Action = plan.DeleteNode
+	c.Plan.Held = []plan.Held{
+		held(all[4], plan.OwnerWillAct, "nodegroup/web-blue replaces instances whose status checks fail"),
+		held(all[7], plan.ReplacementRepeats, "2 acts on nodepool/default since 2026-03-02 10:40:00Z, and no node launched since then works"),
+		back,
+	}
+	c.Plan.Steps[rebooting.Key()] = plan.Step{Do: policy.DoReboot, At: now.Add(9 * time.Minute)}
+	c.Plan.Steps[deleting.Key()] = plan.Step{Do: policy.DoDeleteNode, At: now.Add(9 * time.Minute)} // the longest word
+	c.Assessment.Registration = registrations(1)
+	return c
 }
 
 // findings makes everything that a check can show part of it.
@@ -146,7 +211,7 @@ func TestEveryListOfADocumentIsThere(t *testing.T) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range []string{"notes", "findings", "watching", "orders", "held", "outcomes", "taggedNotNodes"} {
+	for _, list := range []string{"notes", "findings", "watching", "orders", "held", "outcomes", "taggedNotNodes", "registration"} {
 		if got, ok := d[list].([]any); !ok || len(got) != 0 {
 			t.Errorf("%s: %v", list, d[list])
 		}
@@ -163,6 +228,10 @@ func longest() Check {
 	for i := range c.Assessment.Findings {
 		c.Assessment.Findings[i].Group = roll.AutoScalingGroup(strings.Repeat("gruppe-ä-", 28))
 	}
+	c.Assessment.Findings = append(c.Assessment.Findings, conditionFailed(40))
+	c.Assessment.Findings[len(c.Assessment.Findings)-1].Condition = strings.Repeat("VeryReady", 30)
+	c.Assessment.Registration = registrations(12)
+	c.Assessment.Registration[roll.AutoScalingGroup(strings.Repeat("gruppe-ä-", 28))] = assess.RegistrationTimes{Count: 100_000, P50: 100 * time.Hour, P95: 200 * time.Hour, P99: 277*time.Hour + 59*time.Minute + 59*time.Second}
 	c.Assessment.NotNodes[0].Name = strings.Repeat("the bastion of the shop, ", 10)
 	return c
 }
@@ -209,6 +278,41 @@ func TestATableSaysWhatFollowsOrCame(t *testing.T) {
 		if !found {
 			t.Errorf("no line of instance %d ends in %q:\n%s", instance, want, got)
 		}
+	}
+}
+
+func TestATableSaysWhatBecameOfEveryAct(t *testing.T) {
+	got := table(t, checks()["kinds"])
+	for instance, want := range map[int]string{1: "rebooted", 2: "cordoned", 3: "draining", 4: "-", 5: "held", 6: "-", 7: "node deleted", 8: "held", 9: "held", 10: "claim deleted", 12: "reboot 12:09Z", 16: "delete-node 12:09Z"} {
+		found := false
+		for line := range strings.Lines(got) {
+			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
+		}
+		if !found {
+			t.Errorf("no line of instance %d ends in %q:\n%s", instance, want, got)
+		}
+	}
+	for _, k := range roll.Kinds() {
+		if !strings.Contains(got, "\n  "+string(k)+" ") {
+			t.Errorf("no line begins with %s:\n%s", k, got)
+		}
+	}
+}
+
+// Ten groups, the slowest first, and the rest counted; the JSON form has them all.
+func TestRegistrationTimesAreTheSlowestFirst(t *testing.T) {
+	c := checks()["registration"]
+	got := table(t, c)
+	if !strings.Contains(got, "and 5 more groups") || strings.Index(got, "nodepool/gpu") > strings.Index(got, "nodegroup/web-14") || strings.Contains(got, "nodegroup/web-01") {
+		t.Errorf("%s", got)
+	}
+	d := c.Document()
+	if want := (RegistrationDocument{Group: "nodepool/gpu", Count: 4, P50: 180, P95: 720, P99: 3900}); len(d.Registration) != 15 || d.Registration[0] != want {
+		t.Errorf("got %d, the first %+v, want %+v", len(d.Registration), d.Registration[0], want)
+	}
+	c.Assessment.Registration = registrations(9)
+	if got := table(t, c); strings.Contains(got, "more") {
+		t.Errorf("ten groups are not cut:\n%s", got)
 	}
 }
 

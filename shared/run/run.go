@@ -10,7 +10,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 )
 
 type observer interface {
-	Snapshot(ctx context.Context, cluster string, at time.Time) *roll.Snapshot
+	Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot
 	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
 }
@@ -75,11 +74,11 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	r.tell(cluster, "reading")
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
-	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now), Mode: r.Permitted}
+	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
 	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
 	if err != nil {
 		// Without its memory a check can neither confirm nor count.
-		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "ledger", Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
+		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
 	}
 	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
 		r.Observer.LookUp(reading, c.Snapshot, open)
@@ -145,26 +144,71 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 		}
 	}
 	r.tag(ctx, c, fault)
-	if r.Notices != nil && len(c.Plan.Notices) > 0 {
-		// A notice that cannot be remembered would be sent by every check, so what is
-		// known of them is written once more first.
-		known := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{}}
-		for _, n := range c.Plan.Notices {
-			known.PutNotices[n.Key] = state.Notices[n.Key]
-		}
-		if err := r.Ledger.Record(ctx, id, known); err != nil {
-			fault("the ledger could not be written, so no notice is sent and nothing is done: %v", err)
-			return
-		}
-		for _, n := range c.Plan.Notices {
-			if err := r.notify(ctx, id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, c.Snapshot.At); err != nil {
-				fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
-			}
-		}
-	}
-	if r.Orders == nil {
+	if r.Notices != nil && !r.explain(ctx, c, state, pol, fault) {
 		return
 	}
+	if r.Orders != nil {
+		r.order(ctx, c, fault)
+	}
+}
+
+// explain sends the check's notices. It reports false if nothing more may be done: a
+// notice that cannot be remembered would be sent by every check, so what is known of
+// them is written once more first.
+func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) bool {
+	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
+	known := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{}}
+	for _, n := range c.Plan.Notices {
+		known.PutNotices[n.Key] = state.Notices[n.Key]
+	}
+	if c.Plan.Alarm != nil && c.Plan.Changes.PutTrouble == nil { // else it was written just now
+		known.PutTrouble = state.Trouble
+	}
+	if !known.Empty() {
+		if err := r.Ledger.Record(ctx, id, known); err != nil {
+			fault("the ledger could not be written, so no notice is sent and nothing is done: %v", err)
+			return false
+		}
+	}
+	if a := c.Plan.Alarm; a != nil {
+		m, err := report.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
+		if err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil}); err != nil {
+			fault("notice of cluster %s as a whole: %v", id.Name, err)
+		}
+	}
+	for _, n := range c.Plan.Notices {
+		m, err := report.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
+		if err = r.notify(ctx, id, m, err, sent(n)); err != nil {
+			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
+		}
+	}
+	return true
+}
+
+// sent is what the ledger is to remember of a notice that was sent. With the word that
+// its trouble is over it is done with.
+func sent(n plan.Notice) ledger.Changes {
+	if n.Over {
+		return ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}}
+	}
+	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}
+}
+
+// notify sends a notice, if it could be rendered, and then remembers that it was sent:
+// a crash in between sends it twice, and never loses it.
+func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) error {
+	if rendered != nil {
+		return rendered
+	}
+	if err := r.Notices.Publish(ctx, m); err != nil {
+		return err
+	}
+	return r.Ledger.Record(ctx, id, said)
+}
+
+// order carries the orders out, one after the other.
+func (r *Runner) order(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+	id := c.Snapshot.Cluster.ID
 	for _, o := range c.Plan.Orders {
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
 		// The check may have taken minutes; it is the time of the act that counts, but
@@ -177,10 +221,11 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 		out := r.Orders.Act(acting, o, at)
 		cancel()
 		c.Outcomes = append(c.Outcomes, out)
-		if out.Reason == plan.NotRecorded || out.Reason == plan.PolicyUnreadable {
+		switch out.Reason {
+		case plan.NotRecorded, plan.EvidenceNotStored, plan.PolicyUnreadable:
 			fault("%s of %s: %s", o.Action, o.Instance, out.Detail)
 		}
-		if r.Notices == nil || !out.News || out.Result == remediate.Refused && out.Reason.Passing() {
+		if r.Notices == nil || !report.Told(out) {
 			continue
 		}
 		m, err := report.Outcome(id, out, at)
@@ -230,20 +275,6 @@ func (r *Runner) change(ctx context.Context, t plan.TagChange) error {
 		}
 	}
 	return nil
-}
-
-// notify sends a notice and then remembers that it was sent: a crash in between
-// sends it twice, and never loses it.
-func (r *Runner) notify(ctx context.Context, id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) error {
-	m, err := report.Notice(id, n, mode, at)
-	if err != nil {
-		return err
-	}
-	if err := r.Notices.Publish(ctx, m); err != nil {
-		return err
-	}
-	said := map[ledger.NoticeKey]ledger.Notice{n.Key: {SentAt: n.Said.SentAt, Members: maps.Clone(n.Said.Members)}}
-	return r.Ledger.Record(ctx, id, ledger.Changes{PutNotices: said})
 }
 
 func (r *Runner) tell(cluster, doing string) {

@@ -32,6 +32,9 @@ type stage struct {
 	events []string
 	fail   map[string]bool
 	marks  *roll.Marks
+	gaps   []roll.Gap
+	well   bool // nothing is wrong with any instance
+	said   []report.Message
 }
 
 func newStage() *stage {
@@ -55,13 +58,13 @@ func (s *stage) do(what string) error {
 	return nil
 }
 
-func (s *stage) Snapshot(_ context.Context, name string, at time.Time) *roll.Snapshot {
+func (s *stage) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
 	_ = s.do("read " + name)
-	snapshot := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}}
+	snapshot := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes, Gaps: slices.Clone(s.gaps)}
 	for i := range 4 {
 		id := roll.InstanceID(fmt.Sprintf("i-0000000000000000%d", i+1))
 		snapshot.Instances = append(snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-2 * time.Hour), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"})
-		if id != sick {
+		if s.well || id != sick {
 			snapshot.Nodes = append(snapshot.Nodes, roll.Node{Name: string(id), Compute: roll.ComputeEC2, Instance: id, Ready: roll.Condition{Status: roll.ConditionTrue}})
 		}
 	}
@@ -80,6 +83,7 @@ func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []
 		_ = s.do("ask " + string(q.Instance))
 		snapshot.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
 	}
+	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}}
 }
 
 func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
@@ -88,6 +92,18 @@ func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes)
 		if what = "remember the notice"; n.SentAt.IsZero() {
 			what = "try the ledger"
 		}
+	}
+	switch {
+	case c.PutTrouble == nil:
+	case len(c.PutFindings)+len(c.DropFindings) > 0:
+		what = "record everything"
+	case c.PutTrouble.Told.IsZero():
+		what = "record trouble"
+	default:
+		what = "remember the alarm"
+	}
+	if len(c.DropNotices) > 0 {
+		what = "forget the notice"
 	}
 	if err := s.do(what); err != nil {
 		return err
@@ -111,7 +127,11 @@ func (s *stage) Untag(_ context.Context, ids []roll.InstanceID, _ []string) erro
 }
 
 func (s *stage) Publish(_ context.Context, m report.Message) error {
-	return s.do("publish " + m.Attributes.Action)
+	if err := s.do("publish " + m.Attributes.Action); err != nil {
+		return err
+	}
+	s.said = append(s.said, m)
+	return nil
 }
 
 func (s *stage) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
@@ -245,4 +265,173 @@ type actor func(plan.Order, time.Time) remediate.Outcome
 
 func (a actor) Act(_ context.Context, o plan.Order, at time.Time) remediate.Outcome {
 	return a(o, at)
+}
+
+// down is a cluster whose API server does not answer.
+func (s *stage) down() {
+	s.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "the API server did not answer"}}
+}
+
+// checks makes a check a minute, and returns what was done in each, but for looking.
+func (s *stage) checks(t *testing.T, r *run.Runner, from, to int) (out []string) {
+	t.Helper()
+	for i := from; i <= to; i++ {
+		s.events = nil
+		r.Check(t.Context(), "demo", now.Add(time.Duration(i)*time.Minute))
+		for _, e := range s.events {
+			if verb, _, _ := strings.Cut(e, " "); verb != "read" && verb != "ask" {
+				out = append(out, fmt.Sprintf("%d %s", i, e))
+			}
+		}
+	}
+	return out
+}
+
+func has(events []string, what string) (minutes []string) {
+	for _, e := range events {
+		if at, rest, _ := strings.Cut(e, " "); strings.HasPrefix(rest, what) {
+			minutes = append(minutes, at)
+		}
+	}
+	return minutes
+}
+
+// A look that saw a part only leaves no trace but that of the trouble; one notice tells
+// that it lasts, and one that it is over.
+func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Remediate)
+	got := s.checks(t, r, 0, 30)
+	if told := has(got, "publish"); !slices.Equal(told, []string{"15"}) {
+		t.Errorf("told at minutes %v, want 15: %q", told, got)
+	}
+	for _, e := range got {
+		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"record trouble", "publish none", "remember the alarm"}, what) {
+			t.Errorf("a blind check did %q", e)
+		}
+	}
+	if m := s.said[0]; m.Attributes.Kind != "Cluster" || m.Attributes.Severity != report.SeverityCritical {
+		t.Errorf("%+v", m.Attributes)
+	}
+	s.gaps, s.well = nil, true
+	got = s.checks(t, r, 31, 60)
+	var over []report.Message
+	for _, m := range s.said[1:] {
+		if m.Attributes.Kind == "Cluster" {
+			over = append(over, m)
+		}
+	}
+	if len(over) != 1 || over[0].Attributes.Action != "resolved" || over[0].Attributes.Group != s.said[0].Attributes.Group {
+		t.Errorf("the end was told %d times: %q", len(over), got)
+	}
+	state, err := s.Ledger.Read(t.Context(), cluster)
+	if err != nil || state.Trouble != nil {
+		t.Errorf("%v: the ledger still holds %+v", err, state.Trouble)
+	}
+}
+
+func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Notify)
+	s.fail["publish"] = true
+	if got := s.checks(t, r, 0, 17); !slices.Equal(has(got, "publish"), []string{"15", "16", "17"}) || has(got, "remember") != nil {
+		t.Errorf("%q", got)
+	}
+	s.fail = map[string]bool{}
+	if got := s.checks(t, r, 18, 25); !slices.Equal(has(got, "publish"), []string{"18"}) || !slices.Contains(got, "18 remember the alarm") {
+		t.Errorf("%q", got)
+	}
+}
+
+// What cannot be remembered would be told by every check.
+func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Notify)
+	s.checks(t, r, 0, 14)
+	s.fail["record"] = true
+	if got := s.checks(t, r, 15, 20); has(got, "publish") != nil {
+		t.Errorf("%q", got)
+	}
+
+	s = newStage()
+	s.down()
+	r = s.runner(policy.Notify)
+	s.checks(t, r, 0, 14)
+	r.Check(t.Context(), "demo", now.Add(14*time.Minute+30*time.Second)) // too soon to be remembered
+	s.fail["record"] = true
+	if c := r.Check(t.Context(), "demo", now.Add(15*time.Minute)); len(s.said) != 0 || len(c.Faults) != 1 {
+		t.Errorf("told %d times, faults %q", len(s.said), c.Faults)
+	}
+}
+
+func TestANoticeThatIsOverIsToldOnceAndForgotten(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Notify)
+	if got := s.checks(t, r, 0, 0); !slices.Equal(has(got, "publish"), []string{"0"}) {
+		t.Fatalf("%q", got)
+	}
+	s.well = true
+	s.fail["publish"] = true
+	got := s.checks(t, r, 1, 12)
+	if told := has(got, "publish resolved"); !slices.Equal(told, []string{"11", "12"}) || has(got, "forget") != nil {
+		t.Errorf("%q", got)
+	}
+	s.fail = map[string]bool{}
+	got = s.checks(t, r, 13, 40)
+	if !slices.Equal(has(got, "publish"), []string{"13"}) || !slices.Equal(has(got, "forget the notice"), []string{"13"}) {
+		t.Errorf("%q", got)
+	}
+	first, last := s.said[0].Attributes, s.said[len(s.said)-1].Attributes
+	if first.Cluster != last.Cluster || first.Group != last.Group || first.Kind != last.Kind || last.Action != "resolved" {
+		t.Errorf("the notice carried %+v, its end %+v", first, last)
+	}
+	state, err := s.Ledger.Read(t.Context(), cluster)
+	if err != nil || len(state.Notices) != 0 {
+		t.Errorf("%v: the ledger still holds %+v", err, state.Notices)
+	}
+}
+
+func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		act    plan.Action
+		result remediate.Result
+		reason plan.Reason
+		news   bool
+		want   int
+	}{
+		"terminated":            {plan.Terminate, remediate.Acted, "", true, 1},
+		"rebooted":              {plan.Reboot, remediate.Acted, "", true, 1},
+		"a node deleted":        {plan.DeleteNode, remediate.Acted, "", true, 1},
+		"a claim deleted":       {plan.DeleteNodeClaim, remediate.Acted, "", true, 1},
+		"cordoned":              {plan.Cordon, remediate.Acted, "", true, 0},
+		"uncordoned":            {plan.Uncordon, remediate.Acted, "", true, 0},
+		"drained":               {plan.Drain, remediate.Acted, "", true, 0},
+		"still draining":        {plan.Drain, remediate.Ongoing, "", true, 0},
+		"a cordon that failed":  {plan.Cordon, remediate.Failed, "", true, 1},
+		"failed as before":      {plan.Cordon, remediate.Failed, "", false, 0},
+		"a drain out of time":   {plan.Drain, remediate.Failed, plan.DrainUnfinished, true, 1},
+		"unclear":               {plan.DeleteNode, remediate.Unclear, "", true, 1},
+		"refused for good":      {plan.Terminate, remediate.Refused, plan.VerdictChanged, true, 1},
+		"refused for a while":   {plan.Terminate, remediate.Refused, plan.OrderExpired, true, 0},
+		"handed on":             {plan.Terminate, remediate.Sent, "", false, 0},
+		"without its evidence":  {plan.Terminate, remediate.Refused, plan.EvidenceNotStored, true, 0},
+		"refused as long known": {plan.Terminate, remediate.Refused, plan.VerdictChanged, false, 0},
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+			o.Action = tt.act
+			return remediate.Outcome{Order: o, Result: tt.result, Reason: tt.reason, Detail: "so it went", News: tt.news}
+		})
+		c := r.Check(t.Context(), "demo", now)
+		if got := len(s.said) - 1; got != tt.want { // the first tells of the finding
+			t.Errorf("%s: %d notices, want %d", name, got, tt.want)
+		}
+		if failed := tt.reason == plan.EvidenceNotStored; c.Complete() == failed {
+			t.Errorf("%s: complete %v, faults %q", name, c.Complete(), c.Faults)
+		}
+	}
 }

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// A person who is warned of an instance of Karpenter's is told that Karpenter will deal
+// with it, and until when it has time to.
+func TestANoticeSaysWhatKarpenterDoesByItself(t *testing.T) {
+	const claims = "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
+	for name, tt := range map[string]struct {
+		owner roll.Owner
+		mode  policy.Mode
+		doc   string
+		left  bool
+	}{
+		"Karpenter's":                        {roll.OwnerKarpenter, policy.Remediate, plain, true},
+		"Karpenter's, in mode notify":        {roll.OwnerKarpenter, policy.Notify, plain, true},
+		"Karpenter's, but nothing is done":   {roll.OwnerKarpenter, policy.Remediate, plain + "owners: {karpenter: notify}\n", true},
+		"Karpenter's, by another deadline":   {roll.OwnerKarpenter, policy.Remediate, claims, false},
+		"Karpenter's, a ladder without acts": {roll.OwnerKarpenter, policy.Remediate, "apiVersion: rollcall/v1\nladders: {Unregistered: [{do: notify}]}\n", false},
+		"an Auto Scaling group's":            {roll.OwnerAutoScalingGroup, policy.Remediate, plain, false},
+		"nobody's":                           {roll.OwnerNone, policy.Remediate, plain, false},
+	} {
+		w := newWorld()
+		w.doc, w.mode = mustParse(tt.doc), tt.mode
+		i := w.add(1, 0)
+		w.snapshot.Nodes = nil
+		i.Owner, i.Group, i.ASG, i.Launched = tt.owner, "nodepool/default", "", now.Add(-6*time.Minute)
+		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes, HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x"}}
+		_, p := w.make(now)
+		if len(p.Notices) != 1 || len(p.Notices[0].Entries) != 1 {
+			t.Errorf("%s: notices %+v", name, p.Notices)
+			continue
+		}
+		e := p.Notices[0].Entries[0]
+		if left := e.Left != ""; left != tt.left || left && !e.Until.Equal(i.Launched.Add(20*time.Minute)) {
+			t.Errorf("%s: left %q until %s", name, e.Left, e.Until)
+		}
+	}
+}
+
+// That trouble is over is told once it has stayed away, with since when and how it ended.
+func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
+	w := newWorld()
+	w.mode = policy.Notify
+	w.add(1, 0)
+	w.add(2, 0)
+	w.add(3, 0)
+	w.snapshot.Instances[1].State = roll.StateTerminated
+	w.snapshot.Nodes = w.snapshot.Nodes[:1]
+	w.snapshot.Instances[2].State = roll.StateTerminated
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}})
+	acted := ledger.Action{ID: "0123456789abcdef", Do: string(Terminate), Instance: instanceID(3), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
+	w.state.Actions = append(w.state.Actions, acted)
+	for _, tt := range []struct {
+		after time.Duration
+		over  bool
+	}{{0, false}, {overAfter - time.Second, false}, {overAfter, true}, {overAfter + time.Minute, true}} {
+		_, p := w.make(now.Add(tt.after))
+		if over := len(p.Notices) == 1 && p.Notices[0].Over; over != tt.over {
+			t.Errorf("%s: notices %+v", tt.after, p.Notices)
+		}
+		w.state.Apply(p.Changes)
+		if !tt.over {
+			continue
+		}
+		n := p.Notices[0]
+		want := []Ended{{instanceID(1), EndedRecovered}, {instanceID(2), EndedGone}, {instanceID(3), EndedByAct}}
+		if n.Key != key || !n.OverSince.Equal(now) || !slices.Equal(n.Ended, want) || len(n.Entries) != 0 {
+			t.Errorf("%s: %+v", tt.after, n)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"strings"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// words are the forms in which an act is spoken of.
+type words struct {
+	weight int    // of several acts the heaviest is named
+	noun   string // "the termination of instance i-..."
+	doing  string // "terminating i-...", and of several "terminating 3"
+	done   string // what the object then is; also an attribute of notices
+	past   string // "instance i-... was terminated"
+}
+
+var acts = map[plan.Action]words{
+	plan.Uncordon:        {1, "uncordoning", "uncordoning", "uncordoned", "uncordoned"},
+	plan.Cordon:          {2, "cordon", "cordoning", "cordoned", "cordoned"},
+	plan.Drain:           {3, "drain", "draining", "drained", "drained"},
+	plan.Reboot:          {4, "reboot", "rebooting", "rebooted", "rebooted"},
+	plan.DeleteNode:      {5, "deletion", "deleting the node of", "node-deleted", "deleted"},
+	plan.DeleteNodeClaim: {6, "deletion", "deleting the NodeClaim of", "nodeclaim-deleted", "deleted"},
+	plan.Terminate:       {7, "termination", "terminating", "terminated", "terminated"},
+}
+
+// coming says of the steps of a ladder that act what they do to an instance.
+var coming = map[policy.Do]string{
+	policy.DoCordon:     "its node will be cordoned (marked unschedulable)",
+	policy.DoDrain:      "its node will be drained, as disruption budgets allow,",
+	policy.DoReboot:     "it will be rebooted, once,",
+	policy.DoTerminate:  "it will be terminated",
+	policy.DoDeleteNode: "its Node object will be deleted",
+}
+
+// object is what an order acts on.
+func object(o plan.Order) string {
+	switch o.Action {
+	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode:
+		return "node " + o.Node + " of " + string(o.Instance)
+	case plan.DeleteNodeClaim:
+		return "NodeClaim " + o.Claim + " of " + string(o.Instance)
+	}
+	return "instance " + string(o.Instance)
+}
+
+// Told reports whether what became of an order is worth a notice of its own: it is not
+// known yet, and does not pass by itself. That a node was cordoned or drained is said
+// with what follows.
+func Told(o remediate.Outcome) bool {
+	if !o.News {
+		return false
+	}
+	switch o.Result {
+	case remediate.Acted:
+		return o.Order.Action.Told()
+	case remediate.Refused:
+		return !o.Reason.Passing()
+	case remediate.Failed, remediate.Unclear:
+		return true
+	}
+	return false // it goes on, or whoever it was sent to will tell
+}
+
+// became says in a word what became of an order.
+func became(o remediate.Outcome) string {
+	switch {
+	case o.Result == remediate.Acted:
+		return acts[o.Order.Action].done
+	case o.Result == remediate.Ongoing:
+		return acts[o.Order.Action].doing
+	case o.Reason == plan.DrainUnfinished:
+		return "unfinished"
+	}
+	return string(o.Result)
+}
+
+// heldBack is how an act that is held back is spoken of, beside the name of its reason.
+func heldBack(r plan.Reason) string {
+	switch r {
+	case plan.OwnerWillAct:
+		return "left to its owner"
+	case plan.AlreadyBegun:
+		return "acted on already"
+	case plan.ActionStuck:
+		return "acted on without effect"
+	case plan.DrainUnfinished:
+		return "stopped half-way"
+	case plan.ModeObserve, plan.ModeNotify:
+		return "not acted on"
+	}
+	if r.Passing() {
+		return "not acted on yet"
+	}
+	return "not acted on"
+}
+
+// clusterARN is the ARN of a cluster. Its partition follows from the region:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+func clusterARN(id roll.ClusterID) string {
+	partition := "aws"
+	switch {
+	case strings.HasPrefix(id.Region, "cn-"):
+		partition = "aws-cn"
+	case strings.HasPrefix(id.Region, "us-gov-"):
+		partition = "aws-us-gov"
+	}
+	return "arn:" + partition + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// explain says in a sentence what a kind of finding means, of n instances.
+func explain(k roll.Kind, n int) string {
+	one := func(singular, plural string) string { return roll.Plural(n, singular, plural) }
+	switch k {
+	case roll.Unregistered:
+		return fmt.Sprintf("%d %s launched for this cluster and %s not registered as %s.", n, one("instance was", "instances were"), one("has", "have"), one("a node", "nodes"))
+	case roll.Uninitialized:
+		return fmt.Sprintf("%d %s registered and %s not become ready for work: a startup taint remains, or %s never Ready, or Karpenter has not marked %s as registered and initialized.",
+			n, one("node has", "nodes have"), one("has", "have"), one("it was", "they were"), one("it", "them"))
+	case roll.NotReady:
+		return fmt.Sprintf("%d %s that %s not ready (Ready=False).", n, one("node reports", "nodes report"), one("it is", "they are"))
+	case roll.Unknown:
+		return fmt.Sprintf("%d %s stopped reporting (Ready=Unknown).", n, one("node has", "nodes have"))
+	case roll.ConditionFailed:
+		return fmt.Sprintf("%d %s a failed condition, beside Ready, that the policy does not tolerate.", n, one("node reports", "nodes report"))
+	case roll.Impaired:
+		return fmt.Sprintf("%d %s a status check of EC2.", n, one("instance fails", "instances fail"))
+	case roll.Flapping:
+		return fmt.Sprintf("%d %s Ready and came back %d times or more within an hour.", n, one("node left", "nodes left"), roll.FlapCount)
+	case roll.Ghost:
+		return fmt.Sprintf("%d %s not ready, and EC2 says that the %s gone.", n, one("node is", "nodes are"), one("instance is", "instances are"))
+	case roll.Orphaned:
+		return fmt.Sprintf("%d %s on, and nothing owns %s any more: the EKS cluster is gone, or no NodeClaim of Karpenter has %s.", n, one("instance runs", "instances run"), one("it", "them"), one("it", "them"))
+	case roll.Conflict:
+		return fmt.Sprintf("%d %s Ready although EC2 says that the %s gone: one of the two is wrong.", n, one("node is", "nodes are"), one("instance is", "instances are"))
+	}
+	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
+}
+
+// look lists the commands by which a person sees more of an entry.
+func look(id roll.ClusterID, e plan.Entry) []string {
+	f := e.Finding
+	console := fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", id.Region, f.Instance)
+	instance := func(query string) string {
+		return fmt.Sprintf("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].%s'", id.Region, f.Instance, query)
+	}
+	var commands []string
+	switch f.Kind {
+	case roll.Unregistered:
+		commands = []string{console, fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.accessConfig", id.Region, id.Name)}
+	case roll.Impaired:
+		commands = []string{fmt.Sprintf("aws ec2 describe-instance-status --region %s --instance-ids %s", id.Region, f.Instance), console}
+	case roll.Ghost, roll.Conflict:
+		commands = []string{instance("[State,StateTransitionReason]")}
+	case roll.Orphaned:
+		commands = []string{instance("[LaunchTime,Tags]"), fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.status", id.Region, id.Name)}
+		if f.Owner == roll.OwnerKarpenter && (e.Held == nil || e.Held.Reason != plan.ClusterNotActive) {
+			commands = append(commands, "kubectl get nodeclaims -o wide")
+		}
+	case roll.NotReady, roll.Unknown:
+		commands = []string{console}
+	}
+	if f.Node == "" {
+		return commands
+	}
+	commands = append(commands, "kubectl describe node "+f.Node)
+	switch {
+	case e.Held != nil && e.Held.Reason == plan.DrainUnfinished:
+		commands = append(commands, podsLeft(f.Node)...)
+	case f.Kind == roll.Flapping || f.Kind == roll.Uninitialized:
+		commands = append(commands, podsOn(f.Node))
+	}
+	return commands
+}
+
+func podsOn(node string) string {
+	return "kubectl get pods --all-namespaces --field-selector spec.nodeName=" + node
+}
+
+// podsLeft lists the commands by which a person sees why a drain does not finish.
+func podsLeft(node string) []string {
+	return []string{podsOn(node), "kubectl get poddisruptionbudgets --all-namespaces"}
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// Outcome renders what became of an order.
+func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, error) {
+	d := document(id, at, string(o.Order.Group), string(o.Order.Kind))
+	d.Severity, d.Action, d.Ordered, d.Since, d.Count = SeverityInfo, became(o), string(o.Order.Action), o.Order.Since.UTC(), 1
+	if o.Result == remediate.Failed || o.Result == remediate.Unclear {
+		d.Severity = SeverityCritical
+	}
+	d.Instances = append(d.Instances, NoticeInstance{
+		Instance: string(o.Order.Instance), Node: o.Order.Node, Owner: string(o.Order.Owner), Stage: string(roll.Overdue),
+		Since: o.Order.Since.UTC(), Due: o.Order.At.UTC(), New: true, Order: o.Order.ID, Held: string(o.Reason), Detail: o.Detail,
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", sentence(o))
+	where(&b, id, o.Order.Group)
+	fmt.Fprintf(&b, "Order     %s\nWhy       %s\nDetail    %s\n", o.Order.ID, o.Order.Why, o.Detail)
+	if o.Reason == plan.DrainUnfinished {
+		commands(&b, "To see what is left", podsLeft(o.Order.Node)...)
+	}
+	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), b.String())
+}
+
+// outcomeInWords is the end of a subject: what happened to whom.
+func outcomeInWords(o remediate.Outcome) string {
+	w, of := acts[o.Order.Action], string(o.Order.Instance)
+	switch o.Order.Action {
+	case plan.DeleteNode:
+		of = "node of " + of
+	case plan.DeleteNodeClaim:
+		of = "NodeClaim of " + of
+	}
+	if o.Result == remediate.Acted {
+		return of + " " + w.past
+	}
+	return w.noun + " of " + of + " " + became(o)
+}
+
+// sentence says what happened, and what it means.
+func sentence(o remediate.Outcome) string {
+	w, of := acts[o.Order.Action], object(o.Order)
+	switch {
+	case o.Result == remediate.Acted:
+		return fmt.Sprintf("%s was %s%s", capital(of), w.past, consequence(o.Order))
+	case o.Result == remediate.Refused:
+		return fmt.Sprintf("%s was not %s: a second look right before the act found another case (%s).", capital(of), w.past, o.Reason)
+	case o.Reason == plan.DrainUnfinished:
+		return fmt.Sprintf("The drain of %s is unfinished: pods were left on it when its time was over. Unless the policy says drain.unfinished: proceed, the instance is kept.", of)
+	case o.Result == remediate.Failed:
+		return fmt.Sprintf("The %s of %s failed; nothing happened to it.", w.noun, of)
+	case o.Result == remediate.Ongoing:
+		return fmt.Sprintf("The %s of %s goes on; the next check takes it further.", w.noun, of)
+	case o.Order.Action == plan.Reboot:
+		return fmt.Sprintf("Whether the %s of %s took effect is unclear, and nobody can see it from outside; it is not repeated.", w.noun, of)
+	}
+	return fmt.Sprintf("Whether the %s of %s took effect is unclear; the next checks will tell, and it is not repeated.", w.noun, of)
+}
+
+// consequence ends the sentence that something was done: what follows from it.
+func consequence(o plan.Order) string {
+	switch {
+	case o.Action == plan.Terminate && (o.Owner == roll.OwnerNone || o.Kind == roll.Orphaned):
+		return "; nobody owns it, so nobody replaces it."
+	case o.Action == plan.Terminate:
+		return fmt.Sprintf("; its owner (%s, %s) launches a replacement.", o.Owner, o.Group)
+	case o.Action == plan.Reboot:
+		return ", once; if its node does not come back, the next step of the ladder follows."
+	case o.Action == plan.DeleteNode:
+		return ": its instance is gone."
+	case o.Action == plan.DeleteNodeClaim:
+		return "; Karpenter drains its node, ends the instance, and launches another one if pods need it."
+	}
+	return "."
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/roll"
+)
+
+// RegistrationDocument is how long the latest nodes of a group took from the launch of
+// their instance to their registration, in JSON: percentiles, in seconds.
+type RegistrationDocument struct {
+	Group string `json:"group"`
+	Count int    `json:"count"` // nodes that it sums up
+	P50   int    `json:"p50"`
+	P95   int    `json:"p95"`
+	P99   int    `json:"p99"`
+}
+
+// Registration lists the registration times of groups, the slowest first: by the
+// highest percentile, where trouble shows.
+func Registration(a assess.Assessment) []RegistrationDocument {
+	out := []RegistrationDocument{}
+	for g, t := range a.Registration {
+		out = append(out, RegistrationDocument{Group: string(g), Count: t.Count, P50: seconds(t.P50), P95: seconds(t.P95), P99: seconds(t.P99)})
+	}
+	slices.SortFunc(out, func(a, b RegistrationDocument) int {
+		return cmp.Or(cmp.Compare(b.P99, a.P99), cmp.Compare(b.P95, a.P95), cmp.Compare(b.P50, a.P50), cmp.Compare(a.Group, b.Group))
+	})
+	return out
+}
+
+func seconds(d time.Duration) int { return int(math.Round(d.Seconds())) }
+
+// tableGroups is how many groups a table tells the registration times of.
+const tableGroups = 10
+
+// registration writes the registration times as a part of the table.
+func (c Check) registration(t *text) {
+	all := Registration(c.Assessment)
+	if len(all) == 0 {
+		return
+	}
+	t.section("registration times, from launch to node")
+	t.line("    %-36s %6s %9s %9s %9s", "GROUP", "NODES", "P50", "P95", "P99")
+	for _, r := range all[:min(len(all), tableGroups)] {
+		t.line("    %-36s %6d %9s %9s %9s", short(r.Group, 36), r.Count, took(r.P50), took(r.P95), took(r.P99))
+	}
+	if more := len(all) - tableGroups; more > 0 {
+		t.line("    and %d more %s", more, roll.Plural(more, "group", "groups"))
+	}
+}
+
+// took renders seconds: 48s, 1m12s, 1h5m0s.
+func took(s int) string { return (time.Duration(s) * time.Second).String() }
