@@ -8,19 +8,27 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ask adds what a suspect's verdict needs and the snapshot's details lack.
-func (a *assessor) ask(q roll.Question) {
+// ask adds what a suspect's verdict needs and the snapshot lacks. group is the
+// suspect's.
+func (a *assessor) ask(q roll.Question, group roll.Group) {
 	d := a.Snapshot.Details[q.Instance]
 	q.UserData = q.UserData && d.Bootstraps == roll.NotAsked
 	q.AutoScaling = q.AutoScaling && d.LifecycleRead == roll.NotAsked
+	q.NodeClaim = q.NodeClaim && d.HasNodeClaim == roll.NotAsked
 	q.Protection = q.Protection && d.TerminationProtected == roll.NotAsked
-	if !q.UserData && !q.AutoScaling && !q.Protection {
+	if q.Group {
+		_, told := a.Snapshot.Groups[group]
+		q.Group = !told
+	}
+	if q == (roll.Question{Instance: q.Instance}) {
 		return
 	}
 	if i, ok := a.asked[q.Instance]; ok {
 		old := &a.out.Questions[i]
 		old.UserData = old.UserData || q.UserData
 		old.AutoScaling = old.AutoScaling || q.AutoScaling
+		old.NodeClaim = old.NodeClaim || q.NodeClaim
+		old.Group = old.Group || q.Group
 		old.Protection = old.Protection || q.Protection
 		return
 	}
@@ -28,14 +36,40 @@ func (a *assessor) ask(q roll.Question) {
 	a.out.Questions = append(a.out.Questions, q)
 }
 
-// mayTerminate reports whether the ladder of the kind ends in a termination.
-func mayTerminate(p policy.Policy, kind roll.Kind) bool {
-	for _, step := range p.Ladders[kind] {
-		if step.Do == policy.DoTerminate {
+// askOverdue asks what must be known of a member before anything is done about its
+// finding: whether its group lets it rest, whether it is protected, and what its owner
+// can and will do. Nothing is asked where nothing can follow: of a Conflict, and of a
+// Ghost, of which there is only a Node object left.
+func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
+	if m.Instance == nil || f.Kind == roll.Conflict || f.Kind == roll.Ghost {
+		return
+	}
+	ladder := a.Policy(f.Selector).Ladders[f.Kind]
+	acting := acts(ladder)
+	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
+	a.ask(roll.Question{
+		Instance:    f.Instance,
+		AutoScaling: m.Instance.ASG != "" && (acting || absent),
+		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
+		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
+		Protection:  interrupts(ladder),
+	}, f.Group)
+}
+
+// acts reports whether a ladder has a step that does more than tell.
+func acts(ladder []policy.Step) bool {
+	return slices.ContainsFunc(ladder, func(s policy.Step) bool {
+		switch s.Do {
+		case policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode:
 			return true
 		}
-	}
-	return false
+		return false
+	})
+}
+
+// interrupts reports whether a ladder has a step that stops the instance from running.
+func interrupts(ladder []policy.Step) bool {
+	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
 }
 
 // sortQuestions puts the suspects of the most urgent findings first: whoever
@@ -58,14 +92,17 @@ func (a *assessor) sortQuestions() {
 	})
 }
 
+// rounds bounds how often questions are asked and answered: what is learned of an
+// instance can make it a suspect of whom more is asked, but the questions are of five
+// kinds.
+const rounds = 5
+
 // Thoroughly assesses a snapshot, has what is missing about suspects read into its
-// Details by ask, and assesses it again. ask must settle what it is asked, if only
-// as roll.Unreadable.
+// Details and Groups by ask, and assesses it again. ask must settle what it is asked,
+// if only as roll.Unreadable.
 func Thoroughly(in Input, ask func([]roll.Question)) Assessment {
 	a := Assess(in)
-	// What is learned of an instance can make it a suspect of whom more is asked,
-	// but the questions of one instance are of three kinds, so this ends.
-	for range 3 {
+	for range rounds {
 		if len(a.Questions) == 0 {
 			break
 		}

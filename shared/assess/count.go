@@ -1,0 +1,106 @@
+package assess
+
+import (
+	"rollcall/shared/roll"
+)
+
+// Count is a population and how many of it are past their tolerance.
+type Count struct {
+	// Nodes counts nodes, and instances that are past the tolerance of a finding
+	// without being a node.
+	Nodes int
+	// Overdue counts members with at least one finding past its tolerance: each once.
+	// Flapping does not count, since such a node does its work, nor do Ghost and
+	// Conflict, whose instances EC2 says are no more: a limit on how many may be
+	// replaced has nothing to do with them.
+	Overdue int
+}
+
+// ZoneCount counts the nodes of an availability zone.
+type ZoneCount struct {
+	Nodes  int
+	Silent int // those that are not Ready, whatever their status
+}
+
+// zoneTally is the count of one zone while members are still being counted. There are
+// a handful, so they are looked for one by one.
+type zoneTally struct {
+	name string
+	ZoneCount
+}
+
+// countsAsOverdue reports the kinds that limits on shares count.
+func countsAsOverdue(k roll.Kind) bool {
+	switch k {
+	case roll.Ghost, roll.Conflict, roll.Flapping:
+		return false
+	}
+	return true
+}
+
+// countNode counts a node on an instance that EC2 does not say is gone.
+func (a *assessor) countNode(m roll.Member) *groupTally {
+	ready := m.Node.Ready.Status == roll.ConditionTrue
+	a.out.Nodes++
+	if ready {
+		a.out.Ready++
+	}
+	if zone := m.Zone(); zone != "" && a.Snapshot.Target == "" {
+		z := a.zone(zone)
+		z.Nodes++
+		if !ready {
+			z.Silent++
+		}
+	}
+	g := a.group(m.Group())
+	a.join(g)
+	return g
+}
+
+func (a *assessor) zone(name string) *ZoneCount {
+	for i := range a.zones {
+		if a.zones[i].name == name {
+			return &a.zones[i].ZoneCount
+		}
+	}
+	a.zones = append(a.zones, zoneTally{name: name})
+	return &a.zones[len(a.zones)-1].ZoneCount
+}
+
+// join counts the member at hand as one of the population.
+func (a *assessor) join(g *groupTally) {
+	a.joined = true
+	a.total.Nodes++
+	g.count.Nodes++
+}
+
+// countOverdue counts the member of an overdue finding, once.
+func (a *assessor) countOverdue(f roll.Finding) {
+	if a.late || !countsAsOverdue(f.Kind) {
+		return
+	}
+	g := a.group(f.Group)
+	if !a.joined {
+		a.join(g)
+	}
+	a.late = true
+	a.total.Overdue++
+	g.count.Overdue++
+}
+
+// counts hands the counts out.
+func (a *assessor) counts() {
+	if a.total.Nodes > 0 {
+		a.out.Count[""] = a.total
+	}
+	for name, g := range a.groups {
+		a.out.Count[name] = g.count
+	}
+	if a.Snapshot.Target != "" {
+		return
+	}
+	a.out.Zones = make(map[string]ZoneCount, len(a.zones))
+	for _, z := range a.zones {
+		a.out.Zones[z.name] = z.ZoneCount
+	}
+}

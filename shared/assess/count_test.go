@@ -1,0 +1,147 @@
+package assess_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+func TestZonesCountTheNodesThatAreThere(t *testing.T) {
+	s := snapshot(nil, nil)
+	add := func(n string, zone string, status roll.ConditionStatus, state roll.InstanceState) {
+		of := roll.InstanceID("i-0000000" + n)
+		i := worker(of, 48*time.Hour)
+		i.Zone, i.State = zone, state
+		s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, node(of, status, time.Hour))
+	}
+	add("1", "eu-west-1a", roll.ConditionTrue, roll.StateRunning)
+	add("2", "eu-west-1a", roll.ConditionUnknown, roll.StateRunning)
+	add("3", "eu-west-1a", roll.ConditionFalse, roll.StateRunning)
+	add("4", "eu-west-1b", roll.ConditionTrue, roll.StateRunning)
+	add("5", "eu-west-1b", roll.ConditionUnknown, roll.StateTerminated) // gone
+	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)  // going
+	add("7", "", roll.ConditionUnknown, roll.StateRunning)              // nobody knows where
+	a := judge(s, ledger.State{})
+	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Silent: 2}, "eu-west-1b": {Nodes: 1}}
+	if diff := cmp.Diff(want, a.Zones); diff != "" {
+		t.Errorf("zones (-want +got):\n%s", diff)
+	}
+	if a.Nodes != 5 || a.Ready != 2 {
+		t.Errorf("%d nodes, %d ready, want 5 and 2", a.Nodes, a.Ready)
+	}
+}
+
+func TestWhenNodesTurnedSilent(t *testing.T) {
+	s := snapshot(nil, nil)
+	for n, tt := range []struct {
+		status roll.ConditionStatus
+		since  time.Duration
+	}{{roll.ConditionUnknown, time.Minute}, {roll.ConditionFalse, 2 * time.Minute}, {roll.ConditionUnknown, 3 * time.Minute}, {roll.ConditionTrue, 4 * time.Minute}, {roll.ConditionUnknown, 2 * time.Minute}} {
+		of := roll.InstanceID("i-0000000" + string(rune('0'+n)))
+		s.Instances, s.Nodes = append(s.Instances, worker(of, 48*time.Hour)), append(s.Nodes, node(of, tt.status, tt.since))
+	}
+	want := []time.Time{ago(3 * time.Minute), ago(2 * time.Minute), ago(time.Minute)}
+	if got := judge(s, ledger.State{}).Silent; !slices.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("silent since %v, want %v", got, want)
+	}
+}
+
+func TestWhatCountsAsOverdue(t *testing.T) {
+	impaired := map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
+	tests := []struct {
+		name   string
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		state  ledger.State
+		kinds  string
+		want   assess.Count
+	}{
+		{"nothing", func(*roll.Instance, *roll.Node, *roll.Snapshot) {}, ledger.State{}, "", assess.Count{Nodes: 1}},
+		{"silent", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Status = roll.ConditionUnknown }, ledger.State{}, "Unknown", assess.Count{Nodes: 1, Overdue: 1}},
+		{"silent, within its tolerance", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
+		}, ledger.State{}, "Unknown", assess.Count{Nodes: 1}},
+		{"silent and impaired: once", func(_ *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			n.Ready.Status, s.Impaired = roll.ConditionUnknown, impaired
+		}, ledger.State{}, "Impaired Unknown", assess.Count{Nodes: 1, Overdue: 1}},
+		{"impaired", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.Impaired = impaired }, ledger.State{}, "Impaired", assess.Count{Nodes: 1, Overdue: 1}},
+		{"a failed condition", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Conditions = []roll.TypedCondition{{Type: "KernelReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour)}}}
+		}, ledger.State{}, "ConditionFailed", assess.Count{Nodes: 1, Overdue: 1}},
+		{"uninitialized", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.StartupTaint = "efs.csi.aws.com/agent-not-ready:NoExecute"
+		}, ledger.State{}, "Uninitialized", assess.Count{Nodes: 1, Overdue: 1}},
+		{"flapping", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Since = ago(time.Minute) }, flips(50, 40, 30, 20), "Flapping", assess.Count{Nodes: 1}},
+		{"a ghost", func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.State, n.Ready.Status = roll.StateTerminated, roll.ConditionUnknown
+		}, ledger.State{}, "Ghost", assess.Count{}},
+		{"a conflict", func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateTerminated }, ledger.State{Missing: map[roll.InstanceID]time.Time{id: ago(time.Hour)}}, "Conflict", assess.Count{}},
+		{"not registered and impaired: once", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Owner, s.Impaired = roll.OwnerManagedNodeGroup, impaired
+			elsewhere(n)
+		}, ledger.State{}, "Impaired Unregistered", assess.Count{Nodes: 1, Overdue: 1}},
+	}
+	for _, tt := range tests {
+		a := look(tt.change, tt.state)
+		var kinds []string
+		for _, f := range a.Findings {
+			kinds = append(kinds, string(f.Kind))
+		}
+		slices.Sort(kinds)
+		if got := strings.Join(kinds, " "); got != tt.kinds {
+			t.Errorf("%s: findings %q, want %q", tt.name, got, tt.kinds)
+		}
+		if a.Count[""] != tt.want || a.Count["asg/w"] != tt.want {
+			t.Errorf("%s: counted as %+v in the cluster, %+v in its group, want %+v", tt.name, a.Count[""], a.Count["asg/w"], tt.want)
+		}
+	}
+}
+
+// Of a look at one instance nothing is counted over the cluster, nothing about others is
+// said, and nothing about them is forgotten.
+func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
+	const other roll.InstanceID = "i-0000000000000000b"
+	state := ledger.State{
+		Findings: map[roll.FindingKey]ledger.Finding{
+			key(roll.NotReady):                     {Instance: id, Kind: roll.NotReady},
+			{Instance: other, Kind: roll.NotReady}: {Instance: other, Kind: roll.NotReady},
+		},
+		NotReady:  map[roll.InstanceID]ledger.NotReady{id: {Since: ago(time.Hour)}, other: {Since: ago(time.Hour)}},
+		Rests:     map[roll.InstanceID]ledger.Rest{id: {Left: ago(3 * time.Hour)}, other: {Left: ago(3 * time.Hour)}},
+		Missing:   map[roll.InstanceID]time.Time{id: ago(time.Hour), other: ago(time.Hour)},
+		Flips:     map[roll.InstanceID][]time.Time{id: {ago(2 * time.Hour)}, other: {ago(2 * time.Hour)}},
+		Pressures: map[roll.InstanceID]ledger.Pressure{id: {Until: ago(2 * time.Hour)}, other: {Until: ago(2 * time.Hour)}},
+		Groups:    map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{1}}},
+	}
+	unknown := node("i-0000000000000000c", roll.ConditionTrue, 0)
+	unknown.Compute, unknown.Instance = roll.ComputeUnknown, ""
+	i, n := pair()
+	silent := node(other, roll.ConditionUnknown, time.Hour)
+	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown})
+	s.Target = id
+	a := judge(s, state)
+	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 1 {
+		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
+	}
+	if a.Zones != nil || a.Silent != nil || a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {
+		t.Errorf("counted: %+v %v %+v %+v %v", a.Zones, a.Silent, a.Registration, a.Groups, a.NewRegistrations)
+	}
+	if a.Kept[key(roll.NotReady)] || !a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}] {
+		t.Errorf("kept %v", a.Kept)
+	}
+	_, ready := a.NotReady[id]
+	_, away := a.NotReady[other]
+	if ready || !away || len(a.Rests) != 1 || len(a.Missing) != 1 || len(a.Flips) != 1 || len(a.Pressures) != 1 {
+		t.Errorf("remembered %+v %+v %+v %+v %+v", a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures)
+	}
+	s.Target = other
+	if f := one(t, "the other", judge(s, state)); f.Instance != other || f.Kind != roll.Unknown {
+		t.Errorf("the other: %+v", f)
+	}
+}

@@ -1,0 +1,134 @@
+package assess_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// flips are returns of the instance's node, so many minutes ago.
+func flips(minutes ...int) ledger.State {
+	var times []time.Time
+	for _, m := range minutes {
+		times = append(times, ago(time.Duration(m)*time.Minute))
+	}
+	return ledger.State{Flips: map[roll.InstanceID][]time.Time{id: times}}
+}
+
+func TestWhatCountsAsAReturn(t *testing.T) {
+	tests := []struct {
+		name    string
+		created time.Duration // the node's age
+		ready   time.Duration // how long it has been Ready
+		state   ledger.State
+		want    []time.Duration // remembered, ago
+	}{
+		{"Ready for longer than the window", 48 * time.Hour, time.Hour, ledger.State{}, nil},
+		{"Ready for not quite as long", 48 * time.Hour, time.Hour - time.Second, ledger.State{}, []time.Duration{time.Hour - time.Second}},
+		{"Ready since now", 48 * time.Hour, 0, ledger.State{}, []time.Duration{0}},
+		{"Ready in the future: clocks differ", 48 * time.Hour, -time.Second, ledger.State{}, nil},
+		{"the first time it is Ready", 10 * time.Minute, 9 * time.Minute, ledger.State{}, nil},
+		{"Ready first as late as can be", time.Hour + 5*time.Minute, 5 * time.Minute, ledger.State{}, nil},
+		{"Ready again for sure", time.Hour + 5*time.Minute + time.Second, 5 * time.Minute, ledger.State{}, []time.Duration{5 * time.Minute}},
+		{"young, but seen away after it was there", 20 * time.Minute, time.Minute, ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(20*time.Minute - 11*time.Second)}}}, []time.Duration{time.Minute}},
+		{"young, and seen away from the start", 20 * time.Minute, time.Minute, ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(20*time.Minute - 10*time.Second)}}}, nil},
+		{"the same return as before", 48 * time.Hour, 20 * time.Minute, flips(30, 20), []time.Duration{30 * time.Minute, 20 * time.Minute}},
+		{"another one", 48 * time.Hour, 10 * time.Minute, flips(30, 20), []time.Duration{30 * time.Minute, 20 * time.Minute, 10 * time.Minute}},
+		{"another one, when the oldest counts no more", 48 * time.Hour, 10 * time.Minute, flips(60, 20), []time.Duration{20 * time.Minute, 10 * time.Minute}},
+		{"none is left", 48 * time.Hour, 2 * time.Hour, flips(61, 60), nil},
+		{"those of an earlier Node", 45 * time.Minute, 44 * time.Minute, flips(50, 46), nil},
+	}
+	for _, tt := range tests {
+		a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Created, n.Ready.Since = ago(tt.created), ago(tt.ready)
+			i.Launched = n.Created.Add(-time.Minute)
+		}, tt.state)
+		var got []time.Duration
+		for _, at := range a.Flips[id] {
+			got = append(got, now.Sub(at))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: remembered %v ago, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestFlapping(t *testing.T) {
+	ready := func(d time.Duration) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+		return func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Since = ago(d) }
+	}
+	tests := []struct {
+		name  string
+		ready time.Duration
+		state ledger.State
+		since time.Duration // 0 is no finding
+		next  time.Duration // from now, as far as the end of the window goes
+	}{
+		{"four returns", time.Minute, flips(40, 30, 20), 0, 0},
+		{"five returns", time.Minute, flips(50, 40, 30, 20), 50 * time.Minute, 10 * time.Minute},
+		{"six returns: it takes two to go", time.Minute, flips(55, 50, 40, 30, 20), 55 * time.Minute, 10 * time.Minute},
+		{"five, seen before", 20 * time.Minute, flips(50, 45, 40, 30, 20), 50 * time.Minute, 10 * time.Minute},
+		{"the oldest an hour ago: four are left", 20 * time.Minute, flips(60, 45, 40, 30, 20), 0, 0},
+	}
+	for _, tt := range tests {
+		a := look(ready(tt.ready), tt.state)
+		f := one(t, tt.name, a)
+		if tt.since == 0 {
+			if f.Kind != "" {
+				t.Errorf("%s: %+v", tt.name, f)
+			}
+			continue
+		}
+		if f.Kind != roll.Flapping || f.Stage != roll.Overdue || !f.Since.Equal(ago(tt.since)) || !f.Began.Equal(ago(48*time.Hour)) {
+			t.Errorf("%s: %+v", tt.name, f)
+		}
+		if a.Next.After(now.Add(tt.next)) || a.Count[""] != (assess.Count{Nodes: 1}) || a.Ready != 1 {
+			t.Errorf("%s: next %s, count %+v", tt.name, a.Next, a.Count[""])
+		}
+	}
+	// Its beginning stays when the oldest return counts no more; a second of the window
+	// decides when it ends.
+	for second, want := range map[time.Duration]roll.Kind{-time.Second: roll.Flapping, 0: ""} {
+		state := known(roll.Flapping, ago(70*time.Minute), ago(48*time.Hour))
+		f := state.Findings[key(roll.Flapping)]
+		f.FirstSeen = ago(20 * time.Minute)
+		state.Findings[key(roll.Flapping)] = f
+		state.Flips = flips(60, 45, 40, 30, 20).Flips
+		a := assess.Assess(assess.Input{Snapshot: flapper(), Policy: defaults, State: state, Now: now.Add(second)})
+		if f := one(t, second.String(), a); f.Kind != want || want != "" && !f.Since.Equal(ago(70*time.Minute)) {
+			t.Errorf("%s: %+v", second, f)
+		}
+		if second < 0 && !a.Next.Equal(now) {
+			t.Errorf("next %s, want the end of the window", a.Next)
+		}
+	}
+}
+
+func flapper() *roll.Snapshot {
+	i, n := pair()
+	n.Ready.Since = ago(20 * time.Minute)
+	return snapshot([]roll.Instance{i}, []roll.Node{n})
+}
+
+// A flapping node that is away right now is not ready; that it flaps is neither over nor
+// to be judged.
+func TestFlappingIsKeptWhileTheNodeIsAway(t *testing.T) {
+	away := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
+	}
+	for returns, want := range map[string]bool{"five": true, "four": false} {
+		state := known(roll.Flapping, ago(50*time.Minute), ago(48*time.Hour))
+		state.Flips = flips(50, 40, 30, 20, 10).Flips
+		if returns == "four" {
+			state.Flips = flips(40, 30, 20, 10).Flips
+		}
+		a := look(away, state)
+		if f := one(t, returns, a); f.Kind != roll.Unknown || a.Kept[key(roll.Flapping)] != want || len(a.Flips[id]) == 0 {
+			t.Errorf("%s returns: %+v, kept %v, remembered %v", returns, f, a.Kept, a.Flips)
+		}
+	}
+}

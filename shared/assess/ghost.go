@@ -1,0 +1,121 @@
+package assess
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// forgotten is how far apart the first and the last look must lie at least that did
+// not find an instance before it counts as gone. EC2 goes on showing what it terminated
+// for about an hour, so an instance that is nowhere was as a rule seen terminated
+// before; and where a zone is disrupted, EC2 may fail to show what is there.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
+const forgotten = 10 * time.Minute
+
+// fate is what became of a node's instance.
+type fate uint8
+
+const (
+	there   fate = iota // it exists, or nobody can say otherwise
+	leaving             // on its way: it is being started, or ended
+	dead                // EC2 said that it is terminated, or has forgotten it long enough
+)
+
+// fate tells what EC2 says of a node's instance. A listing that is not complete is no
+// ground to call anything dead.
+func (a *assessor) fate(m roll.Member) fate {
+	i := m.Instance
+	switch {
+	case !a.instancesRead:
+		return there
+	case i == nil:
+		return a.unfound(m)
+	case i.State == roll.StateTerminated:
+		a.terminated(m)
+		return dead
+	case i.State == roll.StateShuttingDown, i.State == roll.StatePending:
+		return leaving
+	}
+	return there
+}
+
+// terminated has the ledger remember since when EC2 says that the instance of a Ready
+// node is terminated.
+func (a *assessor) terminated(m roll.Member) {
+	id := m.ID()
+	if at, ok := a.State.Missing[id]; ok {
+		a.out.Missing[id] = at
+	} else if m.Node.Ready.Status == roll.ConditionTrue {
+		a.out.Missing[id] = a.Now
+	}
+}
+
+// unfound judges what it means that EC2 does not show a node's instance. Nothing, if an
+// earlier check did not see it either: the node may run in another account, or may have
+// been left over before anybody looked. Nor of Auto Mode, whose instances EC2 hides
+// from whoever does not ask for them, and from some who do.
+func (a *assessor) unfound(m roll.Member) fate {
+	n := m.Node
+	if m.Owner() == roll.OwnerAutoMode {
+		a.hidden++
+		return there
+	}
+	missing, noted := a.State.Missing[n.Instance]
+	_, ghost := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]
+	_, conflict := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Conflict}]
+	known := noted || ghost || conflict || a.State.NotReady[n.Instance].Known
+	if !known || !a.Snapshot.NotFound[n.Instance] {
+		a.note("node %s: EC2 does not show its instance %s, and no earlier check saw it; the node is judged by what Kubernetes says alone", n.Name, n.Instance)
+		return there
+	}
+	if !noted {
+		missing = a.Now
+	}
+	a.out.Missing[n.Instance] = missing
+	// What was found to be gone does not come back.
+	if ghost || conflict || a.Now.Sub(missing) >= forgotten {
+		return dead
+	}
+	a.next(missing.Add(forgotten))
+	a.note("node %s: EC2 has not known its instance %s since %s; for %.0f min that proves nothing", n.Name, n.Instance, roll.Clock(missing), forgotten.Minutes())
+	return there
+}
+
+// ghost finds a node that is not ready, and whose instance is gone.
+func (a *assessor) ghost(m roll.Member, w absence) {
+	tolerance, ok := a.tolerance(m, roll.Ghost)
+	if !ok {
+		return
+	}
+	n := m.Node
+	since, began := w.since, w.began
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
+		since, began = known.Since.UTC(), known.Began.UTC()
+	}
+	f := a.finding(m, roll.Ghost, since, since.Add(tolerance))
+	f.Began = began
+	f.Summary = fmt.Sprintf("node %s has not been ready since %s, and %s", n.Name, roll.Clock(since), a.deathNote(m))
+	a.add(f, m)
+}
+
+// conflict finds a node that is Ready although its instance is gone. For a moment after
+// a termination that is how things are.
+func (a *assessor) conflict(m roll.Member) {
+	tolerance, ok := a.tolerance(m, roll.Conflict)
+	if !ok {
+		return
+	}
+	since := a.past(a.out.Missing[m.ID()], time.Time{})
+	f := a.finding(m, roll.Conflict, since, since.Add(tolerance))
+	f.Summary = fmt.Sprintf("node %s is Ready, but %s", m.Node.Name, a.deathNote(m))
+	a.add(f, m)
+}
+
+func (a *assessor) deathNote(m roll.Member) string {
+	if m.Instance != nil {
+		return fmt.Sprintf("EC2 says that its instance %s is %s", m.ID(), m.Instance.State)
+	}
+	return fmt.Sprintf("EC2 knows its instance %s no longer", m.ID())
+}

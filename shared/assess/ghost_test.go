@@ -1,0 +1,174 @@
+package assess_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+func TestGhostByTime(t *testing.T) {
+	for _, status := range []roll.ConditionStatus{roll.ConditionUnknown, roll.ConditionFalse} {
+		for away, want := range map[time.Duration]roll.Stage{0: roll.Watching, 5*time.Minute - time.Second: roll.Watching, 5 * time.Minute: roll.Overdue, 5*time.Minute + time.Second: roll.Overdue} {
+			a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+				i.State = roll.StateTerminated
+				n.Ready = roll.Condition{Status: status, Since: ago(away)}
+			}, ledger.State{})
+			f := one(t, away.String(), a)
+			if f.Kind != roll.Ghost || f.Stage != want || !f.Since.Equal(ago(away)) {
+				t.Errorf("%s for %s: %+v, want a Ghost, %s", status, away, f, want)
+			}
+			if a.Nodes != 0 || len(a.Count) != 0 || len(a.Silent) != 0 || len(a.Zones) != 0 {
+				t.Errorf("a ghost counts as one of the population: %+v", a)
+			}
+			if len(a.Questions) != 0 {
+				t.Errorf("asked about an instance that is gone: %+v", a.Questions)
+			}
+		}
+	}
+}
+
+// The time of a ghost runs from when its node was first not ready, whatever the
+// transitions say, and does not change any more.
+func TestAGhostKeepsItsTime(t *testing.T) {
+	state := ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(20 * time.Minute), Status: roll.ConditionFalse, Transition: ago(20 * time.Minute), Known: true}}}
+	terminated := func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		i.State = roll.StateTerminated
+		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
+	}
+	f := one(t, "first", look(terminated, state))
+	if !f.Since.Equal(ago(20*time.Minute)) || f.Stage != roll.Overdue {
+		t.Errorf("first: %+v", f)
+	}
+	f = one(t, "known", look(terminated, known(roll.Ghost, ago(3*time.Minute), ago(3*time.Minute))))
+	if !f.Since.Equal(ago(3*time.Minute)) || !f.Began.Equal(ago(3*time.Minute)) || f.Stage != roll.Watching {
+		t.Errorf("known: %+v", f)
+	}
+}
+
+// unknownToEC2 is a node, not ready, whose instance was looked up and not found.
+func unknownToEC2(status roll.ConditionStatus, away time.Duration) *roll.Snapshot {
+	s := snapshot(nil, []roll.Node{node(id, status, away)})
+	s.NotFound = map[roll.InstanceID]bool{id: true}
+	return s
+}
+
+func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
+	seen := map[roll.InstanceID]ledger.NotReady{id: {Since: ago(time.Hour), Status: roll.ConditionUnknown, Transition: ago(time.Hour), Known: true}}
+	never := map[roll.InstanceID]ledger.NotReady{id: {Since: ago(time.Hour), Status: roll.ConditionUnknown, Transition: ago(time.Hour)}}
+	missing := func(d time.Duration) map[roll.InstanceID]time.Time {
+		return map[roll.InstanceID]time.Time{id: ago(d)}
+	}
+	tests := []struct {
+		name  string
+		state ledger.State
+		want  roll.Kind
+		since time.Duration // of Missing after it; -1 is none
+	}{
+		{"nothing is remembered", ledger.State{}, roll.Unknown, -1},
+		{"no check saw the instance", ledger.State{NotReady: never}, roll.Unknown, -1},
+		{"an earlier check saw it: the first look without it", ledger.State{NotReady: seen}, roll.Unknown, 0},
+		{"missing for not quite ten minutes", ledger.State{NotReady: seen, Missing: missing(10*time.Minute - time.Second)}, roll.Unknown, 10*time.Minute - time.Second},
+		{"missing for ten minutes", ledger.State{NotReady: seen, Missing: missing(10 * time.Minute)}, roll.Ghost, 10 * time.Minute},
+		{"missing for longer", ledger.State{NotReady: seen, Missing: missing(10*time.Minute + time.Second)}, roll.Ghost, 10*time.Minute + time.Second},
+		{"it was a ghost when EC2 still showed it terminated", known(roll.Ghost, ago(time.Hour), ago(time.Hour)), roll.Ghost, 0},
+	}
+	for _, tt := range tests {
+		a := judge(unknownToEC2(roll.ConditionUnknown, time.Hour), tt.state)
+		if f := one(t, tt.name, a); f.Kind != tt.want {
+			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
+		}
+		at, noted := a.Missing[id]
+		if noted != (tt.since >= 0) || noted && !at.Equal(ago(tt.since)) {
+			t.Errorf("%s: missing since %s (%v)", tt.name, at, noted)
+		}
+		if tt.want == roll.Unknown && noted && (a.Next.IsZero() || a.Next.After(at.Add(10*time.Minute))) {
+			t.Errorf("%s: next %s, want the end of the ten minutes at the latest", tt.name, a.Next)
+		}
+		if want := tt.state.NotReady[id].Known; a.NotReady[id].Known != want {
+			t.Errorf("%s: known is %v, want %v", tt.name, !want, want)
+		}
+	}
+}
+
+func TestAnInstanceThatIsFoundAgainIsNotMissing(t *testing.T) {
+	state := ledger.State{Missing: map[roll.InstanceID]time.Time{id: ago(9 * time.Minute)}}
+	a := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Status = roll.ConditionUnknown }, state)
+	if f := one(t, "found", a); f.Kind != roll.Unknown || len(a.Missing) != 0 || !a.NotReady[id].Known {
+		t.Errorf("%+v, missing %v, remembered %+v", f, a.Missing, a.NotReady[id])
+	}
+}
+
+func TestHiddenInstancesOfAutoModeAreNeverGhosts(t *testing.T) {
+	for _, status := range []roll.ConditionStatus{roll.ConditionUnknown, roll.ConditionTrue} {
+		s := unknownToEC2(status, time.Hour)
+		s.Nodes[0].Owner, s.Nodes[0].Group = roll.OwnerAutoMode, "nodepool/general-purpose"
+		a := judge(s, ledger.State{
+			NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(time.Hour), Status: roll.ConditionUnknown, Transition: ago(time.Hour), Known: true}},
+			Missing:  map[roll.InstanceID]time.Time{id: ago(time.Hour)},
+		})
+		f := one(t, string(status), a)
+		if want := map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown}[status]; f.Kind != want || a.Nodes != 1 || len(a.Missing) != 0 {
+			t.Errorf("%s: %+v, %d nodes, missing %v", status, f, a.Nodes, a.Missing)
+		}
+		if len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "Auto Mode") {
+			t.Errorf("%s: notes %q", status, a.Notes)
+		}
+	}
+}
+
+func TestAPartialListingMakesNoGhostsAndNoConflicts(t *testing.T) {
+	for status, want := range map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown, roll.ConditionTrue: ""} {
+		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.State, n.Ready.Status = roll.StateTerminated, status
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances, Kind: roll.GapThrottled})
+		}, known(roll.Ghost, ago(time.Hour), ago(time.Hour)))
+		if f := one(t, string(status), a); f.Kind != want {
+			t.Errorf("%s: %+v, want %q", status, f, want)
+		}
+		if !a.Kept[key(roll.Ghost)] {
+			t.Errorf("%s: the ghost that is known is not kept", status)
+		}
+	}
+}
+
+// For a moment after a termination a node may still be Ready; when it stays so, one of
+// EC2 and Kubernetes is wrong.
+func TestConflictByTime(t *testing.T) {
+	i, n := pair()
+	i.State = roll.StateTerminated
+	state := ledger.State{}
+	look := func(at time.Time, s *roll.Snapshot) assess.Assessment {
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+		state.Missing = a.Missing
+		return a
+	}
+	for _, tt := range []struct {
+		after time.Duration
+		want  roll.Stage
+	}{{0, roll.Watching}, {5*time.Minute - time.Second, roll.Watching}, {5 * time.Minute, roll.Overdue}, {5*time.Minute + time.Second, roll.Overdue}} {
+		a := look(now.Add(tt.after), snapshot([]roll.Instance{i}, []roll.Node{n}))
+		if f := one(t, tt.after.String(), a); f.Kind != roll.Conflict || f.Stage != tt.want || !f.Since.Equal(now) || !f.Began.Equal(now) {
+			t.Errorf("after %s: %+v", tt.after, f)
+		}
+		if a.Nodes != 0 || a.Count[""] != (assess.Count{}) || len(a.Questions) != 0 {
+			t.Errorf("after %s: %d nodes, count %+v, questions %+v", tt.after, a.Nodes, a.Count, a.Questions)
+		}
+	}
+	// EC2 forgets what it terminated; the contradiction stays.
+	a := look(now.Add(time.Hour), unknownToEC2(roll.ConditionTrue, 0))
+	if f := one(t, "forgotten", a); f.Kind != roll.Conflict || !f.Since.Equal(now) {
+		t.Errorf("forgotten: %+v", f)
+	}
+}
+
+// Nobody ever saw it: it may run in another account, whose instances EC2 does not show.
+func TestAReadyNodeWhoseInstanceWasNeverSeenIsInOrder(t *testing.T) {
+	a := judge(unknownToEC2(roll.ConditionTrue, time.Hour), ledger.State{})
+	if len(a.Findings) != 0 || len(a.Missing) != 0 || len(a.Notes) != 1 {
+		t.Errorf("findings %+v, missing %v, notes %q", a.Findings, a.Missing, a.Notes)
+	}
+}

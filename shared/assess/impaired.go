@@ -1,0 +1,43 @@
+package assess
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// impaired finds a running instance of which EC2 says that a status check fails.
+func (a *assessor) impaired(m roll.Member) {
+	i := m.Instance
+	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes {
+		return
+	}
+	failing, ok := a.Snapshot.Impaired[i.ID]
+	if !ok || resting(a.Snapshot.Details[i.ID].Lifecycle) {
+		return
+	}
+	tolerance, ok := a.tolerance(m, roll.Impaired)
+	if !ok {
+		return
+	}
+	since := a.past(failing.Since, time.Time{})
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Impaired}]; ok && failing.Since.IsZero() && !known.Since.Before(i.Launched) {
+		since = known.Since.UTC()
+	}
+	check := "instance"
+	if failing.System {
+		check = "system"
+	}
+	f := a.finding(m, roll.Impaired, since, since.Add(tolerance))
+	f.Summary = fmt.Sprintf("the %s status check of %s fails since %s", check, i.ID, roll.Clock(since))
+	a.add(f, m)
+}
+
+// impairedIfNode judges the machine of an instance without a node if something that is
+// known without asking shows that it is meant to be one.
+func (a *assessor) impairedIfNode(m roll.Member) {
+	if shown, _ := a.intent(m.Instance, a.Snapshot.Details[m.Instance.ID]); shown {
+		a.impaired(m)
+	}
+}

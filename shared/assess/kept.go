@@ -1,0 +1,102 @@
+package assess
+
+import (
+	"rollcall/shared/roll"
+)
+
+// keepOne keeps a finding in the ledger as it is, and reports whether there is one.
+func (a *assessor) keepOne(k roll.FindingKey) bool {
+	_, ok := a.State.Findings[k]
+	if ok {
+		a.out.Kept[k] = true
+	}
+	return ok
+}
+
+// keep keeps all findings about an instance.
+func (a *assessor) keep(id roll.InstanceID) {
+	for _, kind := range roll.Kinds() {
+		a.keepOne(roll.FindingKey{Instance: id, Kind: kind})
+	}
+}
+
+// keepUnread keeps the findings that rest on what could not be read, and takes those
+// that were made all the same off the list.
+func (a *assessor) keepUnread() {
+	for _, f := range a.out.Findings {
+		delete(a.out.Kept, f.Key())
+	}
+	var statuses map[roll.InstanceID]bool
+	current := make(map[roll.FindingKey]bool, len(a.out.Findings))
+	for _, f := range a.out.Findings {
+		current[f.Key()] = true
+	}
+	for k := range a.State.Findings {
+		switch {
+		case current[k]:
+		case a.unread(k):
+			a.out.Kept[k] = true
+		case k.Kind == roll.Impaired && a.Snapshot.StatusRead != roll.Yes:
+			if statuses == nil {
+				statuses = map[roll.InstanceID]bool{}
+			}
+			statuses[k.Instance] = true
+		}
+	}
+	if statuses == nil {
+		return
+	}
+	for n := range a.Snapshot.Instances {
+		if i := &a.Snapshot.Instances[n]; statuses[i.ID] && i.State == roll.StateRunning {
+			a.out.Kept[roll.FindingKey{Instance: i.ID, Kind: roll.Impaired}] = true
+		}
+	}
+}
+
+// unread reports findings that rest on a part of the world that the snapshot lacks.
+func (a *assessor) unread(k roll.FindingKey) bool {
+	switch {
+	case a.Snapshot.Target != "" && k.Instance != a.Snapshot.Target:
+		return true
+	case a.gone:
+		// EKS may know no such cluster because it was asked in another account or
+		// region, so even this ends nothing. Orphans are told by EC2.
+		return k.Kind != roll.Orphaned || !a.orphansRead()
+	}
+	return !a.instancesRead || !a.nodesRead
+}
+
+// carry repeats what is remembered of members that the snapshot does not show, so that
+// nothing is forgotten for not having been looked at.
+func (a *assessor) carry() {
+	if a.whole {
+		return
+	}
+	target := a.Snapshot.Target
+	shown := map[roll.InstanceID]bool{}
+	for i := range a.Snapshot.Nodes {
+		shown[a.Snapshot.Nodes[i].Instance] = true
+	}
+	lacksNode := func(id roll.InstanceID) bool {
+		if target != "" {
+			return id != target || !a.nodesRead
+		}
+		return !a.nodesRead && !shown[id]
+	}
+	lacksAny := func(id roll.InstanceID) bool {
+		return target == "" || id != target || !a.nodesRead || !a.instancesRead
+	}
+	carry(a.out.NotReady, a.State.NotReady, lacksNode)
+	carry(a.out.Flips, a.State.Flips, lacksNode)
+	carry(a.out.Pressures, a.State.Pressures, lacksNode)
+	carry(a.out.Missing, a.State.Missing, lacksAny)
+	carry(a.out.Rests, a.State.Rests, lacksAny)
+}
+
+func carry[V any](out, known map[roll.InstanceID]V, lacks func(roll.InstanceID) bool) {
+	for id, v := range known {
+		if _, ok := out[id]; !ok && lacks(id) {
+			out[id] = v
+		}
+	}
+}

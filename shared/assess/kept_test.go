@@ -1,0 +1,116 @@
+package assess_test
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// everything is a ledger that knows a finding of every kind about an instance.
+func everything(id roll.InstanceID) ledger.State {
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{}}
+	for _, k := range roll.Kinds() {
+		state.Findings[roll.FindingKey{Instance: id, Kind: k}] = ledger.Finding{Instance: id, Kind: k}
+	}
+	return state
+}
+
+func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
+	gap := func(scope roll.Scope) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+		return func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: scope, Kind: roll.GapThrottled})
+		}
+	}
+	unpaired := func(d roll.Detail, owner roll.Owner) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+		return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Owner = owner
+			elsewhere(n)
+			if owner == roll.OwnerNone {
+				i.ASG = ""
+			}
+			s.Details[id] = d
+		}
+	}
+	all := roll.Kinds()
+	tests := []struct {
+		name   string
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		want   []roll.Kind
+	}{
+		{"everything was read", func(*roll.Instance, *roll.Node, *roll.Snapshot) {}, nil},
+		{"something about single suspects was not", gap(roll.ScopeDetail), nil},
+		{"not all instances", gap(roll.ScopeInstances), all},
+		{"not all nodes", gap(roll.ScopeNodes), all},
+		{"not the cluster", gap(roll.ScopeCluster), all},
+		{"the status checks were not", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.Unreadable }, []roll.Kind{roll.Impaired}},
+		{"nor were they, of an instance that is stopped", func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			i.State, s.StatusRead = roll.StateStopped, roll.Unreadable
+		}, nil},
+		{"no node, and its group cannot be asked", unpaired(roll.Detail{LifecycleRead: roll.Unreadable}, roll.OwnerAutoScalingGroup), all},
+		{"no node, and its user data cannot be read", unpaired(roll.Detail{Bootstraps: roll.Unreadable}, roll.OwnerNone), all},
+		{"no node, and it is not meant to be one", unpaired(roll.Detail{Bootstraps: roll.No}, roll.OwnerNone), nil},
+		{"no node, Karpenter's, and the NodeClaims cannot be read", unpaired(roll.Detail{HasNodeClaim: roll.Unreadable, LifecycleRead: roll.No}, roll.OwnerKarpenter), []roll.Kind{roll.Orphaned}},
+	}
+	for _, tt := range tests {
+		a := look(tt.change, everything(id))
+		if len(a.Findings) != 0 {
+			t.Errorf("%s: %+v", tt.name, a.Findings)
+		}
+		want := map[roll.Kind]bool{}
+		for _, k := range tt.want {
+			want[k] = true
+		}
+		for _, k := range all {
+			if a.Kept[key(k)] != want[k] {
+				t.Errorf("%s: %s kept is %v", tt.name, k, a.Kept[key(k)])
+			}
+		}
+	}
+}
+
+// What was found in this check is judged, whatever else could not be read.
+func TestWhatIsFoundIsNotKept(t *testing.T) {
+	a := look(func(_ *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances})
+	}, everything(id))
+	if len(a.Findings) != 1 || a.Kept[key(roll.Unknown)] || !a.Kept[key(roll.Ghost)] {
+		t.Errorf("findings %+v, kept %v", a.Findings, a.Kept)
+	}
+}
+
+// Instances that are gone from a complete listing have no findings any more.
+func TestWhatIsGoneIsNotKept(t *testing.T) {
+	s := snapshot(nil, nil)
+	s.StatusRead = roll.Unreadable
+	if a := judge(s, everything(id)); len(a.Kept) != 0 {
+		t.Errorf("kept %v", a.Kept)
+	}
+}
+
+// A check that did not see everything forgets nothing of what it did not see.
+func TestAGapForgetsNothing(t *testing.T) {
+	const unseen roll.InstanceID = "i-0000000000000000b"
+	state := ledger.State{
+		NotReady:  map[roll.InstanceID]ledger.NotReady{id: {}, unseen: {}},
+		Rests:     map[roll.InstanceID]ledger.Rest{unseen: {}},
+		Missing:   map[roll.InstanceID]time.Time{unseen: ago(time.Minute)},
+		Flips:     map[roll.InstanceID][]time.Time{unseen: {ago(time.Minute)}},
+		Pressures: map[roll.InstanceID]ledger.Pressure{unseen: {}},
+	}
+	for scope, want := range map[roll.Scope][5]int{
+		roll.ScopeDetail:    {},
+		roll.ScopeNodes:     {1, 1, 1, 1, 1},
+		roll.ScopeInstances: {0, 1, 1, 0, 0}, // all nodes were read: that one has none
+		roll.ScopeCluster:   {1, 1, 1, 1, 1},
+	} {
+		a := look(func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: scope})
+		}, state)
+		if got := [5]int{len(a.NotReady), len(a.Rests), len(a.Missing), len(a.Flips), len(a.Pressures)}; got != want {
+			t.Errorf("gap in scope %d: remembered %v of not ready, rests, missing, flips, pressures, want %v", scope, got, want)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package assess
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// node judges a node on an EC2 instance.
+func (a *assessor) node(m roll.Member) {
+	n, i := m.Node, m.Instance
+	if i != nil && i.OtherCluster != "" {
+		a.note("node %s: the tags of its instance %s name another cluster, %s; it is not judged here", n.Name, n.Instance, i.OtherCluster)
+		return
+	}
+	a.pressures(n)
+	returns := a.returns(n)
+	switch a.fate(m) {
+	case leaving:
+		a.absence(m, time.Time{})
+		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.State)
+	case dead:
+		if n.Ready.Status == roll.ConditionTrue {
+			a.conflict(m)
+			return
+		}
+		a.ghost(m, a.absence(m, time.Time{}))
+	default:
+		a.present(m, returns)
+	}
+}
+
+// present judges a node whose instance is there, as far as anybody knows.
+func (a *assessor) present(m roll.Member, returns []time.Time) {
+	if m.Node.Ready.Status != roll.ConditionTrue {
+		a.presentAway(m, returns)
+		return
+	}
+	group, lacks := a.countNode(m), a.lacks(m)
+	a.registered(m, group, lacks == "")
+	primary := lacks != "" && a.uninitialized(m, lacks, false)
+	a.impaired(m)
+	if primary {
+		a.keepFlapping(m.Node, returns)
+		return
+	}
+	a.conditionFailed(m)
+	a.flapping(m, returns)
+}
+
+// presentAway judges a node that is not ready and whose instance is there. If its Auto
+// Scaling group lets the instance rest, it need not be ready, and counts for nothing.
+func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
+	n, i := m.Node, m.Instance
+	a.keepFlapping(n, returns)
+	does, left := serves, time.Time{}
+	if i != nil {
+		does, left = a.rest(i)
+	}
+	w := a.absence(m, left)
+	if does == rests {
+		a.note("node %s: its Auto Scaling group keeps its instance %s in %s; it is not judged", n.Name, i.ID, a.Snapshot.Details[i.ID].Lifecycle)
+		return
+	}
+	group := a.countNode(m)
+	a.registered(m, group, false)
+	if n.Ready.Status != roll.ConditionFalse && a.Snapshot.Target == "" {
+		a.out.Silent = append(a.out.Silent, w.began)
+	}
+	if does == unsaid && a.mayRest(i) {
+		a.keepResting(m)
+		return
+	}
+	a.absent(m, w)
+	a.impaired(m)
+}
+
+// mayRest reports whether an instance of which nobody can tell what its Auto Scaling
+// group does with it may well be resting: it did before, or it is stopped as a warm
+// pool stops its own. Any other is judged; whoever wants to act on it must know more.
+func (a *assessor) mayRest(i *roll.Instance) bool {
+	_, rested := a.State.Rests[i.ID]
+	return rested || i.State != roll.StateRunning
+}
+
+// keepResting leaves an instance alone of which nobody can tell whether it rests.
+func (a *assessor) keepResting(m roll.Member) {
+	id := m.Instance.ID
+	a.keep(id)
+	a.ask(roll.Question{Instance: id, AutoScaling: true}, m.Group())
+	if a.Snapshot.Details[id].LifecycleRead == roll.Unreadable {
+		a.unreadable++
+	}
+}
+
+// neverReady is how long after its creation a Node's first word may come. Its Ready
+// condition is written with it, or shortly after, and dated to the second.
+const neverReady = 10 * time.Second
+
+// absent judges a node that is not ready.
+func (a *assessor) absent(m roll.Member, w absence) {
+	n := m.Node
+	if n.Ready.Status != roll.ConditionFalse {
+		a.unready(m, roll.Unknown, roll.ConditionUnknown, "has stopped reporting its status", w)
+		return
+	}
+	if !w.since.After(n.Created.Add(neverReady)) {
+		a.uninitialized(m, "has never been ready", true)
+		return
+	}
+	if lacks := a.unmarked(m); lacks != "" {
+		a.uninitialized(m, lacks, false)
+		return
+	}
+	a.unready(m, roll.NotReady, roll.ConditionFalse, "reports that it is not ready", w)
+}
+
+// unready finds a node that says, or of which the control plane says, that it is not
+// ready, if the policy watches that.
+func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionStatus, told string, w absence) {
+	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(status))
+	if !ok {
+		return
+	}
+	f := a.finding(m, kind, w.since, w.since.Add(tolerance))
+	f.Began = w.began
+	f.Summary = fmt.Sprintf("node %s %s since %s", m.Node.Name, told, roll.Clock(w.since))
+	if m.Node.Ready.Reason != "" {
+		f.Summary += " (" + m.Node.Ready.Reason + ")"
+	}
+	a.add(f, m)
+}
+
+// lacks tells what keeps a Ready node from being initialized, "" if nothing does.
+func (a *assessor) lacks(m roll.Member) string {
+	n := m.Node
+	if n.StartupTaint != "" {
+		key, _, _ := strings.Cut(n.StartupTaint, ":")
+		// The snapshot shows what any part of the policy names.
+		if roll.StartupTaint(key, a.Policy(m.Selector()).Initialization.Taints) {
+			return "is Ready and still has the startup taint " + n.StartupTaint
+		}
+	}
+	return a.unmarked(m)
+}
+
+// unmarked tells which of its labels Karpenter has not put on a node of its own.
+// https://karpenter.sh/docs/concepts/nodeclaims/ calls what they stand for registration
+// and initialization.
+func (a *assessor) unmarked(m roll.Member) string {
+	switch n := m.Node; {
+	case n.Registered && n.Initialized, m.Owner() != roll.OwnerKarpenter:
+		return ""
+	case !n.Registered:
+		return "is Karpenter's and not marked as registered (label karpenter.sh/registered)"
+	}
+	return "is Karpenter's and not marked as initialized (label karpenter.sh/initialized)"
+}
+
+// uninitialized finds a node that is not ready for work, once its time for that is
+// over. always says that it never was: that is dated, so nothing need be guessed. It
+// reports whether it made a finding.
+//
+// A node that was in order before and lacks something again is a finding at once,
+// within its tolerance: the world does not tell since when, so the ledger must.
+func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool {
+	n := m.Node
+	deadline := a.Policy(m.Selector()).Initialization.Deadline
+	start, event := a.past(n.Created, time.Time{}), "its creation at "
+	if m.Instance != nil && m.Instance.Launched.After(start) {
+		start, event = a.past(m.Instance.Launched, time.Time{}), "its instance was started at " // another boot of the same node
+	}
+	since, later := start, false
+	if key := (roll.FindingKey{Instance: n.Instance, Kind: roll.Uninitialized}); !always {
+		since, later = a.began(key, start, deadline)
+	}
+	due := since.Add(deadline)
+	if !later && a.Now.Before(due) {
+		a.out.Waiting++
+		a.next(due)
+		return false
+	}
+	f := a.finding(m, roll.Uninitialized, since, due)
+	if later {
+		event = ""
+	}
+	f.Summary = fmt.Sprintf("node %s %s since %s%s", n.Name, lacks, event, roll.Clock(since))
+	a.add(f, m)
+	return true
+}
+
+// conditionFailed finds a Ready node of which another condition has a status that the
+// policy does not tolerate; of several, the one whose tolerance ends first.
+func (a *assessor) conditionFailed(m roll.Member) {
+	n := m.Node
+	if len(n.Conditions) == 0 {
+		return
+	}
+	policy := a.Policy(m.Selector())
+	var first *roll.TypedCondition
+	var began, due time.Time
+	for i := range n.Conditions {
+		c := &n.Conditions[i]
+		tolerance, ok := policy.Tolerance(c.Type, string(c.Status))
+		if !ok || c.Type == "Ready" {
+			continue
+		}
+		b := a.past(c.Since, n.Created)
+		if m.Instance != nil && m.Instance.Launched.After(b) {
+			b = a.past(m.Instance.Launched, time.Time{}) // said in another boot
+		}
+		d := b.Add(tolerance)
+		if first == nil || d.Before(due) || d.Equal(due) && c.Type < first.Type {
+			first, began, due = c, b, d
+		}
+	}
+	if first == nil {
+		return
+	}
+	f := a.finding(m, roll.ConditionFailed, began, due)
+	f.Condition = first.Type
+	f.Summary = fmt.Sprintf("condition %s of node %s is %s since %s", first.Type, n.Name, first.Status, roll.Clock(began))
+	if first.Reason != "" {
+		f.Summary += " (" + first.Reason + ")"
+	}
+	a.add(f, m)
+}

@@ -1,0 +1,474 @@
+package assess_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func key(kind roll.Kind) roll.FindingKey { return roll.FindingKey{Instance: id, Kind: kind} }
+
+// known is a ledger that knows one finding about the instance.
+func known(kind roll.Kind, since, began time.Time) ledger.State {
+	return ledger.State{Findings: map[roll.FindingKey]ledger.Finding{
+		key(kind): {Instance: id, Kind: kind, FirstSeen: since, Since: since, Began: began},
+	}}
+}
+
+// one returns the only finding, or an empty one if there is none.
+func one(t *testing.T, name string, a assess.Assessment) roll.Finding {
+	t.Helper()
+	switch len(a.Findings) {
+	case 0:
+		return roll.Finding{}
+	case 1:
+		return a.Findings[0]
+	}
+	t.Fatalf("%s: %d findings: %+v", name, len(a.Findings), a.Findings)
+	return roll.Finding{}
+}
+
+// pair is a long-running instance of an Auto Scaling group and its node, Ready for long.
+func pair() (roll.Instance, roll.Node) {
+	return worker(id, 49*time.Hour), node(id, roll.ConditionTrue, 47*time.Hour)
+}
+
+// look judges the pair after change, with the ledger.
+func look(change func(*roll.Instance, *roll.Node, *roll.Snapshot), state ledger.State) assess.Assessment {
+	i, n := pair()
+	s := snapshot(nil, nil)
+	s.StatusRead = roll.Yes
+	change(&i, &n, s)
+	s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, n)
+	return judge(s, state)
+}
+
+// elsewhere makes the node one that does not run on an EC2 instance.
+func elsewhere(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" }
+
+func TestAMemberInOrderIsNoFinding(t *testing.T) {
+	for owner, group := range map[roll.Owner]roll.Group{roll.OwnerAutoScalingGroup: "asg/w", roll.OwnerKarpenter: "nodepool/p", roll.OwnerManagedNodeGroup: "nodegroup/g", roll.OwnerNone: roll.GroupNone} {
+		a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Owner, i.Group = owner, group
+			n.Registered, n.Initialized = owner == roll.OwnerKarpenter, owner == roll.OwnerKarpenter
+		}, ledger.State{})
+		if len(a.Findings)+len(a.Notes)+len(a.Questions)+len(a.NotNodes)+a.Waiting != 0 || a.Nodes != 1 || a.Ready != 1 || !a.Next.IsZero() {
+			t.Errorf("%s: %+v", owner, a)
+		}
+	}
+}
+
+func TestANodeThatWasNeverReadyIsUninitialized(t *testing.T) {
+	tests := []struct {
+		age   time.Duration // of the node
+		first time.Duration // from its creation to its transition
+		kind  roll.Kind
+		stage roll.Stage
+		next  time.Duration // from now
+	}{
+		{0, 0, "", "", 15 * time.Minute},
+		{15*time.Minute - time.Second, 0, "", "", time.Second},
+		{15 * time.Minute, 0, roll.Uninitialized, roll.Overdue, time.Minute},
+		{15*time.Minute + time.Second, 0, roll.Uninitialized, roll.Overdue, time.Minute},
+		{15 * time.Minute, 9 * time.Second, roll.Uninitialized, roll.Overdue, time.Minute},
+		{15 * time.Minute, 10 * time.Second, roll.Uninitialized, roll.Overdue, time.Minute},
+		{15 * time.Minute, 11 * time.Second, roll.NotReady, roll.Watching, 11 * time.Second}, // it was Ready before
+	}
+	for _, tt := range tests {
+		a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Launched, n.Created = ago(tt.age+time.Minute), ago(tt.age)
+			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: n.Created.Add(tt.first)}
+		}, ledger.State{})
+		f := one(t, tt.age.String(), a)
+		if f.Kind != tt.kind || f.Stage != tt.stage {
+			t.Errorf("%s old: %q %q, want %q %q", tt.age, f.Kind, f.Stage, tt.kind, tt.stage)
+		}
+		if waiting := a.Waiting == 1; waiting != (tt.kind == "") {
+			t.Errorf("%s old: %d waiting", tt.age, a.Waiting)
+		}
+		if !a.Next.Equal(now.Add(tt.next)) {
+			t.Errorf("%s old: next in %s, want %s", tt.age, a.Next.Sub(now), tt.next)
+		}
+		if _, remembered := a.NotReady[id]; !remembered || a.Nodes != 1 || a.Ready != 0 {
+			t.Errorf("%s old: remembered %v, %d nodes, %d ready", tt.age, remembered, a.Nodes, a.Ready)
+		}
+	}
+}
+
+func TestAReadyNodeIsUninitializedBy(t *testing.T) {
+	karpenter := func(i *roll.Instance, n *roll.Node) {
+		i.Owner, i.Group, n.Registered, n.Initialized = roll.OwnerKarpenter, "nodepool/p", true, true
+	}
+	tests := []struct {
+		name   string
+		change func(*roll.Instance, *roll.Node)
+		want   string // in its summary; "" is no finding
+	}{
+		{"nothing", func(*roll.Instance, *roll.Node) {}, ""},
+		{"a well-known startup taint", func(_ *roll.Instance, n *roll.Node) { n.StartupTaint = "node.cilium.io/agent-not-ready:NoExecute" }, "node.cilium.io/agent-not-ready:NoExecute"},
+		{"a startup taint that its policy names", func(_ *roll.Instance, n *roll.Node) { n.StartupTaint = "example.com/warming:NoSchedule" }, "example.com/warming"},
+		{"a taint that only the policy of others names", func(_ *roll.Instance, n *roll.Node) { n.StartupTaint = "example.com/other:NoSchedule" }, ""},
+		{"Karpenter, marked", karpenter, ""},
+		{"Karpenter, not registered", func(i *roll.Instance, n *roll.Node) { karpenter(i, n); n.Registered = false }, "karpenter.sh/registered"},
+		{"Karpenter, not initialized", func(i *roll.Instance, n *roll.Node) { karpenter(i, n); n.Initialized = false }, "karpenter.sh/initialized"},
+		{"Karpenter by its label alone", func(i *roll.Instance, n *roll.Node) {
+			i.Owner, i.Group, n.Owner, n.Group = roll.OwnerNone, roll.GroupNone, roll.OwnerKarpenter, "nodepool/p"
+		}, "karpenter.sh/registered"},
+		{"another owner, not marked", func(i *roll.Instance, _ *roll.Node) { i.Owner = roll.OwnerManagedNodeGroup }, ""},
+		{"Auto Mode, not marked", func(i *roll.Instance, _ *roll.Node) { i.Owner = roll.OwnerAutoMode }, ""},
+	}
+	warming := func(of roll.Selector) policy.Policy {
+		p := defaults(of)
+		p.Initialization.Taints = []string{"example.com/warming"}
+		return p
+	}
+	for _, tt := range tests {
+		i, n := pair()
+		tt.change(&i, &n)
+		for age, stage := range map[time.Duration]roll.Stage{15*time.Minute - time.Second: "", 15 * time.Minute: roll.Overdue} {
+			i.Launched, n.Created, n.Ready.Since = ago(age+time.Minute), ago(age), ago(age-time.Second)
+			f := one(t, tt.name, assess.Assess(assess.Input{Snapshot: snapshot([]roll.Instance{i}, []roll.Node{n}), Policy: warming, Now: now}))
+			if tt.want == "" {
+				stage = ""
+			}
+			if f.Stage != stage || stage != "" && (f.Kind != roll.Uninitialized || !strings.Contains(f.Summary, tt.want) || !f.Since.Equal(n.Created)) {
+				t.Errorf("%s, %s old: %+v", tt.name, age, f)
+			}
+		}
+	}
+}
+
+// A silent node is silent, whatever else it lacks; one that says that it is not ready
+// after it was is not ready, unless Karpenter never took it in.
+func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*roll.Instance, *roll.Node)
+		want   roll.Kind
+	}{
+		{"silent, with a startup taint", func(_ *roll.Instance, n *roll.Node) {
+			n.Ready.Status, n.StartupTaint = roll.ConditionUnknown, "ebs.csi.aws.com/agent-not-ready:NoExecute"
+		}, roll.Unknown},
+		{"silent, Karpenter's, not marked", func(i *roll.Instance, n *roll.Node) {
+			n.Ready.Status, i.Owner = roll.ConditionUnknown, roll.OwnerKarpenter
+		}, roll.Unknown},
+		{"not ready, with a startup taint", func(_ *roll.Instance, n *roll.Node) {
+			n.Ready.Status, n.StartupTaint = roll.ConditionFalse, "ebs.csi.aws.com/agent-not-ready:NoExecute"
+		}, roll.NotReady},
+		{"not ready, Karpenter's, not marked", func(i *roll.Instance, n *roll.Node) {
+			n.Ready.Status, i.Owner = roll.ConditionFalse, roll.OwnerKarpenter
+		}, roll.Uninitialized},
+		{"silent from the start", func(_ *roll.Instance, n *roll.Node) {
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: n.Created}
+		}, roll.Unknown},
+		{"stopped, not ready", func(i *roll.Instance, n *roll.Node) {
+			i.State, i.ASG, n.Ready.Status = roll.StateStopped, "", roll.ConditionFalse
+		}, roll.NotReady},
+		{"stopping, silent", func(i *roll.Instance, n *roll.Node) {
+			i.State, i.ASG, n.Ready.Status = roll.StateStopping, "", roll.ConditionUnknown
+		}, roll.Unknown},
+	}
+	for _, tt := range tests {
+		f := one(t, tt.name, look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) { tt.change(i, n) }, ledger.State{}))
+		if f.Kind != tt.want || f.Stage != roll.Overdue {
+			t.Errorf("%s: %q %q, want %q", tt.name, f.Kind, f.Stage, tt.want)
+		}
+	}
+}
+
+// A node that was Unknown from its creation and speaks at last, but is not ready, never
+// was; one that turned silent later was.
+func TestAnAbsenceSinceTheCreationIsNeverReady(t *testing.T) {
+	for since, want := range map[time.Duration]roll.Kind{20 * time.Minute: roll.Uninitialized, 20*time.Minute - 11*time.Second: roll.NotReady} {
+		state := ledger.State{
+			Checked:  ago(time.Minute),
+			NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(since), Status: roll.ConditionUnknown, Transition: ago(since)}},
+		}
+		f := one(t, string(want), look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Launched, n.Created = ago(21*time.Minute), ago(20*time.Minute)
+			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(2 * time.Minute)}
+		}, state))
+		if f.Kind != want || f.Stage != roll.Overdue {
+			t.Errorf("not ready for %s: %+v, want %s", since, f, want)
+		}
+	}
+}
+
+// What the last complete check would have found, had it been there, began after it.
+func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
+	tainted := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+	}
+	deleted := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { elsewhere(n) }
+	i, n := pair()
+	for kind, tt := range map[roll.Kind]struct {
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		start  time.Time // of its life
+	}{roll.Uninitialized: {tainted, n.Created}, roll.Unregistered: {deleted, i.Launched}} {
+		if kind == roll.Unregistered {
+			old := tt.change
+			tt.change = func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+				old(i, n, s)
+				i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
+				s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes}
+			}
+		}
+		last := tt.start.Add(15 * time.Minute) // when its time was over
+		tests := []struct {
+			name    string
+			checked time.Time
+			since   time.Time
+			stage   roll.Stage
+		}{
+			{"never checked", time.Time{}, tt.start, roll.Overdue},
+			{"checked before its time was over", last.Add(-time.Second), tt.start, roll.Overdue},
+			{"checked when its time was over", last, last, roll.Overdue},
+			{"checked a little later", last.Add(time.Second), last.Add(time.Second), roll.Overdue},
+			{"checked a minute ago", ago(time.Minute), ago(time.Minute), roll.Watching},
+			{"checked just not long enough ago", ago(15*time.Minute - time.Second), ago(15*time.Minute - time.Second), stageBefore(kind)},
+			{"checked long enough ago", ago(15 * time.Minute), ago(15 * time.Minute), roll.Overdue},
+		}
+		for _, c := range tests {
+			f := one(t, c.name, look(tt.change, ledger.State{Checked: c.checked}))
+			if f.Kind != kind || f.Stage != c.stage || !f.Since.Equal(c.since) || !f.Began.Equal(c.since) || !f.Due.Equal(c.since.Add(15*time.Minute)) {
+				t.Errorf("%s, %s: %+v", kind, c.name, f)
+			}
+		}
+		// A later check has a later memory of the last one; what is known stays.
+		state := known(kind, ago(7*time.Minute), ago(7*time.Minute))
+		state.Checked = ago(time.Minute)
+		if f := one(t, "known", look(tt.change, state)); f.Kind != kind || !f.Since.Equal(ago(7*time.Minute)) || !f.Began.Equal(f.Since) {
+			t.Errorf("%s known: %+v", kind, f)
+		}
+		// But not across another life of the instance.
+		fresh := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			tt.change(i, n, s)
+			i.Launched = ago(2 * time.Minute)
+		}, state)
+		if len(fresh.Findings) != 0 || fresh.Waiting != 1 {
+			t.Errorf("%s after a new start: %+v", kind, fresh.Findings)
+		}
+	}
+}
+
+// stageBefore is the stage of a finding of the kind right before its tolerance ends.
+func stageBefore(kind roll.Kind) roll.Stage {
+	if kind == roll.Unregistered {
+		return roll.Warned
+	}
+	return roll.Watching
+}
+
+func TestConditionFailed(t *testing.T) {
+	condition := func(kind string, status roll.ConditionStatus, since time.Duration) roll.TypedCondition {
+		return roll.TypedCondition{Type: kind, Condition: roll.Condition{Status: status, Since: ago(since), Reason: "Why"}}
+	}
+	tests := []struct {
+		name       string
+		conditions []roll.TypedCondition
+		want       string // the condition
+		stage      roll.Stage
+	}{
+		{"within its tolerance", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 30*time.Minute-time.Second)}, "KernelReady", roll.Watching},
+		{"at its end", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 30*time.Minute)}, "KernelReady", roll.Overdue},
+		{"past it", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 30*time.Minute+time.Second)}, "KernelReady", roll.Overdue},
+		{"accelerators sooner", []roll.TypedCondition{condition("AcceleratedHardwareReady", roll.ConditionFalse, 10*time.Minute)}, "AcceleratedHardwareReady", roll.Overdue},
+		{"a status that is tolerated", []roll.TypedCondition{condition("KernelReady", roll.ConditionTrue, time.Hour)}, "", ""},
+		{"a condition that its policy does not watch", []roll.TypedCondition{condition("MyOwnReady", roll.ConditionFalse, time.Hour), condition(roll.MemoryPressure, roll.ConditionTrue, time.Hour)}, "", ""},
+		{"of two, the one that is due first", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 15*time.Minute), condition("AcceleratedHardwareReady", roll.ConditionFalse, 5*time.Minute)}, "AcceleratedHardwareReady", roll.Watching},
+		{"of two due at once, the first by name", []roll.TypedCondition{condition("StorageReady", roll.ConditionFalse, time.Hour), condition("KernelReady", roll.ConditionFalse, time.Hour)}, "KernelReady", roll.Overdue},
+	}
+	for _, tt := range tests {
+		a := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = tt.conditions }, ledger.State{})
+		f := one(t, tt.name, a)
+		if f.Condition != tt.want || f.Stage != tt.stage || tt.want != "" && f.Kind != roll.ConditionFailed {
+			t.Errorf("%s: %+v", tt.name, f)
+		}
+		if f.Stage == roll.Watching && !a.Next.Equal(f.Due) {
+			t.Errorf("%s: next %s, want %s", tt.name, a.Next, f.Due)
+		}
+	}
+	failed := []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, time.Hour)}
+	others := map[string]struct {
+		change func(*roll.Instance, *roll.Node)
+		want   roll.Kind
+		since  time.Duration
+	}{
+		"not ready: that says it": {func(_ *roll.Instance, n *roll.Node) {
+			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Minute)}
+		}, roll.NotReady, time.Minute},
+		"uninitialized: that says it": {func(_ *roll.Instance, n *roll.Node) {
+			n.StartupTaint = "ebs.csi.aws.com/agent-not-ready:NoExecute"
+		}, roll.Uninitialized, 48 * time.Hour},
+		"said before the instance was started again": {func(i *roll.Instance, _ *roll.Node) { i.Launched = ago(20 * time.Minute) }, roll.ConditionFailed, 20 * time.Minute},
+	}
+	for name, tt := range others {
+		f := one(t, name, look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Conditions = failed
+			tt.change(i, n)
+		}, ledger.State{}))
+		if f.Kind != tt.want || !f.Since.Equal(ago(tt.since)) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+func TestImpaired(t *testing.T) {
+	tests := []struct {
+		name   string
+		since  time.Duration
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		want   roll.Stage
+	}{
+		{"within its tolerance", 5*time.Minute - time.Second, nil, roll.Watching},
+		{"at its end", 5 * time.Minute, nil, roll.Overdue},
+		{"past it", 5*time.Minute + time.Second, nil, roll.Overdue},
+		{"the status was not read", time.Hour, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.Unreadable }, ""},
+		{"the status was not asked for", time.Hour, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.NotAsked }, ""},
+		{"stopping", time.Hour, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateStopping }, ""},
+		{"in Standby", time.Hour, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby"}
+		}, ""},
+	}
+	for _, tt := range tests {
+		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			s.Impaired = map[roll.InstanceID]roll.Impairment{id: {Since: ago(tt.since)}}
+			if tt.change != nil {
+				tt.change(i, n, s)
+			}
+		}, ledger.State{})
+		f := one(t, tt.name, a)
+		if f.Stage != tt.want || tt.want != "" && (f.Kind != roll.Impaired || !f.Since.Equal(ago(tt.since)) || !f.Began.Equal(f.Since)) {
+			t.Errorf("%s: %+v", tt.name, f)
+		}
+	}
+}
+
+// A tolerance that nobody set is none, and so is what it would be the tolerance of.
+func TestWithoutAToleranceThereIsNoFinding(t *testing.T) {
+	silent := func(of roll.Selector) policy.Policy {
+		p := defaults(of)
+		p.Tolerances, p.Conditions = nil, nil
+		return p
+	}
+	i, n := pair()
+	ghost := i
+	ghost.State = roll.StateTerminated
+	unready := n
+	unready.Ready.Status = roll.ConditionUnknown
+	orphan := poolWorker(id, time.Hour)
+	tests := map[string]*roll.Snapshot{
+		"Impaired": snapshot([]roll.Instance{i}, []roll.Node{n}),
+		"Ghost":    snapshot([]roll.Instance{ghost}, []roll.Node{unready}),
+		"Conflict": snapshot([]roll.Instance{ghost}, []roll.Node{n}),
+		"Unknown":  snapshot([]roll.Instance{i}, []roll.Node{unready}),
+		"Orphaned": snapshot([]roll.Instance{orphan}, nil),
+	}
+	for name, s := range tests {
+		s.Details[id] = roll.Detail{HasNodeClaim: roll.No}
+		if name == "Impaired" {
+			s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
+		}
+		for with, pol := range map[bool]func(roll.Selector) policy.Policy{true: defaults, false: silent} {
+			a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
+			if found := len(a.Findings) == 1 && string(a.Findings[0].Kind) == name; found != with {
+				t.Errorf("%s with a tolerance %v: %+v", name, with, a.Findings)
+			}
+		}
+	}
+}
+
+func TestImpairedStandsBesideWhatTheNodeIs(t *testing.T) {
+	impaired := func(s *roll.Snapshot) {
+		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour), System: true}}
+	}
+	young := poolWorker(id, time.Minute)
+	bastion := roll.Instance{ID: id, State: roll.StateRunning, Launched: ago(time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone}
+	tests := []struct {
+		name     string
+		instance roll.Instance
+		nodes    []roll.Node
+		detail   roll.Detail
+		gaps     []roll.Gap
+		want     string
+	}{
+		{"silent", worker(id, 24*time.Hour), []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}, roll.Detail{}, nil, "Unknown Impaired"},
+		{"not registered", poolWorker(id, time.Hour), nil, roll.Detail{HasNodeClaim: roll.Yes}, nil, "Unregistered Impaired"},
+		{"still has time to register", young, nil, roll.Detail{}, nil, "Impaired"},
+		{"a bastion", bastion, nil, roll.Detail{Bootstraps: roll.No}, nil, ""},
+		{"nodes could not be read", poolWorker(id, time.Hour), nil, roll.Detail{}, []roll.Gap{{Scope: roll.ScopeNodes}}, "Impaired"},
+	}
+	for _, tt := range tests {
+		s := snapshot([]roll.Instance{tt.instance}, tt.nodes, tt.gaps...)
+		s.Details[id] = tt.detail
+		impaired(s)
+		a := judge(s, ledger.State{})
+		var got []string
+		for _, f := range a.Findings {
+			got = append(got, string(f.Kind))
+			if f.Kind == roll.Impaired && !strings.Contains(f.Summary, "system status check") {
+				t.Errorf("%s: %q", tt.name, f.Summary)
+			}
+		}
+		want := strings.Fields(tt.want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, want)
+		}
+		if c := a.Count[""]; c.Overdue > 1 {
+			t.Errorf("%s: counted as overdue %d times", tt.name, c.Overdue)
+		}
+	}
+}
+
+// EC2 may not tell since when a check fails; then it is since it was first seen.
+func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
+	undated := func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+		s.Impaired = map[roll.InstanceID]roll.Impairment{id: {}}
+	}
+	if f := one(t, "first", look(undated, ledger.State{})); !f.Since.Equal(now) || f.Stage != roll.Watching {
+		t.Errorf("first sight: %+v", f)
+	}
+	if f := one(t, "second", look(undated, known(roll.Impaired, ago(6*time.Minute), ago(6*time.Minute)))); !f.Since.Equal(ago(6*time.Minute)) || f.Stage != roll.Overdue {
+		t.Errorf("second sight: %+v", f)
+	}
+}
+
+// A node whose instance its group puts to rest need not answer, and has its whole time
+// when the rest is over.
+func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
+	i, n := worker(id, 24*time.Hour), node(id, roll.ConditionUnknown, 2*time.Hour)
+	state := ledger.State{}
+	look := func(at time.Time, d roll.Detail) assess.Assessment {
+		s := snapshot([]roll.Instance{i}, []roll.Node{n})
+		s.Details[id] = d
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+		state.Apply(ledger.Changes{PutRests: a.Rests, PutNotReady: a.NotReady})
+		return a
+	}
+	standby, serving := roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby"}, roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	if a := look(now, standby); len(a.Findings) != 0 || a.Nodes != 0 || len(a.Notes) != 1 {
+		t.Fatalf("in Standby: %+v", a)
+	}
+	if a := look(now.Add(time.Minute), roll.Detail{}); len(a.Findings) != 0 || len(a.Questions) != 1 || !a.Questions[0].AutoScaling {
+		t.Fatalf("nobody knows whether it rests still: %+v", a)
+	}
+	left := now.Add(time.Hour)
+	for _, tt := range []struct {
+		after time.Duration
+		want  roll.Stage
+	}{{0, roll.Watching}, {30*time.Minute - time.Second, roll.Watching}, {30 * time.Minute, roll.Overdue}} {
+		if f := one(t, tt.after.String(), look(left.Add(tt.after), serving)); f.Stage != tt.want || !f.Since.Equal(left) {
+			t.Errorf("%s after its rest: %+v", tt.after, f)
+		}
+	}
+}

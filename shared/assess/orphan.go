@@ -1,0 +1,78 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// claimless judges an instance of Karpenter without a node by whether a NodeClaim has
+// it. It reports whether that settles what it is: an orphan, or one that was and of
+// which nobody can tell in this check.
+//
+// Karpenter makes the NodeClaim before it launches the instance, and its garbage
+// collection ends instances whose NodeClaim is gone. So what has none for long has no
+// Karpenter either.
+func (a *assessor) claimless(m roll.Member) bool {
+	if m.Owner() != roll.OwnerKarpenter {
+		return false
+	}
+	switch a.Snapshot.Details[m.ID()].HasNodeClaim {
+	case roll.Yes:
+		return false
+	case roll.No:
+		a.orphan(m, "it is Karpenter's, and no NodeClaim has it")
+		return true
+	}
+	return a.keepOne(roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned})
+}
+
+// orphans judges the instances of a cluster that EKS does not know. Only tags that EKS
+// or eksctl write say that it was an EKS cluster: kops and others use
+// kubernetes.io/cluster/ for clusters of which EKS never knew.
+func (a *assessor) orphans() {
+	if !a.orphansRead() {
+		return
+	}
+	for n := range a.Snapshot.Instances {
+		a.joined, a.late = false, false
+		i := &a.Snapshot.Instances[n]
+		switch {
+		case i.State != roll.StateRunning, i.OtherCluster != "", a.Snapshot.Target != "" && i.ID != a.Snapshot.Target:
+		case i.Ambiguous:
+			a.notNode(i, whyAmbiguous)
+		case !i.Named:
+			a.notNode(i, "EKS knows no such cluster, and only a kubernetes.io/cluster/ tag names it: it may be of a cluster that is not one of EKS")
+		default:
+			a.orphan(roll.Member{Instance: i}, "its EKS cluster does not exist")
+		}
+	}
+}
+
+// orphansRead reports that the instances of a cluster that EKS does not know were all
+// read: no gap but that one concerns them.
+func (a *assessor) orphansRead() bool {
+	return !slices.ContainsFunc(a.Snapshot.Gaps, func(g roll.Gap) bool {
+		return g.Scope == roll.ScopeInstances || g.Scope == roll.ScopeCluster && g.Kind != roll.GapClusterGone
+	})
+}
+
+// orphan finds an instance that nothing owns any more. The world does not tell since
+// when, so its time begins when that is first seen.
+func (a *assessor) orphan(m roll.Member, why string) {
+	tolerance, ok := a.tolerance(m, roll.Orphaned)
+	if !ok {
+		return
+	}
+	launched := a.past(m.Instance.Launched, time.Time{})
+	since := a.Now.UTC()
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned}]; ok && known.Began.Equal(launched) {
+		since = known.Since.UTC()
+	}
+	f := a.finding(m, roll.Orphaned, since, since.Add(tolerance))
+	f.Began = launched
+	f.Summary = fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: %s", m.ID(), roll.Clock(launched), why)
+	a.add(f, m)
+}

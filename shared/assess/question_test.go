@@ -1,0 +1,89 @@
+package assess_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
+	overdue := func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)} }
+	tests := []struct {
+		name   string
+		owner  roll.Owner
+		group  roll.Group
+		ladder []policy.Do
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		want   roll.Question
+	}{
+		{"an Auto Scaling group's, to be terminated", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTag, policy.DoTerminate}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
+		{"a managed node group's, to be rebooted", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoReboot}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
+		{"a managed node group's, to be drained", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoCordon, policy.DoDrain}, nil, roll.Question{AutoScaling: true, Group: true}},
+		{"to be told of: it may be in Standby", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify}, nil, roll.Question{AutoScaling: true}},
+		{"Karpenter's, to be terminated", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true}},
+		{"Karpenter's, to be told of", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoNotify}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{}},
+		{"nobody's", roll.OwnerNone, roll.GroupNone, []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{Protection: true}},
+		{"within its tolerance", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready.Since = ago(time.Minute)
+		}, roll.Question{}},
+		{"the instance was not read", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			i.ID = "i-0000000000000000b"
+			i.State = roll.StateStopped
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances})
+		}, roll.Question{}},
+		{"what was answered is not asked again", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable}
+			s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
+		}, roll.Question{Protection: true}},
+		{"a Ready node, to be told of", roll.OwnerAutoScalingGroup, "asg/w", nil, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: ago(47 * time.Hour)}
+			n.Conditions = []roll.TypedCondition{{Type: "KernelReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour)}}}
+		}, roll.Question{}},
+	}
+	for _, tt := range tests {
+		i, n := pair()
+		s := snapshot(nil, nil)
+		overdue(&n)
+		i.Owner, i.Group = tt.owner, tt.group
+		if tt.change != nil {
+			tt.change(&i, &n, s)
+		}
+		s.Instances, s.Nodes = []roll.Instance{i}, []roll.Node{n}
+		pol := func(of roll.Selector) policy.Policy {
+			p := defaults(of)
+			p.Ladders = map[roll.Kind][]policy.Step{}
+			for _, do := range tt.ladder {
+				p.Ladders[roll.Unknown] = append(p.Ladders[roll.Unknown], policy.Step{Do: do})
+			}
+			return p
+		}
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
+		var want []roll.Question
+		if tt.want != (roll.Question{}) {
+			tt.want.Instance = id
+			want = append(want, tt.want)
+		}
+		if diff := cmp.Diff(want, a.Questions); diff != "" {
+			t.Errorf("%s: questions (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The instance that is asked about most urgently stands first, whatever is asked of it.
+func TestTheMostUrgentIsAskedAboutFirst(t *testing.T) {
+	overdue, warned, bare := poolWorker("i-00000003", time.Hour), poolWorker("i-00000002", 6*time.Minute), worker("i-00000001", time.Hour)
+	a := judge(snapshot([]roll.Instance{bare, warned, overdue}, nil), ledger.State{})
+	var got []roll.InstanceID
+	for _, q := range a.Questions {
+		got = append(got, q.Instance)
+	}
+	if diff := cmp.Diff([]roll.InstanceID{overdue.ID, warned.ID, bare.ID}, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}

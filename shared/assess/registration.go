@@ -1,0 +1,153 @@
+package assess
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// RegistrationTimes sum up how long nodes took from the launch of their instance to
+// their creation.
+type RegistrationTimes struct {
+	Count         int // how many nodes it sums up, at most ledger.RegistrationSamples
+	P50, P95, P99 time.Duration
+}
+
+// groupTally is what is counted of a group while members are still being looked at.
+type groupTally struct {
+	count  Count
+	memory ledger.GroupMemory // as the ledger has it
+	seen   time.Time          // when the latest of its nodes was created
+	good   time.Time          // the latest launch that became a node that works
+	fresh  []sample           // nodes that the memory does not count yet
+}
+
+// sample is how long one node took to register.
+type sample struct {
+	created time.Time
+	id      roll.InstanceID
+	took    time.Duration
+}
+
+func (a *assessor) group(name roll.Group) *groupTally {
+	g, ok := a.groups[name]
+	if !ok {
+		memory := a.State.Groups[name]
+		g = &groupTally{memory: memory, seen: memory.Counted, good: memory.Good}
+		a.groups[name] = g
+	}
+	return g
+}
+
+// registered learns from a node how long it took to register, and that its group
+// brings nodes that work if this one does.
+//
+// A Node that is older than the launch of its instance was there before the instance
+// was stopped and started, and tells nothing. Nor does the time of an instance that
+// rested in a warm pool first, or whose Node was deleted and came back.
+func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
+	n, i := m.Node, m.Instance
+	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.Before(i.Launched) || n.Created.After(a.Now) {
+		return
+	}
+	if works && i.Launched.After(g.good) {
+		g.good = i.Launched.UTC()
+	}
+	if !n.Created.After(g.memory.Counted) {
+		return
+	}
+	if n.Created.After(g.seen) {
+		g.seen = n.Created.UTC()
+	}
+	if _, rested := a.State.Rests[i.ID]; rested || a.cameBack(m) {
+		return
+	}
+	took := n.Created.Sub(i.Launched)
+	g.add(sample{created: n.Created, id: i.ID, took: took})
+	if !a.State.Checked.IsZero() && n.Created.After(a.State.Checked) {
+		a.out.NewRegistrations = append(a.out.NewRegistrations, took)
+	}
+}
+
+// cameBack reports a Node that is new although its instance had one before, as the last
+// complete check saw.
+func (a *assessor) cameBack(m roll.Member) bool {
+	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.Deadline) {
+		return false
+	}
+	_, late := a.State.Findings[roll.FindingKey{Instance: m.Instance.ID, Kind: roll.Unregistered}]
+	return !late
+}
+
+// add takes a sample in. Only the latest will be kept, so that the first look at a
+// large group need not hold all of its nodes.
+func (g *groupTally) add(s sample) {
+	if len(g.fresh) == 2*ledger.RegistrationSamples {
+		g.trim()
+	}
+	g.fresh = append(g.fresh, s)
+}
+
+// trim puts the samples in order and drops all but the latest.
+func (g *groupTally) trim() {
+	slices.SortFunc(g.fresh, func(x, y sample) int {
+		return cmp.Or(x.created.Compare(y.created), cmp.Compare(x.id, y.id))
+	})
+	if over := len(g.fresh) - ledger.RegistrationSamples; over > 0 {
+		g.fresh = append(g.fresh[:0], g.fresh[over:]...)
+	}
+}
+
+// remembered is the memory of the group with what is new in it.
+func (g *groupTally) remembered() ledger.GroupMemory {
+	g.trim()
+	seconds := make([]int, 0, len(g.memory.Seconds)+len(g.fresh))
+	seconds = append(seconds, g.memory.Seconds...)
+	for _, s := range g.fresh {
+		seconds = append(seconds, int(s.took/time.Second))
+	}
+	seconds = seconds[max(0, len(seconds)-ledger.RegistrationSamples):]
+	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good}
+}
+
+// registrations hands out what is to be remembered of groups, and the sums.
+func (a *assessor) registrations() {
+	slices.Sort(a.out.NewRegistrations)
+	for name, g := range a.groups {
+		if len(g.fresh) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) {
+			a.out.Groups[name] = g.remembered()
+		}
+	}
+	if a.Snapshot.Target != "" {
+		return
+	}
+	a.out.Registration = make(map[roll.Group]RegistrationTimes, len(a.groups))
+	for name, memory := range a.State.Groups {
+		if _, newer := a.out.Groups[name]; !newer {
+			a.sumUp(name, memory.Seconds)
+		}
+	}
+	for name, memory := range a.out.Groups {
+		a.sumUp(name, memory.Seconds)
+	}
+}
+
+func (a *assessor) sumUp(g roll.Group, seconds []int) {
+	if len(seconds) == 0 {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(seconds))
+	a.out.Registration[g] = RegistrationTimes{
+		Count: len(sorted), P50: percentile(sorted, 50), P95: percentile(sorted, 95), P99: percentile(sorted, 99),
+	}
+}
+
+// percentile is the smallest of the sorted seconds that at least p percent of them do
+// not exceed.
+func percentile(sorted []int, p int) time.Duration {
+	rank := (len(sorted)*p + 99) / 100
+	return time.Duration(sorted[rank-1]) * time.Second
+}

@@ -1,0 +1,182 @@
+package assess_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// registered is an instance of the group asg/w and its node, Ready, that was created so
+// long ago and took so long to register.
+func registered(n int, created, took time.Duration) (roll.Instance, roll.Node) {
+	of := roll.InstanceID(fmt.Sprintf("i-%017x", n))
+	i, nn := worker(of, created+took), node(of, roll.ConditionTrue, 2*time.Hour)
+	nn.Name, nn.Created, nn.Ready.Since = fmt.Sprintf("node-%d", n), ago(created), ago(created-time.Second)
+	return i, nn
+}
+
+func TestWhatCountsAsARegistration(t *testing.T) {
+	const took = 90 * time.Second
+	checked := ago(10 * time.Minute)
+	tests := []struct {
+		name    string
+		created time.Duration
+		change  func(*roll.Instance, *roll.Node, *roll.Snapshot, *ledger.State)
+		counted bool
+		metric  bool
+	}{
+		{"new", 5 * time.Minute, nil, true, true},
+		{"created when the memory was counted to", 20 * time.Minute, nil, false, false},
+		{"created a second later", 20*time.Minute - time.Second, nil, true, false},
+		{"created at the last check", 10 * time.Minute, nil, true, false},
+		{"created a second after the last check", 10*time.Minute - time.Second, nil, true, true},
+		{"not ready yet", 5 * time.Minute, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot, _ *ledger.State) {
+			n.Ready.Status = roll.ConditionFalse
+		}, true, true},
+		{"the instance was started again", 5 * time.Minute, func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot, _ *ledger.State) {
+			i.Launched = n.Created.Add(time.Second)
+		}, false, false},
+		{"the instance rested", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
+			s.Rests = map[roll.InstanceID]ledger.Rest{i.ID: {Left: ago(6 * time.Minute)}}
+		}, false, false},
+		{"its instance had a node at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
+			i.Launched = s.Checked.Add(-15 * time.Minute)
+		}, false, false},
+		{"its instance still had time at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
+			i.Launched = s.Checked.Add(-15*time.Minute + time.Second)
+		}, true, true},
+		{"its instance was late at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
+			i.Launched = s.Checked.Add(-time.Hour)
+			s.Findings = map[roll.FindingKey]ledger.Finding{{Instance: i.ID, Kind: roll.Unregistered}: {}}
+		}, true, true},
+		{"the first check of the cluster", 5 * time.Minute, func(_ *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
+			s.Checked, s.Groups = time.Time{}, nil
+		}, true, false},
+		{"not all instances were read", 5 * time.Minute, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot, _ *ledger.State) {
+			s.Gaps = []roll.Gap{{Scope: roll.ScopeInstances}}
+		}, false, false},
+		{"not all nodes were read", 5 * time.Minute, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot, _ *ledger.State) {
+			s.Gaps = []roll.Gap{{Scope: roll.ScopeNodes}}
+		}, false, false},
+		{"a look at one instance", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot, _ *ledger.State) { s.Target = i.ID }, false, false},
+		{"created in the future: clocks differ", -time.Second, nil, false, false},
+	}
+	for _, tt := range tests {
+		i, n := registered(1, tt.created, took)
+		s := snapshot(nil, nil)
+		state := ledger.State{Checked: checked, Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Counted: ago(20 * time.Minute), Good: ago(time.Minute)}}}
+		if tt.change != nil {
+			tt.change(&i, &n, s, &state)
+		}
+		s.Instances, s.Nodes = []roll.Instance{i}, []roll.Node{n}
+		a := judge(s, state)
+		want := int(n.Created.Sub(i.Launched) / time.Second)
+		if got := a.Groups["asg/w"].Seconds; tt.counted != slices.Equal(got, []int{want}) {
+			t.Errorf("%s: remembered %v", tt.name, got)
+		}
+		if tt.metric != slices.Equal(a.NewRegistrations, []time.Duration{time.Duration(want) * time.Second}) {
+			t.Errorf("%s: new %v", tt.name, a.NewRegistrations)
+		}
+	}
+}
+
+func TestTheLatestRegistrationsAreKept(t *testing.T) {
+	const before = 100 // samples in the memory, of 1 s each
+	memory := ledger.GroupMemory{Counted: ago(time.Hour), Good: ago(2 * time.Hour)}
+	for range before {
+		memory.Seconds = append(memory.Seconds, 1)
+	}
+	state := ledger.State{Checked: ago(30 * time.Minute), Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory, "asg/idle": {Seconds: []int{7}}}}
+	for _, fresh := range []int{0, 1, ledger.RegistrationSamples - before, ledger.RegistrationSamples - before + 1, ledger.RegistrationSamples, 3 * ledger.RegistrationSamples} {
+		s := snapshot(nil, nil)
+		for n := range fresh { // the nth was created n seconds ago, and took 1000-n seconds
+			i, nn := registered(n, time.Duration(n)*time.Second, time.Duration(1000-n)*time.Second)
+			s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, nn)
+		}
+		a := judge(s, state)
+		if fresh == 0 {
+			if len(a.Groups) != 0 {
+				t.Errorf("nothing is new: %+v", a.Groups)
+			}
+			continue
+		}
+		got := a.Groups["asg/w"]
+		var want []int
+		for range before {
+			want = append(want, 1)
+		}
+		for n := fresh - 1; n >= 0; n-- {
+			want = append(want, 1000-n)
+		}
+		want = want[max(0, len(want)-ledger.RegistrationSamples):]
+		if diff := cmp.Diff(want, got.Seconds); diff != "" {
+			t.Errorf("%d new nodes: remembered (-want +got):\n%s", fresh, diff)
+		}
+		if !got.Counted.Equal(now) || len(a.NewRegistrations) != fresh || !slices.IsSorted(a.NewRegistrations) {
+			t.Errorf("%d new nodes: counted to %s, %d new", fresh, got.Counted, len(a.NewRegistrations))
+		}
+		if _, changed := a.Groups["asg/idle"]; changed {
+			t.Error("a group in which nothing happened is to be remembered anew")
+		}
+		if a.Registration["asg/w"].Count != len(want) || a.Registration["asg/idle"] != (assess.RegistrationTimes{Count: 1, P50: 7 * time.Second, P95: 7 * time.Second, P99: 7 * time.Second}) {
+			t.Errorf("%d new nodes: sums %+v", fresh, a.Registration)
+		}
+	}
+}
+
+func TestRegistrationTimesByRank(t *testing.T) {
+	upTo := func(n int) (seconds []int) {
+		for s := range n {
+			seconds = append(seconds, n-s)
+		}
+		return seconds
+	}
+	for n, want := range map[int][3]int{1: {1, 1, 1}, 2: {1, 2, 2}, 3: {2, 3, 3}, 20: {10, 19, 20}, 100: {50, 95, 99}, 101: {51, 96, 100}, 256: {128, 244, 254}} {
+		a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: upTo(n)}}})
+		got := a.Registration["asg/w"]
+		if got.Count != n || got.P50 != time.Duration(want[0])*time.Second || got.P95 != time.Duration(want[1])*time.Second || got.P99 != time.Duration(want[2])*time.Second {
+			t.Errorf("of %d: %+v, want %v", n, got, want)
+		}
+	}
+	if a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: now}}}); len(a.Registration) != 0 {
+		t.Errorf("of none: %+v", a.Registration)
+	}
+}
+
+// Good tells that a replacement works; what is Ready and not initialized does not, nor
+// does an old node whose instance was started again.
+func TestTheLatestLaunchThatWorks(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*roll.Instance, *roll.Node)
+		good   bool
+	}{
+		{"Ready", func(*roll.Instance, *roll.Node) {}, true},
+		{"not ready", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionFalse }, false},
+		{"silent", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionUnknown }, false},
+		{"Ready with a startup taint", func(_ *roll.Instance, n *roll.Node) {
+			n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+		}, false},
+		{"terminated", func(i *roll.Instance, _ *roll.Node) { i.State = roll.StateTerminated }, false},
+		{"started again", func(i *roll.Instance, n *roll.Node) { i.Launched = n.Created.Add(time.Second) }, false},
+		{"launched before the one that is known", func(i *roll.Instance, _ *roll.Node) { i.Launched = ago(time.Hour) }, false},
+	}
+	for _, tt := range tests {
+		i, n := registered(1, 5*time.Minute, time.Minute)
+		tt.change(&i, &n)
+		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Seconds: []int{3}}
+		a := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}})
+		want := memory
+		want.Good = i.Launched
+		if got, changed := a.Groups["asg/w"]; changed != tt.good || changed && !cmp.Equal(got, want) {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}

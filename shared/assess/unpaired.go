@@ -1,0 +1,131 @@
+package assess
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// unpaired judges an instance of which no node carries the id.
+func (a *assessor) unpaired(m roll.Member) {
+	i := m.Instance
+	switch {
+	case i.State != roll.StateRunning:
+		return
+	case i.Ambiguous:
+		a.notNode(i, whyAmbiguous)
+		return
+	case !a.nodesRead:
+		// Its node may be among those that could not be read. What EC2 says of the
+		// machine is another matter.
+		a.impairedIfNode(m)
+		return
+	}
+	p := a.Policy(m.Selector())
+	start, event := a.past(i.Launched, time.Time{}), "its launch"
+	rested, known := a.State.Rests[i.ID]
+	if rested.Left.After(start) {
+		start, event = rested.Left.UTC(), "its group put it into service" // it need not have registered before
+	}
+	since, later := a.began(roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}, start, p.Registration.Deadline)
+	warnAt := since.Add(p.Registration.WarnAfter)
+	if !later && a.Now.Before(warnAt) && !resting(a.Snapshot.Details[i.ID].Lifecycle) {
+		if known {
+			a.out.Rests[i.ID] = rested
+		}
+		a.wait(warnAt)
+		a.impairedIfNode(m)
+		return
+	}
+	if !a.candidate(m, start) {
+		return
+	}
+	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
+	if !a.claimless(m) {
+		f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))
+		f.WarnAt = warnAt
+		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
+		if later {
+			f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))
+		}
+		if f.Stage == roll.Watching && !a.Now.Before(warnAt) {
+			f.Stage = roll.Warned
+		}
+		a.next(warnAt)
+		a.add(f, m)
+	}
+	a.impaired(m)
+}
+
+// wait counts an instance that still has time, until the moment.
+func (a *assessor) wait(until time.Time) {
+	a.out.Waiting++
+	a.next(until)
+}
+
+// candidate tells whether an instance without a node is meant to be one now. start is
+// the beginning of its time to register, as far as it was known before.
+func (a *assessor) candidate(m roll.Member, start time.Time) bool {
+	i := m.Instance
+	detail := a.Snapshot.Details[i.ID]
+	does, left := a.rest(i)
+	switch {
+	case does == rests:
+		a.notNode(i, fmt.Sprintf("its Auto Scaling group keeps it in %s", detail.Lifecycle))
+		return false
+	case does == unsaid:
+		a.keepResting(m)
+		return false
+	case left.After(start): // it has left its rest just now
+		a.wait(left.Add(a.Policy(m.Selector()).Registration.WarnAfter))
+		a.impairedIfNode(m)
+		return false
+	}
+	shown, why := a.intent(i, detail)
+	if !shown {
+		if detail.Bootstraps != roll.No {
+			a.keep(i.ID)
+		}
+		a.ask(roll.Question{Instance: i.ID, UserData: true, AutoScaling: i.ASG != ""}, m.Group())
+		a.notNode(i, why)
+	}
+	return shown
+}
+
+const whyAmbiguous = "it is claimed for several clusters (kubernetes.io/cluster/ tags) and nothing tells which one it is for"
+
+// intent tells whether an instance is meant to be a node, and if nothing shows
+// it, why not. The cluster's tag alone does not: bastions and NAT instances get it
+// from whoever tags everything.
+func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shown bool, why string) {
+	switch i.Owner {
+	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
+		return true, ""
+	}
+	known := func(key string) bool {
+		// What was seen before the cluster was created belonged to another cluster of
+		// its name.
+		at, had := a.State.GroupsWithNodes[key]
+		return had && !at.Before(a.Snapshot.Cluster.Created) || a.out.GroupsWithNodes[key]
+	}
+	if i.ASG != "" && known(string(roll.AutoScalingGroup(i.ASG))) {
+		return true, ""
+	}
+	if i.LaunchTemplate != "" && known(i.LaunchTemplate) {
+		return true, ""
+	}
+	switch d.Bootstraps {
+	case roll.Yes:
+		return true, ""
+	case roll.No:
+		return false, "nothing shows that it is meant to be a node: no node pool or node group owns it, no node came from its Auto Scaling group or launch template, and its user data bootstraps no node of this cluster"
+	case roll.Unreadable:
+		return false, "its user data could not be read, and nothing else shows that it is meant to be a node"
+	}
+	return false, "nothing shows yet that it is meant to be a node"
+}
+
+func (a *assessor) notNode(i *roll.Instance, why string) {
+	a.out.NotNodes = append(a.out.NotNodes, NotNode{Instance: i.ID, Name: i.Name, Why: why})
+}
