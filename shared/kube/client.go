@@ -17,7 +17,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// PageSize is how many nodes are asked for at once. With it peak memory stays that
+// PageSize is how many objects are asked for at once. With it peak memory stays that
 // of one page, about 8 MB of protobuf.
 const PageSize = 500
 
@@ -28,7 +28,7 @@ const requestTimeout = 30 * time.Second
 const protobuf = "application/vnd.kubernetes.protobuf"
 
 // scheme knows the core types alone: the clientset would bring every API group
-// into a binary that reads nodes.
+// into a binary that knows nodes and pods.
 var (
 	scheme = func() *runtime.Scheme {
 		s := runtime.NewScheme()
@@ -66,7 +66,7 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 	})
 }
 
-// Client reads the nodes of one cluster.
+// Client reads and changes one cluster.
 type Client struct {
 	rest rest.Interface
 }
@@ -80,7 +80,7 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		UserAgent:       userAgent,
 		Timeout:         requestTimeout,
-		QPS:             -1, // reads are few and sequential
+		QPS:             -1, // requests are few and sequential
 		WrapTransport:   wrap,
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &corev1.SchemeGroupVersion,
@@ -96,39 +96,45 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 	return &Client{rest: client}, nil
 }
 
-// Nodes lists every node, page by page, and hands each to yield. When the server
-// gives up on the listing halfway (410 Gone) it begins once more from the start,
-// after telling restart, so that the caller forgets what it was handed. An error
-// means that the nodes handed out so far are not all.
-func (c *Client) Nodes(ctx context.Context, yield func(roll.Node), restart func()) error {
-	p := new(projector)
-	for attempt := 0; ; attempt++ {
-		err := c.pages(ctx, p, yield)
-		if err == nil {
-			return nil
-		}
-		if attempt == 0 && apierrors.IsResourceExpired(err) {
-			restart()
-			continue
-		}
-		return fmt.Errorf("list nodes: %w", err)
-	}
+// Nodes lists every node, page by page, and hands each to yield, with what of it
+// watch names. When the server gives up on the listing halfway (410 Gone) it begins
+// once more from the start, after telling restart, so that the caller forgets what it
+// was handed. An error means that the nodes handed out so far are not all.
+func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.Node), restart func()) error {
+	p := &projector{watch: watch}
+	return listNodes.failed(again(restart, func() error {
+		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			var page corev1.NodeList
+			err := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec).Do(ctx).Into(&page)
+			for i := range page.Items {
+				yield(p.node(&page.Items[i]))
+			}
+			return page.Continue, err
+		})
+	}))
 }
 
-// pages leaves resourceVersion unset: with "0" the server ignores the limit.
+// again lists once more from the start if the server gave up on the listing halfway.
+func again(restart func(), list func() error) error {
+	err := list()
+	if apierrors.IsResourceExpired(err) {
+		restart()
+		err = list()
+	}
+	return err
+}
+
+// eachPage asks for page after page until one names no next one. resourceVersion stays
+// unset: with "0" the server ignores the limit.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
-func (c *Client) pages(ctx context.Context, p *projector, yield func(roll.Node)) error {
+func eachPage(page func(*metav1.ListOptions) (next string, err error)) error {
 	options := metav1.ListOptions{Limit: PageSize}
 	for {
-		var page corev1.NodeList
-		err := c.rest.Get().Resource("nodes").VersionedParams(&options, parameterCodec).Do(ctx).Into(&page)
+		next, err := page(&options)
 		if err != nil {
 			return err
 		}
-		for i := range page.Items {
-			yield(p.node(&page.Items[i]))
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
+		if options.Continue = next; next == "" {
 			return nil
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // list gathers what Nodes hands out, as a caller that forgets on restart does.
 func list(t *testing.T, c *Client) (nodes []roll.Node, restarts int, err error) {
 	t.Helper()
-	err = c.Nodes(t.Context(), func(n roll.Node) { nodes = append(nodes, n) }, func() { nodes, restarts = nil, restarts+1 })
+	err = c.Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { nodes = append(nodes, n) }, func() { nodes, restarts = nil, restarts+1 })
 	return nodes, restarts, err
 }
 
@@ -71,7 +71,7 @@ func TestCutsNodesDown(t *testing.T) {
 	}
 	conditions := func(status corev1.ConditionStatus, reason string) []corev1.NodeCondition {
 		return []corev1.NodeCondition{
-			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: "Pressed"},
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
 			{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(turned), Reason: reason, Message: "long"},
 		}
 	}
@@ -105,6 +105,42 @@ func TestCutsNodesDown(t *testing.T) {
 		"a status that nobody knows": {
 			node(func(n *corev1.Node) { n.Status.Conditions = conditions("Perhaps", "") }),
 			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned} }),
+		},
+		"of a zone": {
+			node(func(n *corev1.Node) {
+				n.UID, n.Labels = "uid-1", map[string]string{"topology.kubernetes.io/zone": "eu-west-1b", "topology.k8s.aws/zone-id": "euw1-az2"}
+			}),
+			want(func(n *roll.Node) { n.UID, n.Zone, n.ZoneID = "uid-1", "eu-west-1b", "euw1-az2" }),
+		},
+		"registered and initialized": {
+			node(func(n *corev1.Node) {
+				n.Labels = map[string]string{"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
+			}),
+			want(func(n *roll.Node) { n.Registered, n.Initialized = true, true }),
+		},
+		"cordoned by Rollcall": {
+			node(func(n *corev1.Node) {
+				n.Spec.Unschedulable, n.Annotations = true, map[string]string{"rollcall/cordoned": "order-1", "other": "x"}
+			}),
+			want(func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "order-1" }),
+		},
+		"cordoned by somebody else": {
+			node(func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+			want(func(n *roll.Node) { n.Unschedulable = true }),
+		},
+		"not ready, and when it started": {
+			node(func(n *corev1.Node) {
+				n.Status.Conditions, n.Status.NodeInfo.BootID = conditions(corev1.ConditionUnknown, ""), "boot-1"
+			}),
+			want(func(n *roll.Node) {
+				n.Ready, n.BootID = roll.Condition{Status: roll.ConditionUnknown, Since: turned}, "boot-1"
+			}),
+		},
+		"ready, and when it started": {
+			node(func(n *corev1.Node) {
+				n.Status.Conditions, n.Status.NodeInfo.BootID = conditions(corev1.ConditionTrue, ""), "boot-1"
+			}),
+			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} }),
 		},
 		"being deleted": {
 			node(func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: turned} }),

@@ -4,21 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"rollcall/shared/roll"
 )
 
-// Fault tells what an error of this package means for a snapshot, with a sentence
-// for a person that says what to do about it. principal is whose credentials
+// Fault tells what an error of this package means for a snapshot or an act, with a
+// sentence for a person that says what to do about it. principal is whose credentials
 // signed the token, "" if unknown.
 func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 	who := principal
 	if who == "" {
 		who = "the caller"
 	}
+	op := listNodes
+	failed, asked := errors.AsType[*failure](err)
+	if asked {
+		op, err = failed.operation, failed.err
+	}
 	switch {
+	case errors.Is(err, ErrChanged), errors.Is(err, ErrGone), errors.Is(err, errIncomplete):
+		return roll.GapFailed, fmt.Sprintf("the %s of %s was not done: %v", op.noun, c.ID.Name, err)
 	case errors.Is(err, ErrNoEndpoint):
 		return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s cannot be reached: %s", c.ID.Name, message(err))
 	case errors.Is(err, ErrToken) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
@@ -27,20 +36,36 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		return roll.GapFailed, fmt.Sprintf("no token for the Kubernetes API of %s could be signed with the credentials of %s: %s", c.ID.Name, who, message(err))
 	case apierrors.IsUnauthorized(err):
 		return roll.GapUnauthorized, fmt.Sprintf("the Kubernetes API of %s refused the token of %s (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md", c.ID.Name, who)
-	case apierrors.IsForbidden(err):
-		return roll.GapDenied, fmt.Sprintf("the Kubernetes API of %s knows %s but does not let it read nodes: apply infra/rbac.yaml and give it the group rollcall:viewers (%s)", c.ID.Name, who, message(err))
+	case apierrors.IsForbidden(err) && (!op.writes || notPermitted(err)):
+		return roll.GapDenied, fmt.Sprintf("the Kubernetes API of %s knows %s but does not let it %s %s: apply infra/rbac.yaml and give it the group %s (%s)", c.ID.Name, who, op.verb, op.target, op.group(), message(err))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer in time: is its endpoint reachable from here (private endpoint, publicAccessCidrs, proxy)?", c.ID.Name, c.Endpoint)
 	case apierrors.IsTooManyRequests(err):
-		return roll.GapThrottled, fmt.Sprintf("the Kubernetes API of %s turned the listing of nodes away as too much (429): the next check tries again", c.ID.Name)
+		return roll.GapThrottled, fmt.Sprintf("the Kubernetes API of %s turned the %s away as too much (429): the next check tries again", c.ID.Name, op.noun)
 	case apierrors.IsResourceExpired(err):
-		return roll.GapFailed, fmt.Sprintf("the Kubernetes API of %s dropped the listing of nodes twice (410 Gone): the next check tries again", c.ID.Name)
+		return roll.GapFailed, fmt.Sprintf("the Kubernetes API of %s dropped the %s twice (410 Gone): the next check tries again", c.ID.Name, op.noun)
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code < 500 {
-		return roll.GapFailed, fmt.Sprintf("listing the nodes of %s failed: %s", c.ID.Name, message(err))
+	if asked && answered(err) {
+		return roll.GapFailed, fmt.Sprintf("the %s of %s failed: %s", op.noun, c.ID.Name, message(err))
 	}
 	return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer: %s", c.ID.Name, c.Endpoint, message(err))
+}
+
+// notPermitted reports whether the API server forbids the request for lack of a
+// permission. Admission, which looks at changes, forbids with other words.
+// https://kubernetes.io/docs/reference/access-authn-authz/authorization/
+func notPermitted(err error) bool {
+	text := err.Error()
+	return apierrors.IsForbidden(err) && strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
+}
+
+// answered reports whether the API server is there, whatever it answered.
+func answered(err error) bool {
+	if code := statusCode(err); code != 0 {
+		return code < 500
+	}
+	_, sent := errors.AsType[*url.Error](err)
+	return !sent
 }
 
 // message is the innermost text of the error, without the nesting of URLs.

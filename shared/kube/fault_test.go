@@ -29,7 +29,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 		},
 		"403": {
 			always((*apiServer).refuse, http.StatusForbidden, metav1.StatusReasonForbidden, user), roll.GapDenied,
-			"the Kubernetes API of demo knows " + principal + " but does not let it read nodes: apply infra/rbac.yaml and give it the group rollcall:viewers (" + user + ")",
+			"the Kubernetes API of demo knows " + principal + " but does not let it list nodes: apply infra/rbac.yaml and give it the group rollcall:viewers (" + user + ")",
 		},
 		"410 twice": {
 			always((*apiServer).refuse, http.StatusGone, metav1.StatusReasonExpired, "too old"), roll.GapFailed,
@@ -37,7 +37,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 		},
 		"422": {
 			always((*apiServer).refuse, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "limit is invalid"), roll.GapFailed,
-			"listing the nodes of demo failed: limit is invalid",
+			"the listing of nodes of demo failed: limit is invalid",
 		},
 		"429": {
 			always((*apiServer).refuse, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down"), roll.GapThrottled,
@@ -124,7 +124,7 @@ func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = client.Nodes(ctx, func(roll.Node) {}, func() {})
+	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
 	if err == nil {
 		t.Fatal("the listing went well")
 	}
@@ -154,7 +154,7 @@ func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = client.Nodes(t.Context(), func(roll.Node) {}, func() {})
+	err = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	_, text := Fault(s.cluster(), err, "")
 	if len(s.requests) != 0 {
 		t.Errorf("%d requests without a token", len(s.requests))
@@ -193,7 +193,7 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	err = client.Nodes(ctx, func(roll.Node) {}, func() {})
+	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
 	if _, text := Fault(s.cluster(), err, ""); strings.Contains(text, "endpoint") || !strings.Contains(text, "token") {
 		t.Errorf("a person is told: %s", text)
 	}

@@ -6,35 +6,69 @@ import (
 	"rollcall/shared/roll"
 )
 
-// projector cuts nodes down. Values that many nodes share (zones, groups, reasons)
-// are kept once.
+// projector cuts nodes down to what a verdict needs. Values that many nodes share
+// (zones, groups, reasons) are kept once.
 type projector struct {
 	texts roll.Texts
+	watch roll.Watch
 }
 
 func (p *projector) node(n *corev1.Node) roll.Node {
 	out := roll.Node{
 		Name:     n.Name,
+		UID:      string(n.UID),
 		Created:  n.CreationTimestamp.UTC(),
 		Deleting: n.DeletionTimestamp != nil,
 		// A node without the condition has never reported; the control plane counts
 		// that as Unknown too, from the creation on.
-		Ready: roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
+		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
+		StartupTaint:  p.startupTaint(n.Spec.Taints),
+		Unschedulable: n.Spec.Unschedulable,
+		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 	}
 	out.Compute, out.Instance = roll.ParseProviderID(n.Spec.ProviderID)
 	out.ReadLabels(n.Labels)
-	out.Zone, out.Group = p.texts.One(out.Zone), roll.Group(p.texts.One(string(out.Group)))
+	out.Zone, out.ZoneID, out.Group = p.texts.One(out.Zone), p.texts.One(out.ZoneID), roll.Group(p.texts.One(string(out.Group)))
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
-		if c.Type != corev1.NodeReady {
-			continue
-		}
-		out.Ready = roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC()}
-		if out.Ready.Status != roll.ConditionTrue {
-			out.Ready.Reason = p.texts.One(c.Reason)
+		if c.Type == corev1.NodeReady {
+			out.Ready = roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC()}
+			if out.Ready.Status != roll.ConditionTrue {
+				out.Ready.Reason = p.texts.One(c.Reason)
+			}
+		} else if p.wants(c) {
+			out.Conditions = append(out.Conditions, roll.TypedCondition{
+				Type:      p.texts.One(string(c.Type)),
+				Condition: roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC(), Reason: p.texts.One(c.Reason)},
+			})
 		}
 	}
+	if out.Ready.Status != roll.ConditionTrue {
+		out.BootID = n.Status.NodeInfo.BootID // what tells a later start of the machine
+	}
 	return out
+}
+
+// wants reports the conditions that the policy watches, and the pressures that a node
+// tells of while it still can.
+func (p *projector) wants(c *corev1.NodeCondition) bool {
+	switch c.Type {
+	case roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure:
+		if c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return p.watch.Conditions[roll.ConditionKey{Type: string(c.Type), Status: status(c.Status)}]
+}
+
+// startupTaint is the first taint that some agent is still to remove.
+func (p *projector) startupTaint(taints []corev1.Taint) string {
+	for i := range taints {
+		if t := &taints[i]; roll.StartupTaint(t.Key, p.watch.Taints) {
+			return p.texts.One(t.Key + ":" + string(t.Effect))
+		}
+	}
+	return ""
 }
 
 func status(s corev1.ConditionStatus) roll.ConditionStatus {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,12 +20,22 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		(got.Instance != "") != (got.Compute == roll.ComputeEC2),
 		got.Owner == "" || got.Group == "",
 		got.Ready.Status != roll.ConditionTrue && got.Ready.Status != roll.ConditionFalse && got.Ready.Status != roll.ConditionUnknown,
+		got.UID != string(n.UID),
+		got.Unschedulable != n.Spec.Unschedulable,
+		got.CordonedBy != n.Annotations[roll.AnnotationCordoned],
+		got.BootID != "" && got.Ready.Status == roll.ConditionTrue,
+		got.StartupTaint != "" && len(n.Spec.Taints) == 0,
 		got.Deleting != (n.DeletionTimestamp != nil):
 		t.Fatalf("%+v\nof %+v", got, n)
 	}
 	if got.Instance != "" {
 		if _, ok := roll.ParseInstanceID(string(got.Instance)); !ok {
 			t.Fatalf("%q is no instance id", got.Instance)
+		}
+	}
+	for _, c := range got.Conditions {
+		if c.Type == "Ready" {
+			t.Fatalf("Ready is kept twice: %+v", got)
 		}
 	}
 	if got.Ready.Status == roll.ConditionTrue {
@@ -37,9 +48,65 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 	}
 }
 
+func TestKeepsTheConditionsThatMatter(t *testing.T) {
+	turned := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	n := &corev1.Node{}
+	for _, c := range [][2]string{
+		{"Ready", "True"}, {"MemoryPressure", "True"}, {"DiskPressure", "False"}, {"PIDPressure", "Unknown"},
+		{"KernelReady", "False"}, {"StorageReady", "True"}, {"NetworkingReady", "Unknown"}, {"Odd", "perhaps"}, {"Unheeded", "False"},
+	} {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(c[0]), Status: corev1.ConditionStatus(c[1]), Reason: c[0] + "Reason", Message: "long", LastTransitionTime: metav1.NewTime(turned),
+		})
+	}
+	kept := func(status roll.ConditionStatus, kind string) roll.TypedCondition {
+		return roll.TypedCondition{Type: kind, Condition: roll.Condition{Status: status, Since: turned, Reason: kind + "Reason"}}
+	}
+	watch := roll.Watch{Conditions: map[roll.ConditionKey]bool{
+		{Type: "KernelReady", Status: roll.ConditionFalse}: true, {Type: "StorageReady", Status: roll.ConditionFalse}: true,
+		{Type: "NetworkingReady", Status: roll.ConditionUnknown}: true, {Type: "Odd", Status: roll.ConditionUnknown}: true,
+		{Type: "DiskPressure", Status: roll.ConditionTrue}: true,
+	}}
+	for name, tt := range map[string]struct {
+		watch roll.Watch
+		want  []roll.TypedCondition
+	}{
+		"without a policy": {roll.Watch{}, []roll.TypedCondition{kept(roll.ConditionTrue, "MemoryPressure")}},
+		"with one": {watch, []roll.TypedCondition{
+			kept(roll.ConditionTrue, "MemoryPressure"), kept(roll.ConditionFalse, "KernelReady"), kept(roll.ConditionUnknown, "NetworkingReady"), kept(roll.ConditionUnknown, "Odd"),
+		}},
+	} {
+		if diff := cmp.Diff(tt.want, (&projector{watch: tt.watch}).node(n).Conditions); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestTellsTheFirstStartupTaint(t *testing.T) {
+	own := roll.Watch{Taints: []string{"example.com/warming"}}
+	tests := map[string]struct {
+		watch  roll.Watch
+		taints []corev1.Taint
+		want   string
+	}{
+		"none":                     {own, nil, ""},
+		"one that stays":           {own, []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}, ""},
+		"one that all know":        {roll.Watch{}, []corev1.Taint{{Key: "dedicated"}, {Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}, "node.cilium.io/agent-not-ready:NoExecute"},
+		"one that the policy says": {own, []corev1.Taint{{Key: "example.com/warming", Effect: corev1.TaintEffectNoSchedule}}, "example.com/warming:NoSchedule"},
+		"the policy does not say":  {roll.Watch{}, []corev1.Taint{{Key: "example.com/warming"}}, ""},
+		"two":                      {own, []corev1.Taint{{Key: "ebs.csi.aws.com/agent-not-ready", Effect: "NoExecute"}, {Key: "example.com/warming", Effect: "NoSchedule"}}, "ebs.csi.aws.com/agent-not-ready:NoExecute"},
+	}
+	for name, tt := range tests {
+		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: tt.taints}}
+		if got := (&projector{watch: tt.watch}).node(n).StartupTaint; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestAnyNodeCanBeCutDown(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	p := new(projector)
+	p := &projector{watch: roll.Watch{Conditions: map[roll.ConditionKey]bool{{Type: "", Status: roll.ConditionUnknown}: true, {Type: "Ready", Status: roll.ConditionTrue}: true}, Taints: []string{""}}}
 	for range 20_000 {
 		n := randomNode(r)
 		sound(t, n, p.node(n))
@@ -54,6 +121,13 @@ func randomNode(r *rand.Rand) *corev1.Node {
 	}
 	if r.IntN(4) == 0 {
 		n.DeletionTimestamp = &metav1.Time{}
+	}
+	if r.IntN(2) == 0 {
+		n.UID, n.Spec.Unschedulable, n.Status.NodeInfo.BootID = "uid", true, "boot"
+		n.Annotations = map[string]string{pick("rollcall/cordoned", ""): pick("", "order")}
+	}
+	for range r.IntN(3) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: pick("", "readiness.k8s.io/x", "dedicated", "\xff"), Effect: corev1.TaintEffect(pick("", "NoSchedule"))})
 	}
 	n.Spec.ProviderID = pick("", "aws://", "aws:///", "aws:///eu-west-1a/", "aws:///eu-west-1a/i-0123456789abcdef0", "aws:///eu-west-1a/i-0123abcd", "aws:////i-0123abcdE",
 		"aws:///eu-west-1a/fargate-", "eks-hybrid://", "gce://x/y", "i-0123456789abcdef0", "aws:///\xff/i-\xff")

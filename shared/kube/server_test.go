@@ -28,22 +28,24 @@ import (
 	"rollcall/shared/roll"
 )
 
-// apiServer speaks as much of the Kubernetes API as reading nodes takes, over TLS,
-// in protobuf or JSON.
+// apiServer speaks as much of the Kubernetes API as this package uses, over TLS, and
+// lists nodes in protobuf or JSON. Its objects are in objects_test.go.
 type apiServer struct {
 	*httptest.Server
 	json bool
 
-	mu       sync.Mutex
-	nodes    []corev1.Node
+	mu sync.Mutex
+	objects
 	requests []*http.Request
-	// answer takes the n-th request (from 1) away from the list of nodes.
+	// answer takes the n-th request (from 1) away from the objects.
 	answer map[int]http.HandlerFunc
+	// before is run before the n-th request is answered.
+	before map[int]func()
 }
 
 func newAPIServer(t *testing.T, nodes ...corev1.Node) *apiServer {
 	t.Helper()
-	s := &apiServer{nodes: nodes, answer: map[int]http.HandlerFunc{}}
+	s := &apiServer{objects: objects{nodes: nodes, budgets: map[string]*metav1.Status{}}, answer: map[int]http.HandlerFunc{}, before: map[int]func(){}}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail on purpose
 	s.StartTLS()
@@ -70,28 +72,32 @@ func (s *apiServer) client(t *testing.T) *Client {
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Clone(r.Context()))
-	answer := s.answer[len(s.requests)]
+	answer, before := s.answer[len(s.requests)], s.before[len(s.requests)]
 	if answer == nil {
 		answer = s.answer[0] // of every request
 	}
 	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	if answer != nil {
 		answer(w, r)
 		return
 	}
-	s.list(w, r)
-}
-
-func (s *apiServer) list(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.serve(w, r)
+}
+
+// cut is the page of a list that the request asks for, and the token of the next.
+func cut[T any](r *http.Request, all []T) ([]T, string) {
 	from, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Query().Get("continue"), "after-"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-	page := corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "42"}, Items: s.nodes[from:]}
-	if limit > 0 && len(page.Items) > limit {
-		page.Items, page.Continue = page.Items[:limit], fmt.Sprintf("after-%d", from+limit)
+	all = all[from:]
+	if limit == 0 || len(all) <= limit {
+		return all, ""
 	}
-	s.send(w, http.StatusOK, &page)
+	return all[:limit], fmt.Sprintf("after-%d", from+limit)
 }
 
 func (s *apiServer) send(w http.ResponseWriter, code int, o runtime.Object) {
@@ -109,13 +115,23 @@ func (s *apiServer) send(w http.ResponseWriter, code int, o runtime.Object) {
 
 // refuse answers with a Status, as the API server does.
 func (s *apiServer) refuse(code int, reason metav1.StatusReason, message string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		s.send(w, code, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
-	}
+	return func(w http.ResponseWriter, _ *http.Request) { s.send(w, code, refusalOf(code, reason, message)) }
 }
 
-// hang never answers.
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func refusalOf(code int, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) *metav1.Status {
+	status := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message}
+	if causes != nil {
+		status.Details = &metav1.StatusDetails{Causes: causes}
+	}
+	return status
+}
+
+// hang never answers. A server notices that its client is gone only once it has read
+// what the request carries.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
 
 func (s *apiServer) queries() []url.Values {
 	s.mu.Lock()

@@ -186,7 +186,7 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Nodes(t.Context(), func(roll.Node) {}, func() {}); err != nil {
+	if err := client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	want, err := tokens.Token(t.Context(), "demo")
@@ -221,7 +221,7 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = client.Nodes(t.Context(), func(roll.Node) {}, func() {})
+	_ = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	for _, r := range elsewhere.requests {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the token was sent to another host")

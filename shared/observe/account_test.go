@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -25,6 +27,7 @@ import (
 	"github.com/aws/smithy-go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -46,20 +49,31 @@ type account struct {
 	before map[string]func()
 	seen   map[string]int
 
-	cluster   *ekstypes.Cluster
-	clusters  []string
-	instances []types.Instance
-	pageSize  int // what EC2 hands out at most, whatever is asked for
-	named     int // how many unknown ids one refusal names
-	scaling   map[string]asgtypes.AutoScalingInstanceDetails
-	userData  map[string]string // as the API shows it, in base64
-	protected map[string]bool
-	nodes     []corev1.Node
-	nodePage  int
+	cluster     *ekstypes.Cluster
+	clusters    []string
+	instances   []types.Instance
+	pageSize    int // what EC2 hands out at most, whatever is asked for
+	named       int // how many unknown ids one refusal names
+	scaling     map[string]asgtypes.AutoScalingInstanceDetails
+	userData    map[string]string // as the API shows it, in base64
+	protected   map[string]bool
+	nodes       []corev1.Node
+	nodePage    int
+	owner       string // of the reservations; "" is left out
+	owners      map[string]string
+	statuses    []types.InstanceStatus
+	shifts      *arczonalshift.GetManagedResourceOutput
+	nodeGroups  map[string]*ekstypes.Nodegroup
+	groups      []asgtypes.AutoScalingGroup
+	scalings    map[string][]asgtypes.Activity
+	claims      []nodeClaim
+	noKarpenter bool
 
 	listings   []ec2.DescribeInstancesInput
 	attributes []ec2.DescribeInstanceAttributeInput
 	batches    [][]string
+	checks     []ec2.DescribeInstanceStatusInput
+	asked      []string    // names of groups, and what else one asked for
 	times      []time.Time // of DescribeInstances
 
 	server *httptest.Server
@@ -70,9 +84,10 @@ func newAccount(t *testing.T) *account {
 	a := &account{
 		fail: map[string]error{}, before: map[string]func(){}, seen: map[string]int{},
 		scaling: map[string]asgtypes.AutoScalingInstanceDetails{}, userData: map[string]string{}, protected: map[string]bool{},
+		owner: "111122223333", owners: map[string]string{}, nodeGroups: map[string]*ekstypes.Nodegroup{}, scalings: map[string][]asgtypes.Activity{},
 		pageSize: 1000, named: 1000, nodePage: 1000,
 	}
-	a.server = httptest.NewTLSServer(http.HandlerFunc(a.serveNodes))
+	a.server = httptest.NewTLSServer(http.HandlerFunc(a.serveKubernetes))
 	t.Cleanup(a.server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
 	a.cluster = activeCluster()
@@ -91,7 +106,7 @@ func activeCluster() *ekstypes.Cluster {
 
 // observer looks at the account without waiting between pages.
 func (a *account) observer() *Observer {
-	return New(Options{EC2: a, EKS: a, AutoScaling: a, Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
+	return New(Options{EC2: a, EKS: a, AutoScaling: a, ZonalShift: a, Kube: a, Region: "eu-west-1", Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
 }
 
 // Dial implements dialer, without authentication.
@@ -196,7 +211,11 @@ func (a *account) DescribeInstances(_ context.Context, in *ec2.DescribeInstances
 	page, next := cut(found, aws.ToString(in.NextToken), size)
 	out := &ec2.DescribeInstancesOutput{NextToken: next}
 	for _, i := range page {
-		out.Reservations = append(out.Reservations, types.Reservation{Instances: []types.Instance{i}})
+		r := types.Reservation{Instances: []types.Instance{i}}
+		if owner := cmp.Or(a.owners[aws.ToString(i.InstanceId)], a.owner); owner != "" {
+			r.OwnerId = aws.String(owner)
+		}
+		out.Reservations = append(out.Reservations, r)
 	}
 	return out, nil
 }
@@ -255,9 +274,129 @@ func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscalin
 	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
 }
 
-// serveNodes answers GET /api/v1/nodes in JSON.
-func (a *account) serveNodes(w http.ResponseWriter, r *http.Request) {
-	err := a.call("kubernetes:ListNodes")
+// DescribeInstanceStatus implements ec2API. Every filter must hold, and only running
+// instances have a status.
+func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+	err := a.call("ec2:DescribeInstanceStatus")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checks = append(a.checks, *in)
+	a.times = append(a.times, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if unknown := slices.DeleteFunc(slices.Clone(in.InstanceIds), a.knows); len(unknown) > 0 {
+		return nil, apiError("EC2", "DescribeInstanceStatus", "InvalidInstanceID.NotFound", "The instance ID '"+unknown[0]+"' does not exist")
+	}
+	if len(in.InstanceIds) > 0 && in.MaxResults != nil {
+		return nil, apiError("EC2", "DescribeInstanceStatus", "InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	var found []types.InstanceStatus
+	for _, s := range a.statuses {
+		of := func(name string) string {
+			switch name {
+			case "instance-status.status":
+				return string(s.InstanceStatus.Status)
+			case "system-status.status":
+				return string(s.SystemStatus.Status)
+			}
+			panic("the fake EC2 knows no filter " + name)
+		}
+		if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, aws.ToString(s.InstanceId)) {
+			continue
+		}
+		if !slices.ContainsFunc(in.Filters, func(f types.Filter) bool { return !slices.Contains(f.Values, of(aws.ToString(f.Name))) }) {
+			found = append(found, s)
+		}
+	}
+	size := a.pageSize
+	if in.MaxResults != nil {
+		size = min(size, int(*in.MaxResults))
+	}
+	page, next := cut(found, aws.ToString(in.NextToken), size)
+	return &ec2.DescribeInstanceStatusOutput{InstanceStatuses: page, NextToken: next}, nil
+}
+
+// GetManagedResource implements zonalShiftAPI.
+func (a *account) GetManagedResource(_ context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
+	if err := a.call("arc-zonal-shift:GetManagedResource"); err != nil {
+		return nil, err
+	}
+	a.asked = append(a.asked, aws.ToString(in.ResourceIdentifier))
+	return a.shifts, nil
+}
+
+// DescribeNodegroup implements eksAPI.
+func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+	if err := a.call("eks:DescribeNodegroup"); err != nil {
+		return nil, err
+	}
+	if g, ok := a.nodeGroups[aws.ToString(in.NodegroupName)]; ok && aws.ToString(in.ClusterName) == "demo" {
+		return &eks.DescribeNodegroupOutput{Nodegroup: g}, nil
+	}
+	return nil, &smithy.OperationError{ServiceID: "EKS", OperationName: "DescribeNodegroup", Err: &ekstypes.ResourceNotFoundException{Message: aws.String("No node group found for name: " + aws.ToString(in.NodegroupName) + ".")}}
+}
+
+// DescribeAutoScalingGroups implements autoScalingAPI. Groups that do not exist are left
+// out.
+func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	if err := a.call("autoscaling:DescribeAutoScalingGroups"); err != nil {
+		return nil, err
+	}
+	if n := len(in.AutoScalingGroupNames); n == 0 || n > 50 {
+		return nil, apiError("Auto Scaling", "DescribeAutoScalingGroups", "ValidationError", fmt.Sprint(n, " names"))
+	}
+	var found []asgtypes.AutoScalingGroup
+	for _, g := range a.groups {
+		if slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName)) {
+			found = append(found, g)
+		}
+	}
+	page, next := cut(found, aws.ToString(in.NextToken), 2)
+	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: page, NextToken: next}, nil
+}
+
+// DescribeScalingActivities implements autoScalingAPI.
+func (a *account) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	if err := a.call("autoscaling:DescribeScalingActivities"); err != nil {
+		return nil, err
+	}
+	a.asked = append(a.asked, aws.ToString(in.AutoScalingGroupName))
+	page, next := cut(a.scalings[aws.ToString(in.AutoScalingGroupName)], "", int(aws.ToInt32(in.MaxRecords)))
+	return &autoscaling.DescribeScalingActivitiesOutput{Activities: page, NextToken: next}, nil
+}
+
+// nodeClaim is one of Karpenter's NodeClaims.
+type nodeClaim struct {
+	name, pool string
+	instance   int
+}
+
+func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
+	selector := r.URL.Query().Get("labelSelector")
+	a.asked = append(a.asked, selector)
+	if a.noKarpenter {
+		http.NotFound(w, r)
+		return
+	}
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	type object = map[string]any
+	items := []object{}
+	for _, c := range a.claims {
+		if wanted.Matches(labels.Set{"karpenter.sh/nodepool": c.pool}) {
+			items = append(items, object{"metadata": object{"name": c.name, "uid": "uid-" + c.name}, "status": object{"providerID": "aws:///eu-west-1a/" + instanceID(c.instance)}})
+		}
+	}
+	write(w, object{"metadata": object{}, "items": items})
+}
+
+// serveKubernetes answers in JSON.
+func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
+	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
+	err := a.call(name)
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		var code int
@@ -272,6 +411,14 @@ func (a *account) serveNodes(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch name {
+	case "kubernetes:ListNodeClaims":
+		a.listNodeClaims(w, r)
+		return
+	case "kubernetes:ListGroups":
+		write(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
+		return
+	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	page, next := cut(a.nodes, r.URL.Query().Get("continue"), min(limit, a.nodePage))
 	write(w, corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{Continue: aws.ToString(next), ResourceVersion: "1"}, Items: page})
@@ -290,7 +437,7 @@ func (a *account) launch(n int, tags ...string) *types.Instance {
 	i := types.Instance{
 		InstanceId: aws.String(instanceID(n)),
 		State:      &types.InstanceState{Name: types.InstanceStateNameRunning}, LaunchTime: aws.Time(at.Add(-time.Hour)),
-		Placement: &types.Placement{AvailabilityZone: aws.String("eu-west-1a")},
+		Placement: &types.Placement{AvailabilityZone: aws.String("eu-west-1a"), AvailabilityZoneId: aws.String("euw1-az1")},
 	}
 	for _, t := range tags {
 		key, value, _ := strings.Cut(t, "=")

@@ -32,32 +32,44 @@ func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+const callDescribeCluster = "eks:DescribeCluster"
+
 // maxSkew is how far this machine's clock may differ from that of AWS.
 const maxSkew = time.Minute
 
 // Cluster describes one EKS cluster. On failure the gap says why.
 func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *roll.Gap) {
+	cluster, _, gap := o.describeCluster(ctx, name)
+	return cluster, gap
+}
+
+// describeCluster tells also the cluster's ARN, by which other services know it. Of a
+// cluster that does not exist the id holds what is known without it.
+func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
+	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
 	out, err := o.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
-		gap := o.gap(ctx, roll.ScopeCluster, "eks:DescribeCluster", err)
+		gap := o.gap(ctx, roll.ScopeCluster, callDescribeCluster, err)
 		if awserr.IsNotFound(err) {
+			unknown.ID.Region = o.region
+			gap.Kind = roll.GapClusterGone
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
 		}
-		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &gap
+		return unknown, "", &gap
 	}
 	if skew, ok := awsmiddleware.GetAttemptSkew(out.ResultMetadata); ok && skew.Abs() > maxSkew {
 		// Every tolerance is counted with this machine's clock.
-		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("this machine's clock differs from that of AWS by %s: set it right, since every age is counted with it", skew.Abs().Round(time.Second))}
+		return unknown, "", &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: callDescribeCluster, Detail: fmt.Sprintf("this machine's clock differs from that of AWS by %s: set it right, since every age is counted with it", skew.Abs().Round(time.Second))}
 	}
-	cluster, err := readCluster(out.Cluster)
+	cluster, err = readCluster(out.Cluster)
 	if err != nil {
-		gap := roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("eks:DescribeCluster of %s: %v", name, err)}
-		return roll.Cluster{ID: roll.ClusterID{Name: name}}, &gap
+		return unknown, "", &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: callDescribeCluster, Detail: fmt.Sprintf("eks:DescribeCluster of %s: %v", name, err)}
 	}
+	arn = aws.ToString(out.Cluster.Arn)
 	if cluster.Status != roll.ClusterActive {
-		return cluster, &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: "eks:DescribeCluster", Detail: fmt.Sprintf("cluster %s is %s, not %s: nothing is concluded about its nodes", name, cluster.Status, roll.ClusterActive)}
+		return cluster, arn, &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: callDescribeCluster, Detail: fmt.Sprintf("cluster %s is %s, not %s: nothing is concluded about its nodes", name, cluster.Status, roll.ClusterActive)}
 	}
-	return cluster, nil
+	return cluster, arn, nil
 }
 
 func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
@@ -71,6 +83,7 @@ func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
 	out := roll.Cluster{
 		ID: id, Created: aws.ToTime(c.CreatedAt), Status: string(c.Status), Version: aws.ToString(c.Version),
 		Endpoint: aws.ToString(c.Endpoint), ModeTag: c.Tags[roll.TagMode],
+		ZonalShift: c.ZonalShiftConfig != nil && aws.ToBool(c.ZonalShiftConfig.Enabled),
 	}
 	if c.CertificateAuthority != nil {
 		ca, err := base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data))

@@ -36,7 +36,7 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 		detail string
 	}{
 		"not found": {
-			func(a *account) { a.cluster.Name = aws.String("Demo") }, roll.GapFailed,
+			func(a *account) { a.cluster.Name = aws.String("Demo") }, roll.GapClusterGone,
 			`there is no EKS cluster "demo" in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)`,
 		},
 		"denied": {
@@ -80,12 +80,16 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 			a.launch(1, owned)
 			a.join(1)
 			tt.spoil(a)
-			s := a.observer().Snapshot(t.Context(), "demo", at)
+			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: tt.kind, Call: "eks:DescribeCluster", Detail: tt.detail}}
 			if !slices.Equal(s.Gaps, want) {
 				t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
 			}
-			if s.Whole() || s.Cluster.ID.Name != "demo" || len(s.Instances) != 0 || len(s.Nodes) != 0 || !slices.Equal(a.log, []string{"eks:DescribeCluster"}) {
+			calls := []string{"eks:DescribeCluster"}
+			if tt.kind == roll.GapClusterGone {
+				calls = append(calls, "ec2:DescribeInstances")
+			}
+			if s.Whole() || s.Cluster.ID.Name != "demo" || len(s.Instances) != 0 || len(s.Nodes) != 0 || !slices.Equal(a.log, calls) {
 				t.Errorf("a cluster that was not read is looked at further: %+v, calls %v", s, a.log)
 			}
 		})
@@ -98,10 +102,13 @@ func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 		a.cluster.Status = status
 		a.launch(1, owned)
 		a.join(1)
-		s := a.observer().Snapshot(t.Context(), "demo", at)
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: "eks:DescribeCluster", Detail: "cluster demo is " + string(status) + ", not ACTIVE: nothing is concluded about its nodes"}}
 		if !slices.Equal(s.Gaps, want) || s.Whole() {
 			t.Errorf("%s: gaps %+v", status, s.Gaps)
+		}
+		if s.StatusRead != roll.Unreadable {
+			t.Errorf("%s: status checks %v", status, s.StatusRead)
 		}
 		if len(s.Instances) != 1 || len(s.Nodes) != 1 {
 			t.Errorf("%s: %d instances and %d nodes, want what there is to report", status, len(s.Instances), len(s.Nodes))

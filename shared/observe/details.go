@@ -32,6 +32,8 @@ const (
 // first. What could not be read is marked unreadable and told in a gap.
 func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	o.readAutoScaling(ctx, s, questions)
+	o.readNodeClaims(ctx, s, questions)
+	o.readGroups(ctx, s, questions)
 	o.readAttributes(ctx, s, questions)
 }
 
@@ -108,24 +110,16 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 }
 
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	reads, faults := 0, 0
-	var failed error
-	// After some failures nothing is asked for any more: a missing permission, a
-	// throttle and the end of time meet every call. Others are about one instance.
+	reads := 0
+	f := &faults{o: o, s: s, call: callInstanceAttribute}
 	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) {
-		if failed != nil || reads >= attributeReads {
+		if f.over || reads >= attributeReads {
 			return
 		}
 		reads++
 		out, err := o.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
 		if err != nil {
-			g := o.gap(ctx, roll.ScopeDetail, callInstanceAttribute, err)
-			if faults++; faults == 1 {
-				s.Gaps = append(s.Gaps, g) // one tells it all, or enough
-			}
-			if g.Kind != roll.GapFailed {
-				failed = err
-			}
+			f.note(ctx, err)
 			return
 		}
 		take(out)
@@ -149,7 +143,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		}
 		s.Details[q.Instance] = d
 	}
-	if failed == nil && asked > attributeReads {
+	if !f.over && asked > attributeReads {
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, the most urgent first; what is not known is not acted on", asked, attributeReads)})
 	}
 }

@@ -52,7 +52,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			for i := range r.Instances {
 				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
 				// A listing that moves under the reader may show one instance twice.
-				if !inst.Unclaimed && !seen[inst.ID] {
+				if !inst.Unclaimed && !seen[inst.ID] && accepted(s, &inst, aws.ToString(r.OwnerId)) {
 					seen[inst.ID] = true
 					s.Instances = append(s.Instances, inst)
 				}
@@ -63,6 +63,22 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			return
 		}
 	}
+}
+
+// accepted reports whether an instance of that account may be one of the cluster's: it
+// is if it is in the cluster's own account. Of a cluster that does not exist only what
+// EKS or eksctl wrote its name on certainly was one of it, since other kinds of clusters
+// write kubernetes.io/cluster/ too; the first of those tells the account.
+func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
+	if gone(s) {
+		if !i.Named {
+			return false
+		}
+		if s.Cluster.ID.Account == "" {
+			s.Cluster.ID.Account = account
+		}
+	}
+	return account == "" || account == s.Cluster.ID.Account
 }
 
 func (o *Observer) describe(ctx context.Context, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
@@ -127,10 +143,14 @@ func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []strin
 			return err
 		}
 		known := map[roll.InstanceID]bool{}
-		for i := range found {
-			inst := p.instance(&found[i], s.Cluster.ID.Name)
-			known[inst.ID] = true
-			s.Instances = append(s.Instances, inst)
+		for _, r := range found {
+			for i := range r.Instances {
+				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
+				known[inst.ID] = true
+				if accepted(s, &inst, aws.ToString(r.OwnerId)) {
+					s.Instances = append(s.Instances, inst)
+				}
+			}
 		}
 		for _, id := range batch {
 			if id := roll.InstanceID(id); !known[id] {
@@ -147,16 +167,14 @@ func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []strin
 // lookup describes instances by id and leaves out those that EC2 does not know: it
 // refuses the whole request for one of them, so they are dropped and the rest is
 // asked for again.
-func (o *Observer) lookup(ctx context.Context, ids []string) ([]types.Instance, error) {
+func (o *Observer) lookup(ctx context.Context, ids []string) ([]types.Reservation, error) {
 	ids = slices.Clone(ids)
 	for try := 1; len(ids) > 0; try++ {
-		var found []types.Instance
+		var found []types.Reservation
 		in := &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		out, err := o.describe(ctx, in)
 		for err == nil {
-			for _, r := range out.Reservations {
-				found = append(found, r.Instances...)
-			}
+			found = append(found, out.Reservations...)
 			if aws.ToString(out.NextToken) == "" {
 				return found, nil
 			}
@@ -194,9 +212,15 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
+		Named:          tags.Named == cluster,
 		Hold:           p.texts.One(tags.Hold),
 		Ignore:         tags.Ignore,
 		Marks:          tags.Marks,
+		ModeTag:        p.texts.One(tags.Mode),
+		DeadlineTag:    p.texts.One(tags.Deadline),
+		PresetTag:      p.texts.One(tags.Preset),
+		Preset:         roll.PresetOf(string(i.Platform), string(i.InstanceType)),
+		CapacityBlock:  i.InstanceLifecycle == types.InstanceLifecycleTypeCapacityBlock,
 	}
 	if tags.Named != cluster {
 		out.OtherCluster = p.texts.One(tags.Named)
@@ -206,6 +230,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	}
 	if i.Placement != nil {
 		out.Zone = p.texts.One(aws.ToString(i.Placement.AvailabilityZone))
+		out.ZoneID = p.texts.One(aws.ToString(i.Placement.AvailabilityZoneId))
 	}
 	var operator string
 	if i.Operator != nil {

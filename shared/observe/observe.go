@@ -1,4 +1,4 @@
-// Package observe reads EC2, EKS, Auto Scaling and Kubernetes and puts a snapshot
+// Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes and puts a snapshot
 // of one cluster together, with what it could not read.
 //
 // The order of reading carries the argument: instances first, then nodes. A node
@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -30,15 +31,23 @@ import (
 type ec2API interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeInstanceAttribute(context.Context, *ec2.DescribeInstanceAttributeInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error)
+	DescribeInstanceStatus(context.Context, *ec2.DescribeInstanceStatusInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
 }
 
 type eksAPI interface {
 	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 }
 
 type autoScalingAPI interface {
 	DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
+	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+	DescribeScalingActivities(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
+}
+
+type zonalShiftAPI interface {
+	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
 
 // dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
@@ -51,7 +60,9 @@ type Observer struct {
 	ec2         ec2API
 	eks         eksAPI
 	autoScaling autoScalingAPI
+	zonalShift  zonalShiftAPI
 	kube        dialer
+	region      string
 	principal   func(context.Context) string
 	pages       *rate.Limiter
 	jitter      time.Duration
@@ -62,11 +73,14 @@ type Options struct {
 	EC2         ec2API
 	EKS         eksAPI
 	AutoScaling autoScalingAPI
+	ZonalShift  zonalShiftAPI // is asked about clusters that ARC may shift only
 	Kube        dialer
+	// Region is that of the clients. A cluster that is gone cannot tell its own.
+	Region string
 	// Principal tells whose credentials are used, for messages; it may return "".
 	Principal func(context.Context) string
-	// PageInterval is the least time between two pages of DescribeInstances in this
-	// process. The quota is the account's, and Karpenter lives on it too. Zero is
+	// PageInterval is the least time between two pages of DescribeInstances, or of
+	// DescribeInstanceStatus, in this process. The quota is the account's, and Karpenter lives on it too. Zero is
 	// one second.
 	PageInterval time.Duration
 }
@@ -85,28 +99,52 @@ func New(o Options) *Observer {
 		principal = func(context.Context) string { return "" }
 	}
 	return &Observer{
-		ec2: o.EC2, eks: o.EKS, autoScaling: o.AutoScaling, kube: o.Kube, principal: principal,
+		ec2: o.EC2, eks: o.EKS, autoScaling: o.AutoScaling, zonalShift: o.ZonalShift, kube: o.Kube, region: o.Region, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), 1), jitter: interval / jitterShare,
 	}
 }
 
-// Snapshot looks at one cluster. It never fails: what could not be read is in the
-// snapshot's gaps.
-func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time) *roll.Snapshot {
-	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
-	cluster, gap := o.Cluster(ctx, name)
-	s.Cluster = cluster
-	if gap != nil {
-		s.Gaps = append(s.Gaps, *gap)
-		if gap.Kind != roll.GapClusterNotActive {
-			return s
-		}
+// Snapshot looks at one cluster. watch is what of its nodes matters beside their
+// readiness. It never fails: what could not be read is in the snapshot's gaps.
+//
+// Of a cluster that does not exist it shows the instances that were certainly its own,
+// which are left over, and no nodes.
+func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s, arn := o.begin(ctx, name, at)
+	switch {
+	case gone(s):
+		o.readInstances(ctx, s)
+		return s
+	case len(s.Gaps) > 0 && s.Gaps[0].Kind != roll.GapClusterNotActive:
+		return s
 	}
 	o.readInstances(ctx, s)
-	o.readNodes(ctx, s, func(roll.Node) bool { return true })
+	o.readNodes(ctx, s, watch, func(n *roll.Node) bool {
+		if inOrder(n) {
+			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
+		}
+		return true
+	})
 	o.readMissed(ctx, s)
+	o.readStatus(ctx, s)
+	o.readShifts(ctx, s, arn)
 	return s
+}
+
+// begin describes the cluster, on which all else rests.
+func (o *Observer) begin(ctx context.Context, name string, at time.Time) (s *roll.Snapshot, arn string) {
+	s = &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+	var gap *roll.Gap
+	if s.Cluster, arn, gap = o.describeCluster(ctx, name); gap != nil {
+		s.Gaps = append(s.Gaps, *gap)
+	}
+	return s, arn
+}
+
+// gone reports whether EKS knows no such cluster.
+func gone(s *roll.Snapshot) bool {
+	return len(s.Gaps) > 0 && s.Gaps[0].Kind == roll.GapClusterGone
 }
 
 // Target looks at one instance of a cluster again, and at every node that is or
@@ -114,23 +152,30 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time) *rol
 // anew and not read by name, since a node that registered meanwhile has a name
 // that nobody knows yet. The instance comes last here: it is one short call, and a
 // hold that a person sets while the nodes are listed must be seen.
-func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time) *roll.Snapshot {
-	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
-	cluster, gap := o.Cluster(ctx, name)
-	s.Cluster = cluster
-	if gap != nil {
-		s.Gaps = append(s.Gaps, *gap)
+func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s, arn := o.begin(ctx, name, at)
+	s.Target = id
+	if len(s.Gaps) > 0 && !gone(s) {
 		return s
 	}
-	o.readNodes(ctx, s, func(n roll.Node) bool { return n.Instance == id || n.Compute == roll.ComputeUnknown })
+	if !gone(s) {
+		o.readNodes(ctx, s, watch, func(n *roll.Node) bool { return n.Instance == id || n.Compute == roll.ComputeUnknown })
+		o.readShifts(ctx, s, arn)
+		o.readTargetStatus(ctx, s)
+	}
 	if err := o.lookUpInto(ctx, s, []string{string(id)}); err != nil {
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err))
 	}
 	return s
 }
 
+// inOrder reports nodes to which nothing can be done: a target is looked at again.
+func inOrder(n *roll.Node) bool {
+	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && !n.Deleting
+}
+
 // readNodes lists the nodes and keeps those wanted.
-func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, wanted func(roll.Node) bool) {
+func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, wanted func(*roll.Node) bool) {
 	fail := func(err error) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: kind, Call: "kubernetes: list nodes", Detail: detail})
@@ -143,10 +188,11 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, wanted func(
 	// There are about as many nodes as instances; growing in steps costs more than the
 	// nodes do.
 	s.Nodes = make([]roll.Node, 0, len(s.Instances))
-	err = client.Nodes(ctx,
+	err = client.Nodes(ctx, watch,
 		func(n roll.Node) {
-			if wanted(n) {
-				s.Nodes = append(s.Nodes, n)
+			s.Nodes = append(s.Nodes, n)
+			if last := len(s.Nodes) - 1; !wanted(&s.Nodes[last]) {
+				s.Nodes = s.Nodes[:last]
 			}
 		},
 		func() { s.Nodes = s.Nodes[:0] })
@@ -167,6 +213,25 @@ func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err e
 		g.Kind = roll.GapTimeout
 	}
 	return g
+}
+
+// faults counts the failures of one call that is made again and again. One gap tells it
+// all, or enough; and after a missing permission, a throttle or the end of time, which
+// meet every call, none is made any more.
+type faults struct {
+	o    *Observer
+	s    *roll.Snapshot
+	call string
+	told bool
+	over bool
+}
+
+func (f *faults) note(ctx context.Context, err error) {
+	g := f.o.gap(ctx, roll.ScopeDetail, f.call, err)
+	if !f.told {
+		f.s.Gaps = append(f.s.Gaps, g)
+	}
+	f.told, f.over = true, g.Kind != roll.GapFailed
 }
 
 // turn waits for this process's next turn to ask EC2 for a page, a little longer

@@ -31,11 +31,11 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	a.launch(5, "kubernetes.io/cluster/demo=shared", "rollcall:ignore=true").State.Name = types.InstanceStateNameStopped
 	a.launch(6, "kubernetes.io/cluster/other=owned")
 
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Details == nil {
 		t.Errorf("gaps %+v, at %s", s.Gaps, s.At)
 	}
-	base := roll.Instance{State: roll.StateRunning, Launched: at.Add(-time.Hour), Zone: "eu-west-1a", Owner: roll.OwnerNone, Group: roll.GroupNone}
+	base := roll.Instance{State: roll.StateRunning, Launched: at.Add(-time.Hour), Zone: "eu-west-1a", ZoneID: "euw1-az1", Owner: roll.OwnerNone, Group: roll.GroupNone}
 	want := make([]roll.Instance, 5)
 	for n := range want {
 		want[n] = base
@@ -46,6 +46,9 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	want[2].Owner, want[2].Group, want[2].Hold, want[2].Marks = roll.OwnerKarpenter, "nodepool/default", "2026-04-01", &roll.Marks{Finding: "Unknown", Order: "0011223344556677"}
 	want[3].Owner, want[3].Group = roll.OwnerAutoMode, "nodepool/general-purpose"
 	want[4].State, want[4].Ignore = roll.StateStopped, true
+	for _, n := range []int{1, 2, 3} {
+		want[n].Named = true
+	}
 	if diff := cmp.Diff(want, s.Instances); diff != "" {
 		t.Errorf("instances (-want +got)\n%s", diff)
 	}
@@ -84,7 +87,7 @@ func TestWhatCarriesTheTagAndIsAnotherClustersIsLeftOut(t *testing.T) {
 	a.launch(3, owned, "kubernetes.io/cluster/other=owned", "eks:cluster-name=other")    // decided against
 	a.launch(4, owned, "kubernetes.io/cluster/other=owned", "aws:eks:cluster-name=demo") // decided for
 	a.launch(5, owned, "alpha.eksctl.io/cluster-name=other")
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if want := []string{instanceID(1), instanceID(2), instanceID(4)}; !slices.Equal(ids(s), want) {
 		t.Fatalf("got %v, want %v", ids(s), want)
 	}
@@ -103,7 +106,7 @@ func TestAnInstanceThatIsListedTwiceIsThereOnce(t *testing.T) {
 		a.launch(n, owned)
 	}
 	a.before["ec2:DescribeInstances 2"] = func() { a.instances = slices.Insert(a.instances, 0, a.instances[3]) }
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if got := ids(s); len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(got) {
 		t.Errorf("got %v", got)
 	}
@@ -120,12 +123,13 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 	a.join(1)
 	a.join(3)
 	a.before["ec2:DescribeInstances 2"] = func() { a.join(2) }
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	want := []string{
 		"eks:DescribeCluster",
 		"ec2:DescribeInstances", "ec2:DescribeInstances",
 		"kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes",
 		"ec2:DescribeInstances",
+		"ec2:DescribeInstanceStatus", "ec2:DescribeInstanceStatus",
 	}
 	if !slices.Equal(a.log, want) {
 		t.Errorf("calls\n got %v\nwant %v", a.log, want)
@@ -167,7 +171,7 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 			}
 			a.join(1)
 			a.fail["ec2:DescribeInstances 2"] = tt.err
-			s := a.observer().Snapshot(t.Context(), "demo", at)
+			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: tt.kind, Call: "ec2:DescribeInstances", Detail: "page 2 of the instances of demo: " + tt.detail}}
 			if !slices.Equal(s.Gaps, want) {
 				t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
@@ -180,7 +184,7 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 			b.launch(1, owned)
 			b.join(1)
 			b.fail["ec2:DescribeInstances"] = tt.err
-			s = b.observer().Snapshot(t.Context(), "demo", at)
+			s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want[0].Detail = tt.detail
 			if !slices.Equal(s.Gaps, want) || len(s.Instances) != 0 || len(s.Nodes) != 1 || len(b.listings) != 1 {
 				t.Errorf("first page: gaps %+v, %d instances, %d nodes, %d calls", s.Gaps, len(s.Instances), len(s.Nodes), len(b.listings))
@@ -199,7 +203,7 @@ func TestAListingThatBreaksOffIsNotMadeUpForByLookUps(t *testing.T) {
 		a.join(n)
 	}
 	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "Request limit exceeded.")
-	a.observer().Snapshot(t.Context(), "demo", at)
+	a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(a.listings) != 2 {
 		t.Errorf("%d more calls of DescribeInstances after it was throttled, want 0", len(a.listings)-2)
 	}
@@ -219,7 +223,7 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 	a.join(7).Spec.ProviderID = "aws:///eu-west-1a/fargate-ip-10-0-0-1"             // not on EC2
 	a.join(8).Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" // nor this
 	a.join(9).Spec.ProviderID = ""                                                  // nobody knows
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Nodes) != 8 {
 		t.Errorf("gaps %+v, %d nodes", s.Gaps, len(s.Nodes))
 	}
@@ -249,7 +253,7 @@ func TestLookUpsNameAFewHundredIdsAndPage(t *testing.T) {
 		a.launch(n)
 		a.join(n)
 	}
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Instances) != 450 {
 		t.Errorf("gaps %+v, %d instances, want 450", s.Gaps, len(s.Instances))
 	}
@@ -278,7 +282,7 @@ func TestIdsThatEC2DoesNotKnowAreDroppedAndTheRestIsAskedForAgain(t *testing.T) 
 		for n := 1; n <= 5; n++ {
 			a.join(n)
 		}
-		s := a.observer().Snapshot(t.Context(), "demo", at)
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(5)}) {
 			t.Errorf("%d named at once: gaps %+v, instances %v", named, s.Gaps, ids(s))
 		}
@@ -297,7 +301,7 @@ func TestALookUpOfNothingButUnknownIdsEnds(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		a.join(n)
 	}
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 3 || len(a.listings) != 2 {
 		t.Errorf("gaps %+v, instances %v, %d calls", s.Gaps, ids(s), len(a.listings))
 	}
@@ -309,7 +313,7 @@ func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
 	for n := 1; n <= 30; n++ {
 		a.join(n)
 	}
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeInstances || !strings.HasPrefix(s.Gaps[0].Detail, "30 nodes' instances of demo that do not carry its tag: ec2:DescribeInstances failed with InvalidInstanceID.NotFound") {
 		t.Errorf("gaps %+v", s.Gaps)
 	}
@@ -321,7 +325,7 @@ func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
 	b := newAccount(t)
 	b.join(1)
 	b.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "InvalidInstanceID.NotFound", "The instance ID 'i-0ffffffffffffffff' does not exist")
-	s = b.observer().Snapshot(t.Context(), "demo", at)
+	s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 1 || len(b.listings) != 2 {
 		t.Errorf("gaps %+v after %d calls", s.Gaps, len(b.listings))
 	}
@@ -334,7 +338,7 @@ func TestALookUpThatFailsIsAGapAndKeepsTheRest(t *testing.T) {
 	a.join(1)
 	a.join(2)
 	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapThrottled || s.Gaps[0].Scope != roll.ScopeInstances || !slices.Equal(ids(s), []string{instanceID(1)}) {
 		t.Fatalf("gaps %+v, instances %v", s.Gaps, ids(s))
 	}
@@ -350,7 +354,7 @@ func TestNodesThatCannotBeListedAreAGap(t *testing.T) {
 		detail string // a part
 	}{
 		"unauthorized": {func(a *account) { a.fail["kubernetes:ListNodes"] = errors.New("401 Unauthorized Unauthorized") }, roll.GapUnauthorized, "refused the token of " + principal},
-		"forbidden":    {func(a *account) { a.fail["kubernetes:ListNodes"] = errors.New("403 Forbidden nodes is forbidden") }, roll.GapDenied, "knows " + principal + " but does not let it read nodes"},
+		"forbidden":    {func(a *account) { a.fail["kubernetes:ListNodes"] = errors.New("403 Forbidden nodes is forbidden") }, roll.GapDenied, "knows " + principal + " but does not let it list nodes"},
 		"unavailable":  {func(a *account) { a.fail["kubernetes:ListNodes"] = errors.New("503 ServiceUnavailable no") }, roll.GapClusterUnreachable, "did not answer"},
 		"no endpoint":  {func(a *account) { a.cluster.Endpoint = nil }, roll.GapClusterUnreachable, ""},
 		"a strange CA": {func(a *account) { a.cluster.CertificateAuthority.Data = aws.String("bm90IGEgUEVN") }, roll.GapClusterUnreachable, ""},
@@ -362,7 +366,7 @@ func TestNodesThatCannotBeListedAreAGap(t *testing.T) {
 			a.launch(1, owned)
 			a.join(1)
 			tt.spoil(a)
-			s := a.observer().Snapshot(t.Context(), "demo", at)
+			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != tt.kind || s.Gaps[0].Call != "kubernetes: list nodes" || !strings.Contains(s.Gaps[0].Detail, tt.detail) {
 				t.Errorf("gaps %+v", s.Gaps)
 			}
@@ -381,7 +385,7 @@ func TestNodesOfAListingThatBeganAgainAreThereOnce(t *testing.T) {
 		a.join(n)
 	}
 	a.fail["kubernetes:ListNodes 3"] = errors.New("410 Expired The provided continue parameter is too old")
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if want := []string{"node-1", "node-2", "node-3", "node-4", "node-5"}; len(s.Gaps) != 0 || !slices.Equal(names(s), want) {
 		t.Errorf("gaps %+v, nodes %v, want %v", s.Gaps, names(s), want)
 	}
@@ -394,7 +398,7 @@ func TestNodesOfAListingThatBeganAgainAreThereOnce(t *testing.T) {
 	}
 	b.fail["kubernetes:ListNodes 3"] = errors.New("410 Expired too old")
 	b.fail["kubernetes:ListNodes 5"] = errors.New("410 Expired too old")
-	s = b.observer().Snapshot(t.Context(), "demo", at)
+	s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != roll.GapFailed || s.Has(roll.ScopeNodes) {
 		t.Errorf("a second 410: gaps %+v", s.Gaps)
 	}
@@ -428,7 +432,7 @@ func TestPagesAreSpaced(t *testing.T) {
 				if interval == 0 {
 					interval = time.Second
 				}
-				s := o.Snapshot(t.Context(), "demo", at)
+				s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 				if len(s.Instances) != 30 {
 					t.Fatalf("%d instances, gaps %+v", len(s.Instances), s.Gaps)
 				}
@@ -439,8 +443,8 @@ func TestPagesAreSpaced(t *testing.T) {
 				if shortest < interval {
 					t.Errorf("two pages lie %s apart, want at least %s", shortest, interval)
 				}
-				if took, most := a.times[29].Sub(a.times[0]), 29*interval*12/10; took > most {
-					t.Errorf("30 pages took %s, want at most %s", took, most)
+				if took, most := a.times[31].Sub(a.times[0]), 31*interval*12/10; len(a.times) != 32 || took > most {
+					t.Errorf("30 pages and two of status checks took %s, want at most %s", took, most)
 				}
 			})
 		})
@@ -464,7 +468,7 @@ func TestTimeThatRunsOutWhileWaitingForATurnIsAGap(t *testing.T) {
 				a, o := paced(30, time.Second)
 				ctx, cancel := limit(t.Context())
 				defer cancel()
-				s := o.Snapshot(ctx, "demo", at)
+				s := o.Snapshot(ctx, "demo", at, roll.Watch{})
 				if len(s.Gaps) == 0 || s.Gaps[0].Scope != roll.ScopeInstances || s.Gaps[0].Kind != roll.GapTimeout {
 					t.Errorf("gaps %+v, want one of the instances, of kind Timeout", s.Gaps)
 				}
@@ -486,13 +490,14 @@ func TestTurnsAreTheProcessNotTheChecks(t *testing.T) {
 		done := make(chan struct{})
 		for range 2 {
 			go func() {
-				o.Snapshot(t.Context(), "demo", at)
+				o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 				done <- struct{}{}
 			}()
 		}
 		<-done
 		<-done
-		if took := a.times[len(a.times)-1].Sub(a.times[0]); len(a.times) != 10 || took < 8900*time.Millisecond {
+		// Five pages of instances and two of status checks each.
+		if took := a.times[len(a.times)-1].Sub(a.times[0]); len(a.times) != 14 || took < 12900*time.Millisecond {
 			t.Errorf("%d pages in %s", len(a.times), took)
 		}
 	})
@@ -503,7 +508,7 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 	n := a.join(1)
 	n.Labels = map[string]string{"karpenter.sh/nodepool": "default", "topology.kubernetes.io/zone": "eu-west-1b"}
 	n.DeletionTimestamp = &metav1.Time{Time: at}
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Nodes) != 1 {
 		t.Fatalf("gaps %+v", s.Gaps)
 	}
@@ -523,7 +528,7 @@ func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 	}
 	gone := func() { a.instances = slices.Delete(a.instances, 1, 2) }
 	a.before["ec2:DescribeInstances 3"] = gone // between two pages of the look-up
-	s := a.observer().Snapshot(t.Context(), "demo", at)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if want := []string{instanceID(1), instanceID(3)}; len(s.Gaps) != 0 || !slices.Equal(ids(s), want) {
 		t.Errorf("gaps %+v, instances %v, want %v", s.Gaps, ids(s), want)
 	}
@@ -539,7 +544,7 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 	a.launch(1, owned)
 	a.launch(2).State.Name = types.InstanceStateNameTerminated
 	o := a.observer()
-	s := o.Snapshot(t.Context(), "demo", at)
+	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	a.listings = nil
 	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(1)), roll.InstanceID(instanceID(2)), roll.InstanceID(instanceID(3))})
 	if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || s.Instances[1].State != roll.StateTerminated {

@@ -24,14 +24,14 @@ func TestTargetReadsOneInstanceAndTheNodesThatMightBeIts(t *testing.T) {
 	a.join(3).Spec.ProviderID = ""
 	a.join(4).Spec.ProviderID = "aws:///eu-west-1a/fargate-ip-10-0-0-1"
 	a.join(1).Name = "node-1b"
-	s := a.observer().Target(t.Context(), "demo", one, at)
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Cluster.ID.Name != "demo" || s.Details == nil {
 		t.Errorf("got %+v", s)
 	}
 	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-1", "node-3", "node-1b"}) {
 		t.Errorf("instances %v, nodes %v", ids(s), names(s))
 	}
-	if want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
+	if want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
 		t.Errorf("calls %v, want %v", a.log, want)
 	}
 	in := a.listings[0]
@@ -50,7 +50,7 @@ func TestTargetSeesAHoldThatIsSetInBetween(t *testing.T) {
 	a.before["kubernetes:ListNodes 2"] = func() {
 		a.instances[0].Tags = append(a.instances[0].Tags, types.Tag{Key: aws.String("rollcall:hold"), Value: aws.String("true")})
 	}
-	if s := a.observer().Target(t.Context(), "demo", one, at); len(s.Instances) != 1 || s.Instances[0].Hold != "true" {
+	if s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); len(s.Instances) != 1 || s.Instances[0].Hold != "true" {
 		t.Errorf("got %+v", s.Instances)
 	}
 }
@@ -58,7 +58,7 @@ func TestTargetSeesAHoldThatIsSetInBetween(t *testing.T) {
 func TestATargetThatIsGoneIsNoGap(t *testing.T) {
 	a := newAccount(t)
 	a.join(1)
-	s := a.observer().Target(t.Context(), "demo", one, at)
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 1 || !s.NotFound[one] {
 		t.Errorf("gaps %+v, instances %v, nodes %v, not found %v", s.Gaps, ids(s), names(s), s.NotFound)
 	}
@@ -67,7 +67,7 @@ func TestATargetThatIsGoneIsNoGap(t *testing.T) {
 func TestATargetShowsItsState(t *testing.T) {
 	a := newAccount(t)
 	a.launch(1, owned).State.Name = types.InstanceStateNameShuttingDown
-	s := a.observer().Target(t.Context(), "demo", one, at)
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	if len(s.Instances) != 1 || s.Instances[0].State != roll.StateShuttingDown {
 		t.Errorf("got %+v", s.Instances)
 	}
@@ -76,12 +76,14 @@ func TestATargetShowsItsState(t *testing.T) {
 func TestTargetOfAClusterThatCannotBeJudgedAsksNoFurther(t *testing.T) {
 	for name, spoil := range map[string]func(*account){
 		"updating": func(a *account) { a.cluster.Status = ekstypes.ClusterStatusUpdating },
-		"gone":     func(a *account) { a.cluster.Name = aws.String("other") },
+		"throttled": func(a *account) {
+			a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "ThrottlingException", "no")
+		},
 	} {
 		a := newAccount(t)
 		a.launch(1, owned)
 		spoil(a)
-		s := a.observer().Target(t.Context(), "demo", one, at)
+		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 		if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeCluster || s.Whole() || !slices.Equal(a.log, []string{"eks:DescribeCluster"}) {
 			t.Errorf("%s: gaps %+v, calls %v", name, s.Gaps, a.log)
 		}
@@ -92,7 +94,7 @@ func TestATargetThatCannotBeReadIsAGap(t *testing.T) {
 	a := newAccount(t)
 	a.launch(1, owned)
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
-	s := a.observer().Target(t.Context(), "demo", one, at)
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Call: "ec2:DescribeInstances", Detail: "ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again"}}
 	if !slices.Equal(s.Gaps, want) || len(s.Instances) != 0 {
 		t.Errorf("gaps %+v", s.Gaps)
@@ -101,7 +103,7 @@ func TestATargetThatCannotBeReadIsAGap(t *testing.T) {
 	b := newAccount(t)
 	b.launch(1, owned)
 	b.server.Close()
-	if s := b.observer().Target(t.Context(), "demo", one, at); s.Whole() || s.Gaps[0].Scope != roll.ScopeNodes {
+	if s := b.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); s.Whole() || s.Gaps[0].Scope != roll.ScopeNodes {
 		t.Errorf("gaps %+v", s.Gaps)
 	}
 }
@@ -125,7 +127,7 @@ func TestATargetSaysWhoseItIs(t *testing.T) {
 			if joined {
 				a.join(1)
 			}
-			s := a.observer().Target(t.Context(), "demo", one, at)
+			s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 			if len(s.Instances) != 1 {
 				t.Fatalf("%s: %v", name, ids(s))
 			}

@@ -87,7 +87,7 @@ type Watch struct {
 // Node is one Kubernetes Node, cut down to what verdicts need.
 type Node struct {
 	Name     string
-	UID      string // tells it from a later node of the same name
+	UID      string // tells it from a later node of the same name; "" where nothing is wrong with it
 	Compute  Compute
 	Instance InstanceID // from spec.providerID, "" unless Compute is ComputeEC2
 	Created  time.Time

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -81,9 +82,35 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Each of the groups that are given to the roles has a ClusterRole of its own, which
-// lets it list nodes.
-func TestTheGroupsMayListNodesAndNothingElse(t *testing.T) {
+// rule is one of a ClusterRole.
+type rule struct {
+	APIGroups []string `yaml:"apiGroups"`
+	Resources []string
+	Verbs     []string
+}
+
+// allowed lists what rules allow, as in "nodeclaims.karpenter.sh list".
+func allowed(rules []rule) []string {
+	var out []string
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					out = append(out, strings.TrimSuffix(resource+"."+group, ".")+" "+verb)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Each of the groups that are given to the roles has a ClusterRole of its own: one looks,
+// and only the other may change anything.
+func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
+	may := map[string][]string{
+		"rollcall:viewers":     {"nodes list", "nodeclaims.karpenter.sh list"},
+		"rollcall:remediators": {"nodes list", "nodes get", "nodes patch", "nodes delete", "nodeclaims.karpenter.sh list", "nodeclaims.karpenter.sh delete", "pods list", "pods/eviction create"},
+	}
 	documents := strings.Split(text(t, "infra", "rbac.yaml"), "\n---\n")
 	type named struct {
 		Kind, Name string
@@ -96,10 +123,7 @@ func TestTheGroupsMayListNodesAndNothingElse(t *testing.T) {
 		var role struct {
 			Kind     string
 			Metadata named
-			Rules    []struct {
-				APIGroups        []string `yaml:"apiGroups"`
-				Resources, Verbs []string
-			}
+			Rules    []rule
 		}
 		var binding struct {
 			RoleRef  named `yaml:"roleRef"`
@@ -111,9 +135,6 @@ func TestTheGroupsMayListNodesAndNothingElse(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(pair[1]), &binding); err != nil {
 			t.Fatal(err)
 		}
-		if len(role.Rules) != 1 || !slices.Equal(role.Rules[0].Resources, []string{"nodes"}) || !slices.Equal(role.Rules[0].Verbs, []string{"list"}) || !slices.Equal(role.Rules[0].APIGroups, []string{""}) {
-			t.Errorf("rules %+v", role.Rules)
-		}
 		if role.Kind != "ClusterRole" || binding.RoleRef != (named{Kind: role.Kind, Name: role.Metadata.Name}) {
 			t.Errorf("bound is %+v", binding.RoleRef)
 		}
@@ -122,6 +143,9 @@ func TestTheGroupsMayListNodesAndNothingElse(t *testing.T) {
 				t.Errorf("bound to %+v", s)
 			}
 			groups = append(groups, s.Name)
+			if diff := cmp.Diff(may[s.Name], allowed(role.Rules)); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", s.Name, diff)
+			}
 		}
 	}
 	if !slices.Equal(groups, []string{"rollcall:viewers", "rollcall:remediators"}) {

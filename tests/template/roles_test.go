@@ -64,6 +64,7 @@ var inVPC = []string{"SubnetIds", "subnet-0a1b2c3d4e5f60718,subnet-1a1b2c3d4e5f6
 const (
 	instances = "arn:aws:ec2:eu-west-1:123456789012:instance/*"
 	clusters  = "arn:aws:eks:eu-west-1:123456789012:cluster/*"
+	pools     = "arn:aws:eks:eu-west-1:123456789012:nodegroup/*"
 	policies  = "arn:aws:ssm:eu-west-1:123456789012:parameter/rollcall/policy"
 	schedules = "arn:aws:scheduler:eu-west-1:123456789012:schedule/${Schedules}/*"
 	bus       = "arn:aws:events:eu-west-1:123456789012:event-bus/default"
@@ -84,7 +85,9 @@ var grants = map[string]map[string][]string{
 		"observe": {
 			"logs:CreateLogStream ${InspectLogs.Arn}", "logs:PutLogEvents ${InspectLogs.Arn}",
 			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
-			"ec2:DescribeInstances *", "autoscaling:DescribeAutoScalingInstances *", "ec2:DescribeInstanceAttribute " + instances, "eks:DescribeCluster " + clusters,
+			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
+			"autoscaling:DescribeAutoScalingInstances *", "autoscaling:DescribeAutoScalingGroups *", "autoscaling:DescribeScalingActivities *",
+			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
 		},
@@ -95,7 +98,9 @@ var grants = map[string]map[string][]string{
 		"observe": {
 			"logs:CreateLogStream ${RemediateLogs.Arn}", "logs:PutLogEvents ${RemediateLogs.Arn}",
 			"sqs:ReceiveMessage ${OrdersQueue.Arn}", "sqs:DeleteMessage ${OrdersQueue.Arn}", "sqs:GetQueueAttributes ${OrdersQueue.Arn}",
-			"ec2:DescribeInstances *", "autoscaling:DescribeAutoScalingInstances *", "ec2:DescribeInstanceAttribute " + instances, "eks:DescribeCluster " + clusters,
+			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
+			"autoscaling:DescribeAutoScalingInstances *", "autoscaling:DescribeAutoScalingGroups *", "autoscaling:DescribeScalingActivities *",
+			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus,
 			"dynamodb:GetItem ${Ledger.Arn}", "dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}",
 		},
@@ -146,11 +151,21 @@ func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
 // cfn-lint brings must agree.
 var takeNoResource = map[string]string{
 	"ec2:DescribeInstances":                    "the listing of instances",
+	"ec2:DescribeInstanceStatus":               "status checks that fail",
 	"ec2:DescribeTags":                         "clusters that only tags know",
 	"eks:ListClusters":                         "all clusters of the region",
 	"autoscaling:DescribeAutoScalingInstances": "warm pools, Standby, scale-in protection",
+	"autoscaling:DescribeAutoScalingGroups":    "processes that are suspended",
+	"autoscaling:DescribeScalingActivities":    "launches that failed",
 	"ec2:DescribeNetworkInterfaces":            "Lambda, when it places a function in a VPC",
 	"ec2:DescribeSubnets":                      "likewise",
+}
+
+// What takes resources, but not those that are meant. A condition of the template says
+// which are; TestConditionsOfGrants has it.
+var takesOtherResources = map[string]string{
+	// https://docs.aws.amazon.com/r53recovery/latest/dg/security_iam_service-with-iam-zonal-shift.html
+	"arc-zonal-shift:GetManagedResource": "load balancers, not clusters",
 }
 
 func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
@@ -197,6 +212,9 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 					}
 					// Network interfaces that do not exist yet have no name. Function code is denied all of this.
 					if s.Sid == "LambdaMakesNetworkInterfaces" || s.Effect == "Deny" {
+						continue
+					}
+					if takesOtherResources[action] != "" && s.Conditions != nil {
 						continue
 					}
 					if slices.Contains(s.Resources, "*") && takeNoResource[action] == "" {
@@ -276,6 +294,7 @@ func TestConditionsOfGrants(t *testing.T) {
 		"Null":                      {"aws:TagKeys": {"false"}},
 	}
 	order := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
+	shifts := map[string]map[string][]string{"StringLike": {"arc-zonal-shift:ResourceIdentifier": {clusters}}}
 	sizes := map[string]map[string][]string{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": {"fleet#" + Region}}}
 	want := map[string]map[string]map[string][]string{
 		"statechange iam:PassRole":                             passed,
@@ -285,6 +304,8 @@ func TestConditionsOfGrants(t *testing.T) {
 		"inspect ec2:CreateTags ec2:DeleteTags":                tags,
 		"remediate events:PutEvents":                           events,
 		"remediate ec2:RebootInstances ec2:TerminateInstances": order,
+		"inspect arc-zonal-shift:GetManagedResource":           shifts,
+		"remediate arc-zonal-shift:GetManagedResource":         shifts,
 		"inspect not from the function's code":                 code,
 		"remediate not from the function's code":               code,
 	}

@@ -1,0 +1,145 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"rollcall/shared/roll"
+)
+
+const (
+	karpenterGroup    = "karpenter.sh"
+	nodeClaimsPath    = "/apis/" + karpenterGroup + "/v1/nodeclaims"
+	labelNodePool     = "karpenter.sh/nodepool"
+	claimRegistered   = "Registered"
+	claimInitialized  = "Initialized"
+	discoveredGroups  = "/apis"
+	kindAPIGroupsList = "APIGroupList"
+)
+
+// ErrNoNodeClaims says that the cluster has no NodeClaims at all: its API server
+// serves no API group of Karpenter.
+var ErrNoNodeClaims = errors.New("the cluster serves no " + karpenterGroup)
+
+// ValidPool reports whether a node pool can have the name: it is a label's value.
+func ValidPool(name string) bool {
+	return name != "" && len(validation.IsValidLabelValue(name)) == 0
+}
+
+// NodeClaims lists the NodeClaims of the node pools, by the instances that they have.
+// Those that have none yet are left out. A cluster without Karpenter has none, which
+// is ErrNoNodeClaims; after any other error nothing is known.
+func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.InstanceID]roll.NodeClaim, error) {
+	pool, err := labels.NewRequirement(labelNodePool, selection.In, slices.Sorted(slices.Values(pools)))
+	if err != nil {
+		return nil, listNodeClaims.failed(err)
+	}
+	claims := map[roll.InstanceID]roll.NodeClaim{}
+	err = again(func() { clear(claims) }, func() error {
+		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			o.LabelSelector = labels.NewSelector().Add(*pool).String()
+			var page nodeClaimList
+			if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				if id, claim := page.Items[i].project(); id != "" {
+					claims[id] = claim
+				}
+			}
+			return page.Metadata.Continue, nil
+		})
+	})
+	if apierrors.IsNotFound(err) {
+		return map[roll.InstanceID]roll.NodeClaim{}, listNodeClaims.failed(c.whyNoNodeClaims(ctx))
+	}
+	if err != nil {
+		return nil, listNodeClaims.failed(err)
+	}
+	return claims, nil
+}
+
+// whyNoNodeClaims tells a cluster without Karpenter from one whose Karpenter is too
+// old to serve v1: there the instances have NodeClaims, of another version.
+func (c *Client) whyNoNodeClaims(ctx context.Context) error {
+	var served metav1.APIGroupList
+	if err := c.getJSON(ctx, discoveredGroups, nil, &served); err != nil {
+		return fmt.Errorf("is %s served at all? %w", karpenterGroup, err)
+	}
+	if served.Kind != kindAPIGroupsList {
+		return fmt.Errorf("is %s served at all? %s answered with a %q", karpenterGroup, discoveredGroups, served.Kind)
+	}
+	for _, g := range served.Groups {
+		if g.Name == karpenterGroup {
+			return errors.New("the cluster serves " + karpenterGroup + ", but no nodeclaims of version v1: is its Karpenter older than 1.0?")
+		}
+	}
+	return ErrNoNodeClaims
+}
+
+// getJSON reads what has no type in the scheme.
+func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions, into any) error {
+	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
+	if options != nil {
+		request = request.VersionedParams(options, parameterCodec)
+	}
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil {
+		return err
+	}
+	data, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("the answer of %s is not what it should be: %w", path, err)
+	}
+	return nil
+}
+
+// nodeClaimList is as much of Karpenter's v1 NodeClaims as is looked at.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/apis/crds/karpenter.sh_nodeclaims.yaml
+type nodeClaimList struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []nodeClaim `json:"items"`
+}
+
+type nodeClaim struct {
+	Metadata struct {
+		Name              string     `json:"name"`
+		UID               string     `json:"uid"`
+		CreationTimestamp time.Time  `json:"creationTimestamp"`
+		DeletionTimestamp *time.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Status struct {
+		ProviderID string             `json:"providerID"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
+	_, id := roll.ParseProviderID(n.Status.ProviderID)
+	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Created: n.Metadata.CreationTimestamp.UTC(), Deleting: n.Metadata.DeletionTimestamp != nil}
+	for _, c := range n.Status.Conditions {
+		read := roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
+		switch c.Type {
+		case claimRegistered:
+			out.Registered = read
+		case claimInitialized:
+			out.Initialized = read
+		}
+	}
+	return id, out
+}

@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/roll"
+)
+
+func claimOf(n int, pool string) claim {
+	return claim{
+		Metadata: metav1.ObjectMeta{Name: fmt.Sprint(pool, "-", n), UID: "uid", Labels: map[string]string{"karpenter.sh/nodepool": pool}},
+		Status:   map[string]any{"providerID": fmt.Sprintf("aws:///eu-west-1a/i-%017x", n)},
+	}
+}
+
+func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
+	s := newAPIServer(t)
+	s.groups = []string{"apps", "karpenter.sh"}
+	for i := range 1100 {
+		s.claims = append(s.claims, claimOf(i, []string{"default", "gpu", "other"}[i%3]))
+	}
+	got, err := s.client(t).NodeClaims(t.Context(), []string{"gpu", "default"})
+	if err != nil || len(got) != 734 {
+		t.Fatalf("%d NodeClaims, %v", len(got), err)
+	}
+	if c := got["i-00000000000000001"]; c.Name != "gpu-1" {
+		t.Errorf("got %+v", c)
+	}
+	for _, q := range s.queries() {
+		if q.Get("limit") != "500" || q.Get("labelSelector") != "karpenter.sh/nodepool in (default,gpu)" || q.Has("resourceVersion") {
+			t.Errorf("asked with %v", q)
+		}
+	}
+	if len(s.requests) != 2 {
+		t.Errorf("%d requests", len(s.requests))
+	}
+}
+
+func TestReadsOfANodeClaim(t *testing.T) {
+	created, turned := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 2, 12, 1, 0, 0, time.UTC)
+	full := claimOf(1, "default")
+	full.Metadata.CreationTimestamp = metav1.NewTime(created)
+	full.Status["conditions"] = []metav1.Condition{
+		{Type: "Launched", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(created)},
+		{Type: "Registered", Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "long", LastTransitionTime: metav1.NewTime(turned)},
+		{Type: "Initialized", Status: metav1.ConditionFalse, Reason: "NotInitialized", LastTransitionTime: metav1.NewTime(turned)},
+	}
+	going := claimOf(2, "default")
+	going.Metadata.DeletionTimestamp = &metav1.Time{Time: turned}
+	launching := claimOf(3, "default")
+	launching.Status = nil // has no instance yet
+	s := newAPIServer(t)
+	s.groups = []string{"karpenter.sh"}
+	s.claims = []claim{full, going, launching}
+	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[roll.InstanceID]roll.NodeClaim{
+		"i-00000000000000001": {
+			Name: "default-1", UID: "uid", Created: created,
+			Registered:  roll.Condition{Status: roll.ConditionUnknown, Since: turned, Reason: "NodeNotFound"},
+			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
+		},
+		"i-00000000000000002": {Name: "default-2", UID: "uid", Deleting: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// "No NodeClaims" condemns instances: it takes an API server that says what it serves,
+// and Karpenter is not among it.
+func TestAClusterWithoutNodeClaims(t *testing.T) {
+	tests := map[string]struct {
+		arrange func(*apiServer)
+		none    bool
+		err     string
+	}{
+		"no Karpenter":               {func(s *apiServer) { s.groups = []string{"apps", "policy"} }, true, "list NodeClaims: the cluster serves no karpenter.sh"},
+		"one that is older than v1":  {func(s *apiServer) { s.groups = []string{"karpenter.sh of old"} }, false, "is its Karpenter older than 1.0?"},
+		"what is served is not told": {func(s *apiServer) { s.answer[2] = s.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "no") }, false, "is karpenter.sh served at all?"},
+		"somebody else answers": {func(s *apiServer) {
+			s.answer[2] = func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, map[string]string{"hello": "x"}) }
+		}, false, "/apis answered with a \"\""},
+		"a proxy that knows no paths": {func(s *apiServer) { s.answer[0] = http.NotFound }, false, "is karpenter.sh served at all?"},
+		"no permission":               {func(s *apiServer) { s.answer[1] = s.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "no") }, false, "list NodeClaims: no"},
+		"an answer that is not JSON": {func(s *apiServer) {
+			s.answer[1] = func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte("<html>"))
+			}
+		}, false, "the answer of /apis/karpenter.sh/v1/nodeclaims is not what it should be"},
+		"an error on the second page": {func(s *apiServer) {
+			s.answer[2] = s.refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is sad")
+		}, false, "etcd is sad"},
+		"a listing that is gone twice": {func(s *apiServer) { s.answer[0] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old") }, false, "too old"},
+	}
+	for name, tt := range tests {
+		s := newAPIServer(t)
+		if strings.Contains(name, "page") {
+			s.groups = []string{"karpenter.sh"}
+			for i := range 600 {
+				s.claims = append(s.claims, claimOf(i, "default"))
+			}
+		}
+		tt.arrange(s)
+		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
+		if len(got) != 0 || errors.Is(err, ErrNoNodeClaims) != tt.none || err == nil || !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAListingOfNodeClaimsThatTheServerDropsBeginsOnceMore(t *testing.T) {
+	s := newAPIServer(t)
+	s.groups = []string{"karpenter.sh"}
+	for i := range 600 {
+		s.claims = append(s.claims, claimOf(i, "default"))
+	}
+	s.answer[2] = func(w http.ResponseWriter, r *http.Request) {
+		s.claims = slices.Delete(s.claims, 0, 1) // seen before the drop, gone after it
+		s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")(w, r)
+	}
+	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
+	if _, stale := got["i-00000000000000000"]; err != nil || len(got) != 599 || stale {
+		t.Errorf("%d NodeClaims, %v", len(got), err)
+	}
+}
+
+func TestFaultOfTheListingOfNodeClaims(t *testing.T) {
+	s := newAPIServer(t)
+	s.answer[0] = s.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `nodeclaims.karpenter.sh is forbidden`)
+	_, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
+	if kind, text := Fault(s.cluster(), err, principal); kind != roll.GapDenied || text != "the Kubernetes API of demo knows "+principal+" but does not let it list nodeclaims.karpenter.sh: apply infra/rbac.yaml and give it the group rollcall:viewers (nodeclaims.karpenter.sh is forbidden)" {
+		t.Errorf("%s: %s", kind, text)
+	}
+}
+
+func TestNodePoolsThatCannotBe(t *testing.T) {
+	for name, want := range map[string]bool{"default": true, "gpu-a.b_C": true, "": false, "a b": false, "a,b": false, strings.Repeat("x", 64): false} {
+		if got := ValidPool(name); got != want {
+			t.Errorf("ValidPool(%q) is %v", name, got)
+		}
+	}
+	s := newAPIServer(t)
+	if _, err := s.client(t).NodeClaims(t.Context(), []string{"a b"}); err == nil || len(s.requests) != 0 {
+		t.Errorf("%d requests, %v", len(s.requests), err)
+	}
+}

@@ -1,0 +1,90 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+const callListNodeClaims = "kubernetes: list nodeclaims"
+
+// readNodeClaims tells which suspects Karpenter has a NodeClaim of. It is one listing
+// for the node pools of all of them.
+func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	pools := poolsOf(s, questions)
+	if len(pools) == 0 {
+		return
+	}
+	unclear := 0
+	for id, pool := range pools {
+		s.Details[id] = withNodeClaim(s.Details[id], roll.Unreadable, nil)
+		if !kube.ValidPool(pool) {
+			delete(pools, id)
+			unclear++
+		}
+	}
+	if unclear > 0 {
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callListNodeClaims, Detail: fmt.Sprintf("the node pool of %d %s of Karpenter's is not known, so neither is whether a NodeClaim has %s", unclear, roll.Plural(unclear, "instance", "instances"), roll.Plural(unclear, "it", "them"))})
+	}
+	if len(pools) == 0 {
+		return
+	}
+	claims, err := o.nodeClaims(ctx, s.Cluster, slices.Compact(slices.Sorted(maps.Values(pools))))
+	if err != nil && !errors.Is(err, kube.ErrNoNodeClaims) {
+		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: callListNodeClaims, Detail: detail})
+		return
+	}
+	for id := range pools {
+		if claim, ok := claims[id]; ok {
+			s.Details[id] = withNodeClaim(s.Details[id], roll.Yes, &claim)
+		} else {
+			s.Details[id] = withNodeClaim(s.Details[id], roll.No, nil)
+		}
+	}
+}
+
+func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []string) (map[roll.InstanceID]roll.NodeClaim, error) {
+	client, err := o.kube.Dial(c)
+	if err != nil {
+		return nil, err
+	}
+	return client.NodeClaims(ctx, pools)
+}
+
+func withNodeClaim(d roll.Detail, has roll.Answer, claim *roll.NodeClaim) roll.Detail {
+	d.HasNodeClaim, d.NodeClaim = has, claim
+	return d
+}
+
+// poolsOf is the node pool of each instance whose NodeClaim is asked for, "" where
+// neither its tags nor its node tell.
+func poolsOf(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID]string {
+	pools := map[roll.InstanceID]string{}
+	for _, q := range questions {
+		if q.NodeClaim {
+			pools[q.Instance] = ""
+		}
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	note := func(m roll.Member) {
+		known, asked := pools[m.ID()]
+		if pool, ok := m.Group().NodePool(); asked && known == "" && ok {
+			pools[m.ID()] = pool
+		}
+	}
+	for i := range s.Instances {
+		note(roll.Member{Instance: &s.Instances[i]})
+	}
+	for i := range s.Nodes {
+		note(roll.Member{Node: &s.Nodes[i]})
+	}
+	return pools
+}

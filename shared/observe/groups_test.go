@@ -1,0 +1,338 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+// more looks at the account and asks the questions about it.
+func more(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
+	t.Helper()
+	o := a.observer()
+	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
+	if len(s.Gaps) != 0 {
+		t.Fatalf("gaps %+v", s.Gaps)
+	}
+	a.log, a.asked = nil, nil
+	o.Details(t.Context(), s, questions)
+	return s
+}
+
+func (a *account) asg(name string, suspended ...string) {
+	g := asgtypes.AutoScalingGroup{AutoScalingGroupName: aws.String(name)}
+	for _, p := range suspended {
+		g.SuspendedProcesses = append(g.SuspendedProcesses, asgtypes.SuspendedProcess{ProcessName: aws.String(p)})
+	}
+	a.groups = append(a.groups, g)
+}
+
+func nodeGroup(n int, name string) []string {
+	return []string{owned, "eks:nodegroup-name=" + name, "eks:cluster-name=demo", fmt.Sprintf("aws:autoscaling:groupName=eks-%s-%d", name, n)}
+}
+
+func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
+	const spot = "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. Please adjust your request and try again. Launching EC2 instance failed."
+	a := newAccount(t)
+	a.launch(1, nodeGroup(0, "repaired")...)
+	a.launch(2, nodeGroup(0, "plain")...)
+	a.launch(3, nodeGroup(1, "plain")...) // of the Auto Scaling group that was there before
+	a.launch(4, owned, "aws:autoscaling:groupName=web")
+	a.launch(5, owned, "karpenter.sh/nodepool=default")
+	a.launch(6, owned)
+	a.launch(7, owned, "aws:autoscaling:groupName=unasked")
+	a.nodeGroups["repaired"] = &ekstypes.Nodegroup{NodeRepairConfig: &ekstypes.NodeRepairConfig{Enabled: aws.Bool(true)}}
+	a.nodeGroups["plain"] = &ekstypes.Nodegroup{}
+	a.asg("eks-repaired-0", "AZRebalance")
+	a.asg("eks-plain-0")
+	a.asg("eks-plain-1", "Launch")
+	a.asg("web", "HealthCheck")
+	a.scalings["web"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Minute))}
+	a.scalings["eks-plain-1"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Hour))}
+	s := more(t, a, suspects(1, 6, roll.Question{Group: true}))
+	want := map[roll.Group]roll.GroupDetail{
+		"nodegroup/repaired": {AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes},
+		"nodegroup/plain":    {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, CapacityRead: roll.Yes, CapacityError: at.Add(-time.Hour), CapacityMessage: spot},
+		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, CapacityRead: roll.Yes, CapacityError: at.Add(-time.Minute), CapacityMessage: spot},
+		"nodepool/default":   {},
+		"none":               {},
+	}
+	if diff := cmp.Diff(want, s.Groups); diff != "" || len(s.Gaps) != 0 {
+		t.Errorf("gaps %+v (-want +got)\n%s", s.Gaps, diff)
+	}
+	calls := slices.DeleteFunc(slices.Clone(a.log), func(c string) bool { return c != "autoscaling:DescribeAutoScalingGroups" })
+	if len(calls) != 2 || len(a.log) != 2+2+4 { // two pages of groups, two node groups, four lists of activities
+		t.Errorf("calls %v", a.log)
+	}
+
+	// What a group was found to be once it is not asked again.
+	a.log = nil
+	o := a.observer()
+	o.Details(t.Context(), s, suspects(1, 6, roll.Question{Group: true}))
+	if diff := cmp.Diff(want, s.Groups); diff != "" || len(a.log) != 0 {
+		t.Errorf("calls %v (-want +got)\n%s", a.log, diff)
+	}
+}
+
+func TestSuspendedProcesses(t *testing.T) {
+	for process, want := range map[string]roll.GroupDetail{
+		"Launch":           {LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No},
+		"Terminate":        {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
+		"ReplaceUnhealthy": {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
+		"HealthCheck":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
+		"AZRebalance":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.No},
+	} {
+		a := newAccount(t)
+		a.launch(1, owned, "aws:autoscaling:groupName=web")
+		a.asg("web", process)
+		want.CapacityRead = roll.Yes
+		if s := more(t, a, suspects(1, 1, roll.Question{Group: true})); s.Groups["asg/web"] != want {
+			t.Errorf("%s: %+v", process, s.Groups)
+		}
+	}
+}
+
+func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
+	unread := roll.GroupDetail{AutoRepair: roll.Unreadable, LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, CapacityRead: roll.Unreadable}
+	denied := func(service, call string) error {
+		return apiError(service, call, "AccessDeniedException", "no")
+	}
+	tests := map[string]struct {
+		spoil func(*account)
+		call  string
+		kind  roll.GapKind
+		want  func(roll.GroupDetail) roll.GroupDetail
+	}{
+		"node group": {
+			func(a *account) { a.fail["eks:DescribeNodegroup"] = denied("EKS", "DescribeNodegroup") }, "eks:DescribeNodegroup", roll.GapDenied,
+			func(d roll.GroupDetail) roll.GroupDetail { d.AutoRepair = roll.Unreadable; return d },
+		},
+		"node group that is gone": {
+			func(a *account) { clear(a.nodeGroups) }, "eks:DescribeNodegroup", roll.GapFailed,
+			func(d roll.GroupDetail) roll.GroupDetail { d.AutoRepair = roll.Unreadable; return d },
+		},
+		"groups": {
+			func(a *account) {
+				a.fail["autoscaling:DescribeAutoScalingGroups"] = denied("Auto Scaling", "DescribeAutoScalingGroups")
+			}, "autoscaling:DescribeAutoScalingGroups", roll.GapDenied,
+			func(d roll.GroupDetail) roll.GroupDetail {
+				d.LaunchSuspended, d.ReplaceSuspended = roll.Unreadable, roll.Unreadable
+				return d
+			},
+		},
+		"a group that is gone": {
+			func(a *account) { a.groups = nil }, "autoscaling:DescribeAutoScalingGroups", roll.GapFailed,
+			func(d roll.GroupDetail) roll.GroupDetail {
+				d.LaunchSuspended, d.ReplaceSuspended = roll.Unreadable, roll.Unreadable
+				return d
+			},
+		},
+		"activities": {
+			func(a *account) {
+				a.fail["autoscaling:DescribeScalingActivities"] = denied("Auto Scaling", "DescribeScalingActivities")
+			}, "autoscaling:DescribeScalingActivities", roll.GapDenied,
+			func(d roll.GroupDetail) roll.GroupDetail { d.CapacityRead = roll.Unreadable; return d },
+		},
+	}
+	for name, tt := range tests {
+		a := newAccount(t)
+		a.launch(1, nodeGroup(0, "blue")...)
+		a.nodeGroups["blue"] = &ekstypes.Nodegroup{}
+		a.asg("eks-blue-0")
+		tt.spoil(a)
+		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
+		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes})
+		if s.Groups["nodegroup/blue"] != want || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != tt.call || s.Gaps[0].Kind != tt.kind {
+			t.Errorf("%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
+		}
+	}
+	// A missing permission is found out once, a node group that is gone is not all.
+	for code, calls := range map[string]int{"AccessDeniedException": 1, "ServerException": 3} {
+		a := newAccount(t)
+		for n, name := range []string{"a", "b", "c"} {
+			a.launch(n+1, nodeGroup(0, name)...)
+			a.asg("eks-" + name + "-0")
+		}
+		a.fail["eks:DescribeNodegroup"] = apiError("EKS", "DescribeNodegroup", code, "no")
+		s := more(t, a, suspects(1, 3, roll.Question{Group: true}))
+		if got := a.seen["eks:DescribeNodegroup"]; got != calls || len(s.Gaps) != 1 || s.Groups["nodegroup/c"].AutoRepair != roll.Unreadable || s.Groups["nodegroup/c"].LaunchSuspended != roll.No {
+			t.Errorf("%s: %d calls, %+v, gaps %+v", code, got, s.Groups, s.Gaps)
+		}
+	}
+	// The least urgent are left out.
+	a := newAccount(t)
+	var questions []roll.Question
+	for n := 25; n >= 1; n-- {
+		a.launch(n, nodeGroup(0, fmt.Sprint("g", n))...)
+		a.nodeGroups[fmt.Sprint("g", n)] = &ekstypes.Nodegroup{}
+		a.asg(fmt.Sprintf("eks-g%d-0", n))
+	}
+	for n := 1; n <= 25; n++ {
+		questions = append(questions, suspects(n, n, roll.Question{Group: true})...)
+	}
+	s := more(t, a, questions)
+	if want := "25 groups have suspects, of which the first 20 were looked up; in the rest nothing is acted on"; len(s.Gaps) != 1 || s.Gaps[0].Detail != want {
+		t.Errorf("gaps %+v", s.Gaps)
+	}
+	if s.Groups["nodegroup/g20"].AutoRepair != roll.No || s.Groups["nodegroup/g21"] != unread {
+		t.Errorf("%+v", s.Groups)
+	}
+}
+
+func launchOf(code, message string, end time.Time) asgtypes.Activity {
+	a := asgtypes.Activity{Description: aws.String("Launching a new EC2 instance.  Status Reason: " + message), StatusCode: asgtypes.ScalingActivityStatusCode(code), StartTime: aws.Time(end.Add(-time.Second)), EndTime: aws.Time(end)}
+	if message != "" {
+		a.StatusMessage = aws.String(message)
+	}
+	return a
+}
+
+func TestTheLatestLaunchDecides(t *testing.T) {
+	const lack = "We currently do not have sufficient p4d.24xlarge capacity in the Availability Zone you requested (eu-west-1a). Our system will be working on provisioning additional capacity. Launching EC2 instance failed."
+	failed, done := launchOf("Failed", lack, at), launchOf("Successful", "", at)
+	terminated := asgtypes.Activity{Description: aws.String("Terminating EC2 instance: i-0123456789abcdef0"), StatusCode: "Successful", StartTime: aws.Time(at)}
+	other := launchOf("Failed", "The security group 'sg-0123456789abcdef0' does not exist. Launching EC2 instance failed.", at)
+	underWay := launchOf("PreInService", "", at)
+	open := failed
+	open.EndTime = nil
+	cancelled := launchOf("Cancelled", lack, at)
+	tests := map[string]struct {
+		newestFirst []asgtypes.Activity
+		want        time.Time
+	}{
+		"nothing happened":               {nil, time.Time{}},
+		"it failed":                      {[]asgtypes.Activity{failed, done}, at},
+		"it was cancelled":               {[]asgtypes.Activity{cancelled}, at},
+		"a later one went well":          {[]asgtypes.Activity{done, failed}, time.Time{}},
+		"a later one is under way":       {[]asgtypes.Activity{underWay, failed}, at},
+		"a later one failed otherwise":   {[]asgtypes.Activity{other, failed}, at},
+		"it failed otherwise":            {[]asgtypes.Activity{other}, time.Time{}},
+		"terminations count for nothing": {[]asgtypes.Activity{terminated, failed}, at},
+		"without an end":                 {[]asgtypes.Activity{open}, at.Add(-time.Second)},
+	}
+	for name, tt := range tests {
+		got, message := lackOfCapacity(tt.newestFirst)
+		if !got.Equal(tt.want) || (message != "") != !tt.want.IsZero() {
+			t.Errorf("%s: %s %q, want %s", name, got, message, tt.want)
+		}
+	}
+}
+
+func TestMessagesOfLaunchesThatFindNoRoom(t *testing.T) {
+	for message, want := range map[string]bool{
+		"We currently do not have sufficient p4d.24xlarge capacity in the Availability Zone you requested (eu-west-1a).":                                        true,
+		"Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches your request.":                        true,
+		"Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration.":                                true,
+		"Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded.":                                                     true,
+		"Max spot instance count exceeded. Launching EC2 instance failed.":                                                                                      true,
+		"Could not launch On-Demand Instances. VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 0 allows.":             true,
+		"You have requested more instances (2) than your current instance limit of 1 allows for the specified instance type.":                                   true,
+		"You've reached your quota for maximum Fleet Requests for this account. Launching EC2 instance failed.":                                                 true,
+		"The requested reservation does not have sufficient compatible and available capacity for this request. Launching EC2 instance failed.":                 true,
+		"There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances. Launching EC2 instance failed.": true,
+		"Could not launch On-Demand Instances. InvalidAMIID.NotFound - The image id '[ami-0123456789abcdef0]' does not exist.":                                  false,
+		"Authentication Failure. Launching EC2 instance failed.":                                                                                                false,
+		"Could not launch On-Demand Instances. RequestLimitExceeded - Request limit exceeded.":                                                                  false,
+		"The requested configuration is currently not supported. Please check the documentation for supported configurations. Launching EC2 instance failed.":   false,
+		"Your quota allows for 0 more running instance(s). You requested at least 1":                                                                            true,
+		"": false,
+	} {
+		if got := tellsOfCapacity(message); got != want {
+			t.Errorf("%q: %v", message, got)
+		}
+	}
+}
+
+func TestReadsWhichSuspectsHaveANodeClaim(t *testing.T) {
+	pool := func(name string) []string { return []string{owned, "karpenter.sh/nodepool=" + name} }
+	a := newAccount(t)
+	a.launch(1, pool("default")...)
+	a.launch(2, pool("gpu")...)
+	a.launch(3, pool("default")...)
+	a.launch(4, pool("unasked")...)
+	a.launch(5, owned) // its node says whose it is
+	a.join(5).Labels = map[string]string{"karpenter.sh/nodepool": "spot"}
+	a.claims = []nodeClaim{{"default-a", "default", 1}, {"gpu-a", "gpu", 2}, {"unasked-a", "unasked", 4}, {"spot-a", "spot", 5}, {"default-b", "default", 7}}
+	questions := append(suspects(1, 3, roll.Question{NodeClaim: true}), suspects(5, 5, roll.Question{NodeClaim: true})...)
+	s := more(t, a, append(questions, suspects(4, 4, roll.Question{})...))
+	claim := func(name string) *roll.NodeClaim { return &roll.NodeClaim{Name: name, UID: "uid-" + name} }
+	want := map[roll.InstanceID]roll.Detail{
+		roll.InstanceID(instanceID(1)): {HasNodeClaim: roll.Yes, NodeClaim: claim("default-a")},
+		roll.InstanceID(instanceID(2)): {HasNodeClaim: roll.Yes, NodeClaim: claim("gpu-a")},
+		roll.InstanceID(instanceID(3)): {HasNodeClaim: roll.No},
+		roll.InstanceID(instanceID(5)): {HasNodeClaim: roll.Yes, NodeClaim: claim("spot-a")},
+		roll.InstanceID(instanceID(4)): {},
+	}
+	if diff := cmp.Diff(want, s.Details); diff != "" || len(s.Gaps) != 0 {
+		t.Errorf("gaps %+v (-want +got)\n%s", s.Gaps, diff)
+	}
+	if !slices.Equal(a.asked, []string{"karpenter.sh/nodepool in (default,gpu,spot)"}) {
+		t.Errorf("asked for %q", a.asked)
+	}
+}
+
+func TestNodeClaimsOfAClusterWithoutKarpenter(t *testing.T) {
+	a := newAccount(t)
+	a.noKarpenter = true
+	a.launch(1, owned, "karpenter.sh/nodepool=default")
+	s := more(t, a, suspects(1, 1, roll.Question{NodeClaim: true}))
+	if s.Details[one].HasNodeClaim != roll.No || len(s.Gaps) != 0 {
+		t.Errorf("%+v, gaps %+v", s.Details, s.Gaps)
+	}
+}
+
+// "No NodeClaim" condemns an instance, so it must have been read.
+func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
+	tests := map[string]struct {
+		pool   string
+		err    error
+		kind   roll.GapKind
+		detail string
+		calls  int
+	}{
+		"forbidden":              {"default", errors.New("403 Forbidden nodeclaims.karpenter.sh is forbidden"), roll.GapDenied, "does not let it list nodeclaims.karpenter.sh: apply infra/rbac.yaml and give it the group rollcall:viewers", 1},
+		"not answered":           {"default", errors.New("503 ServiceUnavailable no"), roll.GapClusterUnreachable, "did not answer", 1},
+		"a pool that cannot be":  {"a b", nil, roll.GapFailed, "the node pool of 1 instance of Karpenter's is not known, so neither is whether a NodeClaim has it", 0},
+		"a pool without a name":  {"", nil, roll.GapFailed, "the node pool of 1 instance", 0},
+		"one that is not listed": {"default", nil, roll.GapFailed, "the node pool of 1 instance", 0},
+	}
+	for name, tt := range tests {
+		a := newAccount(t)
+		n := 1
+		if strings.Contains(name, "listed") {
+			n = 2
+		}
+		a.launch(n, owned, "karpenter.sh/nodepool="+tt.pool)
+		if tt.err != nil {
+			a.fail["kubernetes:ListNodeClaims"] = tt.err
+		}
+		s := more(t, a, suspects(1, 1, roll.Question{NodeClaim: true}))
+		if d := s.Details[one]; d.HasNodeClaim != roll.Unreadable || d.NodeClaim != nil {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != tt.kind || s.Gaps[0].Call != "kubernetes: list nodeclaims" || !strings.Contains(s.Gaps[0].Detail, tt.detail) || !s.Whole() {
+			t.Errorf("%s: gaps %+v", name, s.Gaps)
+		}
+		if got := a.seen["kubernetes:ListNodeClaims"]; got != tt.calls {
+			t.Errorf("%s: %d listings", name, got)
+		}
+	}
+	// One pool that cannot be does not keep the others from being read.
+	a := newAccount(t)
+	a.launch(1, owned, "karpenter.sh/nodepool=a b")
+	a.launch(2, owned, "karpenter.sh/nodepool=default")
+	s := more(t, a, suspects(1, 2, roll.Question{NodeClaim: true}))
+	if s.Details[one].HasNodeClaim != roll.Unreadable || s.Details[roll.InstanceID(instanceID(2))].HasNodeClaim != roll.No || len(s.Gaps) != 1 {
+		t.Errorf("%+v, gaps %+v", s.Details, s.Gaps)
+	}
+}

@@ -1,0 +1,47 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
+
+	"rollcall/shared/roll"
+)
+
+const (
+	callManagedResource = "arc-zonal-shift:GetManagedResource"
+	// shiftTime bounds the one call: ARC may be out of reach where the rest of AWS is
+	// not, behind endpoints of a network of one's own.
+	shiftTime = 10 * time.Second
+)
+
+// readShifts reads the zones that ARC shifts the cluster away from, if it may. ARC lists
+// the shifts that go on; of those that a person or a practice run started only the one
+// that is applied counts, of autoshifts all: they say that AWS knows of trouble in the
+// zone, whatever else is applied.
+// https://docs.aws.amazon.com/arc-zonal-shift/latest/api/API_GetManagedResource.html
+func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string) {
+	if !s.Cluster.ZonalShift {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shiftTime)
+	defer cancel()
+	out, err := o.zonalShift.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
+	if err != nil {
+		s.ShiftsRead = roll.Unreadable
+		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callManagedResource, err))
+		return
+	}
+	s.ShiftsRead = roll.Yes
+	for _, z := range out.ZonalShifts {
+		if z.AppliedStatus == types.AppliedStatusApplied {
+			s.Shifts = append(s.Shifts, roll.Shift{ZoneID: aws.ToString(z.AwayFrom), Expires: aws.ToTime(z.ExpiryTime).UTC()})
+		}
+	}
+	for _, a := range out.Autoshifts {
+		s.Shifts = append(s.Shifts, roll.Shift{ZoneID: aws.ToString(a.AwayFrom)})
+	}
+}

@@ -1,0 +1,162 @@
+package observe
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	arctypes "github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+// check sets the status checks of an instance; since are the times at which they began
+// to fail.
+func (a *account) check(n int, instance, system types.SummaryStatus, instanceSince, systemSince []time.Time) {
+	summary := func(status types.SummaryStatus, since []time.Time) *types.InstanceStatusSummary {
+		out := &types.InstanceStatusSummary{Status: status, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability}}}
+		for _, t := range since {
+			out.Details = append(out.Details, types.InstanceStatusDetails{Name: types.StatusNameReachability, Status: types.StatusTypeFailed, ImpairedSince: aws.Time(t)})
+		}
+		return out
+	}
+	a.statuses = append(a.statuses, types.InstanceStatus{InstanceId: aws.String(instanceID(n)), InstanceStatus: summary(instance, instanceSince), SystemStatus: summary(system, systemSince)})
+}
+
+const (
+	ok       = types.SummaryStatusOk
+	impaired = types.SummaryStatusImpaired
+)
+
+func TestReadsStatusChecksThatFail(t *testing.T) {
+	early, late := at.Add(-2*time.Hour), at.Add(-time.Hour)
+	a := newAccount(t)
+	a.pageSize = 2
+	for n := 1; n <= 7; n++ {
+		a.launch(n, owned)
+	}
+	a.launch(8) // not the cluster's
+	a.check(1, ok, ok, nil, nil)
+	a.check(2, impaired, ok, []time.Time{late, early}, nil)
+	a.check(3, ok, impaired, nil, []time.Time{late})
+	a.check(4, impaired, impaired, []time.Time{late}, []time.Time{early})
+	a.check(5, impaired, types.SummaryStatusInsufficientData, nil, []time.Time{early})
+	a.check(6, types.SummaryStatusInitializing, types.SummaryStatusInitializing, nil, nil)
+	a.check(7, impaired, impaired, []time.Time{early}, nil)
+	a.check(8, impaired, impaired, []time.Time{early}, nil)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	want := map[roll.InstanceID]roll.Impairment{
+		roll.InstanceID(instanceID(2)): {Since: early}, roll.InstanceID(instanceID(3)): {Since: late, System: true},
+		roll.InstanceID(instanceID(4)): {Since: early, System: true}, roll.InstanceID(instanceID(5)): {},
+		roll.InstanceID(instanceID(7)): {Since: early, System: true},
+	}
+	if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Gaps) != 0 {
+		t.Errorf("read %v, gaps %+v (-want +got)\n%s", s.StatusRead, s.Gaps, diff)
+	}
+	var filters []string
+	for _, in := range a.checks {
+		if !aws.ToBool(in.IncludeManagedResources) || aws.ToBool(in.IncludeAllInstances) || aws.ToInt32(in.MaxResults) != 1000 || len(in.Filters) != 1 {
+			t.Errorf("asks with %+v", in)
+		}
+		filters = append(filters, aws.ToString(in.Filters[0].Name)+"="+in.Filters[0].Values[0]+" "+aws.ToString(in.NextToken))
+	}
+	if want := []string{"instance-status.status=impaired ", "instance-status.status=impaired from-2", "instance-status.status=impaired from-4", "system-status.status=impaired ", "system-status.status=impaired from-2"}; !slices.Equal(filters, want) {
+		t.Errorf("pages\n got %q\nwant %q", filters, want)
+	}
+}
+
+func TestStatusChecksThatCannotBeReadSayNothing(t *testing.T) {
+	for _, call := range []string{"ec2:DescribeInstanceStatus", "ec2:DescribeInstanceStatus 2"} {
+		a := newAccount(t)
+		a.launch(1, owned)
+		a.check(1, impaired, impaired, nil, nil)
+		a.fail[call] = apiError("EC2", "DescribeInstanceStatus", "UnauthorizedOperation", "You are not authorized to perform this operation.")
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "ec2:DescribeInstanceStatus", Detail: "ec2:DescribeInstanceStatus was denied to " + principal + ": allow ec2:DescribeInstanceStatus for that role"}}
+		if s.StatusRead != roll.Unreadable || len(s.Impaired) != 0 || !slices.Equal(s.Gaps, want) || !s.Whole() {
+			t.Errorf("%s: read %v, %v, gaps %+v", call, s.StatusRead, s.Impaired, s.Gaps)
+		}
+	}
+	a := newAccount(t)
+	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
+	if s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}); s.StatusRead != roll.Unreadable || len(a.checks) != 0 {
+		t.Errorf("without instances: read %v after %d calls", s.StatusRead, len(a.checks))
+	}
+}
+
+func TestStatusChecksOfATarget(t *testing.T) {
+	a := newAccount(t)
+	a.launch(1, owned)
+	a.launch(2, owned)
+	a.check(2, impaired, impaired, nil, nil)
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	if s.StatusRead != roll.Yes || len(s.Impaired) != 0 || len(a.checks) != 1 || !slices.Equal(a.checks[0].InstanceIds, []string{instanceID(1)}) || len(a.checks[0].Filters) != 0 || a.checks[0].MaxResults != nil || !aws.ToBool(a.checks[0].IncludeManagedResources) {
+		t.Errorf("read %v, %v with %+v", s.StatusRead, s.Impaired, a.checks)
+	}
+	a.check(1, impaired, ok, []time.Time{at}, nil)
+	s = a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	if diff := cmp.Diff(map[roll.InstanceID]roll.Impairment{one: {Since: at}}, s.Impaired); diff != "" {
+		t.Error(diff)
+	}
+	gone := a.observer().Target(t.Context(), "demo", roll.InstanceID(instanceID(9)), at, roll.Watch{})
+	if gone.StatusRead != roll.Yes || len(gone.Gaps) != 0 || len(gone.Impaired) != 0 {
+		t.Errorf("one that EC2 does not know: read %v, gaps %+v", gone.StatusRead, gone.Gaps)
+	}
+	a.fail["ec2:DescribeInstanceStatus"] = apiError("EC2", "DescribeInstanceStatus", "RequestLimitExceeded", "no")
+	if s = a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); s.StatusRead != roll.Unreadable || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || len(s.Instances) != 1 {
+		t.Errorf("read %v, gaps %+v", s.StatusRead, s.Gaps)
+	}
+}
+
+func TestReadsTheZonesThatTheClusterIsShiftedAwayFrom(t *testing.T) {
+	expires := at.Add(time.Hour)
+	shifts := &arczonalshift.GetManagedResourceOutput{
+		ZonalShifts: []arctypes.ZonalShiftInResource{
+			{AppliedStatus: arctypes.AppliedStatusApplied, AwayFrom: aws.String("euw1-az1"), ExpiryTime: aws.Time(expires)},
+			{AppliedStatus: arctypes.AppliedStatusNotApplied, AwayFrom: aws.String("euw1-az2"), ExpiryTime: aws.Time(expires)},
+		},
+		Autoshifts: []arctypes.AutoshiftInResource{{AppliedStatus: arctypes.AutoshiftAppliedStatusNotApplied, AwayFrom: aws.String("euw1-az3"), StartTime: aws.Time(at)}},
+	}
+	tests := map[string]struct {
+		enabled *ekstypes.ZonalShiftConfigResponse
+		shifts  *arczonalshift.GetManagedResourceOutput
+		want    []roll.Shift
+		read    roll.Answer
+	}{
+		"not enabled":        {nil, nil, nil, roll.NotAsked},
+		"disabled":           {&ekstypes.ZonalShiftConfigResponse{Enabled: aws.Bool(false)}, nil, nil, roll.NotAsked},
+		"nothing is shifted": {&ekstypes.ZonalShiftConfigResponse{Enabled: aws.Bool(true)}, &arczonalshift.GetManagedResourceOutput{}, nil, roll.Yes},
+		"shifts":             {&ekstypes.ZonalShiftConfigResponse{Enabled: aws.Bool(true)}, shifts, []roll.Shift{{ZoneID: "euw1-az1", Expires: expires}, {ZoneID: "euw1-az3"}}, roll.Yes},
+	}
+	for name, tt := range tests {
+		a := newAccount(t)
+		a.launch(1, owned)
+		a.cluster.ZonalShiftConfig, a.shifts = tt.enabled, tt.shifts
+		for _, s := range []*roll.Snapshot{a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}), a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})} {
+			if diff := cmp.Diff(tt.want, s.Shifts); diff != "" || s.ShiftsRead != tt.read || s.Cluster.ZonalShift != (tt.read == roll.Yes) || len(s.Gaps) != 0 {
+				t.Errorf("%s: read %v, gaps %+v (-want +got)\n%s", name, s.ShiftsRead, s.Gaps, diff)
+			}
+		}
+		if tt.read == roll.Yes && !slices.Equal(a.asked, []string{"arn:aws:eks:eu-west-1:111122223333:cluster/demo", "arn:aws:eks:eu-west-1:111122223333:cluster/demo"}) {
+			t.Errorf("%s: asked for %q", name, a.asked)
+		}
+	}
+}
+
+func TestShiftsThatCannotBeReadAreAGap(t *testing.T) {
+	for _, code := range []string{"AccessDeniedException", "ResourceNotFoundException", "ThrottlingException"} {
+		a := newAccount(t)
+		a.launch(1, owned)
+		a.cluster.ZonalShiftConfig = &ekstypes.ZonalShiftConfigResponse{Enabled: aws.Bool(true)}
+		a.fail["arc-zonal-shift:GetManagedResource"] = apiError("ARC Zonal Shift", "GetManagedResource", code, "no")
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if s.ShiftsRead != roll.Unreadable || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != "arc-zonal-shift:GetManagedResource" || len(s.Instances) != 1 {
+			t.Errorf("%s: read %v, gaps %+v", code, s.ShiftsRead, s.Gaps)
+		}
+	}
+}
