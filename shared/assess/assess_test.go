@@ -340,6 +340,15 @@ func TestIntentIsShownBy(t *testing.T) {
 	}
 }
 
+func TestWhatHasNodesIsLearned(t *testing.T) {
+	templated, bare, lone := worker("i-00000001", time.Hour), roll.Instance{ID: "i-00000002", State: roll.StateRunning}, worker("i-00000003", time.Hour)
+	templated.LaunchTemplate, lone.ASG = "lt-1", "none-yet"
+	a := judge(snapshot([]roll.Instance{templated, bare, lone}, []roll.Node{node(templated.ID, roll.ConditionTrue, 0), node(bare.ID, roll.ConditionTrue, 0)}), ledger.State{})
+	if diff := cmp.Diff(map[string]bool{"asg/w": true, "lt-1": true}, a.GroupsWithNodes); diff != "" {
+		t.Errorf("groups with nodes (-want +got):\n%s", diff)
+	}
+}
+
 func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 	bare := roll.Instance{ID: "i-0000000000000000c", State: roll.StateRunning, Launched: now.Add(-time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone}
 	youngBare := bare
@@ -400,6 +409,10 @@ func TestTheSecondSightingIsScheduled(t *testing.T) {
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: id, Kind: roll.Unregistered}: {FirstSeen: now.Add(-20 * time.Second), Began: began}}}
 	if a := judge(s, state); !a.Next.Equal(now.Add(40 * time.Second)) {
 		t.Errorf("next check %s, want 60 s after the first sighting", a.Next)
+	}
+	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-20 * time.Second), Began: began.Add(-time.Hour)}
+	if a := judge(s, state); !a.Next.Equal(now.Add(time.Minute)) {
+		t.Errorf("next check %s, want 60 s from now: what is known was another trouble", a.Next)
 	}
 	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-time.Hour), Began: began}
 	if a := judge(s, state); !a.Next.IsZero() {

@@ -108,6 +108,16 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
+// That an earlier Node of the instance flapped is another matter.
+func TestFlappingIsOfOneNode(t *testing.T) {
+	state := known(roll.Flapping, ago(70*time.Minute), ago(72*time.Hour))
+	state.Flips = flips(55, 45, 40, 30, 20).Flips
+	a := assess.Assess(assess.Input{Snapshot: flapper(), Policy: defaults, State: state, Now: now})
+	if f := one(t, "flapping", a); !f.Since.Equal(ago(55 * time.Minute)) {
+		t.Errorf("%+v", f)
+	}
+}
+
 func flapper() *roll.Snapshot {
 	i, n := pair()
 	n.Ready.Since = ago(20 * time.Minute)

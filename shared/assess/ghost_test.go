@@ -43,6 +43,10 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	if !f.Since.Equal(ago(20*time.Minute)) || f.Stage != roll.Overdue {
 		t.Errorf("first: %+v", f)
 	}
+	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
+	if !f.Since.Equal(ago(time.Minute)) {
+		t.Errorf("of an earlier Node: %+v", f)
+	}
 	f = one(t, "known", look(terminated, known(roll.Ghost, ago(3*time.Minute), ago(3*time.Minute))))
 	if !f.Since.Equal(ago(3*time.Minute)) || !f.Began.Equal(ago(3*time.Minute)) || f.Stage != roll.Watching {
 		t.Errorf("known: %+v", f)

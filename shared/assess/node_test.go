@@ -443,6 +443,31 @@ func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	}
 }
 
+// What EC2 tells goes before what was remembered, and nothing is remembered across a
+// start of the instance.
+func TestWhatDatesAnImpairment(t *testing.T) {
+	state := known(roll.Impaired, ago(40*time.Minute), ago(40*time.Minute))
+	for name, tt := range map[string]struct {
+		told, launched, want time.Duration
+	}{
+		"EC2 tells":                   {told: 20 * time.Minute, launched: 49 * time.Hour, want: 20 * time.Minute},
+		"EC2 does not":                {launched: 49 * time.Hour, want: 40 * time.Minute},
+		"it was started since":        {launched: 39 * time.Minute, want: 0},
+		"it was started at that time": {launched: 40 * time.Minute, want: 40 * time.Minute},
+	} {
+		f := one(t, name, look(func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			i.Launched = ago(tt.launched)
+			s.Impaired = map[roll.InstanceID]roll.Impairment{id: {}}
+			if tt.told > 0 {
+				s.Impaired[id] = roll.Impairment{Since: ago(tt.told)}
+			}
+		}, state))
+		if f.Kind != roll.Impaired || !f.Since.Equal(ago(tt.want)) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 // A node whose instance its group puts to rest need not answer, and has its whole time
 // when the rest is over.
 func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {

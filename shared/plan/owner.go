@@ -158,6 +158,8 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended == roll.NotAsked || g.LaunchSuspended == roll.Unreadable:
 		return OwnerUnknown, fmt.Sprintf("whether %s can launch a replacement could not be read (autoscaling:DescribeAutoScalingGroups)", f.Group), true
+	case g.CapacityRead != roll.Yes:
+		return OwnerUnknown, fmt.Sprintf("whether launches of %s failed lately could not be read (autoscaling:DescribeScalingActivities)", f.Group), true
 	case !g.CapacityError.IsZero() && p.Now.Sub(g.CapacityError) < capacityMemory:
 		p.next(g.CapacityError.Add(capacityMemory))
 		return ReplacementUnavailable, fmt.Sprintf("the last launch of %s failed at %s: %s", f.Group, roll.Clock(g.CapacityError), g.CapacityMessage), true

@@ -37,7 +37,7 @@ func newWorld() *world {
 }
 
 // canLaunch is a group that replaces what is terminated and does nothing else.
-var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No}
+var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}
 
 // plain is a policy whose only act is the termination.
 const plain = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n"

@@ -139,7 +139,7 @@ func impaired(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.doc = document("ladders: {Unknown: [{do: notify}], Impaired: [{do: tag}, {do: terminate}]}\n")
-	w.groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, AutoRepair: roll.No}
+	w.groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.Yes, AutoRepair: roll.No}
 	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
 	w.failing = map[roll.InstanceID]roll.Impairment{target: {Since: now.Add(-time.Hour)}}
 	w.check(t, now.Add(-10*time.Minute))
@@ -190,7 +190,7 @@ func newWorld(t *testing.T) *world {
 		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
 		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
 		details:   map[roll.InstanceID]roll.Detail{target: {Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
-		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
+		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
 		doc:       policy.Default(), permitted: policy.Remediate,
 		statusRead: roll.Yes,
 		sending:    map[string]func(context.Context) error{},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -72,8 +73,8 @@ func connect(ctx context.Context, region string) (*account, error) {
 	return &account{
 		region: cfg.Region, cfg: cfg, ec2: client, kube: dialer, principal: principal,
 		observer: observe.New(observe.Options{
-			EC2: client, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg),
-			Kube: dialer, Principal: principal,
+			EC2: client, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg),
+			Kube: dialer, Region: cfg.Region, Principal: principal,
 		}),
 	}, nil
 }
