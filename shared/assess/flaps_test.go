@@ -130,6 +130,14 @@ func TestFlappingIsKeptWhileTheNodeIsAway(t *testing.T) {
 	away := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
 	}
+	five := known(roll.Flapping, ago(50*time.Minute), ago(48*time.Hour))
+	five.Flips = flips(50, 40, 30, 20, 10).Flips
+	tainted := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+	}, five)
+	if f := one(t, "Ready, but not initialized", tainted); f.Kind != roll.Uninitialized || !tainted.Kept[key(roll.Flapping)] {
+		t.Errorf("Ready, but not initialized: %+v, kept %v", f, tainted.Kept)
+	}
 	for returns, want := range map[string]bool{"five": true, "four": false} {
 		state := known(roll.Flapping, ago(50*time.Minute), ago(48*time.Hour))
 		state.Flips = flips(50, 40, 30, 20, 10).Flips

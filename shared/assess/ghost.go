@@ -90,7 +90,10 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 		return
 	}
 	n := m.Node
-	since, began := w.since, w.began
+	// A node that was not ready for long before its instance went is no ghost for as
+	// long: what is left of it is given its time from the last look that showed none.
+	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
+	began := w.began
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
 		since, began = known.Since.UTC(), known.Began.UTC()
 	}

@@ -32,7 +32,7 @@ func TestGhostByTime(t *testing.T) {
 }
 
 // The time of a ghost runs from when its node was first not ready, whatever the
-// transitions say, and does not change any more.
+// transitions say, or from the last look that showed none, and does not change any more.
 func TestAGhostKeepsItsTime(t *testing.T) {
 	state := ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(20 * time.Minute), Status: roll.ConditionFalse, Transition: ago(20 * time.Minute), Known: true}}}
 	terminated := func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
@@ -42,6 +42,11 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	f := one(t, "first", look(terminated, state))
 	if !f.Since.Equal(ago(20*time.Minute)) || f.Stage != roll.Overdue {
 		t.Errorf("first: %+v", f)
+	}
+	state.Checked = ago(2 * time.Minute) // and that look showed no ghost
+	f = one(t, "gone since the last look", look(terminated, state))
+	if !f.Since.Equal(ago(2*time.Minute)) || f.Stage != roll.Watching {
+		t.Errorf("gone since the last look: %+v", f)
 	}
 	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
 	if !f.Since.Equal(ago(time.Minute)) {

@@ -284,6 +284,7 @@ func TestConditionFailed(t *testing.T) {
 		{"a status that is tolerated", []roll.TypedCondition{condition("KernelReady", roll.ConditionTrue, time.Hour)}, "", ""},
 		{"a condition that its policy does not watch", []roll.TypedCondition{condition("MyOwnReady", roll.ConditionFalse, time.Hour), condition(roll.MemoryPressure, roll.ConditionTrue, time.Hour)}, "", ""},
 		{"of two, the one that is due first", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 15*time.Minute), condition("AcceleratedHardwareReady", roll.ConditionFalse, 5*time.Minute)}, "AcceleratedHardwareReady", roll.Watching},
+		{"of two, the one that is due first, whatever its name", []roll.TypedCondition{condition("StorageReady", roll.ConditionFalse, 29*time.Minute), condition("KernelReady", roll.ConditionFalse, 28*time.Minute)}, "StorageReady", roll.Watching},
 		{"of two due at once, the first by name", []roll.TypedCondition{condition("StorageReady", roll.ConditionFalse, time.Hour), condition("KernelReady", roll.ConditionFalse, time.Hour)}, "KernelReady", roll.Overdue},
 	}
 	for _, tt := range tests {
@@ -440,6 +441,75 @@ func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	}
 	if f := one(t, "second", look(undated, known(roll.Impaired, ago(6*time.Minute), ago(6*time.Minute)))); !f.Since.Equal(ago(6*time.Minute)) || f.Stage != roll.Overdue {
 		t.Errorf("second sight: %+v", f)
+	}
+}
+
+// A node that still has time to initialize is no finding, so what else is wrong with it
+// is told.
+func TestAConditionOfANodeThatIsStillInitializing(t *testing.T) {
+	a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		i.Launched, n.Created, n.Ready.Since = ago(15*time.Minute), ago(14*time.Minute), ago(13*time.Minute)
+		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+		n.Conditions = []roll.TypedCondition{{Type: "AcceleratedHardwareReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(12 * time.Minute)}}}
+	}, ledger.State{})
+	if f := one(t, "initializing", a); f.Kind != roll.ConditionFailed || a.Waiting != 1 {
+		t.Errorf("%+v, %d waiting", f, a.Waiting)
+	}
+}
+
+func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
+	kernel := func(reason string) []roll.TypedCondition {
+		return []roll.TypedCondition{{Type: "KernelReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour), Reason: reason}}}
+	}
+	tests := []struct {
+		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		state  ledger.State
+		want   string
+	}{
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour), Reason: "KubeletNotReady"}
+		}, ledger.State{}, "node node-a reports that it is not ready since 2026-03-10 11:00:00Z (KubeletNotReady)"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
+		}, ledger.State{}, "node node-a has stopped reporting its status since 2026-03-10 11:00:00Z"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: n.Created}
+		}, ledger.State{}, "node node-a has never been ready since its creation at 2026-03-08 12:00:00Z"},
+		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Launched, n.StartupTaint = ago(time.Hour), "node.cilium.io/agent-not-ready:NoSchedule"
+		}, ledger.State{}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since its instance was started at 2026-03-10 11:00:00Z"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+		}, ledger.State{Checked: ago(time.Minute)}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since 2026-03-10 11:59:00Z"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = kernel("KernelDeadlock") }, ledger.State{}, "condition KernelReady of node node-a is False since 2026-03-10 11:00:00Z (KernelDeadlock)"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = kernel("") }, ledger.State{}, "condition KernelReady of node node-a is False since 2026-03-10 11:00:00Z"},
+		{func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Impaired = map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
+		}, ledger.State{}, "the instance status check of i-0000000000000000a fails since 2026-03-10 11:00:00Z"},
+		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Since = ago(time.Minute) }, flips(50, 40, 30, 20), "node node-a left Ready and came back 5 times within an hour, since 2026-03-10 11:10:00Z"},
+		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Owner = roll.OwnerManagedNodeGroup
+			elsewhere(n)
+		}, ledger.State{}, "instance i-0000000000000000a has not registered as a node since its launch at 2026-03-08 11:00:00Z"},
+		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Owner = roll.OwnerManagedNodeGroup
+			elsewhere(n)
+		}, ledger.State{Checked: ago(time.Minute)}, "instance i-0000000000000000a, launched at 2026-03-08 11:00:00Z, has had no node since 2026-03-10 11:59:00Z"},
+		{func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Owner, i.ASG = roll.OwnerKarpenter, ""
+			s.Details[id] = roll.Detail{HasNodeClaim: roll.No}
+			elsewhere(n)
+		}, ledger.State{}, "instance i-0000000000000000a, launched at 2026-03-08 11:00:00Z, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it"},
+		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.State = roll.StateTerminated
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
+		}, ledger.State{}, "node node-a has not been ready since 2026-03-10 11:00:00Z, and EC2 says that its instance i-0000000000000000a is terminated"},
+		{func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateTerminated }, ledger.State{}, "node node-a is Ready, but EC2 says that its instance i-0000000000000000a is terminated"},
+	}
+	for _, tt := range tests {
+		if f := one(t, tt.want, look(tt.change, tt.state)); f.Summary != tt.want {
+			t.Errorf("got  %s\nwant %s", f.Summary, tt.want)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		AutoScaling: m.Instance.ASG != "" && (acting || absent),
 		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
-		Protection:  interrupts(ladder),
+		Protection:  acting,
 	}, f.Group)
 }
 
@@ -65,11 +65,6 @@ func acts(ladder []policy.Step) bool {
 		}
 		return false
 	})
-}
-
-// interrupts reports whether a ladder has a step that stops the instance from running.
-func interrupts(ladder []policy.Step) bool {
-	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
 }
 
 // sortQuestions puts the suspects of the most urgent findings first: whoever

@@ -24,7 +24,7 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 	}{
 		{"an Auto Scaling group's, to be terminated", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTag, policy.DoTerminate}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
 		{"a managed node group's, to be rebooted", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoReboot}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
-		{"a managed node group's, to be drained", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoCordon, policy.DoDrain}, nil, roll.Question{AutoScaling: true, Group: true}},
+		{"a managed node group's, to be drained", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoCordon, policy.DoDrain}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
 		{"to be told of: it may be in Standby", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify}, nil, roll.Question{AutoScaling: true}},
 		{"Karpenter's, to be terminated", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true}},
 		{"Karpenter's, to be told of", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoNotify}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{}},
@@ -71,6 +71,21 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, a.Questions); diff != "" {
 			t.Errorf("%s: questions (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestWhatIsAskedOfOneInstanceIsOneQuestion(t *testing.T) {
+	managed := worker(id, time.Hour)
+	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/g"
+	for want, instance := range map[roll.Question]roll.Instance{
+		{Instance: id, NodeClaim: true, Protection: true}:                poolWorker(id, time.Hour),
+		{Instance: id, AutoScaling: true, Group: true, Protection: true}: managed,
+	} {
+		s := snapshot([]roll.Instance{instance}, nil)
+		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
+		if diff := cmp.Diff([]roll.Question{want}, judge(s, ledger.State{}).Questions); diff != "" {
+			t.Errorf("questions (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type world struct {
 func healthy(n int) *world {
 	w := &world{mode: policy.Remediate, snapshot: roll.Snapshot{
 		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes,
-		Groups: map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}},
+		Groups: map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}},
 	}}
 	for i := range n {
 		id := instance(i + 1)

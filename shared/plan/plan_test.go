@@ -337,6 +337,26 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	}
 }
 
+// What could not be read in a check is neither over nor judged, and its tags say what
+// was known before.
+func TestTagsOfAFindingThatIsKeptStay(t *testing.T) {
+	w := sick()
+	w.snapshot.Nodes[0].Ready = w.snapshot.Nodes[1].Ready
+	w.snapshot.Instances[0].Marks = &roll.Marks{Finding: "Impaired", Next: "notify only", Order: "an-old-one"}
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Impaired}
+	w.state = ledger.State{}
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: key.Instance, Kind: key.Kind, Group: "asg/w", Stage: roll.Overdue}}})
+	_, p := w.make(now) // no status check was read
+	if len(p.Tags) != 1 || len(p.Tags[0].Set) != 0 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) {
+		t.Errorf("unreadable: %+v, want only the order removed", p.Tags)
+	}
+	w.snapshot.StatusRead = roll.Yes
+	_, p = w.make(now)
+	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagFinding, roll.TagNext, roll.TagOrder}) {
+		t.Errorf("read, and over: %+v, want all removed", p.Tags)
+	}
+}
+
 func TestIgnoredInstancesAreNotWrittenOn(t *testing.T) {
 	w := sick()
 	w.snapshot.Instances[0].Ignore = true

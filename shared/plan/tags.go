@@ -26,6 +26,10 @@ func (p *planner) tags() {
 			wanted[f.Instance] = marks
 		}
 	}
+	kept := map[roll.InstanceID]bool{}
+	for k := range p.Assessment.Kept {
+		kept[k.Instance] = true
+	}
 	for i := range p.Snapshot.Instances {
 		inst := &p.Snapshot.Instances[i]
 		want, found := wanted[inst.ID]
@@ -36,6 +40,10 @@ func (p *planner) tags() {
 		var have roll.Marks
 		if inst.Marks != nil {
 			have = *inst.Marks
+		}
+		if !found && kept[inst.ID] {
+			want = have // nobody could tell whether what they say goes on
+			want.Order = ""
 		}
 		if inst.Ignore {
 			// An ignored instance is not written on, but no order may outlive it either.

@@ -83,7 +83,7 @@ func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []
 		_ = s.do("ask " + string(q.Instance))
 		snapshot.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
 	}
-	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}}
+	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}}
 }
 
 func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
