@@ -52,7 +52,7 @@ func (p *planner) climb(f roll.Finding) {
 			p.announce(f, step.Do, at)
 			return
 		}
-		ended, stop := p.past(f, act, pol)
+		ended, stop := p.past(f, step, act, pol)
 		if stop {
 			return
 		}
@@ -113,7 +113,7 @@ var stuckAfter = map[Action]time.Duration{
 // past tells when the finding's act ended, if it is done and the ladder goes on behind
 // it; zero if it is to be ordered. stop means that the finding waits, and that what it
 // waits for has been noted.
-func (p *planner) past(f roll.Finding, act Action, pol policy.Policy) (ended time.Time, stop bool) {
+func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.Policy) (ended time.Time, stop bool) {
 	known, _ := p.known(f)
 	a, begun := p.State.Action(orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act))
 	if !begun || a.Outcome == nil {
@@ -136,6 +136,8 @@ func (p *planner) past(f roll.Finding, act Action, pol policy.Policy) (ended tim
 		}
 		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept until they are gone, or until the policy says drain.unfinished: proceed")
 		return time.Time{}, true
+	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):
+		return a.Outcome.At, false // once means once, also if it failed
 	}
 	return time.Time{}, false // failed: the limits tell when it is tried again
 }

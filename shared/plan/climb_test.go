@@ -110,6 +110,22 @@ func TestTheWaitAfterAnActCountsFromItsOutcome(t *testing.T) {
 	}
 }
 
+func TestOnceMeansOnceAlsoIfItFailed(t *testing.T) {
+	for doc, want := range map[string]string{
+		"{do: reboot, once: true}": string(Terminate),
+		"{do: reboot}":             string(Reboot),
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [" + doc + ", {do: terminate}]}\n")
+		w.silent(1, 2*time.Hour)
+		_, p := w.make(now)
+		w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: "refused"})
+		if _, p = w.make(now.Add(RetryAfter)); ordered1(p) != want {
+			t.Errorf("%s failed: ordered %s, want %s", doc, ordered1(p), want)
+		}
+	}
+}
+
 func TestADrainGoesOnUntilItIsOver(t *testing.T) {
 	w := healthy(10)
 	w.notReady(1, time.Hour)
