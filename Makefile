@@ -59,7 +59,7 @@ CONTROLPLANE_SOURCES := tests/controlplane/go.mod tests/controlplane/go.sum $(wi
 CONTROLPLANE_FLAGS   := -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
 
 .PHONY: testbed-deps
-testbed-deps: $(VENV)/.installed $(BUILD)/bin/.built ## Build the control plane and install the emulator
+testbed-deps: $(VENV)/.installed $(BUILD)/bin/.built $(BUILD)/karpenter-crds.yaml ## Build the control plane and install the emulator
 
 # Linking takes long even when nothing changed, hence the stamp.
 $(BUILD)/bin/.built: $(CONTROLPLANE_SOURCES)
@@ -67,6 +67,14 @@ $(BUILD)/bin/.built: $(CONTROLPLANE_SOURCES)
 	cd tests/controlplane && $(GO) build -p 2 $(CONTROLPLANE_FLAGS) -o $(CURDIR)/$(BUILD)/bin/ \
 		./cmd/... sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
 	touch $@
+
+KARPENTER := tests/controlplane/karpenter
+
+$(BUILD)/karpenter-crds.yaml: $(KARPENTER)/go.mod $(KARPENTER)/go.sum
+	mkdir -p $(BUILD)
+	cd $(KARPENTER) && $(GO) mod download sigs.k8s.io/karpenter && \
+		cd "$$($(GO) list -m -f '{{.Dir}}' sigs.k8s.io/karpenter)/pkg/apis/crds" && \
+		cat karpenter.sh_nodeclaims.yaml karpenter.sh_nodepools.yaml > $(CURDIR)/$@
 
 $(VENV)/.installed: tests/emulator/requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -92,7 +100,7 @@ validate: $(SAM)/.installed ## Lint template.yaml as written and as CloudFormati
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
 
 .PHONY: grant
-grant: ## Print how to let Rollcall read the nodes of CLUSTER
+grant: ## Print how to let Rollcall into CLUSTER: to read, and in mode remediate to act
 	@sh infra/grant.sh "$$CLUSTER" "$$STACK"
 
 # What "sam build" calls. It names the folder; without it the binaries go to .build.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the commands that let Rollcall read the nodes of a cluster, and runs none of
+# Prints the commands that let Rollcall into a cluster, and runs none of
 # them: make grant CLUSTER=NAME [STACK=NAME]
 #
 # With a working aws command line it looks up what applies to the cluster; it only
@@ -49,7 +49,7 @@ else
 fi
 echo "# Leave the second role out unless the stack's mode is remediate."
 echo
-echo "# 1. What the groups may do in the cluster: list its nodes."
+echo "# 1. What the groups may do in the cluster: viewers list nodes and NodeClaims, remediators also act on them."
 echo "kubectl apply -f infra/rbac.yaml"
 echo
 

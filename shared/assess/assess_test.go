@@ -316,6 +316,7 @@ func TestIntentIsShownBy(t *testing.T) {
 		{name: "an Auto Scaling group of which nothing is known", instance: asg, want: false},
 		{name: "its Auto Scaling group has a node", instance: asg, sibling: true, want: true},
 		{name: "its Auto Scaling group had a node", instance: asg, state: ledger.State{GroupsWithNodes: map[string]time.Time{"asg/w": now}}, want: true},
+		{name: "a launch template of which nothing is known", instance: template, want: false},
 		{name: "its launch template has a node", instance: template, sibling: true, want: true},
 		{name: "its launch template had a node", instance: template, state: ledger.State{GroupsWithNodes: map[string]time.Time{"lt-1": now}}, want: true},
 		{name: "its user data bootstraps a node", instance: bare, detail: roll.Detail{Bootstraps: roll.Yes}, want: true},

@@ -15,20 +15,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// defaultMapRoles is the aws-auth of a healthy cluster: its nodes, and Rollcall as a viewer.
+// defaultMapRoles is the aws-auth of a healthy cluster: its nodes, and Rollcall's roles.
 const defaultMapRoles = `- rolearn: ` + NodeRoleARN + `
   username: system:node:{{EC2PrivateDNSName}}
   groups: [system:bootstrappers, system:nodes]
 - rolearn: ` + ViewerRoleARN + `
   username: ` + ViewerUsername + `
   groups: ["` + ViewersGroup + `"]
+- rolearn: ` + RemediatorRoleARN + `
+  username: rollcall-remediator
+  groups: ["` + RemediatorsGroup + `"]
+- rolearn: ` + OperatorRoleARN + `
+  username: rollcall-operator
+  groups: ["` + ViewersGroup + `", "` + RemediatorsGroup + `"]
 `
 
-// mapRoles is the bed's aws-auth after [Bed.Reset]: the default and [Options.Viewers].
+// mapRoles is the bed's aws-auth after [Bed.Reset]: the default, [Options.Viewers] and [Options.Remediators].
 func (b *Bed) mapRoles() string {
 	roles := defaultMapRoles
 	for _, arn := range b.options.Viewers {
 		roles += "- rolearn: " + arn + "\n  username: viewer\n  groups: [\"" + ViewersGroup + "\"]\n"
+	}
+	for _, arn := range b.options.Remediators {
+		roles += "- rolearn: " + arn + "\n  username: remediator\n  groups: [\"" + RemediatorsGroup + "\"]\n"
 	}
 	return roles
 }

@@ -42,8 +42,11 @@ func (b *Bed) Calls(ctx context.Context) ([]Call, error) {
 	return calls, nil
 }
 
-// ForgetCalls empties the call log.
+// ForgetCalls empties the call log of AWS and that of Kubernetes.
 func (b *Bed) ForgetCalls(ctx context.Context) error {
+	if err := b.forgetAudit(ctx); err != nil {
+		return err
+	}
 	return b.control(ctx, http.MethodDelete, "calls", nil, nil)
 }
 
@@ -124,11 +127,62 @@ type ClusterChange struct {
 	CreatedAt string `json:"createdAt,omitempty"`
 	// AuthenticationMode is API, API_AND_CONFIG_MAP or CONFIG_MAP.
 	AuthenticationMode string `json:"authenticationMode,omitempty"`
+	// ZonalShift: ARC may shift it away from a zone; see [Bed.SetShifts].
+	ZonalShift *bool `json:"zonalShift,omitempty"`
 }
 
 // SetCluster changes what DescribeCluster says about an existing cluster.
 func (b *Bed) SetCluster(ctx context.Context, name string, change ClusterChange) error {
 	return b.control(ctx, http.MethodPut, "clusters/"+name, change, nil)
+}
+
+// DeleteCluster makes EKS forget a cluster; its instances run on.
+func (b *Bed) DeleteCluster(ctx context.Context, name string) error {
+	return b.control(ctx, http.MethodDelete, "clusters/"+name, nil, nil)
+}
+
+// A Shift is a zonal shift that ARC tells of a cluster; one that does not expire is an autoshift.
+type Shift struct {
+	AwayFrom      string     `json:"awayFrom"` // a zone's id, such as euw1-az1
+	AppliedStatus string     `json:"appliedStatus"`
+	StartTime     time.Time  `json:"startTime"`
+	ExpiryTime    *time.Time `json:"expiryTime,omitempty"`
+}
+
+// SetShifts replaces the zonal shifts of a cluster, which must be one that ARC may shift.
+func (b *Bed) SetShifts(ctx context.Context, cluster string, shifts ...Shift) error {
+	if shifts == nil {
+		shifts = []Shift{}
+	}
+	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/shifts", shifts, nil)
+}
+
+// SetNodeGroup makes a managed node group of the cluster, if there is none of the name, and says whether EKS repairs its
+// nodes. Instances become members of it by their tags; see [InstanceSpec].
+func (b *Bed) SetNodeGroup(ctx context.Context, cluster, name string, nodeRepair bool) error {
+	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/nodegroups/"+name, map[string]bool{"nodeRepair": nodeRepair}, nil)
+}
+
+// An Activity is a scaling activity of an Auto Scaling group.
+type Activity struct {
+	ActivityID    string    `json:"ActivityId"`
+	Description   string    `json:"Description"` // such as "Launching a new EC2 instance"
+	Cause         string    `json:"Cause"`
+	StartTime     time.Time `json:"StartTime"`
+	StatusCode    string    `json:"StatusCode"` // Successful, Failed, Cancelled, ...
+	StatusMessage string    `json:"StatusMessage,omitempty"`
+	Progress      int       `json:"Progress"`
+}
+
+// GroupChange is what [Bed.ChangeGroup] changes about an Auto Scaling group; what is nil stays as it is.
+type GroupChange struct {
+	Suspended  *[]string   `json:"suspended,omitempty"`  // names of processes, such as Launch
+	Activities *[]Activity `json:"activities,omitempty"` // the latest first
+}
+
+// ChangeGroup changes what Auto Scaling says of a group that has had a member.
+func (b *Bed) ChangeGroup(ctx context.Context, name string, change GroupChange) error {
+	return b.control(ctx, http.MethodPut, "groups/"+name, change, nil)
 }
 
 // An AccessEntry is an EKS access entry as DescribeAccessEntry returns it.
@@ -154,15 +208,42 @@ type InstanceChange struct {
 	// InstanceStatus and SystemStatus are the status checks: ok, impaired, initializing, insufficient-data.
 	InstanceStatus *string `json:"instanceStatus,omitempty"`
 	SystemStatus   *string `json:"systemStatus,omitempty"`
-	Console        *string `json:"console,omitempty"` // what GetConsoleOutput returns, decoded
+	// ImpairedSince is since when the checks that are impaired are so.
+	ImpairedSince *time.Time `json:"impairedSince,omitempty"`
+	Console       *string    `json:"console,omitempty"` // what GetConsoleOutput returns, decoded
 	// Managed makes it an instance that EKS Auto Mode manages: EC2 leaves it out of answers to calls that do not set
 	// IncludeManagedResources. The tag eks:kubernetes-node-pool-name does the same.
-	Managed *bool `json:"managed,omitempty"`
+	Managed  *bool   `json:"managed,omitempty"`
+	Platform *string `json:"platform,omitempty"` // "windows", or empty
+	Purchase *string `json:"purchase,omitempty"` // spot, capacity-block, ...; empty is on demand
+	// OwnerID is the account that launched it, if that is another one than [AccountID].
+	OwnerID *string `json:"ownerId,omitempty"`
+	// Hidden says where EC2 acts as if there were no such instance.
+	Hidden *Hiding `json:"hidden,omitempty"`
+	// Lifecycle is its state in its Auto Scaling group: InService, Standby, Warmed:Running, ...
+	Lifecycle *string `json:"lifecycle,omitempty"`
+	// OnReboot is the change that each reboot makes.
+	OnReboot *InstanceChange `json:"onReboot,omitempty"`
 }
+
+// Hiding is where EC2 acts as if there were no such instance.
+type Hiding string
+
+// The places.
+const (
+	Shown       Hiding = ""
+	FromListing Hiding = "listing"    // a look-up by its id still finds it
+	Everywhere  Hiding = "everywhere" // a look-up by its id answers InvalidInstanceID.NotFound
+)
 
 // ChangeInstance changes what EC2 says about an instance, without any of the side effects of doing it through EC2.
 func (b *Bed) ChangeInstance(ctx context.Context, id string, change InstanceChange) error {
 	return b.control(ctx, http.MethodPut, "instances/"+id, change, nil)
+}
+
+// ForgetInstance makes EC2 forget an instance, as it does with one that was terminated an hour ago.
+func (b *Bed) ForgetInstance(ctx context.Context, id string) error {
+	return b.control(ctx, http.MethodDelete, "instances/"+id, nil, nil)
 }
 
 // EmitStateChange puts the "EC2 Instance State-change Notification" event of an instance onto the default event bus,

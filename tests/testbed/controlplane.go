@@ -127,8 +127,13 @@ func (b *Bed) startAPIServer() (waiter, error) {
 	if err := b.writeKubeconfig(webhook, authenticate, ""); err != nil {
 		return nil, err
 	}
-	p, err := b.spawn("kube-apiserver", nil, b.binary("kube-apiserver"),
+	audit, err := b.auditFlags()
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.spawn("kube-apiserver", nil, b.binary("kube-apiserver"), append(audit,
 		"--etcd-servers="+b.etcd,
+		"--storage-media-type=application/json", // see age
 		"--secure-port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", // a loopback address is not a valid endpoint of the service "kubernetes"
 		"--cert-dir="+certs,
@@ -142,7 +147,7 @@ func (b *Bed) startAPIServer() (waiter, error) {
 		"--authentication-token-webhook-cache-ttl=1s", // the default of 2 minutes also remembers refusals
 		"--authorization-mode=RBAC",
 		"--allow-privileged",
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,13 @@ const (
 	ViewerUsername = "rollcall-viewer"
 	// ViewersGroup is the Kubernetes group that the default aws-auth gives to ViewerRoleARN.
 	ViewersGroup = "rollcall:viewers"
+	// RemediatorRoleARN is the role that the default aws-auth maps to the group rollcall:remediators.
+	RemediatorRoleARN = "arn:aws:iam::" + AccountID + ":role/rollcall-remediator"
+	// RemediatorsGroup is the Kubernetes group that the default aws-auth gives to RemediatorRoleARN.
+	RemediatorsGroup = "rollcall:remediators"
+	// OperatorRoleARN is the role of a person who does both with the command line: the default aws-auth maps it to both
+	// groups.
+	OperatorRoleARN = "arn:aws:iam::" + AccountID + ":role/rollcall-operator"
 	// StrangerRoleARN is a role of the account that is mapped nowhere.
 	StrangerRoleARN = "arn:aws:iam::" + AccountID + ":role/stranger"
 )
@@ -28,6 +35,8 @@ const (
 	ViewerSecretAccessKey   = "viewer/not/a/secret/EXAMPLEKEYEXAMPLEKEY"
 	StrangerAccessKeyID     = "AKIAIOSFODNNSTRANGER"
 	StrangerSecretAccessKey = "stranger/not/a/secret/EXAMPLEKEYEXAMPLEK"
+	RemediatorAccessKeyID   = "AKIAIOSFODREMEDIATOR"
+	OperatorAccessKeyID     = "AKIAIOSFODNNOPERATOR"
 	// SeederAccessKeyID signs the bed's own calls. Faults and the page cap spare it, and [Bed.Calls] leaves it out.
 	SeederAccessKeyID     = "AKIAIOSFODNN7TESTBED"
 	seederSecretAccessKey = "testbed/not/a/secret/EXAMPLEKEYEXAMPLEKE"
@@ -45,10 +54,13 @@ type Identity struct {
 
 // The identities that every bed knows.
 var (
-	Viewer   = Identity{ViewerAccessKeyID, ViewerSecretAccessKey, ViewerRoleARN}
-	Stranger = Identity{StrangerAccessKeyID, StrangerSecretAccessKey, StrangerRoleARN}
+	Viewer     = Identity{ViewerAccessKeyID, ViewerSecretAccessKey, ViewerRoleARN}
+	Remediator = Identity{RemediatorAccessKeyID, "remediator/not/a/secret/EXAMPLEKEYEXAMPL", RemediatorRoleARN}
+	Operator   = Identity{OperatorAccessKeyID, "operator/not/a/secret/EXAMPLEKEYEXAMPLEK", OperatorRoleARN}
+	Stranger   = Identity{StrangerAccessKeyID, StrangerSecretAccessKey, StrangerRoleARN}
+	// Seeder is the bed itself, and whoever else acts in a test beside Rollcall: see [SeederAccessKeyID].
+	Seeder = Identity{SeederAccessKeyID, seederSecretAccessKey, "arn:aws:iam::" + AccountID + ":role/testbed"}
 
-	seeder = Identity{SeederAccessKeyID, seederSecretAccessKey, "arn:aws:iam::" + AccountID + ":role/testbed"}
 	// prober is mapped by every aws-auth that the bed writes; its user name tells which version is in force.
 	prober = Identity{"AKIAIOSFODNN07PROBER", "prober/not/a/secret/EXAMPLEKEYEXAMPLEKEY", "arn:aws:iam::" + AccountID + ":user/testbed-prober"}
 )

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,17 +29,21 @@ const (
 // after its instance.
 type NodeSpec struct {
 	InstanceID string // for spec.providerID; a node without one has no provider ID
+	ProviderID string // spec.providerID of a node that does not run on EC2
 	Zone       string // eu-west-1a if empty; must be the instance's own zone
 	Name       string // the instance id if empty, as resource-based naming has it
 	// Ready is the status of the Ready condition, True if empty. A node that is not Ready still heartbeats.
 	Ready corev1.ConditionStatus
-	// ReadySince is the last transition of the Ready condition, now if zero. The creation time is always now: the API
-	// server sets it.
+	// ReadySince is the last transition of the Ready condition, now if zero.
 	ReadySince time.Time
-	Reason     string // of the Ready condition; a kubelet's usual one if empty
+	Created    time.Time // now if zero
+	Reason     string    // of the Ready condition; a kubelet's usual one if empty
 	Labels     map[string]string
 	Taints     []corev1.Taint
 	Conditions []corev1.NodeCondition // replace or add to the usual ones, by type
+	// Karpenter gives it the labels of a node that Karpenter launched, registered and initialized, and its finalizer.
+	Karpenter bool
+	Cordoned  bool // unschedulable, by somebody
 	// Silent leaves the node without heartbeats from the start.
 	Silent bool
 }
@@ -56,12 +61,16 @@ func (b *Bed) JoinNode(ctx context.Context, spec NodeSpec) (*corev1.Node, error)
 		corev1.LabelTopologyRegion:     Region,
 		corev1.LabelInstanceTypeStable: "m5.large",
 	}
-	maps.Copy(labels, spec.Labels)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec:       corev1.NodeSpec{Taints: spec.Taints},
+		Spec:       corev1.NodeSpec{ProviderID: spec.ProviderID, Taints: spec.Taints, Unschedulable: spec.Cordoned},
 		Status:     nodeStatus(name, spec),
 	}
+	if spec.Karpenter {
+		node.Finalizers = []string{terminationFinalizer}
+		maps.Copy(labels, map[string]string{"karpenter.sh/nodepool": "default", "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"})
+	}
+	maps.Copy(labels, spec.Labels)
 	if spec.InstanceID != "" {
 		node.Spec.ProviderID = "aws:///" + zone + "/" + spec.InstanceID
 	}
@@ -83,7 +92,68 @@ func (b *Bed) JoinNode(ctx context.Context, spec NodeSpec) (*corev1.Node, error)
 	if !spec.Silent {
 		b.beating.add(name)
 	}
-	return created, nil
+	if spec.Created.IsZero() {
+		return created, nil
+	}
+	created.CreationTimestamp = metav1.NewTime(spec.Created)
+	return created, b.age(ctx, nodeKey+name, spec.Created)
+}
+
+// A NodeChange is what [Bed.ChangeNode] changes about a node; what is nil or empty stays as it is.
+type NodeChange struct {
+	Labels   map[string]*string // nil removes a label
+	Taints   *[]corev1.Taint    // all of them
+	Cordoned *bool
+	BootID   string // a new one after each boot
+}
+
+// ChangeNode changes a node as its kubelet or somebody with kubectl would.
+func (b *Bed) ChangeNode(ctx context.Context, name string, change NodeChange) error {
+	spec := map[string]any{}
+	if change.Taints != nil {
+		spec["taints"] = *change.Taints
+	}
+	if change.Cordoned != nil {
+		spec["unschedulable"] = *change.Cordoned
+	}
+	patch := map[string]any{"metadata": map[string]any{"labels": change.Labels}, "spec": spec}
+	if err := b.patchNode(ctx, name, patch); err != nil {
+		return err
+	}
+	if change.BootID == "" {
+		return nil
+	}
+	return b.patchNode(ctx, name, map[string]any{"status": map[string]any{"nodeInfo": map[string]any{"bootID": change.BootID}}}, "status")
+}
+
+func (b *Bed) patchNode(ctx context.Context, name string, patch any, subresources ...string) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode the change of node %s: %w", name, err)
+	}
+	if _, err := b.kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...); err != nil {
+		return fmt.Errorf("change node %s: %w", name, err)
+	}
+	return nil
+}
+
+// FinishNode takes the finalizers off a node, as Karpenter does when it has drained one that is being deleted.
+func (b *Bed) FinishNode(ctx context.Context, name string) error {
+	return b.patchNode(ctx, name, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+}
+
+// DeleteNode deletes a node and its lease, as "kubectl delete node" does. With a finalizer it stays as one that is being
+// deleted.
+func (b *Bed) DeleteNode(ctx context.Context, name string) error {
+	b.Silence(name)
+	if err := b.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete node %s: %w", name, err)
+	}
+	err := b.kube.CoordinationV1().Leases(leaseNamespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the lease of node %s: %w", name, err)
+	}
+	return nil
 }
 
 // Silence stops the heartbeats of a node: its kubelet has died, or the network has.

@@ -48,15 +48,15 @@ func (b *Bed) subnetList() string {
 	return strings.Join(ids, ",")
 }
 
-// Reset empties the emulator (resources, call log, faults, page cap), deletes all nodes, leases and pods, puts
-// aws-auth back, and makes an EKS cluster [ClusterName] anew whose endpoint is the bed's API server. What [Bed.Apply]
+// Reset empties the emulator (resources, call log, faults, page cap), deletes all nodes, leases, NodeClaims, pods and
+// disruption budgets, puts aws-auth back, and makes an EKS cluster [ClusterName] anew whose endpoint is the bed's API server. What [Bed.Apply]
 // applied stays.
 func (b *Bed) Reset(ctx context.Context) error {
 	b.beating.clear()
 	if err := b.control(ctx, http.MethodPost, "reset", nil, nil); err != nil {
 		return fmt.Errorf("reset the testbed: %w", err)
 	}
-	for _, step := range []func(context.Context) error{b.forgetNodes, b.ResetAWSAuth, b.seedAWS, b.ForgetCalls} {
+	for _, step := range []func(context.Context) error{b.forgetNodes, b.forgetNodeClaims, b.ResetAWSAuth, b.seedAWS, b.ForgetCalls} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("reset the testbed: %w", err)
 		}
@@ -64,12 +64,20 @@ func (b *Bed) Reset(ctx context.Context) error {
 	return nil
 }
 
-// forgetNodes deletes the nodes, their leases and the pods of the default namespace, and waits until they are gone.
+// forgetNodes deletes the nodes, their leases, and the pods and disruption budgets of the default namespace, and waits
+// until the nodes are gone.
 func (b *Bed) forgetNodes(ctx context.Context) error {
 	atOnce := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	core := b.kube.CoreV1()
 	if err := core.Pods(metav1.NamespaceDefault).DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("delete all pods: %w", err)
+	}
+	budgets := b.kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault)
+	if err := budgets.DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("delete all disruption budgets: %w", err)
+	}
+	if err := b.freeNodes(ctx); err != nil {
+		return err
 	}
 	if err := core.Nodes().DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("delete all nodes: %w", err)
@@ -90,9 +98,26 @@ func (b *Bed) forgetNodes(ctx context.Context) error {
 	})
 }
 
+// freeNodes takes the finalizers off the nodes.
+func (b *Bed) freeNodes(ctx context.Context) error {
+	nodes, err := b.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for _, n := range nodes.Items {
+		if len(n.Finalizers) == 0 {
+			continue
+		}
+		if err := b.FinishNode(ctx, n.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // seedAWS makes what a cluster needs: a VPC with a subnet in each zone, a launch template, and the cluster itself.
 func (b *Bed) seedAWS(ctx context.Context) error {
-	cfg := b.AWSConfigFor(seeder)
+	cfg := b.AWSConfigFor(Seeder)
 	b.ec2, b.autoscaling, b.eks = ec2.NewFromConfig(cfg), autoscaling.NewFromConfig(cfg), eks.NewFromConfig(cfg)
 	b.sns, b.sqs = sns.NewFromConfig(cfg), sqs.NewFromConfig(cfg)
 

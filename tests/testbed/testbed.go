@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -29,10 +30,12 @@ type Options struct {
 	// RBAC names a file of Kubernetes manifests, in YAML and as many documents as it likes, that are applied once at
 	// the start, by a path relative to Root. Empty applies nothing: then the viewers may do nothing.
 	RBAC string
-	// Identities are more access keys than [Viewer] and [Stranger] that STS shall know.
+	// Identities are more access keys than those of [Viewer], [Remediator], [Operator] and [Stranger] that STS shall know.
 	Identities []Identity
 	// Viewers are more roles, by ARN, than [Viewer]'s that the default aws-auth maps to [ViewersGroup].
 	Viewers []string
+	// Remediators are more roles, by ARN, than [Remediator]'s that the default aws-auth maps to [RemediatorsGroup].
+	Remediators []string
 	// Log receives the progress and what goes wrong in the background; nil drops it.
 	Log func(format string, args ...any)
 }
@@ -43,6 +46,8 @@ type Bed struct {
 	dir     string
 	python  string
 	bin     string
+	// karpenterCRDs is the path of Karpenter's custom resource definitions.
+	karpenterCRDs string
 
 	spawner   *spawner
 	processes []*process // in the order of their start
@@ -58,6 +63,8 @@ type Bed struct {
 	apiServer         string
 	admin             *rest.Config
 	kube              kubernetes.Interface
+	claims            dynamic.Interface
+	audited           int64 // bytes of the audit log that are forgotten
 	authVersion       atomic.Int64
 	questions         atomic.Int64
 	topics            atomic.Int64
@@ -99,7 +106,7 @@ func (b *Bed) start(ctx context.Context) error {
 		return err
 	}
 	b.ca = ca
-	identities := append([]Identity{Viewer, Stranger, seeder, prober}, b.options.Identities...)
+	identities := append([]Identity{Viewer, Remediator, Operator, Stranger, Seeder, prober}, b.options.Identities...)
 	if b.proxy, err = startProxy(newSTSServer(identities, time.Now), ca); err != nil {
 		return err
 	}
@@ -132,6 +139,9 @@ func (b *Bed) start(ctx context.Context) error {
 		return err
 	}
 	if err := b.applyRBAC(ctx); err != nil {
+		return err
+	}
+	if err := b.installKarpenter(ctx); err != nil {
 		return err
 	}
 	if err := b.startControllers(); err != nil {
@@ -263,8 +273,9 @@ func (b *Bed) locate() error {
 	b.options.Root = root
 	b.bin = filepath.Join(root, ".build", "bin")
 	b.python = filepath.Join(root, ".venv", "bin", "python")
+	b.karpenterCRDs = filepath.Join(root, ".build", "karpenter-crds.yaml")
 	var missing []error
-	for _, path := range []string{b.python, b.binary("etcd"), b.binary("kube-apiserver"), b.binary("kube-controller-manager"), b.binary("aws-iam-authenticator")} {
+	for _, path := range []string{b.python, b.karpenterCRDs, b.binary("etcd"), b.binary("kube-apiserver"), b.binary("kube-controller-manager"), b.binary("aws-iam-authenticator")} {
 		if _, err := os.Stat(path); err != nil {
 			missing = append(missing, err)
 		}

@@ -1,0 +1,126 @@
+// Package docs keeps the pages that people read in step with the code that they tell of.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// table is the cells of the rows of every table on a page that has this header.
+func table(t *testing.T, name, header string) [][]string {
+	t.Helper()
+	var rows [][]string
+	inside := false
+	for line := range strings.Lines(page(t, name)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == header:
+			inside = true
+		case !strings.HasPrefix(line, "|"):
+			inside = false
+		case inside && !strings.HasPrefix(line, "| ---"):
+			cells := strings.Split(strings.Trim(line, "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			rows = append(rows, cells)
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s has no table %s", name, header)
+	}
+	return rows
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+// names are the words of a cell that are set as code.
+func names(cell string) []string {
+	var out []string
+	for _, m := range code.FindAllStringSubmatch(cell, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+var (
+	anchored = regexp.MustCompile(`\]\(([^)#:]*)#([^)]+)\)`)
+	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the names that GitHub gives to the headings of a page.
+func anchors(t *testing.T, name string) []string {
+	t.Helper()
+	var out []string
+	for line := range strings.Lines(page(t, name)) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			text := dropped.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			out = append(out, strings.ReplaceAll(text, " ", "-"))
+		}
+	}
+	return out
+}
+
+func TestLinksToHeadingsLeadToOne(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range anchored.FindAllStringSubmatch(page(t, name), -1) {
+				found++
+				target := name
+				if m[1] != "" {
+					target = filepath.Join(filepath.Dir(name), m[1])
+				}
+				if !slices.Contains(anchors(t, target), m[2]) {
+					t.Errorf("%s links to #%s of %s, which has no such heading", name, m[2], target)
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("found %d links to headings", found)
+	}
+}
+
+func TestEveryPackageHasARow(t *testing.T) {
+	entries, err := os.ReadDir(filepath.Join(root, "shared"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, e := range entries {
+		if e.IsDir() {
+			want = append(want, e.Name())
+		}
+	}
+	for _, row := range table(t, "shared/README.md", "| package | what it is | kind |") {
+		got = append(got, names(row[0])...)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("rows for %v\nfolders %v", got, want)
+	}
+}

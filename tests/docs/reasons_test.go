@@ -1,0 +1,109 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"rollcall/shared/plan"
+)
+
+// reasons are the constants of type plan.Reason.
+func reasons(t *testing.T) []plan.Reason {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/plan/reason.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []plan.Reason
+	for _, d := range file.Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, s := range group.Specs {
+			value, ok := s.(*ast.ValueSpec)
+			if !ok || len(value.Values) != 1 {
+				t.Fatalf("a constant without a value at %v", s.Pos())
+			}
+			literal, ok := value.Values[0].(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("%s is no literal", value.Names[0])
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, plan.Reason(text))
+		}
+	}
+	if len(out) < 40 {
+		t.Fatalf("found only %v", out)
+	}
+	return out
+}
+
+// A reason in a notice must be one that somebody can look up.
+func TestThePlanPageHasEveryReasonAndWhetherItPasses(t *testing.T) {
+	passes := map[plan.Reason]string{}
+	rows := append(table(t, "shared/plan/README.md", "| reason | holds when | passes |"), table(t, "shared/plan/README.md", "| reason | refused when | passes |")...)
+	for _, row := range rows {
+		reason := plan.Reason(names(row[0])[0])
+		if _, twice := passes[reason]; twice {
+			t.Errorf("%s has two rows", reason)
+		}
+		passes[reason] = row[2]
+	}
+	all := reasons(t)
+	for _, r := range all {
+		says, ok := passes[r]
+		if !ok {
+			t.Errorf("no row of %s", r)
+		} else if (says == "yes") != r.Passing() {
+			t.Errorf("%s passes by itself: %v; the page says %q", r, r.Passing(), says)
+		}
+		delete(passes, r)
+	}
+	for r := range passes {
+		t.Errorf("there is no reason %s", r)
+	}
+}
+
+func TestTheReadmeNamesReasonsThatThereAre(t *testing.T) {
+	all := reasons(t)
+	for _, row := range table(t, "README.md", "| reason | holds when |") {
+		for _, name := range names(row[0]) {
+			if !slices.Contains(all, plan.Reason(name)) {
+				t.Errorf("there is no reason %s", name)
+			}
+		}
+	}
+}
+
+func TestThePagesSayHowManyMayBeSick(t *testing.T) {
+	share := defaults.Limits.Unhealthy
+	rows := table(t, "README.md", "| nodes N | 1 | 2 | 3 | 4 | 5 | 10 | 11 | 100 |")
+	for i, n := range []int{1, 2, 3, 4, 5, 10, 11, 100} {
+		if want := fmt.Sprint(plan.AllowedOverdue(n, share)); rows[0][i+1] != want {
+			t.Errorf("of %d nodes %s may be sick, the README says %s", n, want, rows[0][i+1])
+		}
+	}
+	for _, row := range table(t, "shared/plan/README.md", "| N | 20% of N, rounded up | min(2, N-1) | allowed | so |") {
+		n, err := strconv.Atoi(row[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{fmt.Sprint(share.Of(n)), fmt.Sprint(min(2, n-1)), fmt.Sprint(plan.AllowedOverdue(n, share))}
+		if !slices.Equal(row[1:4], want) {
+			t.Errorf("for %d nodes the numbers are %v, the page says %v", n, want, row[1:4])
+		}
+	}
+	if share.String() != "20%" {
+		t.Errorf("limits.unhealthy is %s by default, the pages say 20%%", share)
+	}
+}

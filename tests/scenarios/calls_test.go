@@ -1,0 +1,133 @@
+package scenarios
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
+)
+
+// call is a line of the call log: one request of Rollcall that was to change something.
+type call struct {
+	at   time.Time
+	line string
+}
+
+// changes are the requests since the log was emptied that were to change something, in order, in the words of README.md.
+// The error names those that Rollcall must not make at all, whatever the scenario.
+func (w *world) changes(ctx context.Context) (lines []string, err error) {
+	var all []call
+	var faults []string
+	aws, err := w.bed.Calls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range aws {
+		if reading(c.Action) {
+			continue
+		}
+		all = append(all, call{c.Time, w.awsLine(c)})
+		faults = append(faults, forbidden(c)...)
+	}
+	kubernetes, err := w.bed.KubeCalls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range kubernetes {
+		if c.Code == http.StatusForbidden {
+			faults = append(faults, fmt.Sprintf("infra/rbac.yaml does not let %s %s %s %s", c.User, c.Verb, c.Resource, c.Name))
+		}
+		if slices.Contains([]string{"get", "list", "watch"}, c.Verb) {
+			continue
+		}
+		all = append(all, call{c.Time, w.kubeLine(c)})
+		if c.User != "rollcall-remediator" {
+			faults = append(faults, fmt.Sprintf("%s %s %s was asked for by %s", c.Verb, c.Resource, c.Name, c.User))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b call) int { return a.at.Compare(b.at) })
+	for _, c := range all {
+		lines = append(lines, c.line)
+	}
+	if len(faults) > 0 {
+		return lines, fmt.Errorf("calls that Rollcall must not make: %s", strings.Join(faults, "; "))
+	}
+	return lines, nil
+}
+
+// reading are the calls that change nothing.
+func reading(action string) bool {
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
+}
+
+func (w *world) awsLine(c testbed.Call) string {
+	words := []string{c.Action}
+	if c.Action == "Publish" {
+		for _, name := range []string{"kind", "severity", "action"} {
+			words = append(words, cmp.Or(attribute(c, name), "-"))
+		}
+	} else {
+		for _, r := range c.Resources {
+			if strings.HasPrefix(r, "i-") {
+				words = append(words, w.named(r))
+			}
+		}
+	}
+	if c.ErrorCode != "" {
+		words = append(words, c.ErrorCode)
+	}
+	return strings.Join(words, " ")
+}
+
+// attribute is a message attribute of a call of sns:Publish.
+func attribute(c testbed.Call, name string) string {
+	for key, value := range c.Params {
+		if entry, ok := strings.CutSuffix(key, ".Name"); ok && value == name {
+			return c.Params[entry+".Value.StringValue"]
+		}
+	}
+	return ""
+}
+
+func (w *world) kubeLine(c testbed.KubeCall) string {
+	line := fmt.Sprintf("%s %s %s", c.Verb, strings.TrimSuffix(c.Resource, "s"), w.named(c.Name))
+	if c.Subresource == "eviction" {
+		line = "evict pod " + c.Name
+	}
+	if c.Code >= http.StatusBadRequest {
+		line += fmt.Sprintf(" %d", c.Code)
+	}
+	return line
+}
+
+// forbidden finds what no scenario can ask for: a tag that is not Rollcall's, and an act by the part that only looks.
+func forbidden(c testbed.Call) (faults []string) {
+	switch c.Action {
+	case "CreateTags", "DeleteTags":
+		named := false
+		for key, value := range c.Params {
+			if !strings.HasPrefix(key, "Tag.") || !strings.HasSuffix(key, ".Key") {
+				continue
+			}
+			named = true
+			if !slices.Contains(roll.MarkKeys(), value) {
+				faults = append(faults, fmt.Sprintf("%s of %s", c.Action, value))
+			}
+		}
+		if !named {
+			faults = append(faults, c.Action+" of every tag")
+		}
+	case "Publish":
+	default:
+		if c.AccessKeyID != testbed.RemediatorAccessKeyID {
+			faults = append(faults, fmt.Sprintf("%s by %s", c.Action, c.AccessKeyID))
+		}
+	}
+	return faults
+}

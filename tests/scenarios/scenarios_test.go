@@ -1,0 +1,257 @@
+// Package scenarios runs the folders beside it: each is an account and a cluster, what happens in them over time, and what
+// Rollcall must find, order, hold back, do and ask for at each moment. README.md tells what a folder holds.
+//
+// All parts are real but AWS, which is emulated, and the clock, which the scenario moves.
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/report"
+	"rollcall/tests/testbed"
+)
+
+var bed *testbed.Bed
+
+func TestMain(m *testing.M) { os.Exit(start(m)) }
+
+func start(m *testing.M) int {
+	var err error
+	bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	return m.Run()
+}
+
+func TestScenarios(t *testing.T) {
+	folders, err := filepath.Glob("*/scenario.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, f := range folders {
+		dir := filepath.Dir(f)
+		t.Run(dir, func(t *testing.T) { play(t, dir) })
+	}
+}
+
+// play runs one scenario from its first step to its last.
+func play(t *testing.T, dir string) {
+	s, err := load(dir)
+	must(t, err)
+	w, err := build(t.Context(), bed, s, time.Now().UTC().Truncate(time.Second))
+	must(t, err)
+	d, err := deploy(t.Context(), w, s.Mode, t.TempDir())
+	must(t, err)
+	began := w.now
+	for i, st := range s.Steps {
+		w.now = began.Add(time.Duration(st.At))
+		must(t, w.apply(t.Context(), st.Do))
+		if st.Check == nil {
+			continue
+		}
+		p := &player{t: t, w: w, d: d, when: fmt.Sprintf("step %d at %s", i+1, time.Duration(st.At))}
+		if st.Why != "" {
+			p.when += " (" + st.Why + ")"
+		}
+		p.check(st, i == len(s.Steps)-1)
+	}
+	if unexpected, err := bed.Unexpected(t.Context()); err != nil || len(unexpected) > 0 {
+		t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
+	}
+}
+
+// player compares one check with what a step expects of it.
+type player struct {
+	t    *testing.T
+	w    *world
+	d    *deployment
+	when string
+}
+
+// check runs the check of a step and compares it. The last one is run once more at the same time: nothing has happened
+// since, so what there was to say and do has been said and done.
+func (p *player) check(st step, last bool) {
+	p.t.Helper()
+	if len(st.BeforeAct) > 0 {
+		p.d.beforeAct = func() error { return p.w.apply(p.t.Context(), st.BeforeAct) }
+	}
+	doc, calls := p.look()
+	if p.d.beforeAct != nil {
+		p.t.Errorf("%s: nothing was about to be done, so beforeAct did not happen", p.when)
+		p.d.beforeAct = nil
+	}
+	p.compare(doc, calls, *st.Check)
+	p.afterwards(*st.Check)
+	if last || st.Check.Again != nil {
+		_, again := p.look()
+		p.same("calls of the same check again", again, st.Check.Again)
+	}
+}
+
+// look runs one check and returns what it found and what it asked for.
+func (p *player) look() (report.Document, []string) {
+	p.t.Helper()
+	must(p.t, bed.ForgetCalls(p.t.Context()))
+	doc, err := p.d.check(p.t.Context())
+	must(p.t, err)
+	calls, err := p.w.changes(p.t.Context())
+	if err != nil {
+		p.t.Errorf("%s: %v", p.when, err)
+	}
+	for _, err := range p.d.faults {
+		p.t.Errorf("%s: before the act: %v", p.when, err)
+	}
+	p.d.faults = nil
+	return doc, calls
+}
+
+func (p *player) compare(doc report.Document, calls []string, want check) {
+	p.t.Helper()
+	if doc.Complete == want.Incomplete {
+		p.t.Errorf("%s: complete is %v; notes %q", p.when, doc.Complete, doc.Notes)
+	}
+	if doc.Waiting != want.Waiting {
+		p.t.Errorf("%s: %d waiting, want %d", p.when, doc.Waiting, want.Waiting)
+	}
+	var findings, watching, notNodes, orders, held, acts []string
+	for _, f := range doc.Findings {
+		findings = append(findings, words(f.Instance, f.Kind, f.Stage))
+	}
+	for _, f := range doc.Watching {
+		watching = append(watching, words(f.Instance, f.Kind))
+	}
+	for _, n := range doc.NotNodes {
+		notNodes = append(notNodes, n.Instance)
+	}
+	for _, o := range doc.Orders {
+		orders = append(orders, words(o.Instance, o.Action))
+	}
+	for _, h := range doc.Held {
+		held = append(held, words(h.Instance, h.Action, h.Reason))
+	}
+	for _, o := range doc.Outcomes {
+		acts = append(acts, words(o.Instance, o.Action, o.Result, o.Reason))
+	}
+	p.sameSet("findings", findings, want.Findings)
+	p.sameSet("watching", watching, want.Watching)
+	p.sameSet("tagged, not nodes", notNodes, want.NotNodes)
+	p.sameSet("orders", orders, want.Orders)
+	p.sameSet("held", held, want.Held)
+	p.same("acts", acts, want.Acts)
+	p.same("calls", calls, want.Calls)
+	for _, note := range want.Notes {
+		if !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(p.w.named(n), note) }) {
+			p.t.Errorf("%s: no note says %q: %q", p.when, note, doc.Notes)
+		}
+	}
+	if at := p.w.now.Add(time.Duration(want.Next)); want.Next > 0 && !doc.Next.Equal(at) {
+		p.t.Errorf("%s: the next check is at %s, want %s", p.when, doc.Next, at)
+	}
+}
+
+// afterwards compares what the check left behind in the world.
+func (p *player) afterwards(want check) {
+	p.t.Helper()
+	if want.Cordoned != nil {
+		nodes, err := bed.Kube().CoreV1().Nodes().List(p.t.Context(), metav1.ListOptions{})
+		must(p.t, err)
+		var cordoned []string
+		for _, n := range nodes.Items {
+			if n.Spec.Unschedulable {
+				cordoned = append(cordoned, n.Name)
+			}
+		}
+		p.sameSet("cordoned", cordoned, want.Cordoned)
+	}
+	if want.Pods != nil {
+		pods, err := bed.PodNames(p.t.Context())
+		must(p.t, err)
+		p.sameSet("pods", pods, want.Pods)
+	}
+	if want.Tags != nil {
+		tags, err := p.w.marks(p.t.Context())
+		must(p.t, err)
+		p.sameSet("tags", tags, want.Tags)
+	}
+}
+
+// words joins what there is of a line.
+func words(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(w string) bool { return w == "" }), " ")
+}
+
+// same compares lists in their order.
+func (p *player) same(what string, got, want []string) {
+	p.t.Helper()
+	got, want = p.name(got), p.expand(want)
+	if !slices.Equal(got, want) {
+		p.t.Errorf("%s: %s\n got %s\nwant %s", p.when, what, list(got), list(want))
+	}
+}
+
+// sameSet compares lists whatever their order.
+func (p *player) sameSet(what string, got, want []string) {
+	p.t.Helper()
+	got, want = slices.Sorted(slices.Values(got)), p.expand(want)
+	got = p.name(got)
+	slices.Sort(got)
+	slices.Sort(want)
+	p.same(what, got, want)
+}
+
+func (p *player) name(lines []string) (out []string) {
+	for _, l := range lines {
+		out = append(out, p.w.named(l))
+	}
+	return out
+}
+
+// expand writes a line of what was counted as a line of each.
+func (p *player) expand(lines []string) (out []string) {
+	for _, l := range lines {
+		fields := strings.Fields(l)
+		for i, f := range fields {
+			if set := p.w.sets[f]; len(set) > 1 || len(set) == 1 && set[0] != f {
+				for _, name := range set {
+					out = append(out, strings.Join(slices.Concat(fields[:i], []string{name}, fields[i+1:]), " "))
+				}
+				fields = nil
+				break
+			}
+		}
+		if fields != nil {
+			out = append(out, strings.Join(fields, " "))
+		}
+	}
+	return out
+}
+
+func list(lines []string) string {
+	if len(lines) == 0 {
+		return "nothing"
+	}
+	return "\n     " + strings.Join(lines, "\n     ")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,150 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/mark"
+	"rollcall/shared/observe"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/run"
+	"rollcall/tests/testbed"
+)
+
+// deployment is Rollcall as it is deployed, in one process: the part that looks, tags and tells has the role of a viewer,
+// the part that acts the role of a remediator.
+type deployment struct {
+	world     *world
+	mode      policy.Mode
+	dir       string // of the ledger
+	ledgers   int
+	topic     string
+	runner    *run.Runner
+	beforeAct func() error // done once, right before the next act
+	faults    []error      // of beforeAct
+}
+
+func deploy(ctx context.Context, w *world, mode, dir string) (*deployment, error) {
+	permitted, err := policy.ParseMode(mode)
+	if err != nil {
+		return nil, err
+	}
+	d := &deployment{world: w, mode: permitted, dir: dir}
+	if d.topic, _, err = w.bed.Topic(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.wire()
+}
+
+func (d *deployment) clock() time.Time { return d.world.now }
+
+// wire plugs the parts together, with an empty ledger.
+func (d *deployment) wire() error {
+	d.ledgers++
+	memory, err := ledger.OpenFile(filepath.Join(d.dir, fmt.Sprintf("ledger-%d.json", d.ledgers)))
+	if err != nil {
+		return err
+	}
+	viewer := config(d.world.bed, testbed.Viewer)
+	observer, _, err := newObserver(viewer)
+	if err != nil {
+		return err
+	}
+	d.runner = &run.Runner{
+		Observer: observer, Ledger: memory, Permitted: d.mode, Clock: d.clock,
+		Tags: mark.New(ec2.NewFromConfig(viewer), principal),
+	}
+	if d.mode.Allows(policy.Notify) {
+		d.runner.Notices = report.NewTopic(sns.NewFromConfig(viewer), d.topic, principal)
+	}
+	if !d.mode.Allows(policy.Remediate) {
+		return nil
+	}
+	remediator := config(d.world.bed, testbed.Remediator)
+	targets, hands, err := newObserver(remediator)
+	if err != nil {
+		return err
+	}
+	acts, err := remediate.New(remediate.Options{
+		Targets: targets, EC2: ec2.NewFromConfig(remediator), Kube: hands, Ledger: memory, Permitted: d.mode, Principal: principal, Clock: d.clock,
+		Policy: func(context.Context) (*policy.Document, error) { return policy.Parse([]byte(d.world.policy)) },
+	})
+	if err != nil {
+		return err
+	}
+	d.runner.Orders = ordered{d, acts}
+	return nil
+}
+
+// check checks the cluster by the policy of the moment.
+func (d *deployment) check(ctx context.Context) (report.Document, error) {
+	if d.world.dropLedger {
+		d.world.dropLedger = false
+		if err := d.wire(); err != nil {
+			return report.Document{}, err
+		}
+	}
+	doc, err := policy.Parse([]byte(d.world.policy))
+	if err != nil {
+		return report.Document{}, fmt.Errorf("the scenario's policy: %w", err)
+	}
+	d.runner.Policy = doc
+	return d.runner.Check(ctx, testbed.ClusterName, d.world.now).Document(), nil
+}
+
+// ordered lets something happen between an order and its act.
+type ordered struct {
+	d    *deployment
+	next *remediate.Remediator
+}
+
+func (o ordered) Act(ctx context.Context, order plan.Order, now time.Time) remediate.Outcome {
+	if happen := o.d.beforeAct; happen != nil {
+		o.d.beforeAct = nil
+		if err := happen(); err != nil {
+			o.d.faults = append(o.d.faults, err)
+		}
+	}
+	return o.next.Act(ctx, order, now)
+}
+
+func config(bed *testbed.Bed, id testbed.Identity) aws.Config {
+	cfg := bed.AWSConfigFor(id)
+	cfg.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 2, 10*time.Millisecond })
+	}
+	return cfg
+}
+
+// newObserver makes an observer, and what it dials clusters with.
+func newObserver(cfg aws.Config) (*observe.Observer, *kube.Dialer, error) {
+	tokens, err := kube.NewTokenSource(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	dialer := kube.NewDialer(tokens, "rollcall/scenarios")
+	return observe.New(observe.Options{
+		EC2: ec2.NewFromConfig(cfg), EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg),
+		Kube: dialer, Region: cfg.Region, Principal: principal, PageInterval: time.Millisecond,
+	}), dialer, nil
+}
+
+// principal is what messages say of the caller; no scenario depends on it.
+func principal(context.Context) string {
+	return "arn:aws:sts::" + testbed.AccountID + ":assumed-role/rollcall/scenarios"
+}
