@@ -297,7 +297,7 @@ func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll
 	for _, q := range questions {
 		s.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No}
 	}
-	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}}
+	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}}
 }
 
 func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {

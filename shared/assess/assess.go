@@ -311,7 +311,24 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	if !a.Now.Before(due) {
 		f.Stage = roll.Overdue
 	}
+	if m.Instance == nil && f.Group == roll.GroupNone {
+		// EC2 has forgotten the instance, and with it its group. What was told of under
+		// the group's name goes on under it.
+		if g, ok := a.rememberedGroup(f.Instance); ok {
+			f.Group, f.Selector.Group = g, g
+		}
+	}
 	return f
+}
+
+// rememberedGroup is the group that an instance had when a finding about it was made.
+func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
+	for _, kind := range roll.Kinds() {
+		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && known.Group != roll.GroupNone {
+			return known.Group, true
+		}
+	}
+	return "", false
 }
 
 func (a *assessor) add(f roll.Finding, m roll.Member) {

@@ -61,11 +61,14 @@ func (p *projector) wants(c *corev1.NodeCondition) bool {
 	return p.watch.Conditions[roll.ConditionKey{Type: string(c.Type), Status: status(c.Status)}]
 }
 
-// startupTaint is the first taint that some agent is still to remove.
+// startupTaint is the first taint that some agent is still to remove: a well-known one,
+// or else one that some part of the policy names, which may not be about this node.
 func (p *projector) startupTaint(taints []corev1.Taint) string {
-	for i := range taints {
-		if t := &taints[i]; roll.StartupTaint(t.Key, p.watch.Taints) {
-			return p.texts.One(t.Key + ":" + string(t.Effect))
+	for _, extra := range [][]string{nil, p.watch.Taints} {
+		for i := range taints {
+			if t := &taints[i]; roll.StartupTaint(t.Key, extra) {
+				return p.texts.One(t.Key + ":" + string(t.Effect))
+			}
 		}
 	}
 	return ""

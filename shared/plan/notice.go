@@ -89,7 +89,7 @@ func (p *planner) notices() {
 		for _, f := range findings {
 			said := p.said(f)
 			before, told := known.Members[f.Instance]
-			if held := p.verdicts[f.Key()].held; told && held != nil && held.Reason.Passing() && before != string(roll.Warned) {
+			if told && before != string(roll.Warned) && p.waits(f) {
 				said = before // nothing lasting has changed
 			}
 			n.Said.Members[f.Instance] = said
@@ -218,6 +218,13 @@ func (p *planner) left(f roll.Finding) (time.Time, string) {
 		}
 	}
 	return time.Time{}, ""
+}
+
+// waits reports that nothing new is to be said of an overdue finding: it waits for the
+// next step of its ladder, or is held for a reason that passes by itself.
+func (p *planner) waits(f roll.Finding) bool {
+	v := p.verdicts[f.Key()]
+	return f.Stage == roll.Overdue && v.order == nil && (v.held == nil || v.held.Reason.Passing())
 }
 
 // said is the gist of what a notice says of a finding: its change is news.

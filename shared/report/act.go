@@ -49,8 +49,8 @@ func object(o plan.Order) string {
 }
 
 // Told reports whether what became of an order is worth a notice of its own: it is not
-// known yet, and does not pass by itself. That a node was cordoned or drained is said
-// with what follows.
+// known yet, and does not pass by itself. That a node was cordoned or drained, or could
+// not be drained in time, is said with what follows.
 func Told(o remediate.Outcome) bool {
 	if !o.News {
 		return false
@@ -61,7 +61,7 @@ func Told(o remediate.Outcome) bool {
 	case remediate.Refused:
 		return !o.Reason.Passing()
 	case remediate.Failed, remediate.Unclear:
-		return true
+		return o.Reason != plan.DrainUnfinished
 	}
 	return false // it goes on, or whoever it was sent to will tell
 }

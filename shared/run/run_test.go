@@ -412,7 +412,7 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 		"still draining":        {plan.Drain, remediate.Ongoing, "", true, 0},
 		"a cordon that failed":  {plan.Cordon, remediate.Failed, "", true, 1},
 		"failed as before":      {plan.Cordon, remediate.Failed, "", false, 0},
-		"a drain out of time":   {plan.Drain, remediate.Failed, plan.DrainUnfinished, true, 1},
+		"a drain out of time":   {plan.Drain, remediate.Failed, plan.DrainUnfinished, true, 0},
 		"unclear":               {plan.DeleteNode, remediate.Unclear, "", true, 1},
 		"refused for good":      {plan.Terminate, remediate.Refused, plan.VerdictChanged, true, 1},
 		"refused for a while":   {plan.Terminate, remediate.Refused, plan.OrderExpired, true, 0},

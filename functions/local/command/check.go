@@ -14,6 +14,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/run"
 )
@@ -45,7 +46,8 @@ with the ambient AWS credentials (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...
 It only reads unless --mode says otherwise:
   observe    look and report
   notify     also tag the instances found and publish notices to --topic
-  remediate  also terminate what the policy and its limits allow; needs --ledger,
+  remediate  also do what the policy's ladders and limits allow: cordon, drain,
+             reboot, terminate, delete Node objects and NodeClaims; needs --ledger,
              since every act rests on two checks at least 60 seconds apart
 
 --mode is the most that happens: a policy, or the cluster tag rollcall:mode, can
@@ -199,12 +201,19 @@ func print(env Environment, form output, results []report.Check) error {
 	return nil
 }
 
-// verdict turns the results into the exit code. An answer that is not whole wins
-// over findings: whoever reads only the code must not take it for the full list.
+// notDone reports whether an act failed, or nobody knows whether it took effect. One that
+// was refused after the second look is no failure: it was not wanted any more.
+func notDone(o remediate.Outcome) bool {
+	return o.Result == remediate.Failed || o.Result == remediate.Unclear
+}
+
+// verdict turns the results into the exit code. An answer that is not whole, or an act
+// that was not done, wins over findings: whoever reads only the code must not take the
+// list for all there is.
 func verdict(results []report.Check) error {
 	code := ExitOK
 	for _, c := range results {
-		if !c.Complete() {
+		if !c.Complete() || slices.ContainsFunc(c.Outcomes, notDone) {
 			return exit(ExitError)
 		}
 		if len(c.Findings()) > 0 {

@@ -40,8 +40,8 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		Use:   "rollcall",
 		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
 		Long: `Rollcall asks every EKS cluster whether the instances launched for it have
-registered and stayed healthy. It looks and reports; it tags, notifies or
-terminates only when --mode says so.
+registered and stayed healthy. It looks and reports; it tags, notifies, cordons,
+drains, reboots or terminates only when --mode says so.
 
 Exit codes: 0 nothing found, 1 something could not be checked or done, 2 findings.`,
 		SilenceUsage: true, SilenceErrors: true,

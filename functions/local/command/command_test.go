@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
@@ -123,6 +124,11 @@ func TestExitCodes(t *testing.T) {
 	whole := func(findings ...roll.Finding) report.Check {
 		return report.Check{Snapshot: &roll.Snapshot{}, Assessment: assess.Assessment{Findings: findings}}
 	}
+	ended := func(r remediate.Result) report.Check {
+		c := whole()
+		c.Outcomes = []remediate.Outcome{{Result: r}}
+		return c
+	}
 	partial := whole(roll.Finding{Stage: roll.Overdue})
 	partial.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail}}
 	tests := []struct {
@@ -134,6 +140,9 @@ func TestExitCodes(t *testing.T) {
 		{"only watching", []report.Check{whole(roll.Finding{Stage: roll.Watching})}, ExitOK},
 		{"a warning", []report.Check{whole(), whole(roll.Finding{Stage: roll.Warned})}, ExitFindings},
 		{"a fault while acting", []report.Check{{Snapshot: &roll.Snapshot{}, Faults: []string{"x"}}}, ExitError},
+		{"an act that failed", []report.Check{ended(remediate.Acted), ended(remediate.Failed)}, ExitError},
+		{"an act of which nobody knows", []report.Check{ended(remediate.Unclear)}, ExitError},
+		{"an act that was done, one that goes on, and one that was refused", []report.Check{ended(remediate.Acted), ended(remediate.Ongoing), ended(remediate.Refused)}, ExitOK},
 		{"findings, but not the whole answer", []report.Check{whole(roll.Finding{Stage: roll.Overdue}), partial}, ExitError},
 	}
 	for _, tt := range tests {
