@@ -97,7 +97,7 @@ func (h *handler) check(ctx context.Context, c trigger.Check) {
 		h.count("", report.Metric{Name: "PolicyInvalid", Unit: "Count", Value: 1})
 	}
 	runner := h.base
-	runner.Policy, runner.Permitted = doc, permitted
+	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.permitted
 	before := &remembered{Ledger: runner.Ledger}
 	runner.Ledger = before
 	if permitted.Allows(policy.Remediate) {

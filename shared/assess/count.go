@@ -48,13 +48,21 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	if zone := m.Zone(); zone != "" && a.Snapshot.Target == "" {
 		z := a.zone(zone)
 		z.Nodes++
-		if !ready {
+		if !ready && !a.starting(m) {
 			z.Silent++
 		}
 	}
 	g := a.group(m.Group())
 	a.join(g)
 	return g
+}
+
+// starting reports a node that was never ready and has time left for it: a zone in
+// which many nodes start at once is not down.
+func (a *assessor) starting(m roll.Member) bool {
+	n := m.Node
+	return n.Ready.Status != roll.ConditionTrue && !n.Ready.Since.After(n.Created.Add(neverReady)) &&
+		a.Now.Before(n.Created.Add(a.Policy(m.Selector()).Initialization.Deadline))
 }
 
 func (a *assessor) zone(name string) *ZoneCount {

@@ -25,16 +25,24 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 	add("2", "eu-west-1a", roll.ConditionUnknown, roll.StateRunning)
 	add("3", "eu-west-1a", roll.ConditionFalse, roll.StateRunning)
 	add("4", "eu-west-1b", roll.ConditionTrue, roll.StateRunning)
-	add("5", "eu-west-1b", roll.ConditionUnknown, roll.StateTerminated) // gone
-	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)  // going
-	add("7", "", roll.ConditionUnknown, roll.StateRunning)              // nobody knows where
+	add("5", "eu-west-1b", roll.ConditionUnknown, roll.StateTerminated)                                      // gone
+	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)                                       // going
+	add("7", "", roll.ConditionUnknown, roll.StateRunning)                                                   // nobody knows where
+	for n, age := range map[string]time.Duration{"8": 15*time.Minute - time.Second, "9": 15 * time.Minute} { // starting, and no more
+		of := roll.InstanceID("i-0000000" + n)
+		i := worker(of, age)
+		i.Zone = "eu-west-1c"
+		starts := node(of, roll.ConditionFalse, age)
+		starts.Created = ago(age)
+		s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, starts)
+	}
 	a := judge(s, ledger.State{})
-	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Silent: 2}, "eu-west-1b": {Nodes: 1}}
+	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Silent: 2}, "eu-west-1b": {Nodes: 1}, "eu-west-1c": {Nodes: 2, Silent: 1}}
 	if diff := cmp.Diff(want, a.Zones); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
 	}
-	if a.Nodes != 5 || a.Ready != 2 {
-		t.Errorf("%d nodes, %d ready, want 5 and 2", a.Nodes, a.Ready)
+	if a.Nodes != 7 || a.Ready != 2 {
+		t.Errorf("%d nodes, %d ready, want 7 and 2", a.Nodes, a.Ready)
 	}
 }
 
@@ -47,6 +55,9 @@ func TestWhenNodesTurnedSilent(t *testing.T) {
 		of := roll.InstanceID("i-0000000" + string(rune('0'+n)))
 		s.Instances, s.Nodes = append(s.Instances, worker(of, 48*time.Hour)), append(s.Nodes, node(of, tt.status, tt.since))
 	}
+	s.Instances = append(s.Instances, worker("i-0000000a", 48*time.Hour)) // stopped: silent for a reason of its own
+	s.Instances[len(s.Instances)-1].State = roll.StateStopped
+	s.Nodes = append(s.Nodes, node("i-0000000a", roll.ConditionUnknown, time.Minute))
 	want := []time.Time{ago(3 * time.Minute), ago(2 * time.Minute), ago(time.Minute)}
 	if got := judge(s, ledger.State{}).Silent; !slices.EqualFunc(got, want, time.Time.Equal) {
 		t.Errorf("silent since %v, want %v", got, want)

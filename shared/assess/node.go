@@ -66,7 +66,8 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	}
 	group := a.countNode(m)
 	a.registered(m, group, false)
-	if n.Ready.Status != roll.ConditionFalse && a.Snapshot.Target == "" {
+	// A node whose instance is stopped is silent for a reason of its own.
+	if n.Ready.Status != roll.ConditionFalse && a.Snapshot.Target == "" && (i == nil || i.State == roll.StateRunning) {
 		a.out.Silent = append(a.out.Silent, w.began)
 	}
 	if does == unsaid && a.mayRest(i) {

@@ -36,14 +36,17 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 	}))
 }
 
-// Uncordon lets pods onto the node again if Rollcall cordoned it, and removes its
-// note. A node without the note is not its to uncordon, which is ErrChanged; the other
-// errors are those of Cordon.
-func (c *Client) Uncordon(ctx context.Context, node, uid string) error {
+// Uncordon lets pods onto the node again if Rollcall cordoned it by that order, and
+// removes its note. A node without the note is not its to uncordon, which is ErrChanged;
+// the other errors are those of Cordon.
+func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
-		if n.Annotations[roll.AnnotationCordoned] == "" {
-			return nil, fmt.Errorf("%w: it carries no annotation %s, so the cordon is not Rollcall's", ErrChanged, roll.AnnotationCordoned)
+		if order == "" || n.Annotations[roll.AnnotationCordoned] != order {
+			return nil, fmt.Errorf("%w: it carries no annotation %s=%s, so the cordon is not Rollcall's", ErrChanged, roll.AnnotationCordoned, order)
+		}
+		if !n.Spec.Unschedulable {
+			return change{"metadata": change{"annotations": change{roll.AnnotationCordoned: nil}}}, nil
 		}
 		return change{"metadata": change{"annotations": change{roll.AnnotationCordoned: nil}}, "spec": change{"unschedulable": nil}}, nil
 	}))

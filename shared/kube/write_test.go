@@ -35,7 +35,7 @@ func cordonedBy(order string) func(*corev1.Node) {
 
 func TestCordonAndUncordon(t *testing.T) {
 	cordon := func(c *Client, t *testing.T) error { return c.Cordon(t.Context(), "worker", "uid-1", "order-1") }
-	uncordon := func(c *Client, t *testing.T) error { return c.Uncordon(t.Context(), "worker", "uid-1") }
+	uncordon := func(c *Client, t *testing.T) error { return c.Uncordon(t.Context(), "worker", "uid-1", "order-1") }
 	tests := map[string]struct {
 		node    corev1.Node
 		do      func(*Client, *testing.T) error
@@ -60,6 +60,12 @@ func TestCordonAndUncordon(t *testing.T) {
 			[]string{`{"metadata":{"annotations":{"rollcall/cordoned":null},"resourceVersion":"7","uid":"uid-1"},"spec":{"unschedulable":null}}`},
 			roll.Node{}, nil,
 		},
+		"a note whose cordon somebody lifted is taken off": {
+			worker(func(n *corev1.Node) { cordonedBy("order-1")(n); n.Spec.Unschedulable = false }), uncordon,
+			[]string{`{"metadata":{"annotations":{"rollcall/cordoned":null},"resourceVersion":"7","uid":"uid-1"}}`},
+			roll.Node{}, nil,
+		},
+		"a cordon by another order is not lifted": {worker(cordonedBy("order-2")), uncordon, nil, roll.Node{Unschedulable: true, CordonedBy: "order-2"}, ErrChanged},
 		"a cordon of somebody else is not lifted": {worker(cordonedBy("")), uncordon, nil, roll.Node{Unschedulable: true}, ErrChanged},
 		"a later node of the name is left alone": {
 			worker(func(n *corev1.Node) { cordonedBy("order-1")(n); n.UID = "uid-2" }), uncordon, nil,
@@ -182,8 +188,8 @@ func TestNothingIsChangedWithoutANameAndAUID(t *testing.T) {
 	c := s.client(t)
 	for name, err := range map[string]error{
 		"cordon":             c.Cordon(t.Context(), "worker", "", "order-1"),
-		"uncordon":           c.Uncordon(t.Context(), "worker", ""),
-		"uncordon no name":   c.Uncordon(t.Context(), "", "uid-1"),
+		"uncordon":           c.Uncordon(t.Context(), "worker", "", "order-1"),
+		"uncordon no name":   c.Uncordon(t.Context(), "", "uid-1", "order-1"),
 		"delete":             c.DeleteNode(t.Context(), "worker", ""),
 		"delete no name":     c.DeleteNode(t.Context(), "", "uid-1"),
 		"NodeClaim":          c.DeleteNodeClaim(t.Context(), "worker", ""),

@@ -138,27 +138,25 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []string) error {
 	p := new(projector)
 	for batch := range slices.Chunk(ids, lookupSize) {
-		found, err := o.lookup(ctx, batch)
+		found, unknown, err := o.lookup(ctx, batch)
 		if err != nil {
 			return err
 		}
-		known := map[roll.InstanceID]bool{}
 		for _, r := range found {
 			for i := range r.Instances {
 				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
-				known[inst.ID] = true
 				if accepted(s, &inst, aws.ToString(r.OwnerId)) {
 					s.Instances = append(s.Instances, inst)
 				}
 			}
 		}
-		for _, id := range batch {
-			if id := roll.InstanceID(id); !known[id] {
-				if s.NotFound == nil {
-					s.NotFound = map[roll.InstanceID]bool{}
-				}
-				s.NotFound[id] = true
+		// Only what EC2 says that it does not know is not found: where a zone is
+		// disrupted, it may leave out what is there.
+		for _, id := range unknown {
+			if s.NotFound == nil {
+				s.NotFound = map[roll.InstanceID]bool{}
 			}
+			s.NotFound[roll.InstanceID(id)] = true
 		}
 	}
 	return nil
@@ -167,28 +165,33 @@ func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []strin
 // lookup describes instances by id and leaves out those that EC2 does not know: it
 // refuses the whole request for one of them, so they are dropped and the rest is
 // asked for again.
-func (o *Observer) lookup(ctx context.Context, ids []string) ([]types.Reservation, error) {
+func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Reservation, unknown []string, err error) {
 	ids = slices.Clone(ids)
 	for try := 1; len(ids) > 0; try++ {
-		var found []types.Reservation
+		found = nil
 		in := &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		out, err := o.describe(ctx, in)
 		for err == nil {
 			found = append(found, out.Reservations...)
 			if aws.ToString(out.NextToken) == "" {
-				return found, nil
+				return found, unknown, nil
 			}
 			in.NextToken = out.NextToken
 			out, err = o.describe(ctx, in)
 		}
-		unknown := awserr.InvalidInstanceIDs(err)
-		left := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(unknown, id) })
+		named := awserr.InvalidInstanceIDs(err)
+		left := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(named, id) })
 		if len(left) == len(ids) || try == lookupTries {
-			return nil, err
+			return nil, nil, err
+		}
+		for _, id := range ids {
+			if !slices.Contains(left, id) {
+				unknown = append(unknown, id)
+			}
 		}
 		ids = left
 	}
-	return nil, nil
+	return nil, unknown, nil
 }
 
 // projector cuts instances down; texts that many share are kept once.

@@ -130,17 +130,24 @@ func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.
 		return time.Time{}, true
 	case a.Outcome.Result == ledger.Done:
 		return a.Outcome.At, false
-	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished):
+	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Outcome.Detail != drainPaused:
 		if pol.Drain.Unfinished == policy.UnfinishedProceed {
 			return a.Outcome.At, false
 		}
-		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept until they are gone, or until the policy says drain.unfinished: proceed")
+		if p.Now.Sub(a.Outcome.At) >= drainAgain {
+			return time.Time{}, false // pods may have gone, and budgets allow more, by now
+		}
+		p.next(a.Outcome.At.Add(drainAgain))
+		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept, and the drain tried again every hour, unless the policy says drain.unfinished: proceed")
 		return time.Time{}, true
 	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):
 		return a.Outcome.At, false // once means once, also if it failed
 	}
 	return time.Time{}, false // failed: the limits tell when it is tried again
 }
+
+// drainAgain is how long after an unfinished drain another one is tried.
+const drainAgain = time.Hour
 
 // final reports acts after which the instance, or its node, is gone.
 func (a Action) final() bool {

@@ -39,6 +39,8 @@ const (
 	EndedRecovered How = "recovered" // the instance is there, without the trouble
 	EndedByAct     How = "acted"     // Rollcall ended it
 	EndedGone      How = "gone"      // the instance is gone, and not through Rollcall
+	EndedChanged   How = "changed"   // the trouble goes on as one of another kind
+	EndedIgnored   How = "ignored"   // a person told Rollcall to ignore the instance
 )
 
 // overAfter is how long the last trouble of a notice must have stayed away before a
@@ -89,7 +91,7 @@ func (p *planner) notices() {
 		for _, f := range findings {
 			said := p.said(f)
 			before, told := known.Members[f.Instance]
-			if told && before != string(roll.Warned) && p.waits(f) {
+			if told && before != string(roll.Warned) && p.waits(f, before) {
 				said = before // nothing lasting has changed
 			}
 			n.Said.Members[f.Instance] = said
@@ -143,6 +145,8 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			p.next(known.Over.Add(overAfter))
 		case len(known.Members) == 0 || !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
 			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
+		case p.otherwise(known):
+			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
 		default:
 			p.out.Notices = append(p.out.Notices, Notice{Key: key, Over: true, OverSince: known.Over, Ended: p.ends(known)})
 		}
@@ -171,6 +175,10 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 		e := Ended{Instance: id, How: EndedGone}
 		i := instances[id]
 		switch {
+		case i != nil && i.Ignore:
+			e.How = EndedIgnored
+		case p.troubled(id):
+			e.How = EndedChanged
 		case p.actedOn(id):
 			e.How = EndedByAct
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
@@ -180,6 +188,20 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	}
 	slices.SortFunc(out, func(a, b Ended) int { return cmp.Compare(a.Instance, b.Instance) })
 	return out
+}
+
+// troubled reports that there is a finding about the instance that is worth a word.
+func (p *planner) troubled(id roll.InstanceID) bool {
+	if _, ok := p.instances[id]; !ok {
+		return false
+	}
+	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage != roll.Watching })
+}
+
+// otherwise reports that the trouble of a notice has ended for none of its members: each is
+// ignored by now, or in trouble of another kind.
+func (p *planner) otherwise(n ledger.Notice) bool {
+	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
 // actedOn reports that Rollcall ended the instance, or deleted its node.
@@ -222,8 +244,11 @@ func (p *planner) left(f roll.Finding) (time.Time, string) {
 
 // waits reports that nothing new is to be said of an overdue finding: it waits for the
 // next step of its ladder, or is held for a reason that passes by itself.
-func (p *planner) waits(f roll.Finding) bool {
+func (p *planner) waits(f roll.Finding, before string) bool {
 	v := p.verdicts[f.Key()]
+	if v.order != nil && v.order.Action == Drain && before == "held:"+string(DrainUnfinished) {
+		return true // it is tried again, as was said
+	}
 	return f.Stage == roll.Overdue && v.order == nil && (v.held == nil || v.held.Reason.Passing())
 }
 

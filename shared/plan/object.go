@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -96,9 +97,9 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 	if text, ok := sharedCause(f, p.Causes); ok {
 		return SharedCause, text, true
 	}
-	if text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now); ok {
+	if reason, text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now); ok {
 		p.next(until)
-		return StormCooldown, text, true
+		return reason, text, true
 	}
 	return "", "", false
 }
@@ -109,6 +110,9 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	id := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)
 	if reason, text, ok := triedBefore(p.State, id, p.Now); ok {
 		return reason, text, true
+	}
+	if text, ok := p.otherFirst(f); ok {
+		return OtherFinding, text, true
 	}
 	if p.inProgress(id) {
 		return "", "", false // it was weighed when it began
@@ -128,6 +132,29 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	}
 	return "", "", false
 }
+
+// otherFirst tells whether another finding of the same instance leads. A node that
+// answers is drained first, whatever EC2's status checks say; and an act of another
+// finding's ladder, such as a reboot, is given time to show.
+func (p *planner) otherFirst(f roll.Finding) (string, bool) {
+	if n := p.nodes[f.Instance]; f.Kind == roll.Impaired && n != nil && n.Ready.Status == roll.ConditionFalse {
+		return fmt.Sprintf("node %s still answers: it is drained first, by the ladder of its own finding", n.Name), true
+	}
+	for _, a := range p.State.Actions {
+		if a.Instance != f.Instance || a.Kind == f.Kind || !a.Interrupted() || a.Outcome == nil {
+			continue
+		}
+		if until := a.Outcome.At.Add(actShows); p.Now.Before(until) {
+			p.next(until)
+			return fmt.Sprintf("%s for another finding (%s) at %s is given until %s to show", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until)), true
+		}
+	}
+	return "", false
+}
+
+// actShows is how long an act for one finding of an instance keeps the acts for its
+// others waiting: a reboot takes minutes.
+const actShows = 10 * time.Minute
 
 // budgetObjects asks the limits on numbers. The cluster's count all its acts, a group's
 // those on its members: an override may slow one group down, and cannot speed the

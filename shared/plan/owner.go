@@ -141,8 +141,9 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		return OwnerUnknown, fmt.Sprintf("whether %s replaces instances whose status checks fail could not be read (autoscaling:DescribeAutoScalingGroups)", f.Group), true
 	}
 	n := p.nodes[f.Instance]
-	if f.Owner == roll.OwnerManagedNodeGroup && n != nil {
-		// Node auto repair looks at nodes; an instance that never registered is none.
+	if f.Owner == roll.OwnerManagedNodeGroup && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue) {
+		// Node auto repair looks at the conditions of nodes: not at an instance that never
+		// registered, nor at a taint that stays on a Ready node.
 		switch g.AutoRepair {
 		case roll.Yes:
 			return OwnerWillAct, fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group), true

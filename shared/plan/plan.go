@@ -37,6 +37,9 @@ type Input struct {
 	// what the caller permits.
 	Policy func(roll.Selector) policy.Policy
 	Now    time.Time
+	// Lowered: the mode is lowered for this check only, because the policy could not be
+	// read. Then nobody turned remediate off.
+	Lowered bool
 	// SeenAt is when the snapshot was complete; zero is Now. First sightings date from
 	// it: reading a large cluster takes a while, and two sightings must lie apart.
 	SeenAt time.Time
@@ -250,7 +253,7 @@ func (p *planner) remediateSince() {
 	if p.since == nil {
 		p.since = map[roll.Group]time.Time{}
 	}
-	if p.blind() {
+	if p.blind() || p.Lowered {
 		return // nothing is remembered of a check that saw only a part
 	}
 	for g := range p.State.RemediateSince {
@@ -350,7 +353,7 @@ func (p *planner) remember() {
 }
 
 // checkedEvery is how old the memory of the last complete look may grow.
-const checkedEvery = 5 * time.Minute
+const checkedEvery = time.Minute
 
 // rememberGroups notes what is new of the nodes of groups.
 func (p *planner) rememberGroups() {

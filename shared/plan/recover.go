@@ -2,12 +2,33 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
-// recover gives nodes back that Rollcall cordoned and that came back. The cordon is told
+// awayOrStarting reports that a finding says of the instance's node that it is not ready
+// for work. Others, such as a failed condition that stands alone, do not keep it cordoned.
+func (p *planner) awayOrStarting(id roll.InstanceID) bool {
+	if _, ok := p.instances[id]; !ok {
+		return false
+	}
+	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool {
+		if f.Instance != id {
+			return false
+		}
+		switch f.Kind {
+		case roll.ConditionFailed, roll.Flapping, roll.Impaired:
+			return false
+		}
+		return true
+	})
+}
+
+// recover gives nodes back that Rollcall cordoned and that came back. Where somebody
+// lifted the cordon already, its note is still taken off: a later cordon is theirs. The cordon is told
 // by the node itself, and believed only if the ledger knows the order: a node's
 // annotations are anybody's who may write nodes.
 func (p *planner) recover() {
@@ -16,10 +37,7 @@ func (p *planner) recover() {
 	}
 	for i := range p.Snapshot.Nodes {
 		n := &p.Snapshot.Nodes[i]
-		if n.CordonedBy == "" || !n.Unschedulable || n.Deleting || n.Ready.Status != roll.ConditionTrue || n.StartupTaint != "" {
-			continue
-		}
-		if _, sick := p.instances[n.Instance]; sick {
+		if n.CordonedBy == "" || n.Deleting || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)
@@ -48,7 +66,10 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 		}
 	}
 	id := hash(p.Snapshot.Cluster.ID.String(), cordon.ID, string(Uncordon))
-	if reason, detail, ok := triedBefore(p.State, id, p.Now); ok && reason == ActionFailed {
+	if key, _, _ := strings.Cut(n.StartupTaint, ":"); key != "" && roll.StartupTaint(key, p.Policy(m.Selector()).Initialization.Taints) {
+		return // it is not ready for work yet
+	}
+	if reason, detail, ok := triedBefore(p.State, id, p.Now); ok {
 		hold(reason, detail)
 		return
 	}
@@ -59,6 +80,6 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	p.out.Orders = append(p.out.Orders, Order{
 		ID: id, Cluster: p.Snapshot.Cluster.ID, Instance: n.Instance, Node: n.Name, Group: m.Group(), Owner: m.Owner(),
 		Kind: cordon.Kind, Action: Uncordon, FirstSeen: cordon.At, Since: cordon.At, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: fmt.Sprintf("node %s is Ready again; Rollcall cordoned it at %s for %s", n.Name, roll.Clock(cordon.At), cordon.Kind),
+		Why: fmt.Sprintf("node %s came back; Rollcall cordoned it at %s for %s", n.Name, roll.Clock(cordon.At), cordon.Kind),
 	})
 }

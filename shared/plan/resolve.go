@@ -116,11 +116,15 @@ func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, boo
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true
 }
 
+// drainPaused is the outcome of a drain that was begun and not gone on with, because a
+// limit or an outage came in between: it may be begun anew.
+const drainPaused = ledger.Unfinished + ": nobody went on with it in time"
+
 // draining settles drains: at once where there is nothing left to drain, and when
 // nobody has gone on with one long after its time.
 func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
 	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
-	switch _, sick := p.instances[a.Instance]; {
+	switch sick := p.awayOrStarting(a.Instance); {
 	case i != nil && i.State.Gone():
 		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("%s: the instance is %s", ledger.Unfinished, i.State)}, true
 	case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:
@@ -128,7 +132,7 @@ func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (led
 	case n == nil && p.Now.Sub(a.At) >= settleAfter:
 		return ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished + ": the node is gone"}, true
 	case p.Now.Sub(a.At) >= timeout+settleAfter:
-		return ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished + ": nobody went on with it in time"}, true
+		return ledger.Outcome{Result: ledger.Failed, Detail: drainPaused}, true
 	}
 	return ledger.Outcome{}, false
 }

@@ -28,6 +28,9 @@ const (
 	troubleEvery = time.Minute
 	// silenceWindow is how close to each other nodes go silent that go together.
 	silenceWindow = 5 * time.Minute
+	// stormLasts is how long a zone's outage, or a mass silence, speaks against acting
+	// anywhere in the cluster while it goes on. After that it is held where it is.
+	stormLasts = time.Hour
 	// silenceLeast and zoneLeast are how many nodes it takes at least.
 	silenceLeast = 3
 	zoneLeast    = 3
@@ -47,15 +50,9 @@ func (p *planner) storm() {
 		p.calm(known)
 		return
 	}
-	t := ledger.Trouble{Reason: string(reason), Since: p.Now, Last: p.Now}
-	if known != nil {
-		t.Since, t.Told = known.Since, known.Told
-		if cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) && known.Told.IsZero() {
-			t.Since = p.Now // the earlier one was over long ago, and nobody came by to say so
-		}
-	}
+	t := p.lasting(known, reason)
 	p.trouble = &t
-	if known == nil || known.Reason != t.Reason || p.Now.Sub(known.Last) >= troubleEvery {
+	if known == nil || known.Reason != t.Reason || p.Now.Sub(known.Last) >= troubleEvery && t.Last.Equal(p.Now) {
 		p.out.Changes.PutTrouble = &t
 	}
 	if !unreadable(reason) || !t.Told.IsZero() {
@@ -70,13 +67,37 @@ func (p *planner) storm() {
 	}
 }
 
-// calm forgets trouble once its cooldown is over, and tells of its end if its
-// beginning was told.
+// lasting is the trouble of this look as part of the trouble before it.
+func (p *planner) lasting(known *ledger.Trouble, reason Reason) ledger.Trouble {
+	t := ledger.Trouble{Reason: string(reason), Since: p.Now, Last: p.Now}
+	if known == nil {
+		return t
+	}
+	cool := cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now)
+	if reason == SnapshotIncomplete && known.Reason != t.Reason && !cool {
+		// What was merely not read says nothing of the nodes: the gust that is waited for
+		// may still come. An API server that has just come back turns many away at first.
+		return *known
+	}
+	t.Told = known.Told
+	if t.Told.IsZero() && (cool || p.State.Checked.After(known.Last)) {
+		return t // a whole look lay in between: this is another one
+	}
+	t.Since = known.Since
+	return t
+}
+
+// calm forgets trouble once its cooldown is over, and tells of its end, once that has
+// lasted, if its beginning was told.
 func (p *planner) calm(known *ledger.Trouble) {
 	if known == nil {
 		return
 	}
 	if !known.Told.IsZero() && p.Policy(roll.Selector{}).Mode.Allows(policy.Notify) {
+		if end := known.Last.Add(overAfter); p.Now.Before(end) {
+			p.next(end)
+			return
+		}
 		over := *known
 		over.Told = time.Time{}
 		p.out.Alarm = &Alarm{Reason: Reason(known.Reason), Since: known.Since, Over: true, Said: &over, Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(known.Since), roll.Clock(known.Last))}
@@ -109,6 +130,9 @@ func (p *planner) clusterTrouble() (Reason, string) {
 		}
 	}
 	for _, at := range p.Assessment.Silent {
+		if p.Now.Sub(at) >= stormLasts {
+			continue // they will hardly come back in a gust any more
+		}
 		if text, ok := massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); ok {
 			return MassSilence, text
 		}
@@ -124,15 +148,37 @@ func unreadable(r Reason) bool {
 	return r == ClusterNotActive || r == ClusterUnreachable || r == SnapshotIncomplete
 }
 
-// cooling tells whether trouble of the cluster as a whole is too fresh to act. A look
-// that was merely incomplete says nothing about the nodes, so nothing must calm down
-// after it.
-func cooling(t *ledger.Trouble, wait time.Duration, now time.Time) (string, time.Time, bool) {
+// cooling tells whether trouble of the cluster as a whole is too fresh to act, and for
+// which reason: its own while it goes on. A look that was merely incomplete says nothing
+// about the nodes, so nothing must calm down after it.
+func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) (Reason, string, time.Time, bool) {
 	if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {
-		return "", time.Time{}, false
+		return "", "", time.Time{}, false
 	}
 	until := t.Last.Add(wait)
-	return fmt.Sprintf("the cluster as a whole was in trouble (%s) until %s; nothing is ordered before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until)), until, true
+	if local := t.Reason == string(ZoneOutage) || t.Reason == string(MassSilence); local && goesOn {
+		if now.Sub(t.Since) >= stormLasts {
+			return "", "", time.Time{}, false
+		}
+		return Reason(t.Reason), fmt.Sprintf("%s elsewhere in the cluster since %s: nothing is ordered in it before %s", t.Reason, roll.Clock(t.Since), roll.Clock(t.Since.Add(stormLasts))), t.Since.Add(stormLasts), true
+	}
+	return StormCooldown, fmt.Sprintf("the cluster as a whole was in trouble (%s) until %s; nothing is ordered before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until)), until, true
+}
+
+// stormEnds is how long after it was last seen trouble counts as going on for whoever
+// looks at one instance only: its memory is written once a minute at most, and an order
+// is weighed again a little later.
+const stormEnds = 2 * time.Minute
+
+// goesOn reports that the trouble of the cluster as a whole goes on.
+func (p *planner) goesOn() bool {
+	if p.trouble == nil {
+		return false
+	}
+	if p.whole() {
+		return p.trouble.Last.Equal(p.Now)
+	}
+	return p.Now.Sub(p.trouble.Last) < stormEnds
 }
 
 func cooled(t *ledger.Trouble, wait time.Duration, now time.Time) bool {

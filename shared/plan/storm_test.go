@@ -74,11 +74,15 @@ func TestCooling(t *testing.T) {
 		{"none", nil, false},
 		{"just seen", trouble(0, ClusterUnreachable), true},
 		{"nearly over", trouble(15*time.Minute-time.Second, ZoneOutage), true},
+		{"a zone is down for long, and it goes on", &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now}, false},
+		{"a zone is down, not for long", &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour + time.Second), Last: now}, true},
+		{"a zone was down for long", &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-9 * time.Hour), Last: now.Add(-2 * time.Minute)}, true},
+		{"the API server is down for long", &ledger.Trouble{Reason: string(ClusterUnreachable), Since: now.Add(-9 * time.Hour), Last: now}, true},
 		{"over", trouble(15*time.Minute, ZoneOutage), false},
 		{"a look that was only incomplete", trouble(0, SnapshotIncomplete), false},
 	}
 	for _, tt := range tests {
-		if _, until, got := cooling(tt.t, 15*time.Minute, now); got != tt.want || got && !until.After(now) {
+		if _, _, until, got := cooling(tt.t, 15*time.Minute, tt.t != nil && now.Sub(tt.t.Last) < stormEnds, now); got != tt.want || got && !until.After(now) {
 			t.Errorf("%s: %v until %s, want %v", tt.name, got, until, tt.want)
 		}
 	}
@@ -173,7 +177,7 @@ func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 	if p := look(75, false); ordered1(p) != string(Reboot) {
 		t.Errorf("15 min after it was back: ordered %s", ordered1(p))
 	}
-	if want := []string{"begun 15m0s", "over 1h1m0s"}; !slices.Equal(alarms, want) {
+	if want := []string{"begun 15m0s", "over 1h11m0s"}; !slices.Equal(alarms, want) {
 		t.Errorf("alarms %q, want %q", alarms, want)
 	}
 	if look(80, false); w.state.Trouble != nil {

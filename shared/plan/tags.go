@@ -98,7 +98,7 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 	ladder := pol.Ladders[f.Kind]
 	for i, step := range slices.Backward(ladder) {
 		act := actionOf(step.Do, f, pol)
-		if act == "" || !mayAct(f, pol, act) {
+		if act == "" || p.fault || !mayAct(f, pol, act) {
 			continue
 		}
 		verb := string(act)

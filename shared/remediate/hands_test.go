@@ -68,7 +68,7 @@ func (w *world) Cordon(ctx context.Context, name, uid, order string) error {
 }
 
 // Uncordon implements hands.
-func (w *world) Uncordon(ctx context.Context, name, uid string) error {
+func (w *world) Uncordon(ctx context.Context, name, uid, _ string) error {
 	return w.calling(ctx, "uncordon", name+" "+uid, func() error {
 		n, err := w.meant(name, uid)
 		if err != nil {

@@ -204,8 +204,8 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now}
 			}, plan.VerdictChanged, "",
 		},
-		"somebody uncordoned it": {
-			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].Unschedulable = false }, plan.VerdictChanged, "node node-1 is not one by now that Rollcall cordoned and that is Ready again",
+		"somebody took the note off": {
+			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy, w.nodes[0].Unschedulable = "", false }, plan.VerdictChanged, "node node-1 is not one by now that Rollcall cordoned and that is Ready again",
 		},
 		"somebody took the cordon over": {
 			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy = "" }, plan.VerdictChanged, "",

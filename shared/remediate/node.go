@@ -30,7 +30,7 @@ func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcom
 
 // uncordon takes Rollcall's cordon back from a node that came back.
 func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outcome {
-	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID); err != nil {
+	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID, v.node.CordonedBy); err != nil {
 		return r.kubeRefused(ctx, v, err)
 	}
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}

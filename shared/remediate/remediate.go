@@ -46,7 +46,7 @@ type targets interface {
 // the object that was looked at, and meets no other.
 type hands interface {
 	Cordon(ctx context.Context, node, uid, order string) error
-	Uncordon(ctx context.Context, node, uid string) error
+	Uncordon(ctx context.Context, node, uid, order string) error
 	Drain(ctx context.Context, node string, evictions int) (kube.Drained, error)
 	DeleteNode(ctx context.Context, name, uid string) error
 	DeleteNodeClaim(ctx context.Context, name, uid string) error

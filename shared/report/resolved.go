@@ -12,7 +12,7 @@ import (
 // NoticeEnded is one instance whose trouble has ended, in JSON.
 type NoticeEnded struct {
 	Instance string `json:"instance"`
-	How      string `json:"how"` // recovered, acted or gone
+	How      string `json:"how"` // recovered, acted, gone, changed or ignored
 }
 
 // resolved renders the notice that the trouble of a group and kind is over.
@@ -47,6 +47,10 @@ func ended(k roll.Kind, how plan.How) string {
 		return "acted: Rollcall deleted its node"
 	case how == plan.EndedByAct:
 		return "acted: Rollcall ended it"
+	case how == plan.EndedChanged:
+		return "changed: its trouble goes on as one of another kind"
+	case how == plan.EndedIgnored:
+		return "ignored: somebody set " + roll.TagIgnore + " on it"
 	}
 	return "gone, and not through Rollcall"
 }
@@ -61,7 +65,7 @@ func tally(all []plan.Ended) string {
 	for _, c := range []struct {
 		how  plan.How
 		word string
-	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}} {
+	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}, {plan.EndedChanged, "changed"}, {plan.EndedIgnored, "ignored"}} {
 		if n[c.how] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[c.how], c.word))
 		}

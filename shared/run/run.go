@@ -50,7 +50,9 @@ type Runner struct {
 	// Permitted is the mode that the caller was started with; the policy can lower
 	// it. See policy.Document.Cluster.
 	Permitted policy.Mode
-	Tags      tagger
+	// Lowered: Permitted is lowered for this check only; see plan.Input.
+	Lowered bool
+	Tags    tagger
 	// Notices may be nil: then notices are only part of the result.
 	Notices publisher
 	// Orders may be nil: then orders are only part of the result.
@@ -90,7 +92,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 			r.Observer.Details(reading, c.Snapshot, q)
 		})
 	c.Mode = highest(pol, c.Assessment.Findings)
-	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: r.Clock()})
+	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: r.Clock(), Lowered: r.Lowered})
 	r.carryOut(ctx, &c, state, pol)
 	r.tell(cluster, "done")
 	return c

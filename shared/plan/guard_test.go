@@ -1,0 +1,234 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// An API server that comes back turns many away at first: a look that was merely
+// incomplete must not end the wait for the gust.
+func TestAnIncompleteLookDoesNotEndACooldown(t *testing.T) {
+	w := healthy(20)
+	w.silent(1, 2*time.Hour)
+	look := func(minute int, kind roll.GapKind) Plan {
+		w.snapshot.Gaps = nil
+		if kind != "" {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: kind}}
+		}
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		w.apply(p)
+		return p
+	}
+	look(0, roll.GapClusterUnreachable)
+	look(60, roll.GapClusterUnreachable)
+	look(62, roll.GapThrottled)
+	if p := look(64, ""); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{StormCooldown}) {
+		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
+	}
+	if p := look(75, ""); len(p.Orders) != 1 {
+		t.Errorf("15 min after it was last down: held for %v", reasons(p))
+	}
+}
+
+func TestAnAPIServerThatComesAndGoesIsOneAlarm(t *testing.T) {
+	w := healthy(20)
+	alarms := 0
+	for i := range 45 {
+		w.snapshot.Gaps = nil
+		if i%2 == 0 {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}
+		}
+		_, p := w.make(now.Add(time.Duration(i) * 2 * time.Minute))
+		w.apply(p)
+		if p.Alarm != nil {
+			alarms++
+			w.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said})
+		}
+	}
+	if alarms > 1 {
+		t.Errorf("%d alarms and all-clears in an hour and a half", alarms)
+	}
+}
+
+// A status check that fails does not lead past the drain of a node that answers.
+func TestANodeThatAnswersIsDrainedWhateverEC2Says(t *testing.T) {
+	w := healthy(20)
+	w.notReady(1, 2*time.Hour)
+	w.impaired(1)
+	w.trouble(1, roll.NotReady, roll.ConditionFalse, 2*time.Hour)
+	_, p := w.make(now)
+	if ordered1(p) != string(Cordon) {
+		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
+	}
+	if !slices.Contains(reasons(p), OtherFinding) {
+		t.Errorf("held for %v", reasons(p))
+	}
+}
+
+func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
+	for after, want := range map[time.Duration]bool{10*time.Minute - time.Second: false, 10 * time.Minute: true} {
+		w := healthy(20)
+		w.silent(1, 2*time.Hour)
+		began := w.snapshot.Nodes[0].Ready
+		w.impaired(1)
+		w.snapshot.Nodes[0].Ready = began
+		w.trouble(1, roll.Unknown, roll.ConditionUnknown, 2*time.Hour)
+		rebooted := now.Add(-after)
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}], Impaired: [{do: terminate}]}\n")
+		w.state.Actions = []ledger.Action{{ID: "r", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.Unknown, At: rebooted, Outcome: done(rebooted)}}
+		if _, p := w.make(now); (ordered1(p) == string(Terminate)) != want {
+			t.Errorf("%s after a reboot: ordered %s", after, ordered1(p))
+		}
+	}
+}
+
+// Somebody uncordons a node by hand and cordons it again weeks later: that one is theirs.
+func TestALaterCordonOfAPersonStays(t *testing.T) {
+	w := healthy(20)
+	n := &w.snapshot.Nodes[0]
+	w.state.Actions = []ledger.Action{{ID: "c", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
+	n.CordonedBy, n.Unschedulable = "c", false // lifted by hand
+	_, p := w.make(now)
+	if ordered1(p) != string(Uncordon) {
+		t.Fatalf("ordered %s, want the note taken off", ordered1(p))
+	}
+	w.did(t, p, now, done(now))
+	n.CordonedBy, n.Unschedulable = "", true // theirs
+	if _, p = w.make(now.Add(time.Hour)); len(p.Orders) != 0 {
+		t.Errorf("ordered %+v", p.Orders)
+	}
+}
+
+func TestAConditionThatStandsAloneDoesNotKeepANodeCordoned(t *testing.T) {
+	w := healthy(20)
+	n := &w.snapshot.Nodes[0]
+	w.state.Actions = []ledger.Action{{ID: "c", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
+	n.CordonedBy, n.Unschedulable = "c", true
+	n.StartupTaint = "example.com/of-another-group:NoSchedule"
+	n.Conditions = []roll.TypedCondition{{Type: "NetworkingReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Hour)}}}
+	if _, p := w.make(now); ordered1(p) != string(Uncordon) {
+		t.Errorf("ordered %s", ordered1(p))
+	}
+}
+
+func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
+	w := sick()
+	w.mode = policy.Notify
+	w.snapshot.At = now
+	pol := w.doc.Cluster("demo", "", w.mode)
+	a, _ := w.make(now)
+	p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now, Lowered: true})
+	if len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{ModeNotify}) {
+		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
+	}
+	w.apply(p)
+	w.mode = policy.Remediate
+	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Orders) != 1 {
+		t.Errorf("when the policy could be read again: held for %v", reasons(p))
+	}
+}
+
+func TestNodesThatWereStoppedTogetherAreNoStorm(t *testing.T) {
+	w := healthy(30)
+	for n := 2; n <= 4; n++ {
+		w.silent(n, 72*time.Hour)
+		w.snapshot.Instances[n-1].State = roll.StateStopped
+	}
+	w.notReady(1, time.Hour)
+	if _, p := w.make(now); ordered1(p) != string(Cordon) {
+		t.Errorf("ordered %s", ordered1(p))
+	}
+}
+
+// A zone that is down for long holds its own nodes, not the others for ever.
+func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
+	w := healthy(30)
+	for n := 1; n <= 30; n++ {
+		w.snapshot.Instances[n-1].Zone = []string{"a", "b"}[n%2]
+	}
+	for n := 2; n <= 30; n += 2 { // zone a
+		w.silent(n, 3*time.Hour)
+	}
+	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 90%}\n")
+	w.notReady(1, time.Hour) // zone b
+	held := func(at time.Duration) []Reason {
+		_, p := w.make(now.Add(at))
+		w.apply(p)
+		for _, o := range p.Orders {
+			if o.Instance != instanceID(1) {
+				t.Errorf("%s: ordered %+v", at, o)
+			}
+		}
+		for _, h := range p.Held {
+			if h.Instance == instanceID(1) {
+				return []Reason{h.Reason}
+			}
+		}
+		return nil
+	}
+	if got := held(0); !slices.Equal(got, []Reason{ZoneOutage}) {
+		t.Errorf("at first the other zone is held for %v, want a reason that is told", got)
+	}
+	for at := 5 * time.Minute; at < time.Hour; at += 5 * time.Minute {
+		held(at)
+	}
+	if got := held(time.Hour); got != nil {
+		t.Errorf("after an hour it is held for %v", got)
+	}
+}
+
+func TestADrainIsTriedAgain(t *testing.T) {
+	w := healthy(20)
+	w.notReady(1, 2*time.Hour)
+	_, p := w.make(now)
+	w.did(t, p, now, done(now))
+	_, p = w.make(now)
+	w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: ledger.Unfinished + ": default/web-0"})
+	for after, want := range map[time.Duration]string{time.Hour - time.Second: "none: [DrainUnfinished]", time.Hour: string(Drain)} {
+		if _, p = w.make(now.Add(after)); ordered1(p) != want {
+			t.Errorf("%s after an unfinished drain: ordered %s, want %s", after, ordered1(p), want)
+		}
+	}
+	w.state.Actions[len(w.state.Actions)-1].Outcome.Detail = drainPaused
+	if _, p = w.make(now.Add(RetryAfter)); ordered1(p) != string(Drain) {
+		t.Errorf("after a pause: ordered %s", ordered1(p))
+	}
+}
+
+func TestWhatGoesOnAsAnotherKindIsNotResolved(t *testing.T) {
+	w := healthy(20)
+	w.mode = policy.Notify
+	w.notReady(1, 2*time.Hour)
+	_, p := w.make(now)
+	w.apply(p)
+	for i := 1; i <= 6; i++ {
+		at := now.Add(time.Duration(i) * 5 * time.Minute)
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(time.Minute)}
+		_, p = w.make(at)
+		w.apply(p)
+		for _, n := range p.Notices {
+			if n.Over {
+				t.Errorf("%s: told to be over: %+v", at, n.Ended)
+			}
+		}
+	}
+}
+
+func TestAutoRepairDoesNotLookAtTaints(t *testing.T) {
+	w := healthy(20)
+	i, n := &w.snapshot.Instances[0], &w.snapshot.Nodes[0]
+	i.Owner, i.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	w.snapshot.Groups["nodegroup/w"] = roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}
+	n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+	ready := n.Ready
+	w.known(1, roll.Uninitialized, n.Created)
+	n.Ready = ready
+	if _, p := w.make(now); ordered1(p) != string(Cordon) {
+		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
+	}
+}
