@@ -2,8 +2,10 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -93,6 +95,9 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	// A node that was not ready for long before its instance went is no ghost for as
 	// long: what is left of it is given its time from the last look that showed none.
 	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
+	if ended, ok := a.endedBy(n.Instance); ok && ended.After(since) {
+		since = ended // whoever removes nodes of instances that are gone has its time from then
+	}
 	began := w.began
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
 		since, began = known.Since.UTC(), known.Began.UTC()
@@ -101,6 +106,17 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	f.Began = began
 	f.Summary = fmt.Sprintf("node %s has not been ready since %s, and %s", n.Name, roll.Clock(since), a.deathNote(m))
 	a.add(f, m)
+}
+
+// endedBy is when Rollcall itself ended the instance.
+func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
+	for _, act := range slices.Backward(a.State.Actions) {
+		ends := act.Do == "terminate" || act.Do == "delete-nodeclaim" // as package plan calls them
+		if act.Instance == id && ends && act.Outcome != nil && act.Outcome.Result == ledger.Done {
+			return act.Outcome.At.UTC(), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // conflict finds a node that is Ready although its instance is gone. For a moment after

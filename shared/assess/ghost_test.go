@@ -48,6 +48,11 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	if !f.Since.Equal(ago(2*time.Minute)) || f.Stage != roll.Watching {
 		t.Errorf("gone since the last look: %+v", f)
 	}
+	state.Actions = []ledger.Action{{ID: "t", Do: "terminate", Instance: id, At: ago(time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(time.Minute)}}}
+	f = one(t, "ended by Rollcall", look(terminated, state))
+	if !f.Since.Equal(ago(time.Minute)) || f.Stage != roll.Watching {
+		t.Errorf("ended by Rollcall: %+v", f)
+	}
 	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
 	if !f.Since.Equal(ago(time.Minute)) {
 		t.Errorf("of an earlier Node: %+v", f)

@@ -22,7 +22,10 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 		At:        at,
 		Cluster:   roll.Cluster{ID: roll.ClusterID{Account: account, Region: region, Name: clusterName}, Status: roll.ClusterActive},
 		Instances: make([]roll.Instance, 0, nodes), Nodes: make([]roll.Node, 0, nodes),
-		Details: map[roll.InstanceID]roll.Detail{},
+		Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes,
+		Groups: map[roll.Group]roll.GroupDetail{
+			roll.NodeGroupGroup("workers"): {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No},
+		},
 	}
 	for w := range worker(nodes) {
 		id := roll.InstanceID(w.instanceID())
@@ -37,7 +40,7 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 		ready := roll.Condition{Status: roll.ConditionTrue, Since: w.launched()}
 		switch w % sickEvery {
 		case 1:
-			s.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+			s.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
 			continue // it never came
 		case 2:
 			ready = roll.Condition{Status: roll.ConditionFalse, Since: at.Add(-time.Hour), Reason: "KubeletNotReady"}
@@ -45,11 +48,11 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 			ready = roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-2 * time.Hour), Reason: "NodeStatusUnknown"}
 		}
 		if ready.Status != roll.ConditionTrue {
-			s.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+			s.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
 		}
 		s.Nodes = append(s.Nodes, roll.Node{
 			Name: w.name(), Compute: roll.ComputeEC2, Instance: id, Created: w.launched(), Ready: ready,
-			Zone: w.zone(), Owner: owner, Group: group,
+			Zone: w.zone(), Owner: owner, Group: group, Registered: true, Initialized: true,
 		})
 	}
 	return s

@@ -134,7 +134,7 @@ func (dialer) Dial(c roll.Cluster) (*kube.Client, error) {
 
 // observe looks at the cluster as a check does, but for the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
-	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at)
+	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
 }
 
 // complaint tells what a snapshot of the canned cluster lacks.

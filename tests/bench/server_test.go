@@ -79,7 +79,7 @@ func (s *server) awsHandler() http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 		}
 	})
-	mux.HandleFunc("POST /{nodes}", s.describeInstances)
+	mux.HandleFunc("POST /{nodes}", s.describeInstances) // and their status
 	mux.HandleFunc("GET /{nodes}/clusters/"+clusterName, s.describeCluster)
 	mux.HandleFunc("/", refuse)
 	return mux
@@ -212,9 +212,19 @@ func pageOf(pages [][]byte, token string) ([]byte, bool) {
 	return pages[i], true
 }
 
+// healthy says that no instance fails a status check.
+const healthy = `<?xml version="1.0" encoding="UTF-8"?>
+<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>00000000-0000-4000-a000-000000000000</requestId><instanceStatusSet/></DescribeInstanceStatusResponse>
+`
+
 func (s *server) describeInstances(w http.ResponseWriter, r *http.Request) {
 	a, ok := s.answers(w, r)
 	if !ok {
+		return
+	}
+	if r.FormValue("Action") == "DescribeInstanceStatus" && r.FormValue("Filter.1.Value.1") == "impaired" {
+		w.Header().Set("Content-Type", contentXML)
+		_, _ = io.WriteString(w, healthy) // a client that went away needs no answer
 		return
 	}
 	listing := r.FormValue("Action") == "DescribeInstances" &&

@@ -1,5 +1,6 @@
 // Command demo shows Rollcall's main job: a small fleet in which one instance never
-// registers and one node falls silent, from the first look to the termination.
+// registers and one node falls silent, from the first look to the reboot that does not
+// help, the terminations, and the Node object that is left over.
 //
 // The Kubernetes control plane and the authentication are the real ones; the AWS
 // account is emulated. Hours pass on a clock of the demo's own.
@@ -69,7 +70,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 		return fmt.Errorf("make a folder for the ledger: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for _, pair := range bed.Env() {
+	for _, pair := range bed.EnvFor(testbed.Operator) {
 		name, value, _ := strings.Cut(pair, "=")
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
@@ -98,14 +99,19 @@ func (s *show) play(ctx context.Context) error {
 		{0, "One look, read-only. One instance of the group has been up for 7 minutes and is\nno node yet: a warning. The bastion carries the cluster's tag and is left alone.", observe, nil},
 		{0, "The same look with everything allowed: the instance is tagged, and a notice goes\nout. Nothing is terminated within the tolerance of 15 minutes.", remediate, nil},
 		{9 * time.Minute, "Nine minutes later the deadline has passed, and two looks more than a minute\napart have seen the same. Its tag, a notice, the intent on record, then the act.", remediate, nil},
-		{5 * time.Minute, "Five minutes later there is nothing new to do or to say.", remediate, nil},
+		{5 * time.Minute, "Five minutes later the group has launched a replacement, and its node is Ready.\nThere is nothing to do or to say.", remediate, func() error {
+			_, err := s.join(ctx, s.clock-3*time.Minute, s.clock-2*time.Minute)
+			return err
+		}},
 		{0, "Now the kubelet of " + silent + " goes silent. The real node\nlifecycle controller turns the node Unknown (this takes some seconds) ...", remediate, func() error {
 			s.bed.Silence(silent)
 			return s.bed.WaitUnknown(ctx, silent)
 		}},
 		// The demo's clock is 14 minutes ahead of the one by which the node fell silent.
-		{17 * time.Minute, "After 30 minutes of silence the node is past its tolerance: tag and notice.\nA silent node may come back, so its ladder waits another ten minutes.", remediate, nil},
-		{10 * time.Minute, "Ten minutes later, the last step of its ladder.", remediate, nil},
+		{17 * time.Minute, "After 30 minutes of silence the node is past its tolerance. A silent node cannot\nbe drained, and what it runs may still be at work: its instance is rebooted, once.\nThe first trouble is long over, which a notice says.", remediate, nil},
+		{10 * time.Minute, "The reboot has not brought it back within ten minutes. The last step of its\nladder: the instance is terminated. Its group works, so nothing else is in the way.", remediate, nil},
+		{2 * time.Minute, "EC2 says that the instance is terminated. Its node is left over, which is\nno news for the first minutes.", remediate, nil},
+		{6 * time.Minute, "Six minutes later nobody has deleted it, not even the cluster's own controller:\nit is a Ghost, and Rollcall deletes the Node object.", remediate, nil},
 	}
 	for i, scene := range scenes {
 		s.clock += scene.after
@@ -124,24 +130,35 @@ func (s *show) play(ctx context.Context) error {
 
 // seed runs the fleet and returns the node that will fall silent.
 func (s *show) seed(ctx context.Context) (string, error) {
-	worker := testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 6 * time.Hour}
 	var last string
-	for range 4 {
-		id, err := s.bed.RunInstance(ctx, worker)
-		if err != nil {
+	for i := range 4 {
+		var err error
+		launched := -6*time.Hour - time.Duration(i)*time.Minute
+		if last, err = s.join(ctx, launched, launched+time.Duration(45+5*i)*time.Second); err != nil {
 			return "", err
 		}
-		if _, err := s.bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now().Add(-6 * time.Hour)}); err != nil {
-			return "", err
-		}
-		last = id
 	}
-	worker.LaunchedAgo = 7 * time.Minute
-	if _, err := s.bed.RunInstance(ctx, worker); err != nil {
+	if _, err := s.bed.RunInstance(ctx, worker(-7*time.Minute)); err != nil {
 		return "", err
 	}
 	_, err := s.bed.RunInstance(ctx, testbed.InstanceSpec{Name: "bastion", Cluster: testbed.ClusterName, LaunchedAgo: 48 * time.Hour})
 	return last, err
+}
+
+// worker is a member of the demo's group, launched at a time from now.
+func worker(launched time.Duration) testbed.InstanceSpec {
+	return testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchTime: time.Now().Add(launched)}
+}
+
+// join runs a worker whose node is created, and Ready at once, at a time from now.
+func (s *show) join(ctx context.Context, launched, joined time.Duration) (string, error) {
+	at := time.Now().Add(joined)
+	id, err := s.bed.RunInstance(ctx, worker(launched))
+	if err != nil {
+		return "", err
+	}
+	_, err = s.bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: at, Created: at})
+	return id, err
 }
 
 // check runs rollcall check as a person would, and shows what it published.

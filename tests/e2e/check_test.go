@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -60,12 +61,26 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 		t.Errorf("the instance is %s", state)
 	}
 
-	for _, pause := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour} {
+	a.overAfterwards(id, "Unregistered")
+}
+
+// overAfterwards looks again and again after an act that ended an instance: nothing is
+// found and nothing written any more, but for one word, ten minutes later, that it is over.
+func (a *account) overAfterwards(id, kind string) {
+	a.t.Helper()
+	for _, pause := range []time.Duration{time.Minute, 8 * time.Minute, 3 * time.Minute, time.Hour} {
 		a.later(pause)
 		again := a.remediate()
-		same(t, "writes after the act", a.writes(), nil)
-		if again.code != 0 || len(a.notices()) != 0 {
-			t.Errorf("%s after the act: exit %d, %+v", pause, again.code, again.only(t))
+		if again.code != 0 || len(again.only(a.t).Findings) != 0 {
+			a.t.Errorf("%s later: exit %d, %+v", pause, again.code, again.only(a.t))
+		}
+		if pause != 3*time.Minute {
+			a.nothingWritten(pause.String() + " later")
+			continue
+		}
+		notice, doc := a.said("twelve minutes after the act")
+		if notice != kind+" info resolved" || len(doc.Ended) != 1 || doc.Ended[0].Instance != id || doc.Ended[0].How != "acted" {
+			a.t.Errorf("twelve minutes after the act: %s, %+v", notice, doc)
 		}
 	}
 }
@@ -97,37 +112,72 @@ func TestANodeThatTheControllerFoundSilent(t *testing.T) {
 	same(t, "writes while it is within its tolerance", a.writes(), nil)
 
 	a.later(31 * time.Minute)
-	same(t, "past its tolerance", kinds(a.remediate().only(t)), []string{"Unknown " + silent})
-	a.nothingDestroyed("past its tolerance, before the ladder's last step")
-	a.later(10 * time.Minute)
 	d := a.remediate().only(t)
+	same(t, "past its tolerance", kinds(d), []string{"Unknown " + silent})
+	same(t, "past its tolerance", acted(d), []string{"acted " + silent})
+	same(t, "writes past its tolerance", a.writes(), []string{"CreateTags " + silent, "Publish " + a.topic, "RebootInstances " + silent, "Publish " + a.topic})
+	same(t, "writes to the cluster past its tolerance", a.kubeWrites(), nil) // a silent node cannot be drained
+	a.later(9 * time.Minute)
+	same(t, "while the reboot may still help", acted(a.remediate().only(t)), nil)
+	a.nothingDestroyed("while the reboot may still help")
+	a.later(2 * time.Minute)
+	d = a.remediate().only(t)
 	same(t, "at the ladder's last step", acted(d), []string{"acted " + silent})
+	same(t, "writes at the ladder's last step", a.writes(), []string{"CreateTags " + silent, "Publish " + a.topic, "TerminateInstances " + silent, "Publish " + a.topic})
 	if !strings.Contains(d.Findings[0].Summary, "NodeStatusUnknown") {
 		t.Errorf("summary %q", d.Findings[0].Summary)
 	}
-	a.later(10 * time.Minute)
-	if again := a.remediate().only(t); len(again.Findings) != 0 {
-		t.Errorf("after the act: %+v", again.Findings)
-	}
-	same(t, "writes after the act", a.writes(), nil)
+	must(t, bed.DeleteNode(t.Context(), silent)) // as the cloud controller manager does
+	a.notices()
+	a.overAfterwards(silent, "Unknown")
 }
 
-func TestANotReadyNodeIsAnnouncedAndTerminatedOnlyIfPolicySaysSo(t *testing.T) {
+func TestANotReadyNodeIsOnlyAnnouncedIfPolicySaysSo(t *testing.T) {
 	a := newAccount(t)
 	ids := a.fleet(3)
 	sick := ids[0]
 	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
-	for range 2 {
-		same(t, "finding", kinds(a.remediate().only(t)), []string{"NotReady " + sick})
-		a.nothingDestroyed("default policy")
+	p := a.policy("ladders: {NotReady: [{do: tag}, {do: notify}]}\n")
+	for range 3 {
+		same(t, "finding", kinds(a.remediate("--policy", p).only(t)), []string{"NotReady " + sick})
+		a.nothingDestroyed("a ladder that only tells")
 		a.later(2 * time.Minute)
 	}
 	if n := a.notices(); len(n) != 1 {
 		t.Errorf("%d notices, want 1", len(n))
 	}
-	p := a.policy("ladders: {NotReady: [{do: tag}, {do: notify}, {do: terminate, after: 5m}]}\n")
+	p = a.policy("ladders: {NotReady: [{do: tag}, {do: notify}, {do: terminate, after: 5m}]}\n")
 	d := a.remediate("--policy", p).only(t)
 	same(t, "with a ladder that ends in terminate", acted(d), []string{"acted " + sick})
+	same(t, "terminated", a.writes()[2:3], []string{"TerminateInstances " + sick})
+}
+
+func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
+	a := newAccount(t)
+	ids := a.fleet(3)
+	sick := ids[0]
+	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
+	must(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "web-1", Node: sick}))
+	must(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "agent", Node: sick, DaemonSet: true}))
+	same(t, "first sight", held(a.remediate().only(t)), []string{"NotSeenTwice " + sick})
+	a.nothingDestroyed("first sight")
+
+	a.later(2 * time.Minute)
+	same(t, "cordon", acted(a.remediate().only(t)), []string{"acted " + sick})
+	same(t, "writes of the cordon", a.kubeWrites(), []string{"patch nodes " + sick})
+	a.later(time.Minute)
+	same(t, "drain", acted(a.remediate().only(t)), []string{"ongoing " + sick})
+	same(t, "writes of the drain", a.kubeWrites(), []string{"create pods/eviction web-1"})
+	a.later(time.Minute)
+	same(t, "drained", acted(a.remediate().only(t)), []string{"acted " + sick})
+	same(t, "writes when drained", a.kubeWrites(), nil)
+	a.later(time.Minute)
+	same(t, "terminate", acted(a.remediate().only(t)), []string{"acted " + sick})
+	same(t, "writes of the termination", a.writes(), []string{"CreateTags " + sick, "Publish " + a.topic, "TerminateInstances " + sick, "Publish " + a.topic})
+	same(t, "writes of the termination to the cluster", a.kubeWrites(), nil)
+	pods, err := bed.PodNames(t.Context())
+	must(t, err)
+	same(t, "pods left", pods, []string{"agent"})
 }
 
 func TestAHealthyFleetOverSeveralPages(t *testing.T) {
@@ -152,32 +202,33 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 	must(t, closed.Close())
 
 	tests := []struct {
-		name  string
-		spoil func(t *testing.T)
-		note  string
+		name   string
+		spoil  func(t *testing.T)
+		note   string
+		reason string // of the notice that the cluster cannot be judged; "" if nobody knows which cluster it is
 	}{
 		{"the API server refuses the token", func(t *testing.T) {
 			must(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/somebody-else\n  username: x\n  groups: [x]\n"))
-		}, "401 Unauthorized"},
+		}, "401 Unauthorized", "ClusterUnreachable"},
 		{"the role is mapped, but may not read nodes", func(t *testing.T) {
-			must(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/rollcall-viewer\n  username: x\n  groups: [x]\n"))
-		}, "infra/rbac.yaml"},
+			must(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/rollcall-operator\n  username: x\n  groups: [x]\n"))
+		}, "infra/rbac.yaml", "SnapshotIncomplete"},
 		{"the API server is down", func(t *testing.T) {
 			must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Endpoint: down}))
-		}, "did not answer"},
+		}, "did not answer", "ClusterUnreachable"},
 		{"the cluster is updating", func(t *testing.T) {
 			must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Status: "UPDATING"}))
-		}, "UPDATING"},
+		}, "UPDATING", "ClusterNotActive"},
 		{"the second page of instances is throttled", func(t *testing.T) {
 			must(t, bed.SetPageSize(t.Context(), 2))
 			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Page: 2, Kind: testbed.Throttle}))
-		}, "ec2:DescribeInstances"},
+		}, "ec2:DescribeInstances", "SnapshotIncomplete"},
 		{"listing instances is denied", func(t *testing.T) {
 			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Kind: testbed.Deny}))
-		}, "ec2:DescribeInstances"},
+		}, "ec2:DescribeInstances", "SnapshotIncomplete"},
 		{"describing the cluster is denied", func(t *testing.T) {
 			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "eks", Action: "DescribeCluster", Kind: testbed.Deny}))
-		}, "eks:DescribeCluster"},
+		}, "eks:DescribeCluster", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,7 +237,7 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 			a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 			must(t, bed.SetReady(t.Context(), ids[2], corev1.ConditionUnknown, "NodeStatusUnknown", time.Now().Add(-2*time.Hour)))
 			tt.spoil(t)
-			for range 3 {
+			for i := range 4 {
 				r := a.remediate()
 				d := r.only(t)
 				if r.code != 1 || d.Complete || len(d.Orders) != 0 || len(d.Outcomes) != 0 {
@@ -195,8 +246,15 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 				if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, tt.note) }) {
 					t.Errorf("notes %q do not say %q", d.Notes, tt.note)
 				}
-				same(t, "writes", a.writes(), nil)
 				a.later(10 * time.Minute)
+				// After a quarter of an hour a person is told, once; nothing else is written.
+				if i != 2 || tt.reason == "" {
+					a.nothingWritten("not judged")
+					continue
+				}
+				if notice, doc := a.said("not judged for 20 minutes"); notice != "Cluster critical none" || doc.Reason != tt.reason {
+					t.Errorf("not judged for 20 minutes: %s because of %s, want %s", notice, doc.Reason, tt.reason)
+				}
 			}
 		})
 	}
@@ -237,6 +295,7 @@ func TestBastionAndNATAreListedAndNeverTouched(t *testing.T) {
 
 func TestWhoMayBeTerminated(t *testing.T) {
 	bootstrap := "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"
+	karpenter := map[string]string{"karpenter.sh/nodepool": "default"}
 	tests := []struct {
 		name   string
 		spec   testbed.InstanceSpec
@@ -244,7 +303,9 @@ func TestWhoMayBeTerminated(t *testing.T) {
 		want   string // reason; "" is acted on
 	}{
 		{"managed node group", testbed.InstanceSpec{Group: "eks-managed", Tags: map[string]string{"eks:nodegroup-name": "managed", "eks:cluster-name": "demo"}}, "", ""},
-		{"Karpenter", testbed.InstanceSpec{Tags: map[string]string{"karpenter.sh/nodepool": "default"}}, "", "OwnerNotifyOnly"},
+		{"Karpenter, which would have ended it long ago", testbed.InstanceSpec{Tags: karpenter}, "", ""},
+		{"Karpenter, which still has time to", testbed.InstanceSpec{Tags: karpenter, LaunchedAgo: 16 * time.Minute}, "", "OwnerWillAct"},
+		{"Karpenter, policy only notifies", testbed.InstanceSpec{Tags: karpenter}, "owners: {karpenter: notify}\n", "OwnerNotifyOnly"},
 		{"Auto Mode", testbed.InstanceSpec{Managed: true, Tags: map[string]string{"eks:kubernetes-node-pool-name": "general-purpose"}}, "", "OwnerNotifyOnly"},
 		{"bare, meant to be a node", testbed.InstanceSpec{UserData: bootstrap}, "", "OwnerNotifyOnly"},
 		{"bare, meant to be a node, policy opts in", testbed.InstanceSpec{UserData: bootstrap}, "owners: {none: terminate}\n", ""},
@@ -256,8 +317,11 @@ func TestWhoMayBeTerminated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
-			tt.spec.LaunchedAgo = time.Hour
+			tt.spec.LaunchedAgo = cmp.Or(tt.spec.LaunchedAgo, time.Hour)
 			id := a.instance(tt.spec)
+			if pool := tt.spec.Tags["karpenter.sh/nodepool"]; pool != "" {
+				must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: pool + "-x", NodePool: pool, InstanceID: id, Created: time.Now().Add(-tt.spec.LaunchedAgo)}))
+			}
 			p := a.policy(tt.policy)
 			a.remediate("--policy", p)
 			a.later(2 * time.Minute)
@@ -271,6 +335,58 @@ func TestWhoMayBeTerminated(t *testing.T) {
 			a.nothingDestroyed(tt.name)
 		})
 	}
+}
+
+// Who may list nodes and not NodeClaims cannot know what Karpenter is about to do.
+func TestWhatKarpenterDoesIsUnknownWhereItsNodeClaimsCannotBeRead(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	id := a.instance(testbed.InstanceSpec{Tags: map[string]string{"karpenter.sh/nodepool": "default"}, LaunchedAgo: time.Hour})
+	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
+	must(t, bed.Apply(t.Context(), nodesOnly))
+	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.OperatorRoleARN+"\n  username: x\n  groups: [nodes-only]\n"))
+	for range 3 {
+		r := a.remediate()
+		same(t, "finding", kinds(r.only(t)), []string{"Unregistered " + id})
+		same(t, "held", held(r.only(t)), []string{"OwnerUnknown " + id})
+		if r.code != 1 || !strings.Contains(strings.Join(r.only(t).Notes, "\n"), "infra/rbac.yaml") {
+			t.Errorf("exit %d, notes %q, want the file that grants it", r.code, r.only(t).Notes)
+		}
+		a.nothingDestroyed("NodeClaims cannot be read")
+		a.later(5 * time.Minute)
+	}
+}
+
+// nodesOnly is what infra/rbac.yaml granted while Rollcall did not read NodeClaims.
+const nodesOnly = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nodes-only}
+rules: [{apiGroups: [""], resources: ["nodes"], verbs: ["list"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: nodes-only}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: nodes-only}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: nodes-only}]
+`
+
+func TestNothingIsDoneInAZoneThatIsShiftedAway(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	shiftable := true
+	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shiftable}))
+	must(t, bed.SetShifts(t.Context(), testbed.ClusterName, testbed.Shift{AwayFrom: "euw1-az3", AppliedStatus: "APPLIED", StartTime: time.Now()}))
+	a.remediate()
+	for range 2 {
+		a.later(2 * time.Minute)
+		same(t, "while the cluster is shifted", held(a.remediate().only(t)), []string{"ZonalShift " + id})
+		a.nothingDestroyed("while the cluster is shifted")
+	}
+	must(t, bed.SetShifts(t.Context(), testbed.ClusterName))
+	a.later(2 * time.Minute)
+	same(t, "after the shift", acted(a.remediate().only(t)), []string{"acted " + id})
 }
 
 func TestANodeThatRegistersBetweenOrderAndActIsLeft(t *testing.T) {
@@ -350,7 +466,7 @@ func TestAMissingPermissionForDetailsIsNamedAndTheRestGoesOn(t *testing.T) {
 		d := r.only(t)
 		// It might rest in a warm pool: what cannot be read is not judged.
 		same(t, "findings", kinds(d), nil)
-		if r.code != 1 || !strings.Contains(strings.Join(d.Notes, "\n"), "autoscaling:DescribeAutoScalingInstances") || !strings.Contains(strings.Join(d.Notes, "\n"), "rollcall-viewer") {
+		if r.code != 1 || !strings.Contains(strings.Join(d.Notes, "\n"), "autoscaling:DescribeAutoScalingInstances") || !strings.Contains(strings.Join(d.Notes, "\n"), "rollcall-operator") {
 			t.Errorf("exit %d, notes %q, want the call and the principal named", r.code, d.Notes)
 		}
 		a.nothingDestroyed("a permission is missing")
@@ -411,9 +527,12 @@ func TestAnUnknownClusterAndAnotherRegion(t *testing.T) {
 
 func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 	a := newAccount(t)
-	a.fleet(20)
-	for range 4 {
-		a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	a.fleet(16)
+	// In groups of their own: a group waits for its replacement in any case.
+	for i := range 4 {
+		group := fmt.Sprintf("workers-%d", i)
+		a.join(a.instance(testbed.InstanceSpec{Group: group, LaunchedAgo: 5 * time.Hour}), corev1.ConditionTrue, 5*time.Hour-time.Minute)
+		a.instance(testbed.InstanceSpec{Group: group, LaunchedAgo: time.Hour})
 	}
 	p := a.policy("limits: {actionsPerHour: 2, actionsPerCheck: 2}\n")
 	a.remediate("--policy", p)

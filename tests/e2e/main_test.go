@@ -115,10 +115,6 @@ func newAccount(t *testing.T) *account {
 	must(t, bed.Reset(ctx))
 	topic, read, err := bed.Topic(ctx)
 	must(t, err)
-	for _, pair := range bed.Env() {
-		name, value, _ := strings.Cut(pair, "=")
-		t.Setenv(name, value)
-	}
 	t.Setenv("AWS_MAX_ATTEMPTS", "2")
 	t.Cleanup(func() {
 		// A hole in the emulator looks like an outage of AWS: never let it pass for one.
@@ -156,9 +152,18 @@ func (r result) only(t *testing.T) report.Document {
 	return r.checks[0]
 }
 
-// check runs rollcall check with JSON output, and forgets the calls made before.
+// check runs rollcall check with JSON output, and forgets the calls made before. Whoever
+// runs it may do in the cluster what the mode needs, and no more.
 func (a *account) check(args ...string) result {
 	a.t.Helper()
+	who := testbed.Viewer
+	if slices.Contains(args, "remediate") {
+		who = testbed.Operator
+	}
+	for _, pair := range bed.EnvFor(who) {
+		name, value, _ := strings.Cut(pair, "=")
+		a.t.Setenv(name, value)
+	}
 	must(a.t, bed.ForgetCalls(a.t.Context()))
 	var stdout, stderr bytes.Buffer
 	code := command.Run(a.t.Context(), append([]string{"check", "--output", "json"}, args...), command.Environment{
@@ -247,6 +252,47 @@ func (a *account) count(action string) int {
 	return n
 }
 
+// kubeWrites are the requests of the last run that would change something in the cluster,
+// whatever became of them, each as "verb resource name".
+func (a *account) kubeWrites() (out []string) {
+	a.t.Helper()
+	calls, err := bed.KubeCalls(a.t.Context())
+	must(a.t, err)
+	for _, c := range calls {
+		switch c.Verb {
+		case "get", "list", "watch":
+		default:
+			resource := c.Resource
+			if c.Subresource != "" {
+				resource += "/" + c.Subresource
+			}
+			out = append(out, c.Verb+" "+resource+" "+c.Name)
+		}
+	}
+	return out
+}
+
+// nothingWritten fails the test if the last run changed anything anywhere.
+func (a *account) nothingWritten(when string) {
+	a.t.Helper()
+	same(a.t, when+": writes", a.writes(), nil)
+	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
+}
+
+// said checks that the last run wrote one notice and nothing else, and returns it as its
+// kind, severity and action.
+func (a *account) said(when string) (notice string, doc report.NoticeDocument) {
+	a.t.Helper()
+	same(a.t, when+": writes", a.writes(), []string{"Publish " + a.topic})
+	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
+	n := a.notices()
+	if len(n) != 1 {
+		a.t.Fatalf("%s: %d notices, want 1", when, len(n))
+	}
+	must(a.t, json.Unmarshal([]byte(n[0].Message), &doc))
+	return n[0].Attributes["kind"] + " " + n[0].Attributes["severity"] + " " + n[0].Attributes["action"], doc
+}
+
 // nothingDestroyed fails the test if the last run ended or interrupted anything.
 func (a *account) nothingDestroyed(when string) {
 	a.t.Helper()
@@ -257,6 +303,7 @@ func (a *account) nothingDestroyed(when string) {
 			a.t.Errorf("%s: %s", when, w)
 		}
 	}
+	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
 }
 
 // instance runs an instance that carries the cluster's tag.
@@ -273,15 +320,17 @@ func (a *account) fleet(n int) (ids []string) {
 	a.t.Helper()
 	for range n {
 		id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: 5 * time.Hour})
-		a.join(id, corev1.ConditionTrue, 5*time.Hour)
+		a.join(id, corev1.ConditionTrue, 5*time.Hour-time.Minute)
 		ids = append(ids, id)
 	}
 	return ids
 }
 
+// join registers a node that was created, and became what it is, that long ago.
 func (a *account) join(id string, ready corev1.ConditionStatus, since time.Duration) {
 	a.t.Helper()
-	_, err := bed.JoinNode(a.t.Context(), testbed.NodeSpec{InstanceID: id, Ready: ready, ReadySince: time.Now().Add(-since)})
+	at := time.Now().Add(-since)
+	_, err := bed.JoinNode(a.t.Context(), testbed.NodeSpec{InstanceID: id, Ready: ready, ReadySince: at, Created: at})
 	must(a.t, err)
 }
 

@@ -1,9 +1,14 @@
 package serverless
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/tests/testbed"
 )
 
 // From RunInstances to the tag, the notice and the termination: nothing is called by
@@ -33,10 +38,85 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 
 	must(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "half an hour later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
-	same(t, "notices half an hour later", notices(t, s), nil)
+	same(t, "notices half an hour later", notices(t, s), nil) // nobody looks: it is the sweep that tells when trouble is over
 	if left, err := s.Schedules(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("schedules left: %q, %v", left, err)
 	}
+}
+
+// A node that is not ready is cordoned, drained as far as a disruption budget lets it, and
+// ended when nothing is left on it.
+func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
+	s := deploy(t, "remediate")
+	fleet(t, 4)
+	id := worn(t, corev1.ConditionFalse, 20*time.Minute)
+	serve(t, id, 1)
+	must(t, s.Advance(t.Context(), 6*time.Minute))
+	same(t, "cordoned, and drained as far as it goes", distinct(changes(t)), []string{"patch nodes " + id, "create pods/eviction web-1", "create pods/eviction web-2 429"})
+	same(t, "not yet ended", acts(t, "TerminateInstances"), nil)
+	must(t, bed.SetBudget(t.Context(), "web", map[string]string{"app": "web"}, 1))
+	for range 5 {
+		must(t, s.Advance(t.Context(), time.Minute))
+		if len(acts(t, "TerminateInstances")) > 0 {
+			break
+		}
+	}
+	same(t, "drained", distinct(changes(t)), []string{"patch nodes " + id, "create pods/eviction web-1", "create pods/eviction web-2 429", "create pods/eviction web-2"})
+	same(t, "ended", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
+	same(t, "notices", notices(t, s), []string{"critical none", "critical cordon", "critical terminate", "info terminated"})
+	pods, err := bed.PodNames(t.Context())
+	must(t, err)
+	same(t, "pods left", pods, []string{"agent"})
+
+	must(t, bed.DeleteNode(t.Context(), id)) // as the cloud controller manager does
+	done := len(changes(t))
+	must(t, s.Advance(t.Context(), 20*time.Minute))
+	same(t, "in the cluster afterwards", changes(t)[done:], nil)
+	same(t, "ended once", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
+	same(t, "notices afterwards", notices(t, s), []string{"info resolved"})
+}
+
+// serve puts two pods of an application, under a budget, and one of a DaemonSet on a node.
+func serve(t *testing.T, node string, allowed int) {
+	t.Helper()
+	web := map[string]string{"app": "web"}
+	for _, p := range []testbed.PodSpec{{Name: "web-1", Labels: web}, {Name: "web-2", Labels: web}, {Name: "agent", DaemonSet: true}} {
+		p.Node = node
+		must(t, bed.RunPod(t.Context(), p))
+	}
+	must(t, bed.SetBudget(t.Context(), "web", web, allowed))
+}
+
+// distinct leaves out what came before.
+func distinct(lines []string) (out []string) {
+	for _, l := range lines {
+		if !slices.Contains(out, l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// A silent node cannot be drained: its instance is rebooted, once, and ended when that
+// does not help.
+func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
+	s := deploy(t, "remediate")
+	fleet(t, 4)
+	id := worn(t, corev1.ConditionUnknown, 40*time.Minute)
+	must(t, s.Advance(t.Context(), 10*time.Minute))
+	same(t, "rebooted", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id})
+	must(t, s.Advance(t.Context(), 4*time.Minute))
+	same(t, "ended", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
+	same(t, "in the cluster", changes(t), nil)
+	same(t, "notices", notices(t, s), []string{"critical none", "critical reboot", "info rebooted", "critical terminate", "info terminated"})
+
+	// Nobody deletes the node of the instance that is gone, as the cloud controller manager would.
+	must(t, s.Advance(t.Context(), 26*time.Minute))
+	same(t, "the node that is left over", changes(t), []string{"delete nodes " + id})
+	same(t, "ended once", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
+	told := notices(t, s)
+	slices.Sort(told) // when the trouble of the instance is over, and when that of its node, may be in either order
+	same(t, "notices of it", told, []string{"critical delete-node", "critical none", "info node-deleted", "info resolved", "info resolved"})
 }
 
 func TestTheSweepIsTheNetUnderTheEvents(t *testing.T) {
@@ -55,7 +135,7 @@ func TestEverythingTwiceChangesNothing(t *testing.T) {
 	id := launch(t)
 	must(t, s.Advance(t.Context(), 40*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
-	same(t, "notices", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
+	same(t, "notices", notices(t, s), []string{"warning none", "critical terminate", "info terminated", "info resolved"})
 }
 
 func TestANodeThatRegistersInTimeIsLeft(t *testing.T) {
@@ -120,11 +200,12 @@ func TestLateAndDisorderedEvents(t *testing.T) {
 	fleet(t, 3)
 	id := launch(t)
 	s.drop(t)
-	must(t, s.Advance(t.Context(), 12*time.Minute)) // past the warning, and nobody has heard of it
+	must(t, s.Advance(t.Context(), 11*time.Minute)) // past the warning, and nobody has heard of it
 	for _, state := range []string{"shutting-down", "pending", "running", "stopped", "running"} {
 		must(t, bed.EmitStateChange(t.Context(), id, state))
 	}
-	must(t, s.Advance(t.Context(), 2*time.Minute))
+	// A minute until it is heard of, and what is late already is looked at in the next whole minute that is not too near.
+	must(t, s.Advance(t.Context(), 3*time.Minute))
 	same(t, "warned late", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id})
 	must(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "terminated once", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})

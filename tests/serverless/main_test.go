@@ -44,7 +44,7 @@ func start(m *testing.M) int {
 	if tmpl, err = template.Read(context.Background(), filepath.Join("..", ".."), map[string]string{"Mode": "remediate"}); err != nil {
 		return fail(err)
 	}
-	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers()}); err != nil {
+	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators()}); err != nil {
 		return fail(err)
 	}
 	defer func() {
@@ -109,7 +109,8 @@ func fleet(t *testing.T, n int) {
 	for range n {
 		id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 5 * time.Hour})
 		must(t, err)
-		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now().Add(-5 * time.Hour)})
+		joined := time.Now().Add(-5*time.Hour + time.Minute)
+		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: joined, Created: joined})
 		must(t, err)
 	}
 }
@@ -118,6 +119,48 @@ func join(t *testing.T, id string) {
 	t.Helper()
 	_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now()})
 	must(t, err)
+}
+
+// worn runs a member of a managed node group, with an old node that has been in a state for some time.
+func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) string {
+	t.Helper()
+	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", false))
+	shift := true // so that what is asked about zones is asked
+	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shift}))
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{
+		Cluster: testbed.ClusterName, Group: "eks-managed", LaunchedAgo: 5 * time.Hour,
+		Tags: map[string]string{"eks:nodegroup-name": "managed", "eks:cluster-name": testbed.ClusterName},
+	})
+	must(t, err)
+	_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{
+		InstanceID: id, Ready: ready, ReadySince: time.Now().Add(-lasts), Created: time.Now().Add(-5*time.Hour + time.Minute),
+		Labels: map[string]string{"eks.amazonaws.com/nodegroup": "managed"}, Silent: ready == corev1.ConditionUnknown,
+	})
+	must(t, err)
+	return id
+}
+
+// changes are the requests that changed something in the cluster, in order, each as
+// "verb resource name". Only remediate makes any.
+func changes(t *testing.T) (out []string) {
+	t.Helper()
+	calls, err := bed.KubeCalls(t.Context())
+	must(t, err)
+	for _, c := range calls {
+		if c.Verb == "get" || c.Verb == "list" {
+			continue
+		}
+		resource := c.Resource
+		if c.Subresource != "" {
+			resource += "/" + c.Subresource
+		}
+		line := c.Verb + " " + resource + " " + c.Name
+		if c.Code >= 300 {
+			line += fmt.Sprintf(" %d", c.Code)
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // bare runs an instance that nobody owns and whose user data bootstraps a node.

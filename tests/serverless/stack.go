@@ -61,8 +61,11 @@ func identity(name string) testbed.Identity {
 	return testbed.Identity{AccessKeyID: key, SecretAccessKey: name + "/not/a/secret", ARN: "arn:aws:iam::" + testbed.AccountID + ":role/rollcall-" + name}
 }
 
-// Viewers are the roles of the two functions that look into clusters.
-func Viewers() []string { return []string{identity(Inspect).ARN, identity(Remediate).ARN} }
+// Viewers are the roles that look into clusters and change nothing there.
+func Viewers() []string { return []string{identity(Inspect).ARN} }
+
+// Remediators are the roles that also act in clusters.
+func Remediators() []string { return []string{identity(Remediate).ARN} }
 
 // Build compiles the functions with the test clock into a folder.
 func Build(ctx context.Context, root, dir string) error {
@@ -96,7 +99,8 @@ type Stack struct {
 
 	// Duplicate delivers every message twice.
 	Duplicate bool
-	// Die makes the named function die at its n-th AWS call, once: "before:3".
+	// Die makes the named function die at its n-th AWS call, once: "before:3". Under an act,
+	// such as "cordon", it makes remediate die over the first order of that act.
 	Die map[string]string
 	// Step is how far the clock moves at once; zero is a minute.
 	Step time.Duration
@@ -386,11 +390,27 @@ func (s *Stack) invokeBatch(ctx context.Context, name string, event events.SQSEv
 
 func (s *Stack) invoke(ctx context.Context, name string, payload any) ([]byte, error) {
 	var extra []string
-	if die := s.Die[name]; die != "" {
-		delete(s.Die, name)
-		extra = []string{"ROLLCALL_TEST_DIE=" + die}
+	for _, key := range []string{name, ordered(name, payload)} {
+		if die := s.Die[key]; die != "" {
+			delete(s.Die, key)
+			extra = []string{"ROLLCALL_TEST_DIE=" + die}
+		}
 	}
 	return s.functions[name].invoke(ctx, payload, extra...)
+}
+
+// ordered is the act of the order that remediate is handed, or nothing.
+func ordered(name string, payload any) string {
+	batch, ok := payload.(events.SQSEvent)
+	if !ok || name != Remediate || len(batch.Records) == 0 {
+		return ""
+	}
+	var order struct {
+		Action string `json:"action"`
+	}
+	// What is no order has no act: it is sent on purpose by some tests.
+	_ = json.Unmarshal([]byte(batch.Records[0].Body), &order)
+	return order.Action
 }
 
 // Schedules lists what is scheduled, by minute.

@@ -70,16 +70,17 @@ func closing(bed *testbed.Bed, err error) error {
 func seed(ctx context.Context, bed *testbed.Bed, now time.Time) error {
 	const group = "workers"
 	member := testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: group, LaunchedAgo: 3 * time.Hour}
+	joined := now.Add(-3*time.Hour + 50*time.Second)
 	for _, zone := range []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"} {
 		healthy := member
 		healthy.Name, healthy.Zone = "healthy", zone
-		if err := join(ctx, bed, healthy, testbed.NodeSpec{ReadySince: now.Add(-3 * time.Hour)}); err != nil {
+		if err := join(ctx, bed, healthy, testbed.NodeSpec{ReadySince: joined, Created: joined}); err != nil {
 			return err
 		}
 	}
 	notReady := member
 	notReady.Name = "not-ready"
-	err := join(ctx, bed, notReady, testbed.NodeSpec{Ready: corev1.ConditionFalse, ReadySince: now.Add(-20 * time.Minute)})
+	err := join(ctx, bed, notReady, testbed.NodeSpec{Ready: corev1.ConditionFalse, ReadySince: now.Add(-20 * time.Minute), Created: joined})
 	if err != nil {
 		return err
 	}
