@@ -49,6 +49,7 @@ fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzAnyBytesThatDecodeToANode -fuzztime $(FUZZTIME) ./shared/kube
+	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/redact
 FUZZTIME ?= 30s
 
 .PHONY: testbed

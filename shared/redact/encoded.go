@@ -1,0 +1,247 @@
+package redact
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxDepth   = 3         // base64 in base64
+	maxDecoded = 512 << 10 // bytes of decoded text that are looked through
+	minEncoded = 16
+)
+
+func isBase64(c byte) bool {
+	return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_'
+}
+
+// encoded looks into base64: in a run, and over lines that are nothing else.
+func (s *scan) encoded() {
+	for i := 0; i < len(s.text); {
+		if !isBase64(s.text[i]) {
+			i++
+			continue
+		}
+		from := i
+		for i < len(s.text) && isBase64(s.text[i]) {
+			i++
+		}
+		to := i
+		for i < len(s.text) && s.text[i] == '=' && i-to < 2 {
+			i++
+		}
+		if i-from < minEncoded {
+			continue
+		}
+		if s.at(from-1) == '\\' && strings.IndexByte("nrt", s.text[from]) >= 0 {
+			from++
+		}
+		s.bareKey(from, to)
+		if i > to {
+			to = i
+		}
+		last := s.wrapped(from, to)
+		if last > to {
+			to, i = last, last
+		}
+		if s.depth < maxDepth && s.hides(s.text[from:to]) {
+			s.add(from, to, Encoded)
+		}
+	}
+}
+
+// wrapped is the end of the base64 that fills the lines after the one that from:to
+// fills, or to.
+func (s *scan) wrapped(from, to int) int {
+	line := s.line(from)
+	first, last := s.content(line)
+	width := last - first
+	if last != to || width < 40 {
+		return to
+	}
+	// The first line may begin with the name that the text is given to.
+	if first != from && to-from < 40 {
+		return to
+	}
+	for line++; line < len(s.starts) && s.encodedLine(line); line++ {
+		f, t := s.content(line)
+		to = t
+		if t-f < min(width, last-from) || s.text[t-1] == '=' {
+			break
+		}
+	}
+	return to
+}
+
+// bareKey judges a run that has the form of an AWS secret key: 40 characters.
+func (s *scan) bareKey(from, to int) {
+	if to-from != 40 || isToken(s.at(from-1)) && s.at(from-1) != '=' || isToken(s.at(to)) {
+		return
+	}
+	v := s.text[from:to]
+	upper, lower, digit, other := classes(v)
+	if upper < 3 || lower < 3 || digit < 2 || other > 5 || strings.ContainsAny(v, "-_") {
+		return
+	}
+	for part := range strings.SplitSeq(v, "/") {
+		if len(part) >= 5 && wordy(part) {
+			return
+		}
+	}
+	if data, ok := decode(v); ok && textual(data) {
+		return
+	}
+	s.add(from, to, AWSSecretKey)
+}
+
+// hides reports whether base64 decodes to something with a secret in it.
+func (s *scan) hides(v string) bool {
+	data, ok := decode(v)
+	if !ok {
+		return false
+	}
+	if privateDER(data) {
+		return true
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b, 8}) {
+		zr, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return false
+		}
+		text, err := io.ReadAll(io.LimitReader(zr, int64(*s.budget)+1))
+		if len(text) > *s.budget { // nobody can say what is in it
+			return true
+		}
+		if err != nil && len(text) == 0 {
+			return false
+		}
+		data = text
+	}
+	data = narrowed(data)
+	if !textual(data) {
+		return false
+	}
+	if *s.budget -= len(data); *s.budget < 0 {
+		return true
+	}
+	return len(find(string(data), s.depth+1, s.budget)) > 0
+}
+
+// decode undoes base64 of either alphabet, with padding or without.
+func decode(v string) ([]byte, bool) {
+	if strings.ContainsAny(v, " \t\r\n") {
+		v = strings.Join(strings.Fields(v), "")
+	}
+	v = strings.TrimRight(v, "=")
+	if len(v)%4 == 1 {
+		return nil, false
+	}
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(v, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	// Most of what looks like base64 is a word or a path: its beginning shows it.
+	if len(v) > 64 {
+		if head, err := encoding.DecodeString(v[:16]); err != nil || !textual(narrowed(head)) && head[0] != 0x1f && head[0] != 0x30 && utf8.Valid(head) {
+			return nil, false
+		}
+	}
+	data, err := encoding.DecodeString(v)
+	return data, err == nil
+}
+
+// narrowed undoes UTF-16 of text in ASCII, which PowerShell encodes commands in.
+func narrowed(data []byte) []byte {
+	if len(data) < 8 || data[1] != 0 || data[3] != 0 || data[0] == 0 {
+		return data
+	}
+	out := make([]byte, 0, len(data)/2)
+	for i := 0; i+1 < len(data); i += 2 {
+		if data[i+1] == 0 {
+			out = append(out, data[i])
+		} else {
+			out = append(out, '?')
+		}
+	}
+	return out
+}
+
+// textual reports whether data is text: valid, and free of control characters.
+func textual(data []byte) bool {
+	for i := 0; i < len(data); i++ {
+		if c := data[i]; c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
+			return false
+		}
+	}
+	// The end of a truncated text may be half a character.
+	for n := 0; n < 4 && len(data) > 0; n++ {
+		if utf8.Valid(data) {
+			return true
+		}
+		data = data[:len(data)-1]
+	}
+	return len(data) == 0
+}
+
+// privateDER reports whether data begins like a private key in DER: a sequence of
+// version 0 or 1, then what PKCS #1, PKCS #8 or SEC 1 continue with.
+func privateDER(data []byte) bool {
+	rest, ok := der(data, 0x30)
+	return ok && len(rest) > 4 && rest[0] == 2 && rest[1] == 1 && rest[2] <= 1 &&
+		(rest[3] == 2 || rest[3] == 0x30 || rest[3] == 4)
+}
+
+// der is the contents of the DER element that data begins with.
+func der(data []byte, tag byte) ([]byte, bool) {
+	if len(data) < 32 || data[0] != tag {
+		return nil, false
+	}
+	n := 2
+	if data[1] >= 0x80 {
+		n += int(data[1] & 0x7f)
+	}
+	return data[min(n, len(data)):], n <= 6
+}
+
+// certificate reports whether a value is a certificate, or several, and nothing
+// else: PEM, or base64 of PEM or DER.
+func certificate(v string) bool {
+	if len(v) < 128 {
+		return false
+	}
+	if strings.Contains(v, pemBegin) {
+		for {
+			before, rest, ok := strings.Cut(v, pemBegin)
+			if strings.Trim(before, " \t\r\n\\nr") != "" {
+				return false
+			}
+			if !ok {
+				return true
+			}
+			label, ok := pemLabel(rest)
+			if !ok || !strings.HasSuffix(label, "CERTIFICATE") {
+				return false
+			}
+			_, rest, ok = strings.Cut(rest, pemEnd+label+"-----")
+			if !ok {
+				return false
+			}
+			v = rest
+		}
+	}
+	if !strings.HasPrefix(v, "LS0t") && !strings.HasPrefix(v, "MII") {
+		return false
+	}
+	data, ok := decode(v)
+	if !ok {
+		return false
+	}
+	if rest, ok := der(data, 0x30); ok {
+		return len(rest) > 0 && rest[0] == 0x30
+	}
+	return strings.Contains(string(data), pemBegin) && certificate(string(data))
+}

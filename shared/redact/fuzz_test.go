@@ -1,0 +1,48 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzText(f *testing.F) {
+	for _, tc := range positive {
+		f.Add(strings.NewReplacer("«", "", "»", "").Replace(tc.text))
+	}
+	for _, text := range kept() {
+		f.Add(text)
+	}
+	for _, a := range adversarial {
+		f.Add(strings.Repeat(a, 3))
+	}
+	f.Add("password=[redacted: password] token: [redacted: nothing]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 16<<10 {
+			t.Skip()
+		}
+		clean, hits := Text(text)
+		if len(hits) == 0 && clean != text {
+			t.Errorf("changed without a hit: %q", text)
+		}
+		if again, hits := Text(clean); again != clean || len(hits) > 0 {
+			t.Errorf("not stable: %q\nbecomes %q\nthen    %q", text, clean, again)
+		}
+		if utf8.ValidString(text) && !utf8.ValidString(clean) {
+			t.Errorf("no longer UTF-8: %q of %q", clean, text)
+		}
+		if strings.Count(text, "\n") != strings.Count(clean, "\n") {
+			t.Errorf("line breaks changed: %q of %q", clean, text)
+		}
+		if len(clean) > 16*len(text)+64 {
+			t.Errorf("%d bytes became %d", len(text), len(clean))
+		}
+		lines := strings.Count(text, "\n") + 1
+		for _, h := range hits {
+			if h.Line < 1 || h.Line > lines {
+				t.Errorf("line %d of %d", h.Line, lines)
+			}
+		}
+		Excerpt(text, 1+len(text)%3, 2)
+	})
+}

@@ -1,0 +1,228 @@
+package redact
+
+import "strings"
+
+// maxName bounds what is taken for a name; longer runs of its characters are data.
+const maxName = 96
+
+// anywhere are the parts of a word that make a name secret-like.
+var anywhere = []struct {
+	part string
+	kind Kind
+}{
+	{"password", Password}, {"passwd", Password}, {"passphrase", Password}, {"passcode", Password},
+	{"passwort", Password},
+	{"dockerconfigjson", Credentials}, {"dockercfg", Credentials}, {"dockerauth", Credentials},
+	{"credential", Credentials},
+	{"apikey", APIKey}, {"accesskey", APIKey}, {"privatekey", PrivateKey},
+	{"secret", Secret}, {"authkey", Token},
+}
+
+// exactly are words that make a name secret-like as a whole.
+var exactly = map[string]Kind{
+	"pass": Password, "pw": Password, "pwd": Password, "psk": Secret, "otp": Token,
+	"token": Token, "tokens": Token, "auth": Credentials, "auths": Credentials,
+	"cred": Credentials, "creds": Credentials, "cookie": Token, "signature": Token,
+	"mnemonic": Secret, "bearer": Token, "keytab": Secret, "jwt": Token, "pgpass": Password,
+	"netrc": Password, "htpasswd": Password, "licensekey": APIKey, "signingkey": Secret,
+	"encryptionkey": Secret, "masterkey": Secret, "accountkey": APIKey, "sharedkey": Secret,
+}
+
+// endings make a word secret-like unless it is one of words.
+var endings = []struct {
+	end   string
+	kind  Kind
+	words []string
+}{
+	{"token", Token, nil},
+	{"pass", Password, []string{"bypass", "compass", "surpass", "trespass", "encompass"}},
+	{"pwd", Password, []string{"oldpwd"}},
+	{"auth", Credentials, []string{"oauth", "pwauth", "unauth", "preauth", "reauth"}},
+}
+
+// keyed are the words before "key" that make it a secret's. A key alone, of a taint
+// or of a map, says nothing.
+var keyed = map[string]Kind{
+	"api": APIKey, "access": APIKey, "account": APIKey, "storage": APIKey, "license": APIKey,
+	"licence": APIKey, "app": APIKey, "application": APIKey, "ingest": APIKey, "ingestion": APIKey,
+	"integration": APIKey, "site": APIKey, "subscription": APIKey, "service": APIKey, "write": APIKey,
+	"routing": APIKey, "registration": APIKey, "activation": APIKey, "join": APIKey, "deploy": APIKey,
+	"admin": APIKey, "consumer": APIKey, "private": PrivateKey, "secret": Secret, "client": PrivateKey,
+	"tls": PrivateKey, "ssl": PrivateKey, "ca": PrivateKey, "rsa": PrivateKey, "encryption": Secret,
+	"encrypt": Secret, "decryption": Secret, "signing": Secret, "sign": Secret, "auth": Secret,
+	"shared": Secret, "master": Secret, "session": Secret, "hmac": Secret, "aes": Secret,
+	"webhook": Secret, "wireguard": Secret, "unseal": Secret, "recovery": Secret, "jwt": Secret,
+	"cipher": Secret, "vault": Secret, "gossip": Secret,
+}
+
+// tails are the last words of names that speak of a secret without being one.
+var tails = words(`name names file files filename path paths dir directory ttl arn arns id ids mode
+	type types url uri urls uris endpoint endpoints ref refs policy policies enabled enable disabled
+	disable expiry expiration expires expire second seconds minutes hours days timeout length len size count
+	max min limit version provider providers host hosts hostname port region algorithm alg format
+	method methods required require rotation rotate interval duration age issuer audience
+	audiences scope scopes mount mounts store stores backend source manager agent service role
+	review reviews request requests controller class kind status error errors exists label labels annotation
+	annotations selector namespace user username email registry bin process helper helpers plugin
+	prefix header field property location object description hint prompt date time at changed
+	check validation validator fingerprint checksum digest usage index spec specs
+	template schema driver socket sock cert crt certificate certs certificates stdin target timer slice
+	device scopeid webhook operator verify nopasswd prompts attempts retries db pub public`)
+
+// subjects are the names whose values are no secret even inside something secret-like.
+var subjects = words(`name path file url uri host port type id user username login email
+	registry region kind mode key items namespace role arn endpoint description domain
+	provider enabled expire version scheme realm server group groups uid gid owner permissions
+	encoding method account project`)
+
+func words(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		m[w] = true
+	}
+	return m
+}
+
+// secretName says of which kind a name announces a secret, or none.
+func secretName(name string) Kind {
+	if len(name) > maxName {
+		return ""
+	}
+	var store [16]string
+	list := split(name, store[:0])
+	if len(list) == 0 {
+		return ""
+	}
+	kind, id := Kind(""), false
+	for i, w := range list {
+		k := secretWord(w)
+		if k == "" && (w == "key" || w == "keys") && i > 0 {
+			k = keyed[list[i-1]]
+			if list[i-1] == "access" && i > 1 && list[i-2] == "secret" {
+				k = AWSSecretKey
+			}
+			id = k == APIKey && list[i-1] == "access" && i == len(list)-2
+		}
+		switch {
+		case k == "":
+		case k == Token && i > 0 && (list[i-1] == "session" || list[i-1] == "security") && contains(list, "aws", "amz"):
+			kind = AWSSessionToken
+		case kind == "" || rank[k] < rank[kind]:
+			kind = k
+		}
+	}
+	last := list[len(list)-1]
+	if n := len(list); n > 1 && last == "code" && list[n-2] == "activation" {
+		return Secret
+	}
+	if kind == "" {
+		return ""
+	}
+	switch {
+	case id && last == "id": // access_key_id
+		return AccessKeyID
+	case len(list) > 1 && tails[last]:
+		return ""
+	case last == "hash" && contains(list, "cert", "ca"):
+		return ""
+	case len(list) == 2 && list[0] == "aws" && list[1] == "auth": // the ConfigMap
+		return ""
+	}
+	return kind
+}
+
+func contains(list []string, either ...string) bool {
+	for _, w := range list {
+		for _, e := range either {
+			if w == e {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func secretWord(w string) Kind {
+	if k := exactly[w]; k != "" {
+		return k
+	}
+	if w == "secretsmanager" {
+		return ""
+	}
+	for _, a := range anywhere {
+		if strings.Contains(w, a.part) {
+			return a.kind
+		}
+	}
+next:
+	for _, e := range endings {
+		if strings.HasSuffix(w, e.end) {
+			for _, not := range e.words {
+				if w == not {
+					continue next
+				}
+			}
+			return e.kind
+		}
+	}
+	return ""
+}
+
+// split takes a name apart into words, in lower case: at anything that is no
+// letter, at digits' ends, and where case says so.
+func split(name string, list []string) []string {
+	start := -1
+	end := func(i int) {
+		if start >= 0 {
+			list = append(list, asciiLower(name[start:i]))
+		}
+		start = -1
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case !isLetter(c):
+			end(i)
+		case start < 0:
+			start = i
+		case isUpper(c) && (!isUpper(name[i-1]) || i+1 < len(name) && isLower(name[i+1])):
+			// API|Key, aws|Secret; but not IDs, ARNs.
+			if i+1 < len(name) && isUpper(name[i-1]) && name[i+1] == 's' && (i+2 == len(name) || !isLetter(name[i+2])) {
+				continue
+			}
+			end(i)
+			start = i
+		}
+	}
+	end(len(name))
+	return list
+}
+
+// harmlessKey reports whether what a key has inside something secret-like is none.
+func harmlessKey(key string) bool {
+	var store [16]string
+	list := split(key, store[:0])
+	if len(list) == 0 {
+		return false
+	}
+	last := list[len(list)-1]
+	return subjects[last] || len(list) > 1 && tails[last] && secretName(key) == ""
+}
+
+// secretFile says of which kind a file's name announces a secret, or none.
+func secretFile(path string) Kind {
+	path = strings.Trim(path, `"'`)
+	if i := strings.LastIndexAny(path, `/\`); i >= 0 {
+		path = path[i+1:]
+	}
+	base := asciiLower(path)
+	for _, known := range []string{"id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"} {
+		if base == known {
+			return PrivateKey
+		}
+	}
+	for _, end := range []string{".conf", ".cfg", ".txt", ".json", ".yaml", ".yml", ".ini", ".env", ".toml"} {
+		path = strings.TrimSuffix(path, end)
+	}
+	return secretName(path)
+}

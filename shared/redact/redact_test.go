@@ -1,0 +1,356 @@
+package redact
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func wrap(s string, width int) string {
+	var b strings.Builder
+	for len(s) > width {
+		b.WriteString(s[:width] + "\n")
+		s = s[width:]
+	}
+	return b.String() + s
+}
+
+func zip(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func utf16le(s string) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(s)) {
+		b.WriteByte(byte(u))
+		b.WriteByte(byte(u >> 8))
+	}
+	return b.String()
+}
+
+// A text in these cases is what is given. What stands between « and » is the secret:
+// it must not be in the result, and nothing else may be missing.
+var positive = []struct{ name, text string }{
+	// by form
+	{"access key id", "found AKIAIOSFODNN7EXAMPLE here"},
+	{"aws credentials file", "[default]\naws_access_key_id = «AKIAIOSFODNN7EXAMPLE»\naws_secret_access_key = «wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»\nregion = eu-west-1\n"},
+	{"aws secret key alone", "keys AKIA... «wJalrXUtnFEMI/K7MDENG8bPxRfiCYEXAMPLEKEY» seen"},
+	{"aws session token", "export AWS_SESSION_TOKEN=«IQoJb3JpZ2luX2VjEBYaCXVzLWVhc3QtMSJHMEUCIQDxyz»\n"},
+	{"eks token", "token: «k8s-aws-v1.aHR0cHM6Ly9zdHMuZXUtd2VzdC0xLmFtYXpvbmF3cy5jb20v»\n"},
+	{"jwt", "saw «eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P» in a log"},
+	{"github", "git clone https://«ghp_16C7e42F292c6912E7710c838347Ae178B4a»@github.com/acme/x.git"},
+	{"gitlab", "echo «glpat-abcDEF123456ghiJKL78» | tee /x"},
+	{"slack", "xoxb: «xoxb-123456789012-abcdefGHIJKL»"},
+	{"slack webhook", "curl -d x https://hooks.slack.com/«services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX»"},
+	{"npm", "//registry.npmjs.org/:_authToken=«npm_abcdefghijklmnopqrstuvwxyz0123456789»"},
+	{"docker", "docker login -u me -p «dckr_pat_abcdefghijklmnopqrstuvwxyz0»"},
+	{"kubeadm", "kubeadm join 10.0.0.1:6443 --token «abcdef.0123456789abcdef» --discovery-token-ca-cert-hash sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78"},
+	{"bootstrap token alone", "[preflight] using «07401b.f395accd246ae52d»"},
+	{"bearer", `curl -H "Authorization: Bearer «0b79bab50daca910b000d4f1a2b675d604257e42»" https://x`},
+	{"basic", `curl -H 'Authorization: Basic «dXNlcjpodW50ZXIy»' https://x`},
+	{"basic in text", "sent Basic «dXNlcjpodW50ZXIy» to it"},
+	{"hash", "usermod -p '«$6$rounds=4096$aQ7jGd$3m8QbI0m1R8yAjv0kz9f1gD4vWn7cM2x5L6s»' root"},
+	{"hash in shadow", "root:«$6$aQ7jGdxx$3m8QbI0m1R8yAjv0kz9f1gD4vWn7cM2x5L6s»:19000:0:99999:7:::"},
+	{"url", "export DATABASE=postgres://app:«s3cr/t@p4ss»@db.internal:5432/app?sslmode=require"},
+	{"redis url", "redis://:«hunter22»@cache:6379/0"},
+	{"proxy", "HTTPS_PROXY=http://svc:«Pr0xyPw!»@proxy.corp:3128"},
+	{"dsn", "DSN='root:«hunter22»@tcp(db:3306)/app'"},
+	{"pem", "before\n«-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7b\nabc\n-----END RSA PRIVATE KEY-----»\nafter\n"},
+	{"pem indented in yaml", "write_files:\n- path: /etc/ssl/x.pem\n  permissions: '0600'\n  content: |\n    «-----BEGIN OPENSSH PRIVATE KEY-----\n    b3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n    -----END OPENSSH PRIVATE KEY-----»\n  owner: root\n"},
+	{"pem in json", `{"private_key": "«-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n»", "client_id": "1"}`},
+	{"pem cut off", "«-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf1duRSxKtLYX5CB04fSeQ6tF1aY/PuoAoGCCqGSM49\nAwEHoUQDQgAEPR3tU2Fta9ktY»"},
+	{"pem without its beginning", "«AwEHoUQDQgAEPR3tU2Fta9ktY7zxyPuoAoGCCqGSM49AwEHoUQDQgAEPR3tU2Ft\nAwEHoUQDQgAEPR3tU2Fta9kt\n-----END EC PRIVATE KEY-----»\nnext"},
+	{"der", "key: «" + b64("\x30\x82\x04\xa4\x02\x01\x00\x02\x82\x01\x01\x00"+strings.Repeat("k", 90)) + "»"},
+
+	// shell
+	{"plain", "DB_PASSWORD=«hunter2»\n"},
+	{"export, double quotes", "export API_KEY=\"«a b c $d»\"\n"},
+	{"single quotes", "token='«it has spaces; and | more»'\n"},
+	{"concatenated", "SECRET=«'abc'\"'\"'def'»\n"},
+	{"before a command", "PGPASSWORD=«hunter2» psql -h db.internal -U app\n"},
+	{"docker -e", "docker run -e \"MYSQL_ROOT_PASSWORD=«hunter2»\" -e TZ=UTC mysql:8\n"},
+	{"flag", "app --password «hunter2» --port 80\n"},
+	{"flag with equals", "app --client-secret=«hunter2» --port 80\n"},
+	{"flag in quotes", "app --password \"«hunter two»\" --port 80\n"},
+	{"flag on the next line", "app --token \\\n  «hunter2» \\\n  --port 80\n"},
+	{"default of a variable", "P=${DB_PASSWORD:-«hunter2»}\n"},
+	{"command with it", "export TOKEN=«$(echo aHVudGVyMg== | base64 -d)»\n"},
+	{"sh -c", "bash -c 'export TOKEN=«hunter2»; run'\n"},
+	{"json in shell", "curl -d '{\"user\":\"me\",\"password\":\"«hunter2»\"}' https://x\n"},
+	{"escaped json", "curl -d \"{\\\"user\\\":\\\"me\\\",\\\"password\\\":\\\"«hunter2»\\\",\\\"a\\\":1}\" https://x\n"},
+	{"header", "curl -H \"X-Vault-Token: «s.abcdef hunter2»\" https://x\n"},
+	{"curl -u", "curl -fsSL -u admin:«hunter2» https://x/y\n"},
+	{"mysql -p", "mysql -uroot -p«hunter2» app < x.sql\n"},
+	{"chpasswd", "echo \"«root:hunter2»\" | sudo chpasswd\n"},
+	{"passwd", "echo «hunter2» | passwd --stdin ec2-user\n"},
+	{"docker login", "echo «hunter2» | docker login --username me --password-stdin registry.corp\n"},
+	{"heredoc", "chpasswd <<EOF\n«root:hunter2\nec2-user:hunter3»\nEOF\necho done\n"},
+	{"heredoc into a variable", "TOKEN=$(cat <<'EOF'\n«hunter2\nhunter3»\nEOF\n)\n/etc/eks/bootstrap.sh demo\n"},
+	{"heredoc into a file", "cat > /root/.docker-credentials <<-EOF\n\t«hunter2»\n\tEOF\nnext\n"},
+	{"heredoc, redirected after", "cat <<EOF >/etc/app/db-password\n«hunter2»\nEOF\n"},
+	{"read", "read -r -d '' PRIVATE_KEY <<EOF\n«hunter2»\nEOF\n"},
+	{"echo into a file", "echo -n '«hunter2»' > /etc/app/token\n"},
+	{"array", "TOKENS=( «hunter2» '«hunter3»' )\n"},
+	{"set -x", "[   21.515151] cloud-init[1522]: + export DB_PASSWORD=«hunter2»\n"},
+	{"config set", "aws configure set aws_secret_access_key «abcdefgh» --profile x\n"},
+	{"ssm parameter", "aws ssm put-parameter --name /app/db --type SecureString --value «hunter2»\n"},
+	{"secret literal", "kubectl create secret generic x --from-literal=password=«hunter2»\n"},
+	{"netrc", "machine git.corp login me password «hunter2x»\n"},
+	{"ssm activation", "amazon-ssm-agent -register -code \"«abcdefghij»\" -id 6b1e -region eu-west-1\n"},
+
+	{"sql", "psql -c \"ALTER USER app WITH PASSWORD '«hunter2»';\"\nmysql -e \"CREATE USER a IDENTIFIED BY '«hunter3»'\"\n"},
+	{"sed", "sed -i 's/api_key:.*/api_key: «0123456789abcdef0123456789abcdef»' /etc/datadog-agent/datadog.yaml\n"},
+	{"systemd", "[Service]\nEnvironment=\"DB_PASSWORD=«hunter2»\" \"A=b\"\nEnvironment='KUBELET_EXTRA_ARGS=--max-pods=20'\n"},
+	{"signed url", "curl 'https://b.s3.amazonaws.com/k?X-Amz-Credential=«AKIAIOSFODNN7EXAMPLE%2F20130524»&X-Amz-Signature=«aeeed9bbccd4d02e»&x=1'\n"},
+	{"vault login", "vault login «s.abcdefg123456»\n"},
+
+	// YAML
+	{"yaml", "db:\n  host: db.internal\n  password: «hunter2 hunter3»\n  port: 5432\n"},
+	{"yaml quoted", "password: \"«hunter2\\\" more»\" # note\n"},
+	{"yaml quoted, single", "password: '«it''s»'\n"},
+	{"yaml in a list", "- name: x\n- password: «hunter2»\n"},
+	{"yaml literal", "token: |\n  «hunter2\n\n    hunter3»\nnext: 1\n"},
+	{"yaml folded", "a:\n  client_secret: >-\n    «hunter2\n    hunter3»\n  b: 1\n"},
+	{"yaml flow", "db: {user: me, password: «hunter2», port: 1}\n"},
+	{"yaml nested flow", "credentials: {prod: «hunter2», user: me}\n"},
+	{"yaml nested", "credentials:\n  prod: «hunter2»\n  username: me\n"},
+	{"yaml list", "tokens:\n- «hunter2»\n- «hunter3»\nnext: 1\n"},
+	{"yaml on the next line", "password:\n  «hunter2»\nnext: 1\n"},
+	{"yaml continued", "password: «hunter2\n  hunter3»\nnext: 1\n"},
+	{"yaml tag", "password: !!str «hunter2»\n"},
+	{"yaml arguments", "args:\n- --token\n- «hunter2»\n- --port\n"},
+	{"yaml env", "env:\n- name: DB_PASSWORD\n  value: «hunter2»\n- name: TZ\n  value: UTC\n"},
+	{"yaml env, the other way", "env:\n- value: «hunter2»\n  name: DB_PASSWORD\n"},
+	{"cloud-init chpasswd", "#cloud-config\nssh_pwauth: true\nchpasswd:\n  expire: false\n  list: |\n    «root:hunter2\n    ec2-user:hunter3»\n"},
+	{"cloud-init users", "users:\n- name: ops\n  lock_passwd: false\n  passwd: «$6$abcdefgh$ijklmnopqrstuvwxyz0123»\n  ssh_authorized_keys:\n  - ssh-rsa AAAAB3NzaC1yc2E ops\n"},
+	{"cloud-init file", "write_files:\n- path: /etc/app/token\n  content: «hunter2»\n- path: /etc/motd\n  content: hello\n"},
+	{"cloud-init file, path last", "write_files:\n- content: |\n    «hunter2»\n  path: /etc/app/token\n"},
+	{"secret manifest", "apiVersion: v1\nkind: Secret\ndata:\n  a: «aHVudGVyMg==»\n---\nkind: ConfigMap\ndata:\n  a: b\n"},
+
+	// JSON
+	{"json", "{\n  \"user\": \"me\",\n  \"apiKey\": \"«hunter2»\",\n  \"port\": 1\n}\n"},
+	{"json list", `{"tokens": ["«hunter2»", "«hunter3»"], "n": 1}`},
+	{"json nested", `{"credentials": {"prod": "«hunter2»"}, "n": "x"}`},
+	{"json arguments", `["app", "--token", "«hunter2»", "--port", "1"]`},
+	{"json env", `{"name": "DB_PASSWORD", "value": "«hunter2»"}`},
+	{"docker config", `{"auths": {"https://index.docker.io/v1/": {"auth": "«bWU6aHVudGVyMg==»"}}}`},
+
+	// TOML and INI
+	{"toml", "[settings.x]\napi-key = \"«hunter2»\"\nname = \"x\"\n"},
+	{"toml multi-line", "token = '''\n«hunter2\nhunter3»\n'''\nname = \"x\"\n"},
+	{"bottlerocket credentials", "[[settings.container-registry.credentials]]\nregistry = \"gcr.io\"\nauth = \"«bWU6aHVudGVyMg==»\"\n"},
+	{"toml table", "[app.secrets]\nprod = \"«hunter2»\"\n\n[app.other]\nprod = \"fine\"\n"},
+	{"ini", "password = «hunter2»\nuser = x\n"},
+	{"properties", "spring.datasource.password=«hunter2 hunter3»\n"},
+
+	// Windows
+	{"powershell", "$env:DB_PASSWORD = '«hunter2»'\n"},
+	{"powershell here-string", "$secret = @'\n«hunter2»\n'@\n$x = 1\n"},
+	{"powershell flag", "New-LocalUser -Name ops -Password (ConvertTo-SecureString \"«hunter2»\" -AsPlainText -Force)\n"},
+	{"powershell variable", "$pw = ConvertTo-SecureString -String '«hunter2»' -AsPlainText -Force\n"},
+	{"powershell hash", "$c = @{ User = 'me'; Password = '«hunter2»' }\n"},
+	{"SetEnvironmentVariable", "[Environment]::SetEnvironmentVariable(\"API_KEY\", \"«hunter2»\", \"Machine\")\n"},
+	{"cmd", "set DB_PASSWORD=«hunter2»\r\nsetx API_KEY \"«hunter3»\"\r\n"},
+	{"net user", "net user Administrator «hunter2» /add\r\n"},
+	{"xml", "<unattend><Password><Value>«hunter2»</Value><PlainText>true</PlainText></Password><Name>x</Name></unattend>"},
+	{"xml attribute", `<add key="ApiKey" value="«hunter2»" />`},
+
+	// encoded
+	{"base64", "echo «" + b64("#!/bin/bash\nexport DB_PASSWORD=hunter2\n") + "» | base64 -d | bash\n"},
+	{"base64 of base64", "x: «" + b64("echo "+b64("DB_PASSWORD=hunter2 and more")+" | base64 -d") + "»\n"},
+	{"base64, wrapped", "Content-Transfer-Encoding: base64\n\n«" + wrap(b64("#!/bin/bash\necho a long line of some text, so that it needs more than a line\nexport DB_PASSWORD=hunter2\n"), 76) + "»\n\n--B--\n"},
+	{"base64 of gzip", "encoding: gz+b64\ncontent: «" + b64(zip("#!/bin/bash\nexport DB_PASSWORD=hunter2\n")) + "»\n"},
+	{"encoded command", "powershell -EncodedCommand «" + b64(utf16le("$env:DB_PASSWORD = 'hunter2'")) + "»\n"},
+
+	// console
+	{"log", "2024-01-02T03:04:05Z Generated password: «xK3!pq9Z»\n"},
+	{"syslog", "Jan  2 03:04:05 ip-10-0-0-1 cloud-init[99]: password: «hunter2»\n"},
+	{"logfmt", "level=info token=«hunter2» node=ip-10-0-0-1\n"},
+}
+
+func TestSecretsGoAndTheRestStays(t *testing.T) {
+	for _, tc := range positive {
+		t.Run(tc.name, func(t *testing.T) {
+			text := strings.NewReplacer("«", "", "»", "").Replace(tc.text)
+			clean, hits := Text(text)
+			if len(hits) == 0 {
+				t.Fatalf("no hits in %q", text)
+			}
+			rest := tc.text
+			var want []string
+			for {
+				before, after, ok := strings.Cut(rest, "«")
+				want = append(want, before)
+				if !ok {
+					break
+				}
+				_, rest, _ = strings.Cut(after, "»")
+			}
+			if len(want) == 1 { // nothing is marked
+				return
+			}
+			got := stripNotes(clean)
+			if diff := cmp.Diff(squeeze(strings.Join(want, "")), squeeze(got)); diff != "" {
+				t.Errorf("of %q\nis left %q\n%s", text, clean, diff)
+			}
+			stable(t, text, clean)
+		})
+	}
+}
+
+func stripNotes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if n := noteAt(s, i); n > 0 {
+			i += n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}
+
+// squeeze leaves the space out that a secret of several lines leaves behind.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// stable checks what holds for every text.
+func stable(t *testing.T, text, clean string) {
+	t.Helper()
+	if again, hits := Text(clean); again != clean || len(hits) > 0 {
+		t.Errorf("not stable: %q\nbecomes     %q", clean, again)
+	}
+	if a, b := strings.Count(text, "\n"), strings.Count(clean, "\n"); a != b {
+		t.Errorf("%d line breaks became %d: %q", a, b, clean)
+	}
+	if len(clean) > 16*len(text)+64 {
+		t.Errorf("%d bytes became %d", len(text), len(clean))
+	}
+}
+
+func TestSaysTheKindAndTheLine(t *testing.T) {
+	_, hits := Text("a\nDB_PASSWORD=hunter2\nkey AKIAIOSFODNN7EXAMPLE\n-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\ntoken: xyz12345\n")
+	want := []Hit{{Password, 2}, {AccessKeyID, 3}, {PrivateKey, 4}, {Token, 7}}
+	if diff := cmp.Diff(want, hits); diff != "" {
+		t.Error(diff)
+	}
+	for _, k := range Kinds {
+		if noteAt(k.note(), 0) != len(k.note()) {
+			t.Errorf("%s is not known as a note", k.note())
+		}
+	}
+	if clean, _ := Text("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"); clean != "aws_secret_access_key = [redacted: aws-secret-key]" {
+		t.Error(clean)
+	}
+}
+
+func TestATextThatWouldNotSettleGoesAsAWhole(t *testing.T) {
+	clean, hits := everyLine("a\n\n b\n")
+	if clean != "[redacted: text]\n\n[redacted: text]\n" || len(hits) != 2 {
+		t.Errorf("%q %v", clean, hits)
+	}
+	stable(t, "a\n\n b\n", clean)
+}
+
+func TestExcerpt(t *testing.T) {
+	text := "one\ntwo\npassword: hunter2\n" + strings.Repeat("é", 200) + "\n\x1b[31mred\x1b[0m\n"
+	cases := []struct {
+		line, context int
+		want          string
+	}{
+		{3, 1, "two\npassword: [redacted: password]\n" + strings.Repeat("é", MaxWidth) + cut},
+		{1, 0, "one"},
+		{1, -5, "one"},
+		{5, 0, "[31mred[0m"},
+		{0, 1, ""},
+		{6, 1, ""},
+	}
+	for _, tc := range cases {
+		if got := Excerpt(text, tc.line, tc.context); got != tc.want {
+			t.Errorf("line %d, %d around: %q", tc.line, tc.context, got)
+		}
+	}
+	if got := Excerpt("", 1, 1); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+	if got := Excerpt(strings.Repeat("x\n", 100), 50, 1000); strings.Count(got, "x") != 2*MaxContext+1 {
+		t.Errorf("%d lines", strings.Count(got, "x"))
+	}
+}
+
+// A secret that begins on another line than the excerpt's is not in it.
+func TestExcerptOfTheMiddleOfASecret(t *testing.T) {
+	text := "-----BEGIN RSA PRIVATE KEY-----\nAAAA\nBBBB\nCCCC\n-----END RSA PRIVATE KEY-----\nnext\n"
+	if got := Excerpt(text, 3, 1); strings.TrimSpace(got) != "" {
+		t.Error(got)
+	}
+}
+
+func BenchmarkText(b *testing.B) {
+	console := strings.Repeat("[   21.515151] cloud-init[1522]: + /etc/eks/bootstrap.sh demo --b64-cluster-ca "+ca[:64]+" --kubelet-extra-args '--node-labels=a=b'\n", 1000)[:64<<10]
+	texts := map[string]string{
+		"console": console,
+		"noise":   strings.Repeat("0123456789abcdef ABCDEF +/=\x00\n", 4000)[:64<<10],
+		"clean":   strings.Repeat("I0102 03:04:05.678901    1234 server.go:415] \"Kubelet version\" kubeletVersion=\"v1.33.1-eks-abcdef0\"\n", 1000)[:64<<10],
+		"secrets": strings.Repeat("export DB_PASSWORD=hunter2 token: 'abc' https://u:p@h\n", 2000)[:64<<10],
+		"base64":  strings.Repeat(b64(strings.Repeat("plain text ", 6))+" ", 1000)[:64<<10],
+		"one run": strings.Repeat("passwordtokenkey", 4096),
+	}
+	for _, a := range adversarial {
+		texts["adversarial "+fmt.Sprintf("%.12q", a)] = strings.Repeat(a, 64<<10/len(a))
+	}
+	var names []string
+	for n := range texts {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		b.Run(n, func(b *testing.B) {
+			b.SetBytes(int64(len(texts[n])))
+			for b.Loop() {
+				Text(texts[n])
+			}
+		})
+	}
+}
+
+// adversarial are texts that cost the most when repeated.
+var adversarial = []string{
+	"token=$(", "token:\"", "secret:{", "<<A\n", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n",
+	"password: |\n", "password:\n - ", "https://a:", "<password>", "name: token\nvalue: x\n", "token=$token=", "echo ",
+	"echo a>token ", "curl -u ", "Authorization: ", "\\\"password\\\":\\\"", "value=", "$6$a$", "kind: Secret\ndata:\n",
+	"chpasswd<<", "token=`", "-----END PRIVATE KEY-----\n", "a\\\n", "echo x | chpasswd ", "eyJ", "token='a'", "\"token\":[",
+	"data:\n ", "token=@'\n", "content: x\n", "token = (\"", "--value x ", "\"kind\":\"Secret\"", "token=${", "AAAA\n", "@tcp(", "mysql -p ", "convertto-securestring ",
+}
+
+// The bound is loose, since the machines that run tests are busy: a cost that grew
+// with the square of the length would be far beyond it.
+func TestCostIsBounded(t *testing.T) {
+	const size = 64 << 10
+	for _, a := range adversarial {
+		for _, text := range []string{strings.Repeat(a, size/len(a)), strings.Repeat(a+"\n", size/(len(a)+1)), "\"" + strings.Repeat(a+" ", size/(len(a)+1))} {
+			began := time.Now()
+			clean, _ := Text(text)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%d bytes of %q took %s", size, a, took)
+			}
+			if len(clean) > 16*len(text) {
+				t.Errorf("%d bytes of %q became %d", size, a, len(clean))
+			}
+		}
+	}
+}
