@@ -232,3 +232,18 @@ func TestAutoRepairDoesNotLookAtTaints(t *testing.T) {
 		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
 	}
 }
+
+// Rollcall ended the instance for one finding a few minutes ago; its Node is left over.
+func TestTheNodeOfAnInstanceThatRollcallEndedIsDeleted(t *testing.T) {
+	w := healthy(20)
+	w.snapshot.Instances[0].State = roll.StateTerminated
+	w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
+	ended := now.Add(-6 * time.Minute)
+	w.state.Actions = []ledger.Action{{ID: "t", Do: string(Terminate), Instance: instanceID(1), Group: "asg/w", Kind: roll.Unknown, At: ended, Outcome: done(ended)}}
+	f := w.state.Findings[roll.FindingKey{Instance: instanceID(1), Kind: roll.Ghost}]
+	f.Since = ended
+	w.state.Findings[f.Key()] = f
+	if _, p := w.make(now); ordered1(p) != string(DeleteNode) {
+		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
+	}
+}

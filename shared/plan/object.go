@@ -111,7 +111,7 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	if reason, text, ok := triedBefore(p.State, id, p.Now); ok {
 		return reason, text, true
 	}
-	if text, ok := p.otherFirst(f); ok {
+	if text, ok := p.otherFirst(f, act); ok {
 		return OtherFinding, text, true
 	}
 	if p.inProgress(id) {
@@ -135,8 +135,12 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 
 // otherFirst tells whether another finding of the same instance leads. A node that
 // answers is drained first, whatever EC2's status checks say; and an act of another
-// finding's ladder, such as a reboot, is given time to show.
-func (p *planner) otherFirst(f roll.Finding) (string, bool) {
+// finding's ladder, such as a reboot, is given time to show. What is left of an instance
+// that is gone waits for neither.
+func (p *planner) otherFirst(f roll.Finding, act Action) (string, bool) {
+	if act == DeleteNode {
+		return "", false
+	}
 	if n := p.nodes[f.Instance]; f.Kind == roll.Impaired && n != nil && n.Ready.Status == roll.ConditionFalse {
 		return fmt.Sprintf("node %s still answers: it is drained first, by the ladder of its own finding", n.Name), true
 	}
