@@ -116,7 +116,7 @@ func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
 	same(t, "ended once", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
 	told := notices(t, s)
 	slices.Sort(told) // when the trouble of the instance is over, and when that of its node, may be in either order
-	same(t, "notices of it", told, []string{"critical delete-node", "critical none", "info node-deleted", "info resolved", "info resolved"})
+	same(t, "notices of it", told, []string{"critical delete-node", "info node-deleted", "info resolved", "info resolved"})
 }
 
 func TestTheSweepIsTheNetUnderTheEvents(t *testing.T) {
