@@ -3,11 +3,7 @@ package emit_test
 import (
 	"bytes"
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"rollcall/shared/emit"
+	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -174,38 +171,9 @@ func TestSchemaKnowsEveryWord(t *testing.T) {
 	same("how", words("$defs", "FindingResolved", "properties", "how", "enum"), texts([]emit.How{emit.Cleared, emit.Gone, emit.Changed}))
 	steps := []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify, policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode}
 	same("next", words("$defs", "finding", "properties", "next", "properties", "do", "enum"), texts(steps))
-	same("action", words("$defs", "action", "properties", "action", "enum"), constants(t, "Action"))
-	same("reason", words("$defs", "reason", "enum"), constants(t, "Reason"))
+	same("action", words("$defs", "action", "properties", "action", "enum"), plantest.Constants(t, "Action"))
+	same("reason", words("$defs", "reason", "enum"), plantest.Constants(t, "Reason"))
 	same("result", words("$defs", "action", "properties", "result", "enum"), texts([]emit.Result{emit.Acted, emit.Failed, emit.Unclear, emit.Held, emit.Refused}))
-}
-
-// constants lists the values of the constants of a type in package plan: a new one that
-// the schema does not know would be an event that nobody may send.
-func constants(t *testing.T, typeName string) (out []string) {
-	t.Helper()
-	files, err := filepath.Glob("../plan/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
-				id, typed := v.Type.(*ast.Ident)
-				if text, ok := v.Values[0].(*ast.BasicLit); ok && typed && id.Name == typeName && text.Kind == token.STRING {
-					out = append(out, strings.Trim(text.Value, `"`))
-				}
-			}
-			return true
-		})
-	}
-	if len(out) == 0 {
-		t.Fatalf("package plan has no constants of type %s", typeName)
-	}
-	return out
 }
 
 func texts[S ~string](words []S) (out []string) {

@@ -93,11 +93,9 @@ const rebootMemory = 24 * time.Hour
 
 // rebooted finds a reboot for another trouble of the same instance a short while ago.
 func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
-	known, _ := p.known(f)
-	own := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, Reboot)
+	own := p.orderID(f, Reboot)
 	for _, a := range p.State.Actions {
-		if a.Do == string(Reboot) && a.Instance == f.Instance && a.ID != own && p.Now.Sub(a.At) < rebootMemory &&
-			(a.Outcome == nil || a.Outcome.Result != ledger.Failed) {
+		if a.Do == string(Reboot) && a.Instance == f.Instance && a.ID != own && p.Now.Sub(a.At) < rebootMemory && a.Interrupted() {
 			return a, true
 		}
 	}
@@ -114,8 +112,7 @@ var stuckAfter = map[Action]time.Duration{
 // it; zero if it is to be ordered. stop means that the finding waits, and that what it
 // waits for has been noted.
 func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.Policy) (ended time.Time, stop bool) {
-	known, _ := p.known(f)
-	a, begun := p.State.Action(orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act))
+	a, begun := p.State.Action(p.orderID(f, act))
 	if !begun || a.Outcome == nil {
 		return time.Time{}, false // in progress: the limits tell whether it goes on
 	}
@@ -207,7 +204,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		return
 	}
 	known, _ := p.known(f)
-	id := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)
+	id := p.orderID(f, act)
 	so := p.ordered(pol.Mode)
 	so.instances[f.Instance] = true
 	if !p.inProgress(id) {

@@ -75,8 +75,7 @@ func (p *planner) repeats(f roll.Finding, good time.Time, limit int) (string, bo
 	var first time.Time
 	n := 0
 	for _, a := range p.State.Actions {
-		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(good) || p.Now.Sub(a.At) >= repeatsMemory ||
-			a.Outcome != nil && a.Outcome.Result == ledger.Failed {
+		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(good) || p.Now.Sub(a.At) >= repeatsMemory || !a.Interrupted() {
 			continue
 		}
 		if n++; first.IsZero() || a.At.Before(first) {

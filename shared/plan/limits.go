@@ -54,17 +54,6 @@ func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.Insta
 	return fmt.Sprintf("%d in the last hour in %s, limits.actionsPerHour is %d", spent, of, limit), true
 }
 
-// ofGroup are the acts on members of a group.
-func ofGroup(actions []ledger.Action, g roll.Group) []ledger.Action {
-	var out []ledger.Action
-	for _, a := range actions {
-		if a.Group == g {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // notSeenTwice wants a complete check that saw the same at least
 // assess.Confirmation ago.
 func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool) {

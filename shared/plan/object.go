@@ -106,8 +106,7 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 
 // historyObjects asks what the acts before this one leave over.
 func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
-	known, _ := p.known(f)
-	id := orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)
+	id := p.orderID(f, act)
 	if reason, text, ok := triedBefore(p.State, id, p.Now); ok {
 		return reason, text, true
 	}
@@ -164,15 +163,14 @@ const actShows = 10 * time.Minute
 // those on its members: an override may slow one group down, and cannot speed the
 // cluster up.
 func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
-	known, _ := p.known(f)
-	if p.inProgress(orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, act)) {
+	if p.inProgress(p.orderID(f, act)) {
 		return "", "", false // it counts already
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
 	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.groups[""], cluster.ActionsPerHour, p.Now); ok {
 		return ActionsPerHour, text, true
 	}
-	if text, ok := actionsPerHourSpent(string(f.Group), ofGroup(p.State.Actions, f.Group), f.Instance, so.groups[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
+	if text, ok := actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.groups[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
 		return ActionsPerHour, text, true
 	}
 	if text, ok := actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck); ok {

@@ -290,6 +290,12 @@ func orderID(c roll.ClusterID, f roll.Finding, firstSeen time.Time, a Action) st
 	return hash(c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a))
 }
 
+// orderID is the id of the finding's order for an act.
+func (p *planner) orderID(f roll.Finding, a Action) string {
+	known, _ := p.known(f)
+	return orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, a)
+}
+
 func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:8])

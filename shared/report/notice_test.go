@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +16,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
@@ -345,10 +343,10 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 	s := noticeSchema(t)
 	ways := []remediate.Outcome{{Result: remediate.Acted}, {Result: remediate.Failed}, {Result: remediate.Unclear}, {Result: remediate.Failed, Reason: plan.DrainUnfinished}}
-	for _, r := range constants(t, "Reason") {
+	for _, r := range plantest.Constants(t, "Reason") {
 		ways = append(ways, remediate.Outcome{Result: remediate.Refused, Reason: plan.Reason(r)})
 	}
-	for _, a := range constants(t, "Action") {
+	for _, a := range plantest.Constants(t, "Action") {
 		act := plan.Action(a)
 		if w, ok := acts[act]; !ok || w.noun == "" || w.doing == "" || w.done == "" || w.past == "" || w.weight == 0 {
 			t.Errorf("%s has no words: %+v", act, w)
@@ -409,10 +407,10 @@ func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 		kinds = append(kinds, string(k))
 	}
 	for name, c := range map[string]struct{ got, want []string }{
-		"reason":  {d.Defs["reason"].Enum, constants(t, "Reason")},
+		"reason":  {d.Defs["reason"].Enum, plantest.Constants(t, "Reason")},
 		"kind":    {d.Defs["kind"].Enum, kinds},
-		"ordered": {d.Properties.Ordered.Enum, constants(t, "Action")},
-		"how":     {d.Properties.Ended.Items.Properties.How.Enum, constants(t, "How")},
+		"ordered": {d.Properties.Ordered.Enum, plantest.Constants(t, "Action")},
+		"how":     {d.Properties.Ended.Items.Properties.How.Enum, plantest.Constants(t, "How")},
 	} {
 		slices.Sort(c.got)
 		slices.Sort(c.want)
@@ -420,34 +418,6 @@ func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
-}
-
-// constants lists the values of the constants of a type in package plan.
-func constants(t *testing.T, typeName string) (out []string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "plan", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
-				id, typed := v.Type.(*ast.Ident)
-				if text, ok := v.Values[0].(*ast.BasicLit); ok && typed && id.Name == typeName && text.Kind == token.STRING {
-					out = append(out, strings.Trim(text.Value, `"`))
-				}
-			}
-			return true
-		})
-	}
-	if len(out) == 0 {
-		t.Fatalf("package plan has no constants of type %s", typeName)
-	}
-	return out
 }
 
 // aThousand is a notice of a thousand instances that have a lot to say each, and

@@ -1,0 +1,41 @@
+// Package plantest helps other packages' tests to keep step with package plan.
+package plantest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Constants lists the values of the constants of a type in package plan, as its source has
+// them: a new one that a schema does not know would be something that nobody may send. It
+// is for tests of packages beside plan, from whose folder the source is found.
+func Constants(t *testing.T, typeName string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob("../plan/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
+				id, typed := v.Type.(*ast.Ident)
+				if text, ok := v.Values[0].(*ast.BasicLit); ok && typed && id.Name == typeName && text.Kind == token.STRING {
+					out = append(out, strings.Trim(text.Value, `"`))
+				}
+			}
+			return true
+		})
+	}
+	if len(out) == 0 {
+		t.Fatalf("package plan has no constants of type %s", typeName)
+	}
+	return out
+}
