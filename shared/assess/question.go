@@ -58,13 +58,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 
 // acts reports whether a ladder has a step that does more than tell.
 func acts(ladder []policy.Step) bool {
-	return slices.ContainsFunc(ladder, func(s policy.Step) bool {
-		switch s.Do {
-		case policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode:
-			return true
-		}
-		return false
-	})
+	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 }
 
 // sortQuestions puts the suspects of the most urgent findings first: whoever

@@ -10,12 +10,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// acts are the steps of a ladder that interrupt something, with what they order.
-var acts = map[policy.Do]Action{
-	policy.DoCordon: Cordon, policy.DoDrain: Drain, policy.DoReboot: Reboot,
-	policy.DoTerminate: Terminate, policy.DoDeleteNode: DeleteNode,
-}
-
 // actionOf is what a step orders for a finding, "" for steps that only tell. Where the
 // policy leaves the ending of instances to Karpenter, its NodeClaim is deleted; an
 // orphan has none.
@@ -23,7 +17,10 @@ func actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
 	if do == policy.DoTerminate && f.Owner == roll.OwnerKarpenter && f.Kind != roll.Orphaned && pol.Owners[f.Owner] == policy.OwnerDeleteNodeClaim {
 		return DeleteNodeClaim
 	}
-	return acts[do]
+	if !do.Acts() {
+		return ""
+	}
+	return Action(do) // they have the same names
 }
 
 // climb takes a finding up its ladder as far as its time, and what became of the acts
@@ -163,9 +160,10 @@ func (a Action) Told() bool { return a.final() || a == Reboot }
 func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	pol := p.Policy(f.Selector)
 	switch {
-	case acts[do] != "":
-		at = p.notBefore(f, actionOf(do, f, pol), at)
-		if !mayAct(f, pol, acts[do]) || pol.Mode != policy.Remediate {
+	case do.Acts():
+		act := actionOf(do, f, pol)
+		at = p.notBefore(f, act, at)
+		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate {
 			return
 		}
 		if i := p.instances[f.Instance]; i != nil {

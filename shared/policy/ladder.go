@@ -32,6 +32,15 @@ var verbs = []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTermina
 // harsher thing without the milder one that the operator put before it.
 func (d Do) Available() bool { return slices.Contains(thisVersion.does, d) }
 
+// Acts reports whether the verb interrupts something. The others only tell.
+func (d Do) Acts() bool {
+	switch d {
+	case DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode:
+		return true
+	}
+	return false
+}
+
 // Step is one step of a ladder.
 type Step struct {
 	Do Do
