@@ -12,8 +12,11 @@ import (
 
 // actionOf is what a step orders for a finding, "" for steps that only tell. Where the
 // policy leaves the ending of instances to Karpenter, its NodeClaim is deleted; an
-// orphan has none.
-func actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
+// orphan has none. Of a stopped instance only the Node is ended.
+func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
+	if do == policy.DoTerminate && p.cleanUp(f) {
+		return DeleteNode
+	}
 	if do == policy.DoTerminate && f.Owner == roll.OwnerKarpenter && f.Kind != roll.Orphaned && pol.Owners[f.Owner] == policy.OwnerDeleteNodeClaim {
 		return DeleteNodeClaim
 	}
@@ -32,7 +35,7 @@ func (p *planner) climb(f roll.Finding) {
 	var skipped []string
 	for _, step := range pol.Ladders[f.Kind] {
 		at = at.Add(step.After)
-		act := actionOf(step.Do, f, pol)
+		act := p.actionOf(step.Do, f, pol)
 		if act == "" {
 			if f.Stage != roll.Overdue || p.Now.Before(at) {
 				p.next(at)
@@ -81,8 +84,22 @@ func (p *planner) cannot(f roll.Finding, act Action) string {
 		if a, ok := p.rebooted(f); ok {
 			return fmt.Sprintf("no second reboot: it was rebooted at %s", roll.Clock(a.At))
 		}
+		if i := p.instances[f.Instance]; p.cleanUp(f) {
+			return fmt.Sprintf("no reboot: the instance is %s", i.State)
+		}
+		if c, ok := decisive(p.Causes[f.Key()]); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
+			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
+		}
 	}
 	return ""
+}
+
+// cleanUp reports that of a finding only its Node object is left to deal with: its
+// instance is stopped, and whoever stopped it may start it again, which registers the
+// node anew. Karpenter would end the instance with the Node, so it is left alone there.
+func (p *planner) cleanUp(f roll.Finding) bool {
+	i := p.instances[f.Instance]
+	return i != nil && i.State == roll.StateStopped && p.nodes[f.Instance] != nil && f.Owner != roll.OwnerKarpenter
 }
 
 // rebootMemory is how long a reboot of an instance keeps it from the next.
@@ -161,7 +178,7 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	pol := p.Policy(f.Selector)
 	switch {
 	case do.Acts():
-		act := actionOf(do, f, pol)
+		act := p.actionOf(do, f, pol)
 		at = p.notBefore(f, act, at)
 		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate {
 			return

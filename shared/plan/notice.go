@@ -235,7 +235,7 @@ func (p *planner) entry(f roll.Finding) Entry {
 func (p *planner) left(f roll.Finding) (time.Time, string) {
 	pol := p.Policy(f.Selector)
 	for _, step := range pol.Ladders[f.Kind] {
-		if act := actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.cannot(f, act) == "" {
+		if act := p.actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.cannot(f, act) == "" {
 			return p.karpenterActs(f, act)
 		}
 	}

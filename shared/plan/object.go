@@ -97,6 +97,9 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 	if text, ok := sharedCause(f, p.Causes); ok {
 		return SharedCause, text, true
 	}
+	if c, ok := decisive(p.Causes[f.Key()]); ok && c.Cure == roll.CureWait {
+		return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true
+	}
 	if reason, text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now); ok {
 		p.next(until)
 		return reason, text, true

@@ -24,6 +24,7 @@ type world struct {
 	state    ledger.State
 	doc      *policy.Document
 	mode     policy.Mode
+	causes   map[roll.FindingKey][]roll.Cause
 }
 
 func newWorld() *world {
@@ -72,7 +73,7 @@ func (w *world) make(at time.Time) (assess.Assessment, Plan) {
 	w.snapshot.At = at
 	pol := w.doc.Cluster("demo", "", w.mode)
 	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: at})
-	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: at})
+	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Causes: w.causes, Policy: pol, Now: at})
 }
 
 // sick is a world of four nodes, the first of which is to be terminated.

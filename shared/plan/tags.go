@@ -97,7 +97,7 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 	pol := p.Policy(f.Selector)
 	ladder := pol.Ladders[f.Kind]
 	for i, step := range slices.Backward(ladder) {
-		act := actionOf(step.Do, f, pol)
+		act := p.actionOf(step.Do, f, pol)
 		if act == "" || p.fault || !mayAct(f, pol, act) {
 			continue
 		}

@@ -109,7 +109,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the instance was stopped": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
-			reason: plan.InstanceNotRunning, detail: "i-00000000000000001 is stopped: start it, or terminate it and delete its node by hand",
+			reason: plan.VerdictChanged, detail: "what follows for i-00000000000000001 is delete-node by now, the order was to terminate",
 		},
 		"the instance is shutting down": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateShuttingDown },

@@ -22,7 +22,22 @@ type Cause struct {
 	// an IAM role or a subnet: "" if a replacement of the instance would cure it.
 	// Several findings with one code and one subject have one cause between them.
 	Subject string
+	// Cure is what helps against it.
+	Cure Cure
 }
+
+// Cure is what helps against a cause.
+type Cure string
+
+// The cures. What a diagnosis finds decides with them between the steps of a ladder.
+const (
+	CureUnclear Cure = ""        // it does not say
+	CureChange  Cure = "change"  // a person has to change something; a replacement meets the same
+	CureReplace Cure = "replace" // another instance: a reboot does not help
+	CureReboot  Cure = "reboot"  // a reboot may do, and another instance does
+	CureWait    Cure = "wait"    // it passes, or is not the instance's fault
+	CureNone    Cure = "none"    // nothing is to be done to the instance
+)
 
 // Evidence is one thing that was read and that speaks for a cause.
 type Evidence struct {

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// because lets a diagnosis have found the cause of what is wrong with the first instance.
+func (w *world) because(code string, c roll.Confidence, cure roll.Cure, subject string) {
+	if w.causes == nil {
+		w.causes = map[roll.FindingKey][]roll.Cause{}
+	}
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+	w.causes[key] = append(w.causes[key], roll.Cause{Code: code, Confidence: c, Cure: cure, Subject: subject, Summary: code})
+}
+
+// What a diagnosis found decides between the steps of the ladder of a silent node.
+func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
+	tests := []struct {
+		name   string
+		spoil  func(*world)
+		want   Action // "" for none
+		reason Reason
+	}{
+		{"nothing is known", func(*world) {}, Reboot, ""},
+		{"it ran short of memory", func(w *world) { w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "") }, Reboot, ""},
+		{"its status check fails", func(w *world) { w.because("InstanceStatusImpaired", roll.Decisive, roll.CureReplace, "") }, Terminate, ""},
+		{"its status check perhaps fails", func(w *world) { w.because("InstanceStatusImpaired", roll.Suggestive, roll.CureReplace, "") }, Reboot, ""},
+		{"the root decides, not what it shows in", func(w *world) {
+			w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "")
+			w.because("InstanceStatusImpaired", roll.Decisive, roll.CureReplace, "")
+		}, Reboot, ""},
+		{"its zone is down", func(w *world) { w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a") }, "", CausePasses},
+		{"its kubelet restarts while it starts up", func(w *world) {
+			w.because("KubeletRestartedDuringStartup", roll.Decisive, roll.CureWait, "")
+		}, "", CausePasses},
+		{"perhaps it restarts", func(w *world) {
+			w.because("KubeletRestartedDuringStartup", roll.Suggestive, roll.CureWait, "")
+		}, Reboot, ""},
+		{"it was stopped", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, DeleteNode, ""},
+		{"it was stopped, and is Karpenter's", func(w *world) {
+			w.snapshot.Instances[0].State = roll.StateStopped
+			w.snapshot.Instances[0].Owner = roll.OwnerKarpenter
+		}, "", InstanceNotRunning},
+		{"it is stopping", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping }, "", InstanceNotRunning},
+	}
+	for _, tt := range tests {
+		w := sick()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+		tt.spoil(w)
+		_, p := w.make(now)
+		var got Action
+		if len(p.Orders) == 1 {
+			got = p.Orders[0].Action
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q is ordered, want %q; held for %v", tt.name, got, tt.want, reasons(p))
+		}
+		if tt.reason != "" && !slices.Contains(reasons(p), tt.reason) {
+			t.Errorf("%s: held for %v, want %s", tt.name, reasons(p), tt.reason)
+		}
+	}
+}
+
+func TestAnOrderSaysWhyItDoesNotRebootFirst(t *testing.T) {
+	w := sick()
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+	w.because("SystemStatusImpaired", roll.Decisive, roll.CureReplace, "")
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || !strings.Contains(p.Orders[0].Why, "no reboot: against SystemStatusImpaired another instance helps") {
+		t.Errorf("got %+v", p.Orders)
+	}
+}
+
+// The ladder of a finding that is itself about the status checks is as its author wrote it.
+func TestTheLadderOfImpairedIsObeyed(t *testing.T) {
+	w := healthy(10)
+	w.silent(1, 2*time.Hour)
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}], Impaired: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
+	w.impaired(1)
+	w.causes = map[roll.FindingKey][]roll.Cause{
+		{Instance: instanceID(1), Kind: roll.Impaired}: {{Code: "InstanceStatusImpaired", Confidence: roll.Decisive, Cure: roll.CureReplace}},
+	}
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || p.Orders[0].Action != Reboot {
+		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
+	}
+}
+
+func TestTheTagNamesTheFirstDecisiveCause(t *testing.T) {
+	w := sick()
+	w.because("LaunchTemplateDrift", roll.Suggestive, roll.CureChange, "x")
+	w.because("KernelPanic", roll.Decisive, roll.CureReboot, "")
+	_, p := w.make(now)
+	for _, c := range p.Tags {
+		if c.Instance == instanceID(1) && c.Set[roll.TagCause] != "KernelPanic" {
+			t.Errorf("tags %+v", c)
+		}
+	}
+	if len(p.Tags) == 0 {
+		t.Error("nothing is tagged")
+	}
+}
