@@ -58,6 +58,10 @@ type Assessment struct {
 	// Waiting counts instances that run and have not registered, but are younger
 	// than the warning time, and nodes that still have time to initialize.
 	Waiting int
+	// Starting are the first of the nodes that Waiting counts, as what they would be found
+	// to be if their time were over: what goes wrong while nodes start up, and passes
+	// within their time, shows in these alone.
+	Starting []roll.Finding
 	// Notes are facts worth a person's attention that are no findings.
 	Notes []string
 
@@ -175,6 +179,7 @@ func newAssessor(in Input) *assessor {
 // finish puts in order what was found, and adds what is told of all of it.
 func (a *assessor) finish() Assessment {
 	sortFindings(a.out.Findings)
+	sortFindings(a.out.Starting)
 	a.sortQuestions()
 	slices.SortFunc(a.out.NotNodes, func(x, y NotNode) int { return cmp.Compare(x.Instance, y.Instance) })
 	slices.SortFunc(a.out.Silent, time.Time.Compare)

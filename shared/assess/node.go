@@ -178,19 +178,29 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 		since, later = a.began(key, start, deadline)
 	}
 	due := since.Add(deadline)
-	if !later && a.Now.Before(due) {
+	waits := !later && a.Now.Before(due)
+	if waits {
 		a.out.Waiting++
 		a.next(due)
-		return false
+		if len(a.out.Starting) == startingKept {
+			return false
+		}
 	}
 	f := a.finding(m, roll.Uninitialized, since, due)
 	if later {
 		event = ""
 	}
 	f.Summary = fmt.Sprintf("node %s %s since %s%s", n.Name, lacks, event, roll.Clock(since))
+	if waits {
+		a.out.Starting = append(a.out.Starting, f)
+		return false
+	}
 	a.add(f, m)
 	return true
 }
+
+// startingKept is how many of the nodes that still have time are told one by one.
+const startingKept = 100
 
 // conditionFailed finds a Ready node of which another condition has a status that the
 // policy does not tolerate; of several, the one whose tolerance ends first.

@@ -91,6 +91,9 @@ func TestANodeThatWasNeverReadyIsUninitialized(t *testing.T) {
 		if f.Kind != tt.kind || f.Stage != tt.stage {
 			t.Errorf("%s old: %q %q, want %q %q", tt.age, f.Kind, f.Stage, tt.kind, tt.stage)
 		}
+		if len(a.Starting) != a.Waiting {
+			t.Errorf("%s old: %d are told as starting", tt.age, len(a.Starting))
+		}
 		if waiting := a.Waiting == 1; waiting != (tt.kind == "") {
 			t.Errorf("%s old: %d waiting", tt.age, a.Waiting)
 		}
