@@ -146,6 +146,7 @@ type Finding struct {
 	Since     time.Time       `json:"since"`
 	Condition string          `json:"condition,omitempty"` // that failed, "" for other kinds
 	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before
+	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
 }
 
 // Key identifies the finding.

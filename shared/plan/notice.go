@@ -59,6 +59,10 @@ type Entry struct {
 	// left to it; "" and zero if that is over, or nothing.
 	Left  string
 	Until time.Time
+	// Causes are what a diagnosis found, the root first.
+	Causes []roll.Cause
+	// Evidence is where what was read of it is kept, "" if it is not.
+	Evidence string
 }
 
 // forgetAfter is how long what was told of an instance is remembered after the last
@@ -220,7 +224,8 @@ func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
 
 func (p *planner) entry(f roll.Finding) Entry {
 	v := p.verdicts[f.Key()]
-	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held}
+	known, _ := p.known(f)
+	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held, Causes: p.Causes[f.Key()], Evidence: known.Evidence}
 	if i := p.instances[f.Instance]; i != nil && roll.HoldActive(i.Hold, p.Now) {
 		e.Hold = i.Hold
 	}

@@ -318,7 +318,7 @@ func (p *planner) remember() {
 		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(), Condition: f.Condition, Began: f.Began.UTC()}
 		known, ok := p.known(f)
 		if ok {
-			put.FirstSeen, put.Opened = known.FirstSeen, known.Opened
+			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
 		}
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
 			put.Opened = p.SeenAt

@@ -20,10 +20,14 @@ import (
 type Check struct {
 	Snapshot   *roll.Snapshot
 	Assessment assess.Assessment
-	Plan       plan.Plan
-	Outcomes   []remediate.Outcome
-	Faults     []string // what went wrong while carrying out the plan
-	Mode       policy.Mode
+	// Diagnoses say why, of the findings that were diagnosed.
+	Diagnoses map[roll.FindingKey]roll.Diagnosis
+	// Evidence is where what was read for the diagnosis is kept, "" if it is not.
+	Evidence string
+	Plan     plan.Plan
+	Outcomes []remediate.Outcome
+	Faults   []string // what went wrong while carrying out the plan
+	Mode     policy.Mode
 }
 
 // Complete reports whether everything was read and carried out: only then an empty
@@ -72,26 +76,30 @@ type Document struct {
 	// Registration is how long the latest nodes of each group took to register.
 	Registration []RegistrationDocument `json:"registration"`
 	Next         time.Time              `json:"nextCheck,omitzero"`
+	// Evidence is where what the diagnoses rest on is kept.
+	Evidence string `json:"evidence,omitempty"`
 }
 
-// FindingDocument is a finding in JSON. Causes, ruledOut and notChecked are part of
-// the contract and empty while no diagnosis is made.
+// FindingDocument is a finding in JSON.
 type FindingDocument struct {
-	Instance   string        `json:"instance"`
-	Node       string        `json:"node"`
-	Group      string        `json:"group"`
-	Owner      string        `json:"owner"`
-	Zone       string        `json:"zone,omitempty"`
-	Kind       string        `json:"kind"`
-	Condition  string        `json:"condition,omitempty"` // the node condition that failed, for that kind only
-	Stage      string        `json:"stage"`
-	Since      time.Time     `json:"since"`
-	Due        time.Time     `json:"due"`
-	Summary    string        `json:"summary"`
-	Next       *StepDocument `json:"next,omitempty"`
-	Causes     []struct{}    `json:"causes"`
-	RuledOut   []string      `json:"ruledOut"`
-	NotChecked []struct{}    `json:"notChecked"`
+	Instance  string        `json:"instance"`
+	Node      string        `json:"node"`
+	Group     string        `json:"group"`
+	Owner     string        `json:"owner"`
+	Zone      string        `json:"zone,omitempty"`
+	Kind      string        `json:"kind"`
+	Condition string        `json:"condition,omitempty"` // the node condition that failed, for that kind only
+	Stage     string        `json:"stage"`
+	Since     time.Time     `json:"since"`
+	Due       time.Time     `json:"due"`
+	Summary   string        `json:"summary"`
+	Next      *StepDocument `json:"next,omitempty"`
+	// Causes holds decisive ones first, and among them the root before what only shows
+	// it; RuledOut and NotChecked the codes of what was looked for and is not there, and
+	// of what could not be looked for. All three are empty where no diagnosis was made.
+	Causes     []CauseDocument      `json:"causes"`
+	RuledOut   []string             `json:"ruledOut"`
+	NotChecked []NotCheckedDocument `json:"notChecked"`
 }
 
 // StepDocument is the next thing that happens to a finding if nothing changes.
@@ -149,7 +157,7 @@ func (c Check) Document() Document {
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),
 		Orders: []OrderDocument{}, Held: []HeldDocument{}, Outcomes: []OutcomeDocument{}, NotNodes: []NotNodeDocument{},
-		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(),
+		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence,
 	}
 	if c.Plan.Next.IsZero() {
 		d.Next = time.Time{}
@@ -172,10 +180,11 @@ func (c Check) Document() Document {
 func (c Check) findings(findings []roll.Finding) []FindingDocument {
 	out := []FindingDocument{}
 	for _, f := range findings {
+		why := c.Diagnoses[f.Key()]
 		d := FindingDocument{
 			Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 			Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
-			Causes: []struct{}{}, RuledOut: []string{}, NotChecked: []struct{}{},
+			Causes: causeDocuments(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: notCheckedDocuments(why.NotChecked),
 		}
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {
 			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC()}

@@ -51,8 +51,8 @@ func indented(t *testing.T, data []byte) string {
 func letter(t *testing.T, m Message) string {
 	t.Helper()
 	a := m.Attributes
-	return fmt.Sprintf("Subject: %s\nAttributes: cluster=%s group=%s kind=%s severity=%s action=%s\n\n%s\n--- JSON\n%s",
-		m.Subject, a.Cluster, a.Group, a.Kind, a.Severity, a.Action, m.Text, indented(t, m.JSON))
+	return fmt.Sprintf("Subject: %s\nAttributes: cluster=%s group=%s kind=%s cause=%s severity=%s action=%s\n\n%s\n--- JSON\n%s",
+		m.Subject, a.Cluster, a.Group, a.Kind, a.Cause, a.Severity, a.Action, m.Text, indented(t, m.JSON))
 }
 
 var (

@@ -26,9 +26,12 @@ type Message struct {
 // filter policy can list them. What is said later of the same trouble, that it grew
 // worse or is over, carries the same cluster, group and kind.
 type Attributes struct {
-	Cluster  string
-	Group    string // groupCluster in notices about a cluster as a whole
-	Kind     string // kindCluster likewise
+	Cluster string
+	Group   string // groupCluster in notices about a cluster as a whole
+	Kind    string // kindCluster likewise
+	// Cause is the code of the first decisive cause, of several the one that most
+	// instances have; none if none is known.
+	Cause    string
 	Severity Severity
 	// Action is what is being done, such as terminate, or what became of an order:
 	// terminated, failed, refused, ... It is none if nothing is done, and resolved when
@@ -39,6 +42,7 @@ type Attributes struct {
 const (
 	actionNone     = "none"
 	actionResolved = "resolved"
+	causeNone      = "none"
 )
 
 // Severity is how urgent a notice is.
@@ -78,7 +82,10 @@ type NoticeDocument struct {
 	Reason    string           `json:"reason,omitempty"`  // why a cluster cannot be judged
 	Detail    string           `json:"detail,omitempty"`  // likewise, a sentence for a person
 	Since     time.Time        `json:"since,omitzero"`
-	Until     time.Time        `json:"until,omitzero"` // when it was first seen to be over
+	Until     time.Time        `json:"until,omitzero"`  // when it was first seen to be over
+	Cause     string           `json:"cause,omitempty"` // code of the first decisive cause that most instances have
+	Causes    []NoticeCause    `json:"causes,omitempty"`
+	Evidence  string           `json:"evidence,omitempty"` // where what was read is kept
 	Count     int              `json:"count"`
 	Instances []NoticeInstance `json:"instances"`
 	Ended     []NoticeEnded    `json:"ended,omitempty"`
@@ -98,7 +105,7 @@ func (d NoticeDocument) message(subject, text string) (Message, error) {
 	data, err := fitting(d)
 	return Message{
 		Subject: subject, Text: text, JSON: data,
-		Attributes: Attributes{Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Severity: d.Severity, Action: d.Action},
+		Attributes: Attributes{Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Cause: cmp.Or(d.Cause, causeNone), Severity: d.Severity, Action: d.Action},
 	}, err
 }
 
@@ -119,6 +126,17 @@ type NoticeInstance struct {
 	Detail    string        `json:"detail,omitempty"`
 	Hold      string        `json:"hold,omitempty"`
 	Next      *StepDocument `json:"next,omitempty"`
+	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
+}
+
+// NoticeCause is a cause that instances of the notice have in common.
+type NoticeCause struct {
+	Code       string `json:"code"`
+	Confidence string `json:"confidence"`
+	Summary    string `json:"summary"`
+	Fix        string `json:"fix,omitempty"`
+	Subject    string `json:"subject,omitempty"`
+	Count      int    `json:"count"` // of how many instances it is the first cause
 }
 
 // Notice renders a notice of a check.
@@ -136,7 +154,10 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 	if act, _ := heaviest(entries); act != "" {
 		d.Action = string(act)
 	}
+	causes := sharedBy(entries)
+	d.explain(causes)
 	for i, e := range entries {
+		d.Evidence = cmp.Or(d.Evidence, e.Evidence)
 		if e.Finding.Stage == roll.Overdue {
 			d.Severity = SeverityCritical
 		}
@@ -145,7 +166,7 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 		}
 	}
 	what := fmt.Sprintf("%d %s", len(entries), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeText(id, n, entries, mode, at))
+	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeText(id, n, entries, causes, mode, at))
 }
 
 // heaviest is the gravest act that is ordered, and for how many; "" if none is.
@@ -219,6 +240,9 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 		Instance: string(f.Instance), Node: f.Node, Zone: f.Zone, Owner: string(f.Owner), Stage: string(f.Stage),
 		Since: f.Since.UTC(), Due: f.Due.UTC(), New: e.New, Condition: f.Condition, Hold: e.Hold, Detail: f.Summary,
 	}
+	if c, ok := (roll.Diagnosis{Causes: e.Causes}).Decisive(); ok {
+		out.Cause = c.Code
+	}
 	if e.Order != nil {
 		out.Order, out.Detail = e.Order.ID, e.Order.Why
 	}
@@ -254,11 +278,12 @@ func doing(entries []plan.Entry) string {
 	return "not yet due"
 }
 
-func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, mode policy.Mode, at time.Time) string {
+func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", explain(n.Key.Kind, len(entries)))
 	where(&b, id, n.Key.Group)
 	fmt.Fprintf(&b, "Since     %s (%s)\nMode      %s\n", n.Earliest().UTC().Format(time.RFC3339), Age(at.Sub(n.Earliest())), inMode(mode))
+	reasons(&b, causes, len(entries))
 	b.WriteString("\nInstances\n")
 	for i, e := range entries {
 		if i == textEntries {
@@ -274,6 +299,7 @@ func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, mode pol
 		fmt.Fprintf(&b, "    %s\n", doing)
 	}
 	commands(&b, "To look closer", look(id, entries[0])...)
+	kept(&b, entries)
 	stop(&b, id, n.Key.Kind, entries, mode, at)
 	return b.String()
 }

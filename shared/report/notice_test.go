@@ -104,6 +104,16 @@ func notices() map[string]said {
 		"held-karpenter":          noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), heldFor(plan.OwnerWillAct, "Karpenter ends instances that do not register within 15 min; Rollcall acts after 2026-03-02 12:03:00Z if it has not"))),
 		"ordered-nodeclaim":       noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), ordered(plan.DeleteNodeClaim))),
 
+		"caused": noticeOf(policy.Remediate,
+			entry(missing(1, 16*time.Minute), func(e *plan.Entry) {
+				heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
+				e.Causes, e.Evidence = []roll.Cause{unmapped(), driftOf("7")}, evidenceLink
+			}),
+			entry(missing(2, 17*time.Minute), func(e *plan.Entry) {
+				e.Causes, e.Evidence = []roll.Cause{unmapped()}, evidenceLink
+			}),
+			entry(missing(3, 18*time.Minute), func(e *plan.Entry) { e.Causes = []roll.Cause{driftOf("7")} })),
+
 		// Every kind.
 		"uninitialized":       noticeOf(policy.Remediate, entry(uninitialized(1), ordered(plan.Cordon)), entry(uninitialized(2), coming(policy.DoCordon, time.Minute))),
 		"not-ready-drain":     noticeOf(policy.Remediate, entry(notReady(1), ordered(plan.Drain))),
@@ -586,7 +596,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 func TestSeverityAndAction(t *testing.T) {
 	want := map[string]string{
 		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none",
-		"notice-overdue": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
+		"notice-overdue": "critical none", "notice-caused": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
 		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
 		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
 		"notice-not-ready-next": "critical none", "notice-drain-unfinished": "critical none", "notice-unknown-reboot": "critical reboot",

@@ -40,7 +40,7 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 	attributes := map[string]types.MessageAttributeValue{}
 	for name, value := range map[string]string{
 		"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind,
-		"severity": string(m.Attributes.Severity), "action": m.Attributes.Action,
+		"cause": m.Attributes.Cause, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action,
 	} {
 		attributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 	}

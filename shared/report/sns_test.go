@@ -65,7 +65,7 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 			}
 			got[name] = aws.ToString(v.StringValue)
 		}
-		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action}
+		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "cause": m.Attributes.Cause, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: attributes (-want +got)\n%s", name, diff)
 		}

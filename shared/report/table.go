@@ -24,6 +24,7 @@ func (c Check) Table(w io.Writer) error {
 		t.line("  nothing to do: %s", c.calm())
 	}
 	c.findingRows(t, findings)
+	c.why(t)
 	if len(c.Plan.Held) > 0 {
 		t.section("held back")
 		for _, h := range c.Plan.Held {

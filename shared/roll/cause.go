@@ -39,6 +39,33 @@ const (
 	CureNone    Cure = "none"    // nothing is to be done to the instance
 )
 
+// Diagnosis is why something is wrong, as far as that could be found out.
+type Diagnosis struct {
+	// Causes are what was found: decisive ones first, and among them the root before
+	// what only shows it.
+	Causes []Cause
+	// RuledOut are the codes of causes that were looked for and are not there.
+	RuledOut []string
+	// NotChecked are the codes of causes that could not be looked for.
+	NotChecked []NotChecked
+}
+
+// NotChecked is a cause that could not be looked for.
+type NotChecked struct {
+	Code   string
+	Reason string // what stood in the way, and what to do about it
+}
+
+// Decisive is the first decisive cause; false if none was found.
+func (d Diagnosis) Decisive() (Cause, bool) {
+	for _, c := range d.Causes {
+		if c.Confidence == Decisive {
+			return c, true
+		}
+	}
+	return Cause{}, false
+}
+
 // Evidence is one thing that was read and that speaks for a cause.
 type Evidence struct {
 	Source   string // such as aws-auth

@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// CauseDocument is a cause in JSON.
+type CauseDocument struct {
+	Code       string             `json:"code"`
+	Confidence string             `json:"confidence"`
+	Summary    string             `json:"summary"`
+	Evidence   []EvidenceDocument `json:"evidence"`
+	Fix        string             `json:"fix"`
+	// Subject is what the cause lies in when that is not the instance alone.
+	Subject string `json:"subject,omitempty"`
+}
+
+// EvidenceDocument is one thing that was read, in JSON.
+type EvidenceDocument struct {
+	Source   string `json:"source"`
+	Field    string `json:"field"`
+	Observed string `json:"observed"`
+	Expected string `json:"expected"`
+}
+
+// NotCheckedDocument is a cause that could not be looked for, in JSON.
+type NotCheckedDocument struct {
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}
+
+// causeDocuments renders causes for JSON. The list is present, if empty.
+func causeDocuments(causes []roll.Cause) []CauseDocument {
+	out := make([]CauseDocument, 0, len(causes))
+	for _, c := range causes {
+		d := CauseDocument{Code: c.Code, Confidence: string(c.Confidence), Summary: c.Summary, Evidence: make([]EvidenceDocument, 0, len(c.Evidence)), Fix: c.Fix, Subject: c.Subject}
+		for _, e := range c.Evidence {
+			d.Evidence = append(d.Evidence, EvidenceDocument(e))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func notCheckedDocuments(open []roll.NotChecked) []NotCheckedDocument {
+	out := make([]NotCheckedDocument, 0, len(open))
+	for _, n := range open {
+		out = append(out, NotCheckedDocument(n))
+	}
+	return out
+}
+
+// shared is one cause and the instances that have it.
+type shared struct {
+	cause     roll.Cause
+	instances []roll.InstanceID
+}
+
+// first is the cause that is told where there is room for one: the first decisive one,
+// or else the first that is suggested.
+func first(causes []roll.Cause) (roll.Cause, bool) {
+	if c, ok := (roll.Diagnosis{Causes: causes}).Decisive(); ok {
+		return c, true
+	}
+	if len(causes) > 0 {
+		return causes[0], true
+	}
+	return roll.Cause{}, false
+}
+
+// share groups instances by the first cause of each, the one that most of them have
+// first; decisive ones before those that are only suggested. Instances without a cause
+// are left out.
+func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool)) []shared {
+	type key struct {
+		code, subject, summary string
+		confidence             roll.Confidence
+	}
+	index := map[key]int{}
+	var out []shared
+	for id, of := range causes {
+		c, ok := first(of)
+		if !ok {
+			continue
+		}
+		k := key{c.Code, c.Subject, "", c.Confidence}
+		if c.Subject == "" {
+			k.summary = c.Summary // it lies in each instance by itself
+		}
+		i, known := index[k]
+		if !known {
+			i = len(out)
+			index[k] = i
+			out = append(out, shared{cause: c})
+		}
+		if !slices.Contains(out[i].instances, id) {
+			out[i].instances = append(out[i].instances, id)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b shared) int {
+		return cmp.Or(boolFirst(a.cause.Confidence == roll.Decisive, b.cause.Confidence == roll.Decisive), len(b.instances)-len(a.instances))
+	})
+	return out
+}
+
+// ofWhom names the instances that share a cause, at most so many.
+func (s shared) ofWhom(most int) string {
+	names := make([]string, 0, most)
+	for i, id := range s.instances {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(s.instances)-most)
+		}
+		names = append(names, string(id))
+	}
+	return strings.Join(names, ", ")
+}
+
+// perhaps is how a cause is called by how sure it is.
+func perhaps(c roll.Cause) string {
+	if c.Confidence == roll.Decisive {
+		return c.Code
+	}
+	return c.Code + " (perhaps)"
+}
+
+// why writes the causes of the findings, one by one as far as they differ.
+func (c Check) why(t *text) {
+	told := share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
+		for _, f := range c.Findings() {
+			if !yield(f.Instance, c.Diagnoses[f.Key()].Causes) {
+				return
+			}
+		}
+	})
+	if len(told) == 0 {
+		return
+	}
+	t.section("why")
+	for _, s := range told {
+		t.item("%s: %s", perhaps(s.cause), s.ofWhom(2))
+		t.wrap(6, s.cause.Summary)
+		t.fix(6, s.cause.Fix)
+	}
+	t.line("")
+	t.line("    rollcall explain INSTANCE shows the evidence, and what else was checked")
+}
+
+// fix writes what a person can paste, as it is: a command that is broken in two is not
+// the same command.
+func (t *text) fix(indent int, fix string) {
+	if fix == "" {
+		return
+	}
+	t.line("%sto fix:", strings.Repeat(" ", indent))
+	for _, l := range strings.Split(strings.TrimRight(fix, "\n"), "\n") {
+		t.line("%s%s", strings.Repeat(" ", indent+2), l)
+	}
+}
+
+// sharedBy groups the instances of a notice by their causes.
+func sharedBy(entries []plan.Entry) []shared {
+	return share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
+		for _, e := range entries {
+			if !yield(e.Finding.Instance, e.Causes) {
+				return
+			}
+		}
+	})
+}
+
+// noticeCauses is how many causes a notice tells: beyond that it is a list of instances.
+const noticeCauses = 5
+
+// explain adds the causes to a notice's JSON form.
+func (d *NoticeDocument) explain(causes []shared) {
+	for i, s := range causes {
+		if i == noticeCauses {
+			return
+		}
+		if d.Cause == "" && s.cause.Confidence == roll.Decisive {
+			d.Cause = s.cause.Code
+		}
+		d.Causes = append(d.Causes, NoticeCause{Code: s.cause.Code, Confidence: string(s.cause.Confidence), Summary: s.cause.Summary, Fix: s.cause.Fix, Subject: s.cause.Subject, Count: len(s.instances)})
+	}
+}
+
+// reasons writes the causes of a notice, and what helps against each.
+func reasons(b *strings.Builder, causes []shared, of int) {
+	if len(causes) == 0 {
+		return
+	}
+	b.WriteString("\nWhy\n")
+	for i, s := range causes {
+		if i == noticeCauses {
+			fmt.Fprintf(b, "  and %d more causes\n", len(causes)-i)
+			return
+		}
+		whom := ""
+		if of > 1 {
+			whom = fmt.Sprintf(", %d of %d", len(s.instances), of)
+		}
+		fmt.Fprintf(b, "  %s%s\n    %s\n", perhaps(s.cause), whom, s.cause.Summary)
+		if s.cause.Fix == "" {
+			continue
+		}
+		b.WriteString("    To fix:\n")
+		for _, l := range strings.Split(strings.TrimRight(s.cause.Fix, "\n"), "\n") {
+			fmt.Fprintf(b, "      %s\n", l)
+		}
+	}
+}
+
+// kept says where the evidence of the notice's instances is kept.
+func kept(b *strings.Builder, entries []plan.Entry) {
+	var links []string
+	for _, e := range entries {
+		if e.Evidence != "" && !slices.Contains(links, e.Evidence) && len(links) < noticeCauses {
+			links = append(links, e.Evidence)
+		}
+	}
+	if len(links) > 0 {
+		commands(b, "What was read of them is kept in", links...)
+	}
+}
