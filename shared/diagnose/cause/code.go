@@ -1,0 +1,126 @@
+// Package cause is the vocabulary of a diagnosis: the codes of the catalogue, what is
+// known of each, and the sheet on which an analyzer notes what it found, what it ruled
+// out and what it could not check.
+//
+// The package is pure.
+package cause
+
+import "rollcall/shared/roll"
+
+// Code names a cause. The codes are a contract: they stand in notices, tags, events
+// and JSON, and people filter by them.
+type Code string
+
+// Identity and authorization.
+const (
+	NodeRoleNotMapped           Code = "NodeRoleNotMapped"
+	ControllerRoleMapped        Code = "ControllerRoleMapped"
+	AccessEntryWrongType        Code = "AccessEntryWrongType"
+	AccessEntryStale            Code = "AccessEntryStale"
+	AwsAuthUnparseable          Code = "AwsAuthUnparseable"
+	AwsAuthArnHasPath           Code = "AwsAuthArnHasPath"
+	AwsAuthArnIsInstanceProfile Code = "AwsAuthArnIsInstanceProfile"
+	AwsAuthWrongGroups          Code = "AwsAuthWrongGroups"
+	AwsAuthWrongUsername        Code = "AwsAuthWrongUsername"
+	AwsAuthDuplicateRole        Code = "AwsAuthDuplicateRole"
+	InstanceProfileMissing      Code = "InstanceProfileMissing"
+	RolePoliciesMissing         Code = "RolePoliciesMissing"
+	RoleTrustInvalid            Code = "RoleTrustInvalid"
+)
+
+// Bootstrap: user data and AMI.
+const (
+	UserDataWrongFormat        Code = "UserDataWrongFormat"
+	UserDataUnparseable        Code = "UserDataUnparseable"
+	UserDataClusterMismatch    Code = "UserDataClusterMismatch"
+	UserDataMalformedFlags     Code = "UserDataMalformedFlags"
+	UserDataTaintConflict      Code = "UserDataTaintConflict"
+	StartupTaintMissing        Code = "StartupTaintMissing"
+	UserDataPrivateClusterArgs Code = "UserDataPrivateClusterArgs"
+	UserDataEmpty              Code = "UserDataEmpty"
+	UserDataTooLarge           Code = "UserDataTooLarge"
+	AmiWithoutKubernetes       Code = "AmiWithoutKubernetes"
+	ArchitectureMismatch       Code = "ArchitectureMismatch"
+	KubeletVersionSkew         Code = "KubeletVersionSkew"
+	AmiFamilyUnsupported       Code = "AmiFamilyUnsupported"
+	CloudInitFailed            Code = "CloudInitFailed"
+	NodeadmFailed              Code = "NodeadmFailed"
+)
+
+// Network.
+const (
+	ApiEndpointUnreachable  Code = "ApiEndpointUnreachable"
+	PublicAccessCidrBlocked Code = "PublicAccessCidrBlocked"
+	SecurityGroupBlocksApi  Code = "SecurityGroupBlocksApi"
+	NaclBlocksApi           Code = "NaclBlocksApi"
+	DnsDisabled             Code = "DnsDisabled"
+	DhcpOptionsWrong        Code = "DhcpOptionsWrong"
+	VpcEndpointMissing      Code = "VpcEndpointMissing"
+	SubnetIpsExhausted      Code = "SubnetIpsExhausted"
+	WrongVpc                Code = "WrongVpc"
+	ClusterTagMissing       Code = "ClusterTagMissing"
+	ImdsHopLimit            Code = "ImdsHopLimit"
+)
+
+// Startup.
+const (
+	StartupTaintNotRemoved        Code = "StartupTaintNotRemoved"
+	UndeclaredStartupTaint        Code = "UndeclaredStartupTaint"
+	CniNotReady                   Code = "CniNotReady"
+	KubeletRestartedDuringStartup Code = "KubeletRestartedDuringStartup"
+	DuplicateLaunch               Code = "DuplicateLaunch"
+)
+
+// Host.
+const (
+	KubeletSilent              Code = "KubeletSilent"
+	NeverReported              Code = "NeverReported"
+	MemoryPressurePreceded     Code = "MemoryPressurePreceded"
+	DiskPressurePreceded       Code = "DiskPressurePreceded"
+	PidPressurePreceded        Code = "PidPressurePreceded"
+	OutOfMemory                Code = "OutOfMemory"
+	KernelPanic                Code = "KernelPanic"
+	DiskFull                   Code = "DiskFull"
+	InstanceStatusImpaired     Code = "InstanceStatusImpaired"
+	SystemStatusImpaired       Code = "SystemStatusImpaired"
+	InstanceStopped            Code = "InstanceStopped"
+	MonitoringConditionLatched Code = "MonitoringConditionLatched"
+)
+
+// Cluster and fleet.
+const (
+	ClusterNotActive        Code = "ClusterNotActive"
+	ControlPlaneUnreachable Code = "ControlPlaneUnreachable"
+	ZoneOutage              Code = "ZoneOutage"
+	ReplacementRepeats      Code = "ReplacementRepeats"
+	LaunchTemplateDrift     Code = "LaunchTemplateDrift"
+	AdmissionWebhookBlocks  Code = "AdmissionWebhookBlocks"
+	OwnerGone               Code = "OwnerGone"
+	NodeGroupUnhealthy      Code = "NodeGroupUnhealthy"
+)
+
+// Beyond the published catalogue.
+const (
+	// ClusterUnhealthy: eks:DescribeCluster reports health issues of the cluster itself,
+	// such as a cluster role that is gone or an STS endpoint that is off.
+	ClusterUnhealthy Code = "ClusterUnhealthy"
+	// ImdsDisabled: the instance's metadata service is off; nothing on it can join.
+	ImdsDisabled Code = "ImdsDisabled"
+	// ResourceNotRegistered: Karpenter waits for an extended resource, such as
+	// nvidia.com/gpu, that no device plugin has registered.
+	ResourceNotRegistered Code = "ResourceNotRegistered"
+)
+
+// Cause is a cause with a code of the catalogue. Rank and cure follow from the code.
+type Cause struct {
+	Code       Code
+	Confidence roll.Confidence
+	Summary    string // one sentence for a person, without its full stop
+	Evidence   []roll.Evidence
+	// Fix is what a person can paste: commands or a patch with this instance's own
+	// names in it.
+	Fix string
+	// Subject is what the cause lies in when that is not the instance alone; see
+	// roll.Cause.
+	Subject string
+}

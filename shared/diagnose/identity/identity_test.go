@@ -1,0 +1,356 @@
+package identity_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/identity"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	nodeRole    = "arn:aws:iam::111122223333:role/payments-node"
+	profile     = "arn:aws:iam::111122223333:instance-profile/payments-node"
+	controller  = "arn:aws:iam::111122223333:role/KarpenterController-payments"
+	trustEC2    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}`
+	trustOIDC   = `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/oidc.eks"},"Action":"sts:AssumeRoleWithWebIdentity"}}`
+	instance    = roll.InstanceID("i-0123456789abcdef0")
+	groupOfNode = roll.Group("nodepool/default")
+)
+
+var (
+	then  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	nodes = []string{"system:bootstrappers", "system:nodes"}
+)
+
+// mapped is an entry of mapRoles that counts.
+func mapped(arn string, change ...func(*evidence.RoleMapping)) evidence.RoleMapping {
+	m := evidence.RoleMapping{ARN: arn, Username: "system:node:{{EC2PrivateDNSName}}", Groups: nodes, Canonical: strings.ToLower(arn), Effective: true}
+	for _, c := range change {
+		c(&m)
+	}
+	return m
+}
+
+func roles(of ...evidence.RoleMapping) evidence.Fact[evidence.AwsAuth] {
+	for i := range of {
+		of[i].Index = i
+	}
+	return evidence.Read(evidence.AwsAuth{Roles: of})
+}
+
+func entries(of ...evidence.AccessEntry) evidence.Fact[evidence.AccessEntries] {
+	out := evidence.AccessEntries{Entries: map[string]evidence.Fact[evidence.AccessEntry]{}}
+	for _, e := range of {
+		out.Principals = append(out.Principals, e.Principal)
+		out.Entries[e.Principal] = evidence.Read(e)
+	}
+	return evidence.Read(out)
+}
+
+func entry(arn, kind string) evidence.AccessEntry {
+	return evidence.AccessEntry{Principal: arn, Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}
+}
+
+// sound is an instance of Karpenter's that has all that it needs to be known, in a
+// cluster of that authentication mode.
+func sound(mode string) *evidence.Evidence {
+	e := &evidence.Evidence{
+		Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, Config: evidence.Read(evidence.InstanceConfig{ProfileARN: profile, NodeClass: "default"})}},
+		Profiles:  map[string]evidence.Fact[evidence.InstanceProfile]{profile: evidence.Read(evidence.InstanceProfile{ARN: profile, Name: "payments-node", Roles: []string{"payments-node"}})},
+		Roles:     map[string]evidence.Fact[evidence.Role]{"payments-node": evidence.Read(evidence.Role{ARN: nodeRole, Name: "payments-node", Created: then, TrustPolicy: trustEC2})},
+		Policies: map[string]evidence.Fact[evidence.Policies]{"payments-node": evidence.Read(evidence.Policies{
+			Attached: []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"}, InlineRead: true})},
+		Groups: map[roll.Group]evidence.Group{groupOfNode: {Group: groupOfNode}},
+	}
+	e.Cluster.Config = evidence.Read(evidence.ClusterConfig{Name: "payments", AuthenticationMode: mode})
+	e.Cluster.AwsAuth = roles(mapped(nodeRole))
+	e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2_LINUX"))
+	return e
+}
+
+func change[K comparable, V any](m map[K]evidence.Fact[V], key K, f func(*V)) {
+	fact := m[key]
+	f(&fact.Value)
+	m[key] = fact
+}
+
+func analyze(e *evidence.Evidence, kind roll.Kind) *cause.Sheet {
+	s := &cause.Sheet{}
+	identity.Analyze(&evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: roll.OwnerKarpenter, Group: groupOfNode}}, s)
+	return s
+}
+
+func told(s *cause.Sheet) string {
+	var out []string
+	for _, c := range s.Causes() {
+		mark := ""
+		if c.Confidence != roll.Decisive {
+			mark = "?"
+		}
+		out = append(out, string(c.Code)+mark)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWhatIsFound(t *testing.T) {
+	const api, both, configMap = "API", "API_AND_CONFIG_MAP", "CONFIG_MAP"
+	without := func(e *evidence.Evidence) { e.Cluster.AccessEntries, e.Cluster.AwsAuth = entries(), roles() }
+	tests := []struct {
+		name  string
+		mode  string
+		spoil func(*evidence.Evidence)
+		want  string
+	}{
+		{"all is well", both, func(*evidence.Evidence) {}, ""},
+		{"all is well with entries alone", api, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles() }, ""},
+		{"all is well with aws-auth alone", configMap, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+		{"a cluster without a mode asks aws-auth", "", func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+		{"aws-auth fills in where no entry is", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+
+		{"in neither store", both, without, "NodeRoleNotMapped"},
+		{"only in the store that is not asked: entries", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles() }, "NodeRoleNotMapped"},
+		{"only in the store that is not asked: aws-auth", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, "NodeRoleNotMapped"},
+		{"no aws-auth at all", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = evidence.None[evidence.AwsAuth]() }, "NodeRoleNotMapped"},
+		{"its entry in aws-auth is dropped", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Rejected: []evidence.RejectedMapping{{Index: 0, ARN: nodeRole, Why: "no username"}}})
+		}, "NodeRoleNotMapped"},
+
+		{"the controller's role is mapped", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, "ControllerRoleMapped"},
+		{"the controller's role has the entry", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "EC2_LINUX")) }, "ControllerRoleMapped"},
+		{"the controller's role has an entry of its own sort", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "STANDARD")) }, "NodeRoleNotMapped"},
+		{"Karpenter's role for other nodes is mapped", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
+		}, "NodeRoleNotMapped"},
+		{"what looks like it may not be assumed by EC2", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
+			e.Roles["Karpenter-payments"] = evidence.Read(evidence.Role{Name: "Karpenter-payments", TrustPolicy: trustOIDC})
+		}, "ControllerRoleMapped"},
+
+		{"an entry for a person", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD")) }, "AccessEntryWrongType"},
+		{"an entry for Auto Mode without its policy", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2")) }, "AccessEntryWrongType"},
+		{"an entry for Auto Mode", both, func(e *evidence.Evidence) {
+			a := entry(nodeRole, "EC2")
+			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
+			e.Cluster.AccessEntries = entries(a)
+		}, ""},
+		{"an entry that is not asked", configMap, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD")) }, ""},
+		{"the role was made again", both, func(e *evidence.Evidence) {
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) })
+		}, "AccessEntryStale"},
+		{"the role was made at the same moment", both, func(e *evidence.Evidence) {
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.Created = then.Add(time.Hour) })
+		}, ""},
+
+		{"mapRoles is no YAML", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Unparseable: "line 3: found a tab"})
+		}, "AwsAuthUnparseable"},
+		{"mapRoles is no YAML, and the entry counts", both, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Unparseable: "line 3: found a tab"})
+		}, ""},
+		{"the ARN has a path", configMap, func(e *evidence.Evidence) {
+			const arn = "arn:aws:iam::111122223333:role/team/payments-node"
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = arn })
+			e.Cluster.AwsAuth = roles(mapped(arn, func(m *evidence.RoleMapping) { m.Path = true }))
+		}, "AwsAuthArnHasPath"},
+		{"the role has a path and the ARN has none", configMap, func(e *evidence.Evidence) {
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" })
+		}, ""},
+		{"the ARN is the profile's", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
+		}, "AwsAuthArnIsInstanceProfile"},
+		{"the ARN is another profile's", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(profile+"-2", func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
+		}, "NodeRoleNotMapped"},
+		{"without the group of nodes", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} }))
+		}, "AwsAuthWrongGroups"},
+		{"as one user for all", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" }))
+		}, "AwsAuthWrongUsername"},
+		{"by the name of the session", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))
+		}, ""},
+		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
+				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
+		}, "AwsAuthDuplicateRole"},
+		{"twice, and the last is a node's", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective, m.Groups = false, nil }), mapped(nodeRole))
+		}, ""},
+
+		{"no profile", both, func(e *evidence.Evidence) {
+			i := e.Instances[instance]
+			i.Config.Value.ProfileARN = ""
+			e.Instances[instance] = i
+		}, "InstanceProfileMissing"},
+		{"the profile is gone", both, func(e *evidence.Evidence) { e.Profiles[profile] = evidence.None[evidence.InstanceProfile]() }, "InstanceProfileMissing"},
+		{"the profile is empty", both, func(e *evidence.Evidence) {
+			change(e.Profiles, profile, func(p *evidence.InstanceProfile) { p.Roles = nil })
+		}, "InstanceProfileMissing"},
+		{"the role is gone", both, func(e *evidence.Evidence) { e.Roles["payments-node"] = evidence.None[evidence.Role]() }, "InstanceProfileMissing"},
+		{"EC2 may not assume the role", both, func(e *evidence.Evidence) {
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = trustOIDC })
+		}, "RoleTrustInvalid"},
+		{"AWS's policies are not attached", both, func(e *evidence.Evidence) {
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{InlineRead: true})
+		}, "RolePoliciesMissing?"},
+		{"its own policies may grant the same", both, func(e *evidence.Evidence) {
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::111122223333:policy/nodes"}, InlineRead: true})
+		}, ""},
+	}
+	for _, tt := range tests {
+		e := sound(tt.mode)
+		tt.spoil(e)
+		s := analyze(e, roll.Unregistered)
+		if got := told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		for _, c := range s.Causes() {
+			if c.Summary == "" || c.Fix == "" || c.Subject == "" || len(c.Evidence) == 0 || strings.HasSuffix(c.Summary, ".") {
+				t.Errorf("%s: %+v", tt.name, c)
+			}
+		}
+	}
+}
+
+func TestASoundInstanceHasAllRuledOut(t *testing.T) {
+	s := analyze(sound("CONFIG_MAP"), roll.Unregistered)
+	for _, code := range []cause.Code{
+		cause.NodeRoleNotMapped, cause.AwsAuthUnparseable, cause.AwsAuthArnHasPath, cause.AwsAuthArnIsInstanceProfile, cause.AwsAuthWrongGroups,
+		cause.AwsAuthWrongUsername, cause.AwsAuthDuplicateRole, cause.InstanceProfileMissing, cause.RolePoliciesMissing, cause.RoleTrustInvalid, cause.ControllerRoleMapped,
+	} {
+		if !slices.Contains(s.Clear(), code) {
+			t.Errorf("%s is not ruled out", code)
+		}
+	}
+	if s = analyze(sound("API"), roll.Unregistered); !slices.Contains(s.Clear(), cause.AccessEntryWrongType) || !slices.Contains(s.Clear(), cause.AccessEntryStale) {
+		t.Errorf("ruled out: %v", s.Clear())
+	}
+}
+
+// A node that went silent has lost its mapping only if none of its like is well.
+func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherIsWell(t *testing.T) {
+	e := sound("CONFIG_MAP")
+	e.Cluster.AwsAuth = roles()
+	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped" {
+		t.Errorf("alone: %q", got)
+	}
+	g := e.Groups[groupOfNode]
+	g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true}}
+	e.Groups[groupOfNode] = g
+	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped?" {
+		t.Errorf("with others that are well: %q", got)
+	}
+	if got := told(analyze(e, roll.NotReady)); got != "" {
+		t.Errorf("a node that reports is known to its cluster: %q", got)
+	}
+}
+
+func TestTheFixNamesWhatItIsAbout(t *testing.T) {
+	e := sound("API_AND_CONFIG_MAP")
+	e.Cluster.AccessEntries, e.Cluster.AwsAuth = entries(), roles()
+	fix := analyze(e, roll.Unregistered).Causes()[0].Fix
+	if want := "aws eks create-access-entry --region eu-west-1 --cluster-name payments --principal-arn " + nodeRole + " --type EC2_LINUX"; fix != want {
+		t.Errorf("got  %s\nwant %s", fix, want)
+	}
+	e = sound("CONFIG_MAP")
+	e.Cluster.AwsAuth = roles()
+	for _, part := range []string{"--arn " + nodeRole, "--username 'system:node:{{EC2PrivateDNSName}}'", "--group system:bootstrappers --group system:nodes"} {
+		if fix := analyze(e, roll.Unregistered).Causes()[0].Fix; !strings.Contains(fix, part) {
+			t.Errorf("%s\nlacks %s", fix, part)
+		}
+	}
+}
+
+func TestTrustPolicies(t *testing.T) {
+	statement := func(s string) string { return `{"Statement":[` + s + `]}` }
+	tests := []struct {
+		name, policy string
+		found, open  bool
+	}{
+		{"EC2", trustEC2, false, false},
+		{"EC2 in China", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com.cn"},"Action":["sts:AssumeRole"]}`), false, false},
+		{"everybody", statement(`{"Effect":"Allow","Principal":"*","Action":"sts:*"}`), false, false},
+		{"another service", statement(`{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}`), true, false},
+		{"another act", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:TagSession"}`), true, false},
+		{"denied", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Deny","Principal":"*","Action":"sts:AssumeRole"}`), true, false},
+		{"denied under a condition", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Deny","Principal":"*","Action":"sts:AssumeRole","Condition":{"Bool":{"x":"y"}}}`), false, true},
+		{"allowed under a condition", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceAccount":"111122223333"}}}`), false, true},
+		{"by exception", statement(`{"Effect":"Allow","NotPrincipal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"sts:AssumeRole"}`), false, true},
+		{"no policy", "", false, true},
+		{"no JSON", "{", false, true},
+	}
+	for _, tt := range tests {
+		e := sound("API")
+		change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = tt.policy })
+		s := analyze(e, roll.Unregistered)
+		found := told(s) == "RoleTrustInvalid"
+		open := slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
+		if found != tt.found || open != tt.open {
+			t.Errorf("%s: found %v, not checked %v", tt.name, found, open)
+		}
+	}
+}
+
+// Whatever could not be read, nothing becomes decisive that was not, and what rests on
+// it is told as not checked.
+func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	hide := []func(*evidence.Evidence){
+		func(e *evidence.Evidence) { e.Cluster.Config = evidence.Failed[evidence.ClusterConfig]("why") },
+		func(e *evidence.Evidence) { e.Cluster.AwsAuth = evidence.Failed[evidence.AwsAuth]("why") },
+		func(e *evidence.Evidence) { e.Cluster.AccessEntries = evidence.Failed[evidence.AccessEntries]("why") },
+		func(e *evidence.Evidence) { e.Cluster.AccessEntries.Value.Entries = nil },
+		func(e *evidence.Evidence) { e.Profiles = nil },
+		func(e *evidence.Evidence) { e.Roles = nil },
+		func(e *evidence.Evidence) { e.Policies = nil },
+		func(e *evidence.Evidence) { e.Instances = nil },
+	}
+	for _, mode := range []string{"API", "CONFIG_MAP", "API_AND_CONFIG_MAP"} {
+		for n := range 400 {
+			e := sound(mode)
+			if n%2 == 0 {
+				e.Cluster.AwsAuth = roles(mapped(controller))
+			}
+			if n%3 == 0 {
+				e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD"))
+			}
+			before := told(analyze(e, roll.Unregistered))
+			hidden := 0
+			for _, h := range hide {
+				if rng.IntN(3) == 0 {
+					h(e)
+					hidden++
+				}
+			}
+			s := analyze(e, roll.Unregistered)
+			for _, c := range s.Causes() {
+				if !strings.Contains(before, string(c.Code)) {
+					t.Fatalf("%s, case %d: %s appears once %d facts are hidden; before %q", mode, n, c.Code, hidden, before)
+				}
+			}
+			for _, u := range s.Open() {
+				if u.Reason == "" {
+					t.Fatalf("%s is not checked, and nobody says why", u.Code)
+				}
+			}
+		}
+	}
+}
+
+func ExampleAnalyze() {
+	e := sound("CONFIG_MAP")
+	e.Cluster.AwsAuth = roles(mapped(controller))
+	for _, c := range analyze(e, roll.Unregistered).Causes() {
+		fmt.Println(c.Code)
+	}
+	// Output: ControllerRoleMapped
+}

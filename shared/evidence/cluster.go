@@ -1,0 +1,65 @@
+package evidence
+
+import "time"
+
+// Cluster is what was read of the cluster as a whole.
+type Cluster struct {
+	Config        Fact[ClusterConfig]
+	AwsAuth       Fact[AwsAuth] // Absent: there is no such ConfigMap
+	AccessEntries Fact[AccessEntries]
+	// Webhooks are the admission webhooks that are asked about nodes.
+	Webhooks Fact[[]Webhook]
+	// Version of Karpenter is not told by any API: it is known as far as its objects
+	// show it (see NodeClaim.Conditions).
+}
+
+// ClusterConfig is an EKS cluster, as eks:DescribeCluster shows it.
+type ClusterConfig struct {
+	Name     string
+	ARN      string
+	Status   string // ACTIVE, CREATING, DELETING, FAILED, UPDATING, PENDING
+	Version  string // Kubernetes minor version, such as 1.35
+	Created  time.Time
+	Endpoint string // URL of the API server
+	// CAHash is the SHA-256, in hex, of the decoded certificate authority data.
+	CAHash string
+	// AuthenticationMode is CONFIG_MAP, API or API_AND_CONFIG_MAP; "" means CONFIG_MAP.
+	AuthenticationMode string
+	VPC                string
+	Subnets            []string
+	// ClusterSecurityGroup is the group that EKS made for the cluster; SecurityGroups
+	// are further ones of its network interfaces.
+	ClusterSecurityGroup string
+	SecurityGroups       []string
+	PublicAccess         bool
+	PrivateAccess        bool
+	PublicCIDRs          []string
+	ServiceCIDR          string // IPv4 or IPv6, by IPFamily
+	IPFamily             string // ipv4 or ipv6
+	AutoMode             bool   // computeConfig.enabled
+	// Issues are those of health.issues.
+	Issues []ClusterIssue
+}
+
+// ClusterIssue is one of a cluster's health.issues.
+type ClusterIssue struct {
+	Code, Message string
+	Resources     []string
+}
+
+// Webhook is an admission webhook of the cluster that matches nodes or their status.
+type Webhook struct {
+	Configuration string // name of the configuration
+	Kind          string // MutatingWebhookConfiguration or ValidatingWebhookConfiguration
+	Name          string
+	FailurePolicy string // Fail or Ignore
+	// Resources and Operations that the rules name, as resource[/subresource] and
+	// verb, such as nodes and CREATE.
+	Resources, Operations []string
+	// Selective: a namespace or object selector, or a match condition, narrows it.
+	Selective bool
+	// Namespace and Service that answer it; "" when it is called by URL.
+	Namespace, Service string
+	// Endpoints is how many ready addresses its service has.
+	Endpoints Fact[int]
+}

@@ -1,0 +1,133 @@
+package evidence
+
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Evidence is everything that was read for the findings of one check of one cluster.
+// What several instances share stands once.
+type Evidence struct {
+	At        time.Time // the time of the check
+	Region    string
+	ClusterID roll.ClusterID
+	Cluster   Cluster
+	Instances map[roll.InstanceID]Instance
+	Nodes     map[string]Node                  // by name; of findings only
+	Profiles  map[string]Fact[InstanceProfile] // by ARN
+	Roles     map[string]Fact[Role]            // by name
+	Policies  map[string]Fact[Policies]        // by role name
+	Images    map[string]Fact[Image]           // by AMI id
+	Templates map[string]Fact[LaunchTemplate]  // by id:version
+	Groups    map[roll.Group]Group
+	Network   Network
+	// Zones count the cluster's nodes by availability zone.
+	Zones []Zone
+	// Findings are all findings of the check, watching ones too, for what shows only in
+	// several.
+	Findings []roll.Finding
+	// Gaps are those of the snapshot: what it could not read.
+	Gaps []roll.Gap
+}
+
+// Zone is how the nodes of one availability zone are.
+type Zone struct {
+	Zone  string
+	Nodes int
+	// Silent is since when the nodes of it are silent that are (Ready=Unknown), in order.
+	Silent []time.Time
+	// Shifted: ARC shifts the cluster away from the zone now.
+	Shifted bool
+}
+
+// Case is one finding with the evidence that is about it.
+type Case struct {
+	*Evidence
+	Finding roll.Finding
+}
+
+// Instance is the finding's instance. Its facts are NotAsked if nothing was read of it.
+func (c *Case) Instance() Instance { return c.Instances[c.Finding.Instance] }
+
+// Node is the finding's node. Its facts are NotAsked if nothing was read of it, or if
+// the finding has none.
+func (c *Case) Node() Node { return c.Nodes[c.Finding.Node] }
+
+// Group is the finding's group.
+func (c *Case) Group() Group { return c.Groups[c.Finding.Group] }
+
+// Config is what EC2 says of the finding's instance.
+func (c *Case) Config() Fact[InstanceConfig] { return c.Instance().Config }
+
+// Image is the AMI of the finding's instance.
+func (c *Case) Image() Fact[Image] {
+	return follow(c.Config(), func(i InstanceConfig) Fact[Image] { return c.Images[i.Image] })
+}
+
+// Profile is the instance profile of the finding's instance; Absent if it has none.
+func (c *Case) Profile() Fact[InstanceProfile] {
+	return follow(c.Config(), func(i InstanceConfig) Fact[InstanceProfile] {
+		if i.ProfileARN == "" {
+			return None[InstanceProfile]()
+		}
+		return c.Profiles[i.ProfileARN]
+	})
+}
+
+// Role is the role behind the instance profile; Absent if there is no profile, no role
+// in it, or if the role was deleted.
+func (c *Case) Role() Fact[Role] {
+	return follow(c.Profile(), func(p InstanceProfile) Fact[Role] {
+		if len(p.Roles) == 0 {
+			return None[Role]()
+		}
+		return c.Roles[p.Roles[0]]
+	})
+}
+
+// Subnet is the subnet of the finding's instance.
+func (c *Case) Subnet() Fact[Subnet] {
+	return follow(c.Config(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
+}
+
+// RouteTable is that of the instance's subnet.
+func (c *Case) RouteTable() Fact[RouteTable] {
+	return follow(c.Config(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
+}
+
+// ACL is that of the instance's subnet.
+func (c *Case) ACL() Fact[ACL] {
+	return follow(c.Config(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
+}
+
+// VPC is that of the instance; its facts are NotAsked if the instance is not known.
+func (c *Case) VPC() VPC {
+	i := c.Config()
+	if !i.Known() {
+		return VPC{}
+	}
+	return c.Network.VPCs[i.Value.VPC]
+}
+
+// NodeClaim is Karpenter's claim of the finding's instance; Absent if the group's claims
+// were read and none has it.
+func (c *Case) NodeClaim() Fact[NodeClaim] {
+	return follow(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {
+		for _, n := range claims {
+			if n.Instance == c.Finding.Instance {
+				return Read(n)
+			}
+		}
+		return None[NodeClaim]()
+	})
+}
+
+// follow asks on from a fact; what stands in the way of the first stands in the way of
+// the second.
+func follow[A, B any](f Fact[A], next func(A) Fact[B]) Fact[B] {
+	if !f.Known() {
+		return Fact[B]{State: f.State, Why: f.Why}
+	}
+	return next(f.Value)
+}

@@ -1,0 +1,77 @@
+// Package evidence is the vocabulary of what a diagnosis rests on: what was read of
+// an instance, its role, its network, its user data, its node and its cluster, each
+// with what could not be read and why.
+//
+// The values are cut down from what AWS and Kubernetes answer to what causes are
+// told by. Everything that costs a call is a Fact, so that "not asked", "there is
+// none" and "could not be read" are never taken for each other. Secrets do not enter:
+// user data and console output are kept as findings about the text, not as text.
+//
+// The package is pure: values only, no I/O, no clock.
+package evidence
+
+// State is what became of a question.
+type State uint8
+
+// The states. The zero value is NotAsked, so that what nobody read is never taken for
+// an answer.
+const (
+	NotAsked   State = iota // nobody asked; Why may tell the reason, such as sampling
+	Known                   // it was read
+	Absent                  // it was asked for, and there certainly is none
+	Unreadable              // it was asked for, and could not be read: Why tells
+)
+
+// String is the state as a word.
+func (s State) String() string {
+	switch s {
+	case Known:
+		return "known"
+	case Absent:
+		return "absent"
+	case Unreadable:
+		return "unreadable"
+	}
+	return "not asked"
+}
+
+// Fact is the answer to one question.
+type Fact[T any] struct {
+	Value T // the zero value unless Known
+	State State
+	// Why says why it was not asked or could not be read: a sentence without its full
+	// stop that names the call, on what, and what to do, such as
+	// "iam:GetRole on my-role: no permission for rollcall-inspect".
+	Why string
+}
+
+// Read is a fact that is known.
+func Read[T any](v T) Fact[T] { return Fact[T]{Value: v, State: Known} }
+
+// None is a fact of which it is known that there is none.
+func None[T any]() Fact[T] { return Fact[T]{State: Absent} }
+
+// Failed is a fact that could not be read.
+func Failed[T any](why string) Fact[T] { return Fact[T]{State: Unreadable, Why: why} }
+
+// Skipped is a fact that was not asked for.
+func Skipped[T any](why string) Fact[T] { return Fact[T]{State: NotAsked, Why: why} }
+
+// Known reports whether there is a value.
+func (f Fact[T]) Known() bool { return f.State == Known }
+
+// Settled reports whether the question is answered: there is a value, or certainly none.
+func (f Fact[T]) Settled() bool { return f.State == Known || f.State == Absent }
+
+// Gap tells why there is no answer, "" if there is one.
+func (f Fact[T]) Gap() string {
+	switch {
+	case f.Settled():
+		return ""
+	case f.Why != "":
+		return f.Why
+	case f.State == Unreadable:
+		return "it could not be read"
+	}
+	return "it was not asked for"
+}

@@ -1,0 +1,109 @@
+package evidence
+
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Group is what was read of a group of like instances. Only what fits its owner is
+// asked for.
+type Group struct {
+	Group roll.Group
+	// NodeGroup is the managed node group; Absent if EKS knows none of the name.
+	NodeGroup Fact[NodeGroup]
+	// AutoScaling is its Auto Scaling group; Absent if there is none of the name.
+	AutoScaling Fact[AutoScalingGroup]
+	// Activities are the latest scaling activities, newest first.
+	Activities Fact[[]Activity]
+	// NodePool and NodeClass are Karpenter's; Absent if there are none of the name.
+	NodePool  Fact[NodePool]
+	NodeClass Fact[NodeClass]
+	// NodeClaims are all of the node pool.
+	NodeClaims Fact[[]NodeClaim]
+	// Members are all instances of the group that the snapshot shows and whether each
+	// has a Ready node: what failing and healthy ones have in common.
+	Members []Member
+	// Acts are the group's acts that the ledger remembers.
+	Acts Fact[[]Act]
+}
+
+// Member is an instance of a group.
+type Member struct {
+	Instance              roll.InstanceID
+	Healthy               bool // it has a node that is Ready, and no finding
+	Finding               roll.Kind
+	Launched              time.Time
+	Image                 string // AMI id
+	LaunchTemplate        string // id, "" if none
+	LaunchTemplateVersion string
+	Zone                  string
+	NodeCreated           time.Time // zero if it has no node
+}
+
+// Act is something that Rollcall did to an instance of the group.
+type Act struct {
+	Instance roll.InstanceID
+	Do       string // such as terminate
+	Kind     roll.Kind
+	At       time.Time
+	Done     bool
+}
+
+// NodeGroup is an EKS managed node group.
+type NodeGroup struct {
+	Name           string
+	Status         string // ACTIVE, DEGRADED, CREATE_FAILED...
+	AMIType        string // AL2023_x86_64_STANDARD, BOTTLEROCKET_ARM_64, CUSTOM...
+	Version        string // Kubernetes minor version
+	ReleaseVersion string
+	RoleARN        string
+	LaunchTemplate string // id, "" if it uses none of its own
+	TemplateVer    string
+	Issues         []NodeGroupIssue
+}
+
+// NodeGroupIssue is one of health.issues.
+type NodeGroupIssue struct {
+	Code      string
+	Message   string
+	Resources []string
+}
+
+// AutoScalingGroup is an Auto Scaling group.
+type AutoScalingGroup struct {
+	Name                  string
+	LaunchTemplate        string // id
+	LaunchTemplateVersion string // number, $Latest or $Default
+	Min, Max, Desired     int
+	Subnets               []string
+	SuspendedProcesses    []string
+}
+
+// Activity is a scaling activity.
+type Activity struct {
+	Status      string // Successful, Failed, Cancelled, InProgress...
+	Description string
+	Message     string
+	At          time.Time // EndTime, or StartTime
+}
+
+// NodePool is Karpenter's node pool.
+type NodePool struct {
+	Name          string
+	StartupTaints []Taint
+	Taints        []Taint
+	NodeClass     string
+	// Architectures that its requirements allow; nil if they do not say.
+	Architectures []string
+}
+
+// NodeClass is Karpenter's EC2NodeClass.
+type NodeClass struct {
+	Name       string
+	AMIFamily  string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias tells
+	AMIAlias   string // such as al2023@latest, "" if none
+	Role       string // name of the node role, "" with Profile
+	Profile    string // name of the instance profile, "" with Role
+	Conditions []Condition
+}

@@ -1,0 +1,87 @@
+package evidence
+
+import "time"
+
+// Role is an IAM role, as iam:GetRole shows it.
+type Role struct {
+	ARN     string // with its path, as IAM writes it
+	Name    string
+	ID      string // RoleId, such as AROA...; a role of the same name made later has another
+	Created time.Time
+	// TrustPolicy is the policy that says who may assume the role, as JSON text.
+	TrustPolicy string
+}
+
+// InstanceProfile is an IAM instance profile.
+type InstanceProfile struct {
+	ARN   string
+	Name  string
+	Roles []string // names; IAM allows one at most, and there may be none
+}
+
+// Policies are what grants a role its permissions.
+type Policies struct {
+	Attached []string // ARNs of the managed policies
+	Inline   []string // names of the inline policies; nil if InlineRead is false
+	// InlineRead: inline policies were listed too.
+	InlineRead bool
+}
+
+// AccessEntry is an EKS access entry.
+type AccessEntry struct {
+	Principal string // ARN of the role or user
+	Type      string // STANDARD, EC2_LINUX, EC2_WINDOWS, EC2, FARGATE_LINUX, HYBRID_LINUX, HYPERPOD_LINUX
+	Username  string
+	Groups    []string
+	Created   time.Time
+	// Policies are the ARNs of the associated access policies; nil and PoliciesRead
+	// false if they were not read.
+	Policies     []string
+	PoliciesRead bool
+}
+
+// AccessEntries are a cluster's access entries as far as they were read.
+type AccessEntries struct {
+	// Principals are the ARNs of all entries.
+	Principals []string
+	// Entries are those that were read in full, by principal ARN. One that Principals
+	// names and Entries lacks was not read.
+	Entries map[string]Fact[AccessEntry]
+}
+
+// AwsAuth is the mapRoles part of the ConfigMap kube-system/aws-auth, as the
+// authenticator of EKS reads it.
+type AwsAuth struct {
+	// Unparseable is why mapRoles as a whole is not read, "" if it is. The
+	// authenticator then knows no role mapping at all.
+	Unparseable string
+	// Roles are the mappings in the order of the file, also those that a later one of
+	// the same role replaces.
+	Roles []RoleMapping
+	// Rejected are the entries that the authenticator drops by themselves.
+	Rejected []RejectedMapping
+}
+
+// RoleMapping is one entry of mapRoles.
+type RoleMapping struct {
+	Index    int    // in mapRoles, from 0
+	ARN      string // rolearn as it is written
+	Username string
+	Groups   []string
+	// Canonical is the ARN under which the authenticator keeps the mapping: lower case,
+	// as it compares.
+	Canonical string
+	// Path: the ARN carries an IAM path, without which the authenticator compares.
+	Path bool
+	// InstanceProfile: the ARN is an instance profile's.
+	InstanceProfile bool
+	// Effective: no later entry of the same canonical ARN replaces it.
+	Effective bool
+}
+
+// RejectedMapping is an entry of mapRoles that the authenticator does not take.
+type RejectedMapping struct {
+	Index int    // in mapRoles, from 0; -1 if it cannot be told
+	ARN   string // as written, "" if it has none
+	Why   string
+}

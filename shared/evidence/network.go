@@ -1,0 +1,111 @@
+package evidence
+
+// Network is what was read of the network. Every map is keyed by the id of the thing;
+// a missing key was not asked for.
+type Network struct {
+	Subnets map[string]Fact[Subnet]
+	// RouteTables and ACLs are by the subnet that they serve: the one that is associated
+	// with it, or else the VPC's main table or default ACL.
+	RouteTables    map[string]Fact[RouteTable]
+	ACLs           map[string]Fact[ACL]
+	SecurityGroups map[string]Fact[SecurityGroup]
+	NATGateways    map[string]Fact[NATGateway]
+	VPCs           map[string]VPC
+}
+
+// VPC is what was read of one VPC.
+type VPC struct {
+	ID           string
+	DNSSupport   Fact[bool]
+	DNSHostnames Fact[bool]
+	DHCP         Fact[DHCPOptions] // Absent: the VPC uses the set named "default", which sets nothing
+	Endpoints    Fact[[]VPCEndpoint]
+}
+
+// Subnet is a subnet.
+type Subnet struct {
+	ID, VPC, Zone, ZoneID string
+	CIDR                  string
+	FreeAddresses         int // AvailableIpAddressCount
+	AssignPublic          bool
+}
+
+// RouteTable is the route table of a subnet.
+type RouteTable struct {
+	ID     string
+	Main   bool // it serves the subnet because no other does
+	Routes []Route
+}
+
+// Route is one route.
+type Route struct {
+	Destination string // CIDR, IPv4 or IPv6, or the id of a prefix list
+	// Target is the id of what it leads to: igw-, nat-, tgw-, pcx-, vgw-, eni-, i-, eigw-,
+	// vpce-, lgw-, cagw- or local.
+	Target    string
+	Blackhole bool // its target is gone
+}
+
+// ACL is the network ACL of a subnet.
+type ACL struct {
+	ID      string
+	Default bool
+	Rules   []ACLRule
+}
+
+// ACLRule is a rule of a network ACL; the one of the lowest number that matches counts.
+type ACLRule struct {
+	Number   int
+	Egress   bool
+	Allow    bool
+	Protocol string // -1 all, 6 TCP, 17 UDP...
+	CIDR     string // IPv4 or IPv6
+	// From and To are its ports, both 0 with AllPorts.
+	From, To int
+	AllPorts bool
+}
+
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	ID, Name, VPC   string
+	Ingress, Egress []Permission
+	// ClusterTags are the clusters that kubernetes.io/cluster/ keys name.
+	ClusterTags []string
+}
+
+// Permission is a rule of a security group.
+type Permission struct {
+	Protocol    string // -1 all, tcp, udp, icmp or a number
+	From, To    int    // ports; -1 or 0 with AllPorts
+	AllPorts    bool
+	CIDRs       []string // IPv4 and IPv6
+	Groups      []string // ids of security groups
+	PrefixLists []string
+}
+
+// NATGateway is a NAT gateway.
+type NATGateway struct {
+	ID, VPC, Subnet string
+	State           string   // available, pending, failed, deleting, deleted
+	PublicIPs       []string // empty for a private one
+	Private         bool
+}
+
+// VPCEndpoint is an interface or gateway endpoint.
+type VPCEndpoint struct {
+	ID             string
+	Service        string // such as com.amazonaws.eu-west-1.ec2
+	Type           string // Interface or Gateway
+	State          string // available, pending...
+	PrivateDNS     bool
+	Subnets        []string
+	SecurityGroups []string
+	RouteTables    []string // of a gateway endpoint
+}
+
+// DHCPOptions is a set of DHCP options.
+type DHCPOptions struct {
+	ID         string
+	NameServer []string // domain-name-servers: addresses, or AmazonProvidedDNS
+	DomainName string
+}

@@ -1,0 +1,130 @@
+package evidence
+
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Node is what was read of one node that something is wrong with.
+type Node struct {
+	Name string
+	// Object is the Node in more detail than the snapshot's.
+	Object Fact[NodeObject]
+	Lease  Fact[Lease]
+	// Events are those about the node, newest last. The API server keeps them for an
+	// hour by default, so absence proves nothing.
+	Events Fact[[]Event]
+	Pods   Fact[[]Pod]
+	// Remembered are its conditions as an earlier check saw them, and when Ready left and
+	// came back; Absent if no check did.
+	Remembered Fact[Remembered]
+}
+
+// NodeObject is a Node.
+type NodeObject struct {
+	Name, UID        string
+	Created          time.Time
+	ProviderID       string
+	Labels           map[string]string // those of kubernetes.io, karpenter and eks domains
+	Taints           []Taint
+	Conditions       []Condition
+	KubeletVersion   string // such as v1.35.2-eks-1234567
+	OSImage          string
+	KernelVersion    string
+	ContainerRuntime string
+	Architecture     string // amd64 or arm64
+	BootID           string
+	Addresses        []string // internal IPs and DNS names
+	Unschedulable    bool
+	// CPU, memory and pods as .status.capacity tells them; "" if it does not.
+	Pods string
+}
+
+// Taint is a node's taint.
+type Taint struct {
+	Key, Value, Effect string
+	Added              time.Time // timeAdded, zero if not told
+}
+
+// Condition is a condition of a node or of a NodeClaim.
+type Condition struct {
+	Type, Status, Reason, Message string
+	Since                         time.Time // lastTransitionTime
+	Heartbeat                     time.Time // lastHeartbeatTime, zero if not told
+}
+
+// Lease is the lease by which a kubelet shows that it lives.
+type Lease struct {
+	Renewed  time.Time
+	Duration time.Duration // leaseDurationSeconds: 40 s unless configured
+}
+
+// Event is a Kubernetes event.
+type Event struct {
+	Type    string // Normal or Warning
+	Reason  string
+	Message string // redacted
+	Source  string // reporting component, such as kubelet or karpenter
+	First   time.Time
+	Last    time.Time
+	Count   int // at least 1
+}
+
+// Pod is a pod on a node.
+type Pod struct {
+	Namespace, Name string
+	Owner           string // kind/name of its controller, such as DaemonSet/cilium
+	Phase           string
+	Ready           bool
+	// Waiting is the reason why a container waits, such as CrashLoopBackOff or
+	// ImagePullBackOff; "" if none does. Terminated likewise, such as OOMKilled.
+	Waiting, Terminated string
+	Message             string // of that reason, redacted
+	Restarts            int
+	Containers          []string
+	Labels              map[string]string
+}
+
+// Remembered is what an earlier check saw of a node.
+type Remembered struct {
+	At time.Time
+	// Conditions as they were then; of the function's own ledger only the pressures.
+	Conditions []Condition
+	// ReadyFlips are the moments at which Ready left or came back.
+	ReadyFlips []time.Time
+}
+
+// NodeClaim is Karpenter's record of an instance.
+type NodeClaim struct {
+	Name, UID  string
+	Created    time.Time
+	Deleting   time.Time // zero if it is not
+	NodePool   string
+	NodeClass  string
+	Instance   roll.InstanceID // "" before launch
+	Node       string          // status.nodeName, "" before registration
+	Image      string          // status.imageID
+	Conditions []Condition
+	Taints     []Taint
+	Startup    []Taint // spec.startupTaints
+	Events     Fact[[]Event]
+}
+
+// Condition finds a condition by its type.
+func (c NodeClaim) Condition(kind string) (Condition, bool) { return find(c.Conditions, kind) }
+
+// Condition finds a condition by its type.
+func (n NodeObject) Condition(kind string) (Condition, bool) { return find(n.Conditions, kind) }
+
+// Condition finds a condition by its type.
+func (r Remembered) Condition(kind string) (Condition, bool) { return find(r.Conditions, kind) }
+
+func find(conditions []Condition, kind string) (Condition, bool) {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c, true
+		}
+	}
+	return Condition{}, false
+}
