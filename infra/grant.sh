@@ -49,7 +49,7 @@ else
 fi
 echo "# Leave the second role out unless the stack's mode is remediate."
 echo
-echo "# 1. What the groups may do in the cluster: viewers list nodes and NodeClaims, remediators also act on them."
+echo "# 1. What the groups may do in the cluster: viewers read nodes and what concerns them, remediators also act on them."
 echo "kubectl apply -f infra/rbac.yaml"
 echo
 

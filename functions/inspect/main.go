@@ -33,7 +33,7 @@ import (
 func main() {
 	ctx := context.Background()
 	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.OrdersQueueURL,
-		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.SweepInterval)
+		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.EvidenceBucket, config.SweepInterval)
 	if err != nil {
 		start.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.EventBus)
+	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.EventBus, config.EvidenceBucket)
 	if err != nil {
 		start.Fatal(err)
 	}

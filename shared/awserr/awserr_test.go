@@ -115,6 +115,13 @@ func TestErrors(t *testing.T) {
 			text: "eks:ListClusters was denied to arn:aws:sts::111122223333:assumed-role/ops/x: allow eks:ListClusters on arn:aws:eks:eu-west-1:111122223333:cluster/* for that role",
 		},
 		{
+			name: "S3, the resource in quotes", call: "s3:PutObject",
+			err: answer("S3", "PutObject", 403, "AccessDenied",
+				"User: "+role+" is not authorized to perform: s3:PutObject on resource: \"arn:aws:s3:::amzn-s3-demo-bucket/a/b.json\" because no identity-based policy allows the s3:PutObject action"),
+			want: kinds{denied: true},
+			text: "s3:PutObject was denied to arn:aws:sts::111122223333:assumed-role/ops/x because no identity-based policy allows the s3:PutObject action: allow s3:PutObject on arn:aws:s3:::amzn-s3-demo-bucket/a/b.json for that role",
+		},
+		{
 			name: "the IAM action is another than the call", call: "eks:DescribeCluster",
 			err: unsigned("EKS", "DescribeCluster", answer("STS", "AssumeRole", 403, "AccessDenied",
 				"User: arn:aws:iam::111122223333:user/ana is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::123456789012:role/reader")),

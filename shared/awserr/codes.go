@@ -49,7 +49,7 @@ func IsThrottled(err error) bool {
 var deniedCodes = []string{
 	"UnauthorizedOperation", // EC2
 	"AccessDeniedException", // EKS, DynamoDB, Scheduler, SSM
-	"AccessDenied",          // Auto Scaling, IAM, STS, SQS
+	"AccessDenied",          // Auto Scaling, IAM, STS, SQS, S3
 	"AuthorizationError",    // SNS
 	"KMSAccessDenied",       // SNS: the topic's key
 	"KmsAccessDenied",       // SQS: the queue's key

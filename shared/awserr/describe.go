@@ -24,6 +24,9 @@ func Describe(err error, call, principal string) string {
 	if call == "" {
 		call = operation(err)
 	}
+	if missing, ok := errors.AsType[*NotCaptured](err); ok {
+		return missing.Error()
+	}
 	switch {
 	case IsDenied(err):
 		return describeDenied(err, call, principal)
@@ -79,7 +82,7 @@ func describeDenied(err error, call, principal string) string {
 			action = m[2]
 		}
 		if m[3] != "*" {
-			resource = m[3]
+			resource = strings.Trim(m[3], `"`) // S3 quotes it
 		}
 		why = strings.TrimSuffix(m[4], ".")
 	}

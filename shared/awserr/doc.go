@@ -7,5 +7,6 @@
 //
 // The codes are those of the AWS SDK for Go v2 and of the services' references:
 // EC2 (Error codes for the Amazon EC2 API), EKS, EC2 Auto Scaling, SNS, SQS, STS,
-// IAM, SSM, DynamoDB and EventBridge Scheduler (Common Error Types of each).
+// IAM, SSM, DynamoDB and EventBridge Scheduler (Common Error Types of each), and S3
+// (Error responses).
 package awserr

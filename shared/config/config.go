@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ const (
 	ScheduleGroup   = "ROLLCALL_SCHEDULE_GROUP"
 	ScheduleRole    = "ROLLCALL_SCHEDULE_ROLE_ARN"
 	EventBus        = "ROLLCALL_EVENT_BUS"
+	EvidenceBucket  = "ROLLCALL_EVIDENCE_BUCKET"
 	SweepInterval   = "ROLLCALL_SWEEP_INTERVAL"
 	VPCs            = "ROLLCALL_VPC_IDS"
 	WarnAfter       = "ROLLCALL_WARN_AFTER"
@@ -47,6 +49,7 @@ type Settings struct {
 	ScheduleGroup   string
 	ScheduleRole    string
 	EventBus        string
+	EvidenceBucket  string
 	SweepInterval   time.Duration
 	VPCs            []string
 	// Registration are the stack's own tolerances for a policy that names none; zero
@@ -117,6 +120,8 @@ func (s *Settings) take(name, value string) (err error) {
 		s.ScheduleRole, err = arn(value, "iam")
 	case EventBus:
 		s.EventBus = value
+	case EvidenceBucket:
+		s.EvidenceBucket, err = bucket(value)
 	case SweepInterval:
 		s.SweepInterval, err = duration(value, shortestSweep, longestSweep)
 	case VPCs:
@@ -135,6 +140,17 @@ func arn(value, service string) (string, error) {
 	parts := strings.SplitN(value, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != service || parts[5] == "" {
 		return "", fmt.Errorf("%q is not an ARN of %s", value, service)
+	}
+	return value, nil
+}
+
+// bucketName is what a general purpose bucket may be called, as far as it can be said
+// with a pattern: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+func bucket(value string) (string, error) {
+	if !bucketName.MatchString(value) {
+		return "", fmt.Errorf("%q is not the name of a bucket", value)
 	}
 	return value, nil
 }

@@ -25,13 +25,15 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 	got, err := Read(env(
 		Mode, "notify", PolicyParameter, "/rollcall/policy", Table, "t", Topic, "arn:aws:sns:eu-west-1:111122223333:rollcall",
 		ChecksQueueURL, "https://sqs.eu-west-1.amazonaws.com/111122223333/checks.fifo", SweepInterval, "5m", VPCs, "vpc-1, vpc-2", WarnAfter, "", EventBus, "default",
-	), Mode, PolicyParameter, Table, Topic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline)
+		EvidenceBucket, "rollcall-evidencebucket-1a2b3c4d5e6f",
+	), Mode, PolicyParameter, Table, Topic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, EvidenceBucket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Settings{
 		Mode: policy.Notify, PolicyParameter: "/rollcall/policy", Table: "t", Topic: "arn:aws:sns:eu-west-1:111122223333:rollcall",
 		ChecksQueueURL: "https://sqs.eu-west-1.amazonaws.com/111122223333/checks.fifo", SweepInterval: 5 * time.Minute, VPCs: []string{"vpc-1", "vpc-2"},
+		EvidenceBucket: "rollcall-evidencebucket-1a2b3c4d5e6f",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -41,8 +43,8 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 func TestEveryFaultAtOnceByName(t *testing.T) {
 	_, err := Read(env(
 		Mode, "destroy", Table, " ", Topic, "arn:aws:sqs:eu-west-1:111122223333:x", ChecksQueueURL, "checks", SweepInterval, "10s",
-		VPCs, "vpc-1,subnet-2", WarnAfter, "20m", Deadline, "15m", ScheduleRole, "role",
-	), Mode, PolicyParameter, Table, Topic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, ScheduleRole)
+		VPCs, "vpc-1,subnet-2", WarnAfter, "20m", Deadline, "15m", ScheduleRole, "role", EvidenceBucket, "s3://evidence/",
+	), Mode, PolicyParameter, Table, Topic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, ScheduleRole, EvidenceBucket)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -50,13 +52,14 @@ func TestEveryFaultAtOnceByName(t *testing.T) {
 		Mode + ": ", PolicyParameter + " is not set", Table + " is empty", Topic + `: "arn:aws:sqs:eu-west-1:111122223333:x" is not an ARN of sns`,
 		ChecksQueueURL + `: "checks" is not a URL`, SweepInterval + ": 10s is not between 1m0s and 1h0m0s", VPCs + `: "subnet-2" is not a VPC id`,
 		WarnAfter + ": 20m0s is after " + Deadline, ScheduleRole + `: "role" is not an ARN of iam`,
+		EvidenceBucket + `: "s3://evidence/" is not the name of a bucket`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
 		}
 	}
-	if n := strings.Count(err.Error(), "\n") + 1; n != 9 {
-		t.Errorf("%d faults, want 9:\n%v", n, err)
+	if n := strings.Count(err.Error(), "\n") + 1; n != 10 {
+		t.Errorf("%d faults, want 10:\n%v", n, err)
 	}
 }
 
@@ -65,5 +68,20 @@ func TestBoundariesOfTheSweepInterval(t *testing.T) {
 		if _, err := Read(env(SweepInterval, value), SweepInterval); (err == nil) != ok {
 			t.Errorf("%q: %v, want ok %v", value, err, ok)
 		}
+	}
+}
+
+func TestWhatABucketMayBeCalled(t *testing.T) {
+	for value, ok := range map[string]bool{
+		"abc": true, "rollcall-evidencebucket-1a2b3c4d5e6f": true, "a.b": true, strings.Repeat("a", 63): true,
+		"ab": false, strings.Repeat("a", 64): false, "Evidence": false, "evidence/x": false, "-abc": false, "abc-": false, "a_b": false, "": false,
+		"arn:aws:s3:::evidence": false,
+	} {
+		if _, err := Read(env(EvidenceBucket, value), EvidenceBucket); (err == nil) != ok {
+			t.Errorf("%q: %v, want ok %v", value, err, ok)
+		}
+	}
+	if _, err := Read(env(), EvidenceBucket); err == nil || !strings.Contains(err.Error(), EvidenceBucket+" is not set") {
+		t.Errorf("not set: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,29 +70,31 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest rest.Interface
+	note func(Question, json.RawMessage, error) // of every Read; or nil
 }
 
 // NewClient makes a client for an endpoint whose certificate ca signs. wrap adds
 // the authentication; nil adds none.
 func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {
-	cfg := &rest.Config{
+	return newClient(&rest.Config{
 		Host:            endpoint,
-		APIPath:         "/api",
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		UserAgent:       userAgent,
-		Timeout:         requestTimeout,
-		QPS:             -1, // requests are few and sequential
 		WrapTransport:   wrap,
-		ContentConfig: rest.ContentConfig{
-			GroupVersion:         &corev1.SchemeGroupVersion,
-			NegotiatedSerializer: codecs.WithoutConversion(),
-			ContentType:          protobuf,
-			AcceptContentTypes:   protobuf + ",application/json",
-		},
-	}
+		ContentConfig:   rest.ContentConfig{ContentType: protobuf, AcceptContentTypes: protobuf + ",application/json"},
+	})
+}
+
+// newClient makes a client of what differs between a cluster and a transport in memory.
+func newClient(cfg *rest.Config) (*Client, error) {
+	cfg.APIPath = "/api"
+	cfg.Timeout = requestTimeout
+	cfg.QPS = -1 // requests are few and sequential
+	cfg.GroupVersion = &corev1.SchemeGroupVersion
+	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("prepare a client for %s: %w", endpoint, err)
+		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
 	}
 	return &Client{rest: client}, nil
 }
@@ -104,14 +107,35 @@ func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.No
 	p := &projector{watch: watch}
 	return listNodes.failed(again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			var page corev1.NodeList
-			err := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec).Do(ctx).Into(&page)
-			for i := range page.Items {
-				yield(p.node(&page.Items[i]))
+			page, err := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec).Do(ctx).Get()
+			if err != nil {
+				return "", err
 			}
-			return page.Continue, err
+			return eachNode(page, func(n *corev1.Node) { yield(p.node(n)) })
 		})
 	}))
+}
+
+// eachNode hands out the nodes of one page and returns the token of the next one. What is
+// no list of nodes is an error: it must not be taken for an empty one.
+func eachNode(page runtime.Object, yield func(*corev1.Node)) (next string, err error) {
+	switch page := page.(type) {
+	case *corev1.NodeList:
+		for i := range page.Items {
+			yield(&page.Items[i])
+		}
+		return page.Continue, nil
+	case *corev1.List: // as kubectl prints one
+		for i := range page.Items {
+			var n corev1.Node
+			if err := runtime.DecodeInto(codecs.UniversalDeserializer(), page.Items[i].Raw, &n); err != nil {
+				return "", fmt.Errorf("item %d of the list is no node: %w", i+1, err)
+			}
+			yield(&n)
+		}
+		return page.Continue, nil
+	}
+	return "", fmt.Errorf("the answer is a %T, not a list of nodes", page)
 }
 
 // again lists once more from the start if the server gave up on the listing halfway.

@@ -26,6 +26,10 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		op, err = failed.operation, failed.err
 	}
 	switch {
+	case errors.Is(err, ErrNotCaptured):
+		return roll.GapFailed, fmt.Sprintf("the %s of %s was not made: %v", op.noun, c.ID.Name, said(err))
+	case errors.Is(err, ErrGone) && !op.writes:
+		return roll.GapFailed, fmt.Sprintf("the %s of %s found nothing: %v", op.noun, c.ID.Name, ErrGone)
 	case errors.Is(err, ErrChanged), errors.Is(err, ErrGone), errors.Is(err, errIncomplete):
 		return roll.GapFailed, fmt.Sprintf("the %s of %s was not done: %v", op.noun, c.ID.Name, err)
 	case errors.Is(err, ErrNoEndpoint):
@@ -66,6 +70,14 @@ func answered(err error) bool {
 	}
 	_, sent := errors.AsType[*url.Error](err)
 	return !sent
+}
+
+// said is what a transport said, without what the HTTP client puts around it.
+func said(err error) error {
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return sent.Err
+	}
+	return err
 }
 
 // message is the innermost text of the error, without the nesting of URLs.

@@ -19,6 +19,7 @@ import (
 
 const (
 	karpenterGroup    = "karpenter.sh"
+	karpenterAWSGroup = "karpenter.k8s.aws"
 	nodeClaimsPath    = "/apis/" + karpenterGroup + "/v1/nodeclaims"
 	labelNodePool     = "karpenter.sh/nodepool"
 	claimRegistered   = "Registered"
@@ -27,9 +28,17 @@ const (
 	kindAPIGroupsList = "APIGroupList"
 )
 
-// ErrNoNodeClaims says that the cluster has no NodeClaims at all: its API server
-// serves no API group of Karpenter.
-var ErrNoNodeClaims = errors.New("the cluster serves no " + karpenterGroup)
+// What a cluster without Karpenter lacks: its API server does not serve the group.
+var (
+	// ErrNoNodeClaims says that the cluster has no NodeClaims and no NodePools at all.
+	ErrNoNodeClaims = errors.New("the cluster serves no " + karpenterGroup)
+	// ErrNoEC2NodeClasses says the same of EC2NodeClasses, which Karpenter's provider for
+	// AWS brings.
+	ErrNoEC2NodeClasses = errors.New("the cluster serves no " + karpenterAWSGroup)
+
+	// unserved tells of the groups that a cluster may not have.
+	unserved = map[string]error{karpenterGroup: ErrNoNodeClaims, karpenterAWSGroup: ErrNoEC2NodeClasses}
+)
 
 // ValidPool reports whether a node pool can have the name: it is a label's value.
 func ValidPool(name string) bool {
@@ -52,6 +61,9 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 			if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
 				return "", err
 			}
+			if !listOf(page.Kind, resourceNodeClaim.kind) {
+				return "", unexpected(nodeClaimsPath, fmt.Errorf("it is a %q", page.Kind))
+			}
 			for i := range page.Items {
 				if id, claim := page.Items[i].project(); id != "" {
 					claims[id] = claim
@@ -61,7 +73,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 		})
 	})
 	if apierrors.IsNotFound(err) {
-		return map[roll.InstanceID]roll.NodeClaim{}, listNodeClaims.failed(c.whyNoNodeClaims(ctx))
+		return map[roll.InstanceID]roll.NodeClaim{}, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
 	}
 	if err != nil {
 		return nil, listNodeClaims.failed(err)
@@ -69,22 +81,22 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 	return claims, nil
 }
 
-// whyNoNodeClaims tells a cluster without Karpenter from one whose Karpenter is too
-// old to serve v1: there the instances have NodeClaims, of another version.
-func (c *Client) whyNoNodeClaims(ctx context.Context) error {
+// whyUnserved tells a cluster without Karpenter from one whose Karpenter is too old to
+// serve v1: there the objects are, of another version.
+func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	var served metav1.APIGroupList
 	if err := c.getJSON(ctx, discoveredGroups, nil, &served); err != nil {
-		return fmt.Errorf("is %s served at all? %w", karpenterGroup, err)
+		return fmt.Errorf("is %s served at all? %w", r.group, err)
 	}
 	if served.Kind != kindAPIGroupsList {
-		return fmt.Errorf("is %s served at all? %s answered with a %q", karpenterGroup, discoveredGroups, served.Kind)
+		return fmt.Errorf("is %s served at all? %s answered with a %q", r.group, discoveredGroups, served.Kind)
 	}
 	for _, g := range served.Groups {
-		if g.Name == karpenterGroup {
-			return errors.New("the cluster serves " + karpenterGroup + ", but no nodeclaims of version v1: is its Karpenter older than 1.0?")
+		if g.Name == r.group {
+			return fmt.Errorf("the cluster serves %s, but no %s of version %s: is its Karpenter older than 1.0?", r.group, r.plural, r.version)
 		}
 	}
-	return ErrNoNodeClaims
+	return unserved[r.group]
 }
 
 // getJSON reads what has no type in the scheme.
@@ -102,7 +114,7 @@ func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListO
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("the answer of %s is not what it should be: %w", path, err)
+		return unexpected(path, err)
 	}
 	return nil
 }
@@ -110,6 +122,7 @@ func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListO
 // nodeClaimList is as much of Karpenter's v1 NodeClaims as is looked at.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/apis/crds/karpenter.sh_nodeclaims.yaml
 type nodeClaimList struct {
+	Kind     string `json:"kind"`
 	Metadata struct {
 		Continue string `json:"continue"`
 	} `json:"metadata"`

@@ -52,7 +52,7 @@ func (f *failure) Error() string { return f.what + ": " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
 // What a change can meet instead of the object that was meant. Either way nothing was
-// done.
+// done. A reading can meet the second.
 var (
 	// ErrChanged: another object has the name by now, or the object is not any more
 	// what the change was meant for.

@@ -390,7 +390,7 @@ func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 			items = append(items, object{"metadata": object{"name": c.name, "uid": "uid-" + c.name}, "status": object{"providerID": "aws:///eu-west-1a/" + instanceID(c.instance)}})
 		}
 	}
-	write(w, object{"metadata": object{}, "items": items})
+	write(w, object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaimList", "metadata": object{}, "items": items})
 }
 
 // serveKubernetes answers in JSON.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/diagnose/cause"
 )
 
 // Whoever grants less than all must find what that costs.
@@ -20,49 +22,79 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
 	if err := json.Unmarshal([]byte(page(t, "infra/iam-policy.json")), &document); err != nil {
 		t.Fatal(err)
 	}
-	var want, got, statements, rows []string
+	var statements, rows []string
 	for _, s := range document.Statement {
 		statements = append(statements, s.Sid)
-		if actions, ok := s.Action.([]any); ok && s.Sid == "Observe" {
-			for _, a := range actions {
-				want = append(want, a.(string))
-			}
+		header, ok := map[string]string{
+			"Observe": "| action of `Observe` | read of | without it |", "Diagnose": "| action of `Diagnose` | read of | not checked without it |",
+		}[s.Sid]
+		if !ok {
+			continue
 		}
-	}
-	for _, row := range table(t, "infra/README.md", "| action of `Observe` | read of | without it |") {
-		got = append(got, names(row[0])...)
+		var want, got []string
+		for _, a := range s.Action.([]any) {
+			want = append(want, a.(string))
+		}
+		for _, row := range table(t, "infra/README.md", header) {
+			got = append(got, names(row[0])...)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("the page has the actions\n%v, statement %s\n%v", got, s.Sid, want)
+		}
 	}
 	for _, row := range table(t, "infra/README.md", "| statement | for | why |") {
 		rows = append(rows, names(row[0])...)
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the page has the actions\n%v, the policy\n%v", got, want)
 	}
 	if !slices.Equal(rows, statements) {
 		t.Errorf("the page has the statements %v, the policy %v", rows, statements)
 	}
 }
 
-func TestTheAccessPageSaysWhatIsMissedWithoutEachVerb(t *testing.T) {
-	want := map[string][]string{} // verbs by group and resource
-	role := map[string]string{"rollcall-viewer": "rollcall:viewers", "rollcall-remediator": "rollcall:remediators"}
-	for _, text := range strings.Split(page(t, "infra/rbac.yaml"), "\n---\n") {
-		var object struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Rules    []struct {
-				APIGroups        []string `yaml:"apiGroups"`
-				Resources, Verbs []string
+func TestTheAccessPageNamesCausesThatExist(t *testing.T) {
+	for _, row := range table(t, "infra/README.md", "| action of `Diagnose` | read of | not checked without it |") {
+		for _, code := range names(row[2]) {
+			if !cause.Known(cause.Code(code)) {
+				t.Errorf("without %s, %s is not checked, which is no cause", row[0], code)
 			}
 		}
-		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+	}
+}
+
+func TestTheAccessPageSaysWhatIsMissedWithoutEachVerb(t *testing.T) {
+	type object struct {
+		Kind     string
+		Metadata struct{ Name, Namespace string }
+		Rules    []struct {
+			APIGroups        []string `yaml:"apiGroups"`
+			Resources, Verbs []string
+		}
+		RoleRef  struct{ Kind, Name string } `yaml:"roleRef"`
+		Subjects []struct{ Name string }
+	}
+	var objects []object
+	bound := map[string][]string{} // the groups that have a role
+	for _, text := range strings.Split(page(t, "infra/rbac.yaml"), "\n---\n") {
+		var o object
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range object.Rules {
-			key := role[object.Metadata.Name] + " " + strings.TrimSuffix(r.Resources[0]+"."+r.APIGroups[0], ".")
-			want[key] = append(want[key], r.Verbs...)
+		objects = append(objects, o)
+		for _, s := range o.Subjects {
+			role := o.RoleRef.Kind + " " + o.Metadata.Namespace + "/" + o.RoleRef.Name
+			bound[role] = append(bound[role], s.Name)
+		}
+	}
+	want := map[string][]string{} // verbs by group and resource
+	for _, o := range objects {
+		for _, group := range bound[o.Kind+" "+o.Metadata.Namespace+"/"+o.Metadata.Name] {
+			for _, r := range o.Rules {
+				for _, resource := range r.Resources {
+					key := group + " " + strings.TrimSuffix(resource+"."+r.APIGroups[0], ".")
+					want[key] = append(want[key], r.Verbs...)
+				}
+			}
 		}
 	}
 	got := map[string][]string{}

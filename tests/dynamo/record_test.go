@@ -280,9 +280,9 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
 	})
 	// What is not written when it is empty, and what an earlier version did not write.
-	optional := []string{"node", "opened", "over", "condition", "known", "free", "times", "types", "seconds", "outcome"}
+	optional := []string{"node", "opened", "over", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence"}
 	// Of these any text will do: they are neither part of a key nor a time.
-	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "action kind", "action instance", "action group", "finding group"}
+	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "action kind", "action instance", "action group", "finding group"}
 	for sk, good := range tb.items() {
 		if sk == "budget" {
 			continue // it is no part of what Read shows

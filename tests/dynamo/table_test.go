@@ -19,7 +19,7 @@ import (
 // client is a client that does not try again: a test sees each answer.
 func client() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: &endpoint, Retryer: aws.NopRetryer{},
+		Region: "eu-west-1", BaseEndpoint: &account.Endpoint, Retryer: aws.NopRetryer{},
 		HTTPClient: &http.Client{Transport: plainBody{}},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDLEDGER", SecretAccessKey: "secret"}, nil
@@ -74,11 +74,10 @@ func newTable(t *testing.T) *table {
 			t.Error(err)
 		}
 		// An answer that DynamoDB would not give tests the emulator and not the ledger.
-		var unexpected []any
-		if err := emulator(http.MethodGet, "unexpected", nil, &unexpected); err != nil || len(unexpected) > 0 {
-			t.Errorf("unexpected answers of the emulator: %v, %v", unexpected, err)
+		if err := account.Unexpected(); err != nil {
+			t.Error(err)
 		}
-		if err := emulator(http.MethodDelete, "calls", nil, nil); err != nil {
+		if err := account.Control(http.MethodDelete, "calls", nil, nil); err != nil {
 			t.Error(err)
 		}
 	})

@@ -146,7 +146,7 @@ class Call:
         """Fills in the parameters and returns the name of the operation."""
         if "form-urlencoded" in self.environ.get("CONTENT_TYPE", ""):
             self.params.update(parse_qsl(self.body.decode(), keep_blank_values=True))
-        else:
+        elif self.service != "s3":  # where a body is somebody's data and says nothing about the call
             try:
                 flatten("", json.loads(self.body), self.params)
             except ValueError:

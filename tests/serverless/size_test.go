@@ -89,6 +89,6 @@ func functionEnv() []string {
 		"ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=rollcall", "ROLLCALL_TOPIC_ARN=arn:aws:sns:eu-west-1:" + account + ":rollcall",
 		"ROLLCALL_CHECKS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/checks.fifo", "ROLLCALL_CHECKS_QUEUE_ARN=arn:aws:sqs:eu-west-1:" + account + ":checks.fifo",
 		"ROLLCALL_ORDERS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/orders.fifo", "ROLLCALL_SCHEDULE_GROUP=rollcall",
-		"ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + account + ":role/scheduler", "ROLLCALL_EVENT_BUS=default", "ROLLCALL_SWEEP_INTERVAL=5m", "ROLLCALL_VPC_IDS=",
+		"ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + account + ":role/scheduler", "ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=evidence", "ROLLCALL_SWEEP_INTERVAL=5m", "ROLLCALL_VPC_IDS=",
 	}
 }

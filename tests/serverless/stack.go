@@ -19,6 +19,8 @@ import (
 	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -96,6 +98,7 @@ type Stack struct {
 	Topic                           string
 	Notices                         func(context.Context) ([]testbed.Notice, error)
 	Table                           string
+	Evidence                        string // the bucket
 
 	// Duplicate delivers every message twice.
 	Duplicate bool
@@ -112,11 +115,11 @@ type Stack struct {
 	Log []string
 }
 
-// Deploy makes the queues, the table, the topic, the rule and the schedule group in the
-// bed's account and starts the functions' runtimes.
+// Deploy makes the queues, the table, the topic, the bucket, the rule and the schedule
+// group in the bed's account and starts the functions' runtimes.
 func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
-	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Table: "rollcall", sweeping: true}
+	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
 	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
 		return nil, fmt.Errorf("write the clock: %w", err)
 	}
@@ -137,6 +140,9 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
+	if err := s.evidence(ctx, s3.NewFromConfig(cfg)); err != nil {
+		return nil, err
+	}
 	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
 		return nil, err
 	}
@@ -147,7 +153,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
 		"ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
 		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
-		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
+		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=" + s.Evidence, "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
 	}
 	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
 		f, err := newFunction(name, filepath.Join(binaries, name), append(bed.EnvFor(identity(name)), env...))
@@ -193,6 +199,22 @@ func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
 	})
 	if err != nil {
 		return fmt.Errorf("create the table: %w", err)
+	}
+	return nil
+}
+
+// evidence makes the bucket of evidence.
+func (s *Stack) evidence(ctx context.Context, store *s3.Client) error {
+	_, err := store.CreateBucket(ctx, &s3.CreateBucketInput{
+		Bucket: aws.String(s.Evidence), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: testbed.Region},
+	})
+	if err == nil {
+		_, err = store.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
+			Bucket: aws.String(s.Evidence), VersioningConfiguration: &s3types.VersioningConfiguration{Status: s3types.BucketVersioningStatusEnabled},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("create the bucket of evidence: %w", err)
 	}
 	return nil
 }

@@ -4,12 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 )
 
 func text(t *testing.T, parts ...string) string {
@@ -79,77 +75,6 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		if out, calls, err := grant(t, "API", role, bad); err == nil || calls != "" {
 			t.Errorf("%s: %v\n%s%s", bad, err, out, calls)
 		}
-	}
-}
-
-// rule is one of a ClusterRole.
-type rule struct {
-	APIGroups []string `yaml:"apiGroups"`
-	Resources []string
-	Verbs     []string
-}
-
-// allowed lists what rules allow, as in "nodeclaims.karpenter.sh list".
-func allowed(rules []rule) []string {
-	var out []string
-	for _, r := range rules {
-		for _, group := range r.APIGroups {
-			for _, resource := range r.Resources {
-				for _, verb := range r.Verbs {
-					out = append(out, strings.TrimSuffix(resource+"."+group, ".")+" "+verb)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// Each of the groups that are given to the roles has a ClusterRole of its own: one looks,
-// and only the other may change anything.
-func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
-	may := map[string][]string{
-		"rollcall:viewers":     {"nodes list", "nodeclaims.karpenter.sh list"},
-		"rollcall:remediators": {"nodes list", "nodes get", "nodes patch", "nodes delete", "nodeclaims.karpenter.sh list", "nodeclaims.karpenter.sh delete", "pods list", "pods/eviction create"},
-	}
-	documents := strings.Split(text(t, "infra", "rbac.yaml"), "\n---\n")
-	type named struct {
-		Kind, Name string
-	}
-	var groups []string
-	for pair := range slices.Chunk(documents, 2) {
-		if len(pair) != 2 {
-			t.Fatalf("%d documents, want a role and its binding each", len(documents))
-		}
-		var role struct {
-			Kind     string
-			Metadata named
-			Rules    []rule
-		}
-		var binding struct {
-			RoleRef  named `yaml:"roleRef"`
-			Subjects []named
-		}
-		if err := yaml.Unmarshal([]byte(pair[0]), &role); err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.Unmarshal([]byte(pair[1]), &binding); err != nil {
-			t.Fatal(err)
-		}
-		if role.Kind != "ClusterRole" || binding.RoleRef != (named{Kind: role.Kind, Name: role.Metadata.Name}) {
-			t.Errorf("bound is %+v", binding.RoleRef)
-		}
-		for _, s := range binding.Subjects {
-			if s.Kind != "Group" {
-				t.Errorf("bound to %+v", s)
-			}
-			groups = append(groups, s.Name)
-			if diff := cmp.Diff(may[s.Name], allowed(role.Rules)); diff != "" {
-				t.Errorf("%s (-want +got)\n%s", s.Name, diff)
-			}
-		}
-	}
-	if !slices.Equal(groups, []string{"rollcall:viewers", "rollcall:remediators"}) {
-		t.Errorf("groups %v", groups)
 	}
 }
 

@@ -183,9 +183,14 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 		t.Errorf("the table is %s, want %s", got, want)
 	}
 	for _, id := range []string{"Ledger", "Policy"} {
-		if tmpl.Resources[id].DeletionPolicy != "Retain" {
-			t.Errorf("%s is deleted with the stack", id)
-		}
+		outlives(t, tmpl, id)
+	}
+}
+
+func outlives(t *testing.T, tmpl *Template, id string) {
+	t.Helper()
+	if r := tmpl.Resources[id]; r.DeletionPolicy != "Retain" || r.UpdateReplacePolicy != "Retain" {
+		t.Errorf("%s goes with the stack: %q, or when it is replaced: %q", id, r.DeletionPolicy, r.UpdateReplacePolicy)
 	}
 }
 
@@ -315,18 +320,22 @@ func TestAFunctionGetsTheVariablesThatItReadsAndNoOthers(t *testing.T) {
 }
 
 func TestParametersReachTheFunctions(t *testing.T) {
-	tmpl := read(t, "Mode", "notify", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7")
+	tmpl := read(t, "Mode", "notify", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7", "EvidenceDays", "8")
 	for variable, want := range map[string]string{
 		"inspect ROLLCALL_MODE": "notify", "remediate ROLLCALL_MODE": "notify",
 		"sweep ROLLCALL_SWEEP_INTERVAL": "7m", "inspect ROLLCALL_SWEEP_INTERVAL": "7m", "sweep ROLLCALL_VPC_IDS": "vpc-1,vpc-2",
 		"statechange ROLLCALL_WARN_AFTER": "1h30m", "inspect ROLLCALL_DEADLINE": "2h", "remediate ROLLCALL_POLICY_PARAMETER": "/a/b",
 		"sweep ROLLCALL_CHECKS_QUEUE_URL": "${ChecksQueue}", "statechange ROLLCALL_CHECKS_QUEUE_ARN": "${ChecksQueue.Arn}",
+		"inspect ROLLCALL_EVIDENCE_BUCKET": "${EvidenceBucket}", "remediate ROLLCALL_EVIDENCE_BUCKET": "${EvidenceBucket}",
 		"inspect ROLLCALL_ORDERS_QUEUE_URL": "${OrdersQueue}", "inspect ROLLCALL_SCHEDULE_ROLE_ARN": "${SchedulesRole.Arn}",
 	} {
 		folder, name, _ := strings.Cut(variable, " ")
 		if got := function(t, tmpl, folder).Environment[name]; got != want {
 			t.Errorf("%s is %q, want %q", variable, got, want)
 		}
+	}
+	if got := evidence(t, tmpl).LifecycleConfiguration.Rules[0].ExpirationInDays; got != "8" {
+		t.Errorf("evidence is kept for %s days", got)
 	}
 	for _, value := range []string{"sweep ROLLCALL_SWEEP_INTERVAL", "statechange ROLLCALL_WARN_AFTER", "statechange ROLLCALL_DEADLINE"} {
 		folder, name, _ := strings.Cut(value, " ")
@@ -346,13 +355,24 @@ func TestWhatParametersAllow(t *testing.T) {
 			Default                                            any
 			AllowedPattern, ConstraintDescription, Description string
 			AllowedValues                                      []any
+			MinValue, MaxValue                                 *float64
 		}
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range raw.Parameters {
-		if p.Default == nil || p.Description == "" || (p.AllowedPattern == "") == (len(p.AllowedValues) == 0) || (p.AllowedPattern != "") != (p.ConstraintDescription != "") {
+		bounded := p.MinValue != nil && p.MaxValue != nil
+		if number, ok := p.Default.(float64); bounded && (!ok || number < *p.MinValue || number > *p.MaxValue) {
+			t.Errorf("%s does not allow its default", name)
+		}
+		ways := 0
+		for _, way := range []bool{p.AllowedPattern != "", len(p.AllowedValues) > 0, bounded} {
+			if way {
+				ways++
+			}
+		}
+		if p.Default == nil || p.Description == "" || ways != 1 || (len(p.AllowedValues) == 0) != (p.ConstraintDescription != "") {
 			t.Errorf("%s is not described, bounded and defaulted: %+v", name, p)
 		}
 		if p.AllowedPattern != "" && !regexp.MustCompile(p.AllowedPattern).MatchString(fmt.Sprint(p.Default)) {

@@ -65,10 +65,23 @@ const (
 	instances = "arn:aws:ec2:eu-west-1:123456789012:instance/*"
 	clusters  = "arn:aws:eks:eu-west-1:123456789012:cluster/*"
 	pools     = "arn:aws:eks:eu-west-1:123456789012:nodegroup/*"
+	entries   = "arn:aws:eks:eu-west-1:123456789012:access-entry/*"
+	networks  = "arn:aws:ec2:eu-west-1:*:vpc/*" // also those that another account shares
+	profiles  = "arn:aws:iam::123456789012:instance-profile/*"
+	roles     = "arn:aws:iam::123456789012:role/*"
 	policies  = "arn:aws:ssm:eu-west-1:123456789012:parameter/rollcall/policy"
 	schedules = "arn:aws:scheduler:eu-west-1:123456789012:schedule/${Schedules}/*"
 	bus       = "arn:aws:events:eu-west-1:123456789012:event-bus/default"
 )
+
+// diagnosis is what is read of what surrounds an instance, to say why it fails.
+var diagnosis = []string{
+	"ec2:DescribeDhcpOptions *", "ec2:DescribeImages *", "ec2:DescribeLaunchTemplateVersions *", "ec2:DescribeNatGateways *", "ec2:DescribeNetworkAcls *",
+	"ec2:DescribeRouteTables *", "ec2:DescribeSecurityGroups *", "ec2:DescribeSubnets *", "ec2:DescribeVpcEndpoints *", "ec2:DescribeVpcs *",
+	"ec2:GetConsoleOutput " + instances, "ec2:DescribeVpcAttribute " + networks,
+	"iam:GetInstanceProfile " + profiles, "iam:GetRole " + roles, "iam:ListAttachedRolePolicies " + roles, "iam:ListRolePolicies " + roles,
+	"eks:ListAccessEntries " + clusters, "eks:DescribeAccessEntry " + entries, "eks:ListAssociatedAccessPolicies " + entries,
+}
 
 // grants are all that the functions may do, by the mode from which on they may.
 var grants = map[string]map[string][]string{
@@ -82,7 +95,7 @@ var grants = map[string]map[string][]string{
 		"eks:ListClusters *", "ec2:DescribeTags *", "dynamodb:Query ${Ledger.Arn}", "sqs:SendMessage ${ChecksQueue.Arn}",
 	}},
 	"inspect": {
-		"observe": {
+		"observe": append([]string{
 			"logs:CreateLogStream ${InspectLogs.Arn}", "logs:PutLogEvents ${InspectLogs.Arn}",
 			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
 			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
@@ -90,12 +103,13 @@ var grants = map[string]map[string][]string{
 			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
-		},
+			"s3:PutObject ${EvidenceBucket.Arn}/*",
+		}, diagnosis...),
 		"notify":    {"sns:Publish ${NoticesTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances},
 		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
 	},
 	"remediate": {
-		"observe": {
+		"observe": append([]string{
 			"logs:CreateLogStream ${RemediateLogs.Arn}", "logs:PutLogEvents ${RemediateLogs.Arn}",
 			"sqs:ReceiveMessage ${OrdersQueue.Arn}", "sqs:DeleteMessage ${OrdersQueue.Arn}", "sqs:GetQueueAttributes ${OrdersQueue.Arn}",
 			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
@@ -103,9 +117,9 @@ var grants = map[string]map[string][]string{
 			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus,
 			"dynamodb:GetItem ${Ledger.Arn}", "dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}",
-		},
+		}, diagnosis...),
 		"notify":    {"sns:Publish ${NoticesTopic}"},
-		"remediate": {"ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances},
+		"remediate": {"s3:PutObject ${EvidenceBucket.Arn}/*", "ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances},
 	},
 }
 
@@ -158,7 +172,16 @@ var takeNoResource = map[string]string{
 	"autoscaling:DescribeAutoScalingGroups":    "processes that are suspended",
 	"autoscaling:DescribeScalingActivities":    "launches that failed",
 	"ec2:DescribeNetworkInterfaces":            "Lambda, when it places a function in a VPC",
-	"ec2:DescribeSubnets":                      "likewise",
+	"ec2:DescribeSubnets":                      "free addresses; and Lambda, when it places a function in a VPC",
+	"ec2:DescribeDhcpOptions":                  "which name servers instances ask",
+	"ec2:DescribeImages":                       "what an instance boots, and for which processor",
+	"ec2:DescribeLaunchTemplateVersions":       "what instances of a group are launched with",
+	"ec2:DescribeNatGateways":                  "the way to public API servers",
+	"ec2:DescribeNetworkAcls":                  "likewise",
+	"ec2:DescribeRouteTables":                  "likewise",
+	"ec2:DescribeSecurityGroups":               "likewise, and to private ones",
+	"ec2:DescribeVpcEndpoints":                 "the way to the APIs of AWS",
+	"ec2:DescribeVpcs":                         "which set of DHCP options a VPC uses",
 }
 
 // What takes resources, but not those that are meant. A condition of the template says
@@ -295,6 +318,7 @@ func TestConditionsOfGrants(t *testing.T) {
 	}
 	order := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
 	shifts := map[string]map[string][]string{"StringLike": {"arc-zonal-shift:ResourceIdentifier": {clusters}}}
+	onlyNew := map[string]map[string][]string{"Null": {"s3:if-none-match": {"false"}}}
 	sizes := map[string]map[string][]string{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": {"fleet#" + Region}}}
 	want := map[string]map[string]map[string][]string{
 		"statechange iam:PassRole":                             passed,
@@ -302,6 +326,8 @@ func TestConditionsOfGrants(t *testing.T) {
 		"sweep dynamodb:Query":                                 sizes,
 		"inspect events:PutEvents":                             events,
 		"inspect ec2:CreateTags ec2:DeleteTags":                tags,
+		"inspect s3:PutObject":                                 onlyNew,
+		"remediate s3:PutObject":                               onlyNew,
 		"remediate events:PutEvents":                           events,
 		"remediate ec2:RebootInstances ec2:TerminateInstances": order,
 		"inspect arc-zonal-shift:GetManagedResource":           shifts,
@@ -342,7 +368,8 @@ func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
 		if reachesClusters := folder == "inspect" || folder == "remediate"; f.InVPC != reachesClusters || (len(allowed) > 0) != reachesClusters {
 			t.Errorf("%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
 		}
-		if !slices.Equal(allowed, denied) {
+		// The code looks at subnets too.
+		if !slices.Equal(allowed, denied) || slices.Contains(denied, "ec2:DescribeSubnets") {
 			t.Errorf("%s: Lambda may %v, the code is denied %v", folder, allowed, denied)
 		}
 	}
@@ -383,6 +410,28 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 		}
 		if len(statements) != 1 || fmt.Sprint(statements[0].Actions[0], " ", statements[0].Resources[0]) != may || len(statements[0].Actions)+len(statements[0].Resources) != 2 {
 			t.Errorf("%s may %+v, want %s", role, statements, may)
+		}
+	}
+}
+
+// An inline policy, the white space in it left out, has 10,240 characters at most, and
+// ARNs grow with the names of stack and region.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+func TestTheRolesFitIntoIAMsQuota(t *testing.T) {
+	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	for _, role := range tmpl.ofType("AWS::IAM::Role") {
+		var p struct {
+			Policies []struct{ PolicyDocument json.RawMessage }
+		}
+		if err := tmpl.properties(role, &p); err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for _, some := range p.Policies {
+			size += len(some.PolicyDocument)
+		}
+		if size == 0 || size > 8000 {
+			t.Errorf("the policies of %s have %d characters", role, size)
 		}
 	}
 }

@@ -28,9 +28,10 @@ type Template struct {
 
 // Resource is a resource whose condition holds.
 type Resource struct {
-	Type           string
-	DeletionPolicy string
-	Properties     map[string]any
+	Type                string
+	DeletionPolicy      string
+	UpdateReplacePolicy string
+	Properties          map[string]any
 }
 
 // Tool is where make test installs one of the SAM tools: sam, cfn-lint, python.
@@ -65,8 +66,8 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 		Parameters map[string]struct{ Default any }
 		Conditions map[string]any
 		Resources  map[string]struct {
-			Type, Condition, DeletionPolicy string
-			Properties                      map[string]any
+			Type, Condition, DeletionPolicy, UpdateReplacePolicy string
+			Properties                                           map[string]any
 		}
 		Outputs map[string]struct{ Value any }
 	}
@@ -100,7 +101,7 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out := Resource{Type: in.Type, DeletionPolicy: in.DeletionPolicy}
+		out := Resource{Type: in.Type, DeletionPolicy: in.DeletionPolicy, UpdateReplacePolicy: in.UpdateReplacePolicy}
 		out.Properties, _ = value.(map[string]any)
 		t.Resources[name] = out
 	}

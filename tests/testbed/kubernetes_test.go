@@ -2,16 +2,24 @@ package testbed
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
 )
 
 const evictors = `apiVersion: rbac.authorization.k8s.io/v1
@@ -143,5 +151,222 @@ func TestEvictionsRespectBudgets(t *testing.T) {
 	want := []string{"create pods/eviction default/web-1 201", "create pods/eviction default/web-2 429", "patch nodes/ /n 200", "list secrets/ default/ 403"}
 	if !slices.Equal(got, want) || string(calls[2].Body) != `{"spec":{"unschedulable":true}}` || calls[0].User != "rollcall-remediator" {
 		t.Errorf("logged %q, the third with the body %s; want %q", got, calls[2].Body, want)
+	}
+}
+
+// diagnosed is what a diagnosis asks about beside nodes, NodeClaims and pods.
+const diagnosed = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+      startupTaints: [{key: example.com/warming, effect: NoSchedule}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: testbed-mutating}
+webhooks:
+  - {name: mutating.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {url: "https://127.0.0.1:1/"}, failurePolicy: Ignore, rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothing]}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: testbed-validating}
+webhooks:
+  - {name: validating.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {url: "https://127.0.0.1:1/"}, failurePolicy: Ignore, rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothing]}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: policy-1, namespace: kube-system, labels: {kubernetes.io/service-name: policy}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1], conditions: {ready: false}}]
+---
+apiVersion: v1
+kind: Event
+metadata: {name: made.1, namespace: default}
+involvedObject: {apiVersion: v1, kind: Node, name: "n"}
+reason: NodeHasInsufficientMemory
+---
+apiVersion: v1
+kind: Event
+metadata: {name: made.2, namespace: kube-system}
+involvedObject: {apiVersion: v1, kind: Node, name: "n", namespace: kube-system}
+reason: OOMKilling
+---
+apiVersion: v1
+kind: Event
+metadata: {name: made.3, namespace: default}
+involvedObject: {apiVersion: karpenter.sh/v1, kind: NodeClaim, name: default-1}
+reason: Registered
+`
+
+// dial returns a client as the functions make one.
+func dial(t *testing.T, id Identity) *kube.Client {
+	t.Helper()
+	tokens, err := kube.NewTokenSource(bed.AWSConfigFor(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kube.NewDialer(tokens, "rollcall/test").Dial(roll.Cluster{ID: roll.ClusterID{Name: ClusterName}, Endpoint: bed.APIServer(), CA: bed.CA()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// applyPublished applies infra/rbac.yaml, and takes what it grants back when the test ends.
+func applyPublished(t *testing.T, ctx context.Context) {
+	t.Helper()
+	published, err := os.ReadFile(filepath.Join("..", "..", "infra", "rbac.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Apply(ctx, string(published)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, rbac := context.Background(), bed.Kube().RbacV1()
+		for _, name := range []string{"rollcall-viewer", "rollcall-remediator"} {
+			if err := rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, namespace := range []string{metav1.NamespaceSystem, corev1.NamespaceNodeLease} {
+			if err := rbac.RoleBindings(namespace).Delete(ctx, "rollcall-viewer", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+		viewer := asUser(t, Viewer, ClusterName)
+		err := poll(ctx, 10*time.Second, 50*time.Millisecond, func(ctx context.Context) error { // the authorizer watches bindings
+			if _, err := viewer.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+				return errors.Join(errors.New("want 403"), err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("what was granted cannot be taken back: %v", err)
+		}
+	})
+}
+
+// seedDiagnosed makes a node and all that is asked about it.
+func seedDiagnosed(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if _, err := bed.JoinNode(ctx, NodeSpec{Name: "n", InstanceID: "i-0123456789abcdef0", Karpenter: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.CreateNodeClaim(ctx, NodeClaimSpec{Name: "default-1", InstanceID: "i-0123456789abcdef0", Node: "n"}); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "agent"}, Spec: corev1.PodSpec{
+		NodeName: "n", Containers: []corev1.Container{{Name: "agent", Image: "registry.example/agent:1", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "planted"}}}},
+	}}
+	if _, err := bed.Kube().CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Apply(ctx, diagnosed); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, gone := context.Background(), metav1.DeleteOptions{}
+		all := bed.Kube()
+		for what, err := range map[string]error{
+			"node pool":          bed.claims.Resource(nodeClaims.GroupVersion().WithResource("nodepools")).Delete(ctx, "default", gone),
+			"mutating webhook":   all.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(ctx, "testbed-mutating", gone),
+			"validating webhook": all.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, "testbed-validating", gone),
+			"endpoint slice":     all.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Delete(ctx, "policy-1", gone),
+			"event 1":            all.CoreV1().Events(metav1.NamespaceDefault).Delete(ctx, "made.1", gone),
+			"event 2":            all.CoreV1().Events(metav1.NamespaceSystem).Delete(ctx, "made.2", gone),
+			"event 3":            all.CoreV1().Events(metav1.NamespaceDefault).Delete(ctx, "made.3", gone),
+		} {
+			if err != nil {
+				t.Errorf("delete the %s: %v", what, err)
+			}
+		}
+	})
+}
+
+// answered are the kinds and names in an answer. Events that the control plane wrote by itself are left out.
+func answered(t *testing.T, data json.RawMessage) string {
+	t.Helper()
+	type object struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+	}
+	var answer struct {
+		object
+		Items []object
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{answer.APIVersion, answer.Kind}
+	for _, o := range append([]object{answer.object}, answer.Items...) {
+		if o.Metadata.Name != "" && (o.Kind != "Event" || strings.HasPrefix(o.Metadata.Name, "made.")) {
+			words = append(words, o.Kind+"/"+o.Metadata.Name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Both who looks and who acts may ask all that a diagnosis asks, by infra/rbac.yaml alone.
+func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
+	ctx := reset(t)
+	applyPublished(t, ctx)
+	seedDiagnosed(t, ctx)
+	want := map[kube.Question]string{
+		kube.ANode("n"):                                 "v1 Node Node/n",
+		kube.AllNodes():                                 "v1 List Node/n",
+		kube.LeaseOf("n"):                               "coordination.k8s.io/v1 Lease Lease/n",
+		kube.AllLeases():                                "v1 List Lease/n",
+		kube.AwsAuth():                                  "v1 ConfigMap ConfigMap/aws-auth",
+		kube.EventsOfNode("n"):                          "v1 List Event/made.1 Event/made.2",
+		kube.EventsOfNodeClaim("default-1"):             "v1 List Event/made.3",
+		kube.PodsOf("n"):                                "v1 List Pod/agent",
+		kube.PodsOf("another"):                          "v1 List",
+		kube.NodeClaimsOf("default"):                    "v1 List NodeClaim/default-1",
+		kube.NodeClaimsOf("another"):                    "v1 List",
+		kube.ANodePool("default"):                       "karpenter.sh/v1 NodePool NodePool/default",
+		kube.Webhooks():                                 "v1 List MutatingWebhookConfiguration/testbed-mutating ValidatingWebhookConfiguration/testbed-validating",
+		kube.EndpointSlicesOf("kube-system", "policy"):  "v1 List EndpointSlice/policy-1",
+		kube.EndpointSlicesOf("kube-system", "another"): "v1 List",
+	}
+	missing := map[kube.Question]error{
+		kube.ANode("none"): kube.ErrGone, kube.LeaseOf("none"): kube.ErrGone, kube.ANodePool("none"): kube.ErrGone,
+		kube.AnEC2NodeClass("default"): kube.ErrNoEC2NodeClasses, // its definition is not installed here
+	}
+	for _, id := range []Identity{Viewer, Remediator} {
+		client := dial(t, id)
+		err := poll(ctx, 10*time.Second, 50*time.Millisecond, func(ctx context.Context) error { // the authorizer watches bindings
+			for q := range want {
+				if _, err := client.Read(ctx, q); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", id.ARN, err)
+		}
+		for q, want := range want {
+			data, err := client.Read(ctx, q)
+			if err != nil {
+				t.Errorf("%s: %v", id.ARN, err)
+				continue
+			}
+			if got := answered(t, data); got != want {
+				t.Errorf("%s: got %s, want %s", q, got, want)
+			}
+			if text := string(data); strings.Contains(text, "planted") || strings.Contains(text, "managedFields") {
+				t.Errorf("%s: %s", q, text)
+			}
+		}
+		for q, want := range missing {
+			if _, err := client.Read(ctx, q); !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", q, err, want)
+			}
+		}
 	}
 }

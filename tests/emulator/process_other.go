@@ -1,7 +1,8 @@
 //go:build !linux
 
-package dynamo
+package emulator
 
 import "syscall"
 
+// dieWithParent does nothing where the kernel has no such signal.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,87 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// Dir keeps evidence in a folder of this machine, for the command line. The folders that
+// it makes are for their owner only.
+type Dir struct{ root string }
+
+// NewDir keeps evidence below a folder, which need not exist yet.
+func NewDir(root string) *Dir { return &Dir{root: root} }
+
+// Put keeps files under a key, with Findings among them: in the folder of the key, with
+// the bundle in a folder of its own, unpacked. They appear all at once or not at all.
+// That the key is kept already is a success.
+func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
+	e, err := newEvidence(key, files)
+	if err != nil {
+		return Link{}, err
+	}
+	root, err := filepath.Abs(d.root)
+	if err != nil {
+		return Link{}, fmt.Errorf("keep evidence in %s: %w", d.root, err)
+	}
+	place := filepath.Join(root, filepath.FromSlash(e.path))
+	if err := ctx.Err(); err != nil {
+		return Link{}, fmt.Errorf("keep evidence in %s: %w", place, err)
+	}
+	if !exists(place) {
+		if err := e.write(place); err != nil {
+			return Link{}, fmt.Errorf("keep evidence in %s: %w", place, err)
+		}
+	}
+	return Link{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(place) + "/"}).String()}, nil
+}
+
+// write makes a folder beside the place and moves it there when it is whole.
+func (e evidence) write(place string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return err
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(place), ".new-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	for _, name := range e.names() {
+		if err := writeFile(filepath.Join(draft, folder, filepath.FromSlash(name)), e.bundle[name]); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(filepath.Join(draft, Findings), e.findings); err != nil {
+		return err
+	}
+	// Another process may have been first: its evidence is as good.
+	if err := os.Rename(draft, place); err != nil && !exists(place) {
+		return err
+	}
+	return nil
+}
+
+// writeFile writes a new file and waits for the disk: an act may follow.
+func writeFile(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,86 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Findings is the name of the file that must be among those that are put. It is kept
+// beside the bundle and not in it, and written last: where there is one, the evidence is
+// whole.
+const Findings = "findings.json"
+
+// folder is what the bundle's files lie in.
+const folder = "bundle"
+
+// Link is where evidence is kept.
+type Link struct {
+	// URI of the folder: s3://bucket/path/, for aws s3 cp --recursive, or file:///path/.
+	URI string
+	// Console is the page of the AWS console that shows the folder, "" if there is none.
+	Console string
+}
+
+// evidence is what is put, taken apart.
+type evidence struct {
+	path     string // of its key
+	findings []byte
+	bundle   map[string][]byte // by name within the bundle
+}
+
+func newEvidence(key Key, files map[string][]byte) (evidence, error) {
+	place, err := key.Path()
+	if err != nil {
+		return evidence{}, err
+	}
+	e := evidence{path: place, bundle: maps.Clone(files)}
+	findings, ok := files[Findings]
+	if !ok {
+		return evidence{}, fmt.Errorf("evidence %s lacks %s", place, Findings)
+	}
+	e.findings = findings
+	delete(e.bundle, Findings)
+	if len(e.bundle) == 0 {
+		return evidence{}, fmt.Errorf("evidence %s is empty: there is nothing but %s", place, Findings)
+	}
+	if err := checkNames(e.bundle); err != nil {
+		return evidence{}, fmt.Errorf("evidence %s: %w", place, err)
+	}
+	return e, nil
+}
+
+// names lists the bundle's files in order.
+func (e evidence) names() []string { return slices.Sorted(maps.Keys(e.bundle)) }
+
+// checkNames refuses a name that could lead out of the bundle, or that is a file's and a
+// folder's at once.
+func checkNames(files map[string][]byte) error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for p := range strings.SplitSeq(name, "/") {
+			if !part.MatchString(p) {
+				faults = append(faults, fmt.Errorf("%q is no name of a file in a bundle", name))
+				break
+			}
+		}
+		for _, dir := range above(name) {
+			if _, ok := files[dir]; ok {
+				faults = append(faults, fmt.Errorf("%s is a file, so %s cannot lie in it", dir, name))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// above lists the folders that a file lies in, the outermost first.
+func above(name string) (dirs []string) {
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
+	return dirs
+}

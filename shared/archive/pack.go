@@ -1,0 +1,84 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// MaxSize bounds what is kept as one object, in bytes after compression.
+const MaxSize = 20 << 20
+
+var errTooLarge = errors.New("too large")
+
+// pack makes a gzipped tar of the bundle with the folder "bundle" in it. The same files
+// and time give the same bytes.
+func (e evidence) pack(at time.Time, most int) ([]byte, error) {
+	out := &bounded{left: most}
+	zipped := gzip.NewWriter(out)
+	if err := errors.Join(e.tar(tar.NewWriter(zipped), at), zipped.Close()); err != nil {
+		if errors.Is(err, errTooLarge) {
+			return nil, e.tooLarge(most)
+		}
+		return nil, fmt.Errorf("pack evidence %s: %w", e.path, err)
+	}
+	return out.buf.Bytes(), nil
+}
+
+func (e evidence) tar(w *tar.Writer, at time.Time) error {
+	at = at.UTC().Truncate(time.Second)
+	entry := func(h tar.Header, content []byte) error {
+		h.ModTime, h.Size = at, int64(len(content))
+		if err := w.WriteHeader(&h); err != nil {
+			return err
+		}
+		_, err := w.Write(content)
+		return err
+	}
+	written := map[string]bool{}
+	for _, name := range e.names() {
+		full := folder + "/" + name
+		for _, dir := range above(full) {
+			if written[dir] {
+				continue
+			}
+			written[dir] = true
+			if err := entry(tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o700}, nil); err != nil {
+				return err
+			}
+		}
+		if err := entry(tar.Header{Typeflag: tar.TypeReg, Name: full, Mode: 0o600}, e.bundle[name]); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// tooLarge names the file that weighs most: it is the one to shorten or leave out.
+func (e evidence) tooLarge(most int) error {
+	heavy := slices.MaxFunc(slices.Collect(maps.Keys(e.bundle)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(e.bundle[a]), len(e.bundle[b])), cmp.Compare(b, a))
+	})
+	return fmt.Errorf("evidence %s is larger than %d bytes after compression and is not kept: its largest file is %s with %d bytes", e.path, most, heavy, len(e.bundle[heavy]))
+}
+
+// bounded is a buffer that takes so many bytes and no more.
+type bounded struct {
+	buf  bytes.Buffer
+	left int
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errTooLarge
+	}
+	b.left -= len(p)
+	return b.buf.Write(p)
+}

@@ -1,0 +1,32 @@
+package awserr
+
+import (
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// NotCaptured is the error of a client that answers from captured files and has nothing
+// about what it is asked for. It is neither a refusal nor "there is none".
+type NotCaptured struct {
+	What string // such as roles.json
+	Why  string // in which way; "" is "is not in the bundle"
+}
+
+// Error is the sentence: "roles.json is not in the bundle".
+func (e *NotCaptured) Error() string {
+	if e.Why == "" {
+		return e.What + " is not in the bundle"
+	}
+	return e.What + " " + e.Why
+}
+
+// UnknownInstances is the error with which EC2 says that it does not know instances; see
+// [InvalidInstanceIDs].
+func UnknownInstances(ids []string) error {
+	text := "The instance ID '" + strings.Join(ids, ", ") + "' does not exist"
+	if len(ids) > 1 {
+		text = "The instance IDs '" + strings.Join(ids, ", ") + "' do not exist"
+	}
+	return &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound", Message: text}
+}

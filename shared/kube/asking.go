@@ -1,0 +1,177 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+)
+
+// What one question may bring, in bytes of JSON: more is an error. A capture holds a
+// whole cluster, some 14,000 nodes.
+const (
+	maxAnswer  = 8 << 20
+	maxCapture = 256 << 20
+)
+
+// resource is a kind of object as the Kubernetes API serves it.
+type resource struct {
+	group, version string // the core group is ""
+	plural, kind   string
+}
+
+func (r resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
+
+// path is where one object is served, or all of them if the name is "".
+func (r resource) path(namespace, name string) string {
+	segments := []string{"/apis", r.apiVersion()}
+	if r.group == "" {
+		segments[0] = "/api"
+	}
+	if namespace != "" {
+		segments = append(segments, "namespaces", namespace)
+	}
+	segments = append(segments, r.plural)
+	if name != "" {
+		segments = append(segments, name)
+	}
+	return strings.Join(segments, "/")
+}
+
+// asking is how a topic is asked about.
+type asking struct {
+	of        []resource
+	namespace string                              // where the objects are, unless the question says
+	byName    bool                                // one object; or else a list
+	sel       func(string, *metav1.ListOptions)   // which of the list, by the name in the question
+	thing     string                              // in words; %s is the name in the question
+	trim      func(object) error                  // takes from each object what must not leave the package
+	newest    int                                 // how many events are kept; 0 keeps all of what is no event
+	largest   int64                               // bytes; 0 is maxAnswer
+	nameable  func(name string) (faults []string) // what is wrong with a name; nil if the topic has none
+}
+
+var (
+	resourceNode       = resource{"", "v1", "nodes", "Node"}
+	resourceLease      = resource{"coordination.k8s.io", "v1", "leases", "Lease"}
+	resourceConfigMap  = resource{"", "v1", "configmaps", "ConfigMap"}
+	resourceEvent      = resource{"", "v1", "events", "Event"}
+	resourcePod        = resource{"", "v1", "pods", "Pod"}
+	resourceNodeClaim  = resource{karpenterGroup, "v1", "nodeclaims", "NodeClaim"}
+	resourceNodePool   = resource{karpenterGroup, "v1", "nodepools", "NodePool"}
+	resourceNodeClass  = resource{karpenterAWSGroup, "v1", "ec2nodeclasses", "EC2NodeClass"}
+	resourceMutating   = resource{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"}
+	resourceValidating = resource{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"}
+	resourceSlice      = resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}
+)
+
+var askings = map[topic]asking{
+	topicNode:            {of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: segment},
+	topicNodes:           {of: []resource{resourceNode}, thing: "nodes", largest: maxCapture},
+	topicLease:           {of: []resource{resourceLease}, namespace: corev1.NamespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: segment},
+	topicLeases:          {of: []resource{resourceLease}, namespace: corev1.NamespaceNodeLease, thing: "leases of nodes", largest: maxCapture},
+	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: segment},
+	topicNodeEvents:      {of: []resource{resourceEvent}, sel: about("Node"), thing: "events of node %s", newest: MaxEvents, nameable: segment},
+	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
+	topicPods:            {of: []resource{resourcePod}, sel: onNode, thing: "pods of node %s", trim: trimPod, nameable: segment},
+	topicNodeClaims:      {of: []resource{resourceNodeClaim}, sel: labelled(labelNodePool), thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
+	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: segment},
+	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
+	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
+	topicEndpointSlices:  {of: []resource{resourceSlice}, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
+}
+
+const labelServiceName = "kubernetes.io/service-name"
+
+// segment tells what keeps a name from being part of a URL's path.
+func segment(name string) []string { return rest.IsValidPathSegmentName(name) }
+
+func about(kind string) func(string, *metav1.ListOptions) {
+	return func(name string, o *metav1.ListOptions) {
+		o.FieldSelector = fields.AndSelectors(
+			fields.OneTermEqualSelector("involvedObject.kind", kind),
+			fields.OneTermEqualSelector("involvedObject.name", name),
+		).String()
+	}
+}
+
+func onNode(name string, o *metav1.ListOptions) {
+	o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
+}
+
+func labelled(key string) func(string, *metav1.ListOptions) {
+	return func(name string, o *metav1.ListOptions) {
+		o.LabelSelector = labels.Set{key: name}.AsSelector().String()
+	}
+}
+
+func (a asking) verb() string {
+	if a.byName {
+		return "get"
+	}
+	return "list"
+}
+
+// limit is how many bytes an answer may have.
+func (a asking) limit() int64 {
+	if a.largest > 0 {
+		return a.largest
+	}
+	return maxAnswer
+}
+
+// errNothingAsked is what the zero Question gets.
+var errNothingAsked = errors.New("the question asks nothing: make one by a function of this package")
+
+// asking checks the question and says how it is asked.
+func (q Question) asking() (asking, error) {
+	a, known := askings[q.topic]
+	if !known {
+		return asking{}, operation{what: "read nothing", noun: "reading of nothing"}.failed(errNothingAsked)
+	}
+	if q.topic == topicEndpointSlices {
+		a.namespace = q.namespace
+	}
+	return a, q.operation(a, a.of[0]).failed(q.misnames(a))
+}
+
+// misnames tells what is wrong with the names in the question. An empty one would ask for
+// another thing: all objects, or the pods of no node.
+func (q Question) misnames(a asking) error {
+	if a.nameable == nil {
+		return nil
+	}
+	if q.name == "" {
+		return errors.New("the name is missing")
+	}
+	faults := a.nameable(q.name)
+	if q.topic == topicEndpointSlices {
+		faults = append(faults, validation.IsDNS1123Label(q.namespace)...)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("no name is like this: %s", strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// operation is the question about one resource, for errors.
+func (q Question) operation(a asking, r resource) operation {
+	thing := q.thing()
+	if len(a.of) > 1 {
+		thing = r.kind + "s"
+	}
+	op := operation{what: "list " + thing, noun: "listing of " + thing, verb: a.verb(), target: strings.TrimSuffix(r.plural+"."+r.group, ".")}
+	if a.byName {
+		op.what, op.noun = "read "+thing, "reading of "+thing
+	}
+	if a.namespace != "" {
+		op.target += " in " + a.namespace
+	}
+	return op
+}

@@ -1,0 +1,113 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// object is a Kubernetes object whose parts are kept as they came, numbers included.
+type object map[string]json.RawMessage
+
+// printedList is what kubectl prints for several objects.
+type printedList struct {
+	APIVersion string   `json:"apiVersion"`
+	Items      []object `json:"items"`
+	Kind       string   `json:"kind"`
+	Metadata   struct {
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// kindList is the kind of the lists that kubectl prints. The API server names the kind
+// of the items too, as in NodeList.
+const kindList = "List"
+
+// listOf reports whether a list of that kind may hold objects of another.
+func listOf(list, kind string) bool { return list == kindList || list == kind+kindList }
+
+// readPage is one page of a list, and the token of the next. What is no list is an
+// error: it must not be taken for an empty one.
+func readPage(data []byte, r resource, trim func(object) error) (items []object, next string, err error) {
+	var page struct {
+		Kind     string
+		Metadata struct{ Continue string }
+		Items    []object
+	}
+	if err := json.Unmarshal(data, &page); err != nil {
+		return nil, "", err
+	}
+	if !listOf(page.Kind, r.kind) {
+		return nil, "", fmt.Errorf("it is a %q, not a list of %s", page.Kind, r.plural)
+	}
+	for _, o := range page.Items {
+		if o == nil {
+			return nil, "", errors.New("one of its items is null")
+		}
+		if err := o.tidy(r, trim); err != nil {
+			return nil, "", err
+		}
+	}
+	return page.Items, page.Metadata.Continue, nil
+}
+
+// tidy makes the object what kubectl prints: it names its kind, which the API server
+// leaves out in lists of its own types, and not who owns which field. The last applied
+// configuration goes too: it repeats the object, with whatever is taken out of that.
+func (o object) tidy(r resource, trim func(object) error) error {
+	if err := o.mustSay("apiVersion", r.apiVersion()); err != nil {
+		return err
+	}
+	if err := o.mustSay("kind", r.kind); err != nil {
+		return err
+	}
+	err := alter(o, "metadata", func(m object) error {
+		delete(m, "managedFields")
+		return alter(m, "annotations", func(a object) error {
+			delete(a, corev1.LastAppliedConfigAnnotation)
+			return nil
+		})
+	})
+	if err != nil || trim == nil {
+		return err
+	}
+	return trim(o)
+}
+
+// mustSay fills the field in if the object lacks it.
+func (o object) mustSay(field, value string) error {
+	raw, has := o[field]
+	if !has {
+		raw, err := json.Marshal(value)
+		o[field] = raw
+		return err
+	}
+	var said string
+	if err := json.Unmarshal(raw, &said); err != nil || said != value {
+		return fmt.Errorf("%s is %s, not %q", field, raw, value)
+	}
+	return nil
+}
+
+// alter changes a field of the object in place. What the object lacks stays so.
+func alter[T any](o object, field string, change func(T) error) error {
+	raw, has := o[field]
+	if !has || string(raw) == "null" {
+		return nil
+	}
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	if err := change(value); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	o[field] = raw
+	return nil
+}

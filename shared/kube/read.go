@@ -1,0 +1,148 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Read answers one question of a diagnosis with the JSON that "kubectl get --output json"
+// prints for it: one object, or a List whose items each have an apiVersion and a kind.
+//
+// What never leaves the package: metadata.managedFields and the last applied
+// configuration of any object, and of pods also annotations, volumes, what a container
+// wrote when it ended, and everything about a container but its name, image and
+// resources. Environment variables, arguments and probes hold secrets often enough.
+//
+// The errors are [ErrGone] where there is no such object, [ErrNoNodeClaims] and
+// [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that
+// [Fault] describes. An answer of more than 8 MB, or 256 MB to [AllNodes] and
+// [AllLeases], is an error; so is one that is not what was asked for.
+func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) {
+	answer, err := c.read(ctx, q)
+	if c.note != nil {
+		c.note(q, answer, err)
+	}
+	return answer, err
+}
+
+func (c *Client) read(ctx context.Context, q Question) (json.RawMessage, error) {
+	a, err := q.asking()
+	if err != nil {
+		return nil, err
+	}
+	budget := a.limit()
+	if a.byName {
+		r := a.of[0]
+		answer, err := c.readOne(ctx, q, a, r, &budget)
+		return answer, q.operation(a, r).failed(err)
+	}
+	all := printedList{APIVersion: "v1", Kind: kindList, Items: []object{}}
+	for _, r := range a.of {
+		items, err := c.readAll(ctx, q, a, r, &budget)
+		if err != nil {
+			return nil, q.operation(a, r).failed(err)
+		}
+		all.Items = append(all.Items, items...)
+	}
+	if a.newest > 0 {
+		all.Items = newestEvents(all.Items, a.newest)
+	}
+	return json.Marshal(all)
+}
+
+func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (json.RawMessage, error) {
+	path := r.path(a.namespace, q.name)
+	data, err := c.fetch(ctx, path, nil, budget)
+	if err != nil {
+		return nil, c.whyAbsent(ctx, r, err)
+	}
+	var o object
+	if err := json.Unmarshal(data, &o); err != nil {
+		return nil, unexpected(path, err)
+	}
+	if string(o["kind"]) == "" {
+		return nil, unexpected(path, errors.New("it has no kind"))
+	}
+	if err := o.tidy(r, a.trim); err != nil {
+		return nil, unexpected(path, err)
+	}
+	return json.Marshal(o)
+}
+
+// readAll lists all pages. A listing that the server drops halfway begins once more, and
+// what it brought before does not count.
+func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]object, error) {
+	var all []object
+	path, before := r.path(a.namespace, ""), *budget
+	err := again(func() { all, *budget = nil, before }, func() error {
+		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			if a.sel != nil {
+				a.sel(q.name, o)
+			}
+			data, err := c.fetch(ctx, path, o, budget)
+			if err != nil {
+				return "", err
+			}
+			items, next, err := readPage(data, r, a.trim)
+			if err != nil {
+				return "", unexpected(path, err)
+			}
+			all = append(all, items...)
+			return next, nil
+		})
+	})
+	if err != nil {
+		return nil, c.whyAbsent(ctx, r, err)
+	}
+	return all, nil
+}
+
+// whyAbsent tells from a 404 whether there is no such object, or nobody who serves its
+// kind. What answers without a Status is no API server that looked for an object, or one
+// that knows no such path.
+func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
+	switch {
+	case !apierrors.IsNotFound(err):
+		return err
+	case !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return fmt.Errorf("%w (%w)", ErrGone, err)
+	case unserved[r.group] != nil:
+		return c.whyUnserved(ctx, r)
+	}
+	return err
+}
+
+// fetch reads what a path answers, and takes its length off the budget. Do would read an
+// answer of any length, and Stream leaves that to us.
+func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOptions, budget *int64) ([]byte, error) {
+	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
+	if options != nil {
+		request = request.VersionedParams(options, parameterCodec)
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(body, *budget+1))
+	if err != nil {
+		return nil, fmt.Errorf("the answer of %s broke off: %w", path, err)
+	}
+	if *budget -= int64(len(data)); *budget < 0 {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// errTooLarge says that an answer was given up.
+var errTooLarge = errors.New("the answer is larger than one question may bring, and was given up: look with kubectl")
+
+func unexpected(path string, err error) error {
+	return fmt.Errorf("the answer of %s is not what it should be: %w", path, err)
+}

@@ -1,0 +1,124 @@
+package kube
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// planted stands wherever a pod can hold what nobody else should see.
+const planted = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+const fullPod = `{
+  "metadata": {
+    "name": "web", "namespace": "team", "labels": {"app": "web"}, "managedFields": [{"manager": "SECRET"}],
+    "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "SECRET", "vault/agent": "SECRET"},
+    "ownerReferences": [{"kind": "DaemonSet", "name": "web"}]
+  },
+  "spec": {
+    "nodeName": "n", "hostNetwork": true, "tolerations": [{"operator": "Exists"}],
+    "volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"password": "SECRET"}}}],
+    "containers": [{
+      "name": "web", "image": "web:1", "resources": {"requests": {"memory": "64Mi"}},
+      "env": [{"name": "PASSWORD", "value": "SECRET"}], "envFrom": [{"prefix": "SECRET"}],
+      "command": ["sh", "-c", "SECRET"], "args": ["--token=SECRET"], "workingDir": "/SECRET",
+      "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "Authorization", "value": "SECRET"}]}},
+      "lifecycle": {"preStop": {"exec": {"command": ["SECRET"]}}}, "volumeMounts": [{"subPath": "SECRET"}], "comes later": "SECRET"
+    }],
+    "initContainers": [{"name": "init", "image": "init:1", "env": [{"name": "A", "value": "SECRET"}]}],
+    "ephemeralContainers": [{"name": "debug", "image": "debug:1", "targetContainerName": "web", "env": [{"name": "A", "value": "SECRET"}]}]
+  },
+  "status": {
+    "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
+    "containerStatuses": [{
+      "name": "web", "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}},
+      "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "message": "cannot log in with SECRET"}}
+    }],
+    "initContainerStatuses": [{"name": "init", "state": {"terminated": {"exitCode": 0, "message": "SECRET"}}}],
+    "ephemeralContainerStatuses": [{"name": "debug", "lastState": {"terminated": {"message": "SECRET"}}}]
+  }
+}`
+
+const trimmedPod = `{
+  "apiVersion": "v1", "kind": "Pod",
+  "metadata": {"name": "web", "namespace": "team", "labels": {"app": "web"}, "ownerReferences": [{"kind": "DaemonSet", "name": "web"}]},
+  "spec": {
+    "nodeName": "n", "hostNetwork": true, "tolerations": [{"operator": "Exists"}],
+    "containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"memory": "64Mi"}}}],
+    "initContainers": [{"name": "init", "image": "init:1"}],
+    "ephemeralContainers": [{"name": "debug", "image": "debug:1"}]
+  },
+  "status": {
+    "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
+    "containerStatuses": [{
+      "name": "web", "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}},
+      "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}
+    }],
+    "initContainerStatuses": [{"name": "init", "state": {"terminated": {"exitCode": 0}}}],
+    "ephemeralContainerStatuses": [{"name": "debug", "lastState": {"terminated": {}}}]
+  }
+}`
+
+func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
+	pod := strings.ReplaceAll(fullPod, "SECRET", planted)
+	for _, body := range []string{
+		`{"kind":"PodList","apiVersion":"v1","items":[` + pod + `]}`,
+		`{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Pod",` + strings.TrimSpace(pod)[1:] + `]}`,
+	} {
+		c, _ := over(t, saying(http.StatusOK, body))
+		got, err := c.Read(t.Context(), PodsOf("n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(got), planted) || strings.Contains(string(got), "PASSWORD") {
+			t.Errorf("a secret is told: %s", got)
+		}
+		var answer struct{ Items []any }
+		var want any
+		if err := json.Unmarshal(got, &answer); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(trimmedPod), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]any{want}, answer.Items); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// Whatever a pod looks like: it is trimmed, or it is an error.
+func FuzzWhateverAPodHolds(f *testing.F) {
+	f.Add([]byte(fullPod))
+	f.Add([]byte(`{"spec":{"containers":[null,{"env":1}],"initContainers":null},"status":{"containerStatuses":[{"state":null}]}}`))
+	f.Add([]byte(`{"metadata":7}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var pod object
+		if json.Unmarshal(data, &pod) != nil || pod == nil || trimPod(pod) != nil {
+			t.Skip()
+		}
+		var metadata, spec object
+		_ = json.Unmarshal(pod["metadata"], &metadata)
+		_ = json.Unmarshal(pod["spec"], &spec)
+		if metadata["annotations"] != nil || spec["volumes"] != nil {
+			t.Fatalf("left: %s", pod)
+		}
+		for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
+			var all []object
+			if raw := spec[field]; raw != nil && json.Unmarshal(raw, &all) != nil {
+				t.Fatalf("%s are no containers: %s", field, raw)
+			}
+			for _, c := range all {
+				for key := range c {
+					if !slices.Contains(containerFields, key) {
+						t.Fatalf("%s of a container is left", key)
+					}
+				}
+			}
+		}
+	})
+}

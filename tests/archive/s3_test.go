@@ -1,0 +1,103 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/archive/archivetest"
+)
+
+const (
+	packed   = archivetest.Place + "/" + archivetest.Packed
+	findings = archivetest.Place + "/" + archive.Findings
+)
+
+func TestContract(t *testing.T) {
+	archivetest.Contract(t, func(t *testing.T) (archivetest.Archive, func() archivetest.Kept) {
+		name := newBucket(t)
+		return archive.NewS3(client(), name), func() archivetest.Kept { return kept(t, name) }
+	})
+}
+
+// The role may put objects and do nothing else, so nothing else may be called.
+func TestOnlyPutObjectIsCalled(t *testing.T) {
+	a := archive.NewS3(client(), newBucket(t))
+	files := archivetest.Files("a")
+	files[archive.Findings] = []byte(`{"Action": "DeleteObject", "Key": "x"}`) // what is kept is not what is asked for
+	for range 2 {
+		_, err := a.Put(t.Context(), archivetest.Key(), files)
+		must(t, err)
+	}
+	calls, err := account.Calls()
+	must(t, err)
+	var got []string
+	for _, c := range calls {
+		got = append(got, c.Service+":"+c.Action+" "+c.Params["Key"]+" "+c.ErrorCode)
+	}
+	want := []string{"s3:PutObject " + packed + " ", "s3:PutObject " + findings + " ", "s3:PutObject " + packed + " PreconditionFailed", "s3:PutObject " + findings + " PreconditionFailed"}
+	if !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
+
+func TestTheObjectsCarryTheirChecksum(t *testing.T) {
+	name := newBucket(t)
+	_, err := archive.NewS3(client(), name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+	must(t, err)
+	for key, content := range objects(t, name) {
+		out, err := client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &name, Key: aws.String(key), ChecksumMode: types.ChecksumModeEnabled})
+		must(t, err)
+		sum := sha256.Sum256(content)
+		if got := aws.ToString(out.ChecksumSHA256); got != base64.StdEncoding.EncodeToString(sum[:]) {
+			t.Errorf("%s has the checksum %q", key, got)
+		}
+	}
+}
+
+// What has expired has a deletion on top of it and is kept anew.
+func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
+	name := newBucket(t)
+	a := archive.NewS3(client(), name)
+	_, err := a.Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+	must(t, err)
+	for _, key := range []string{packed, findings} {
+		_, err := client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &name, Key: aws.String(key)})
+		must(t, err)
+	}
+	_, err = a.Put(t.Context(), archivetest.Key(), archivetest.Files("b"))
+	must(t, err)
+	out, err := client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &name, Key: aws.String(findings)})
+	must(t, err)
+	defer func() { _ = out.Body.Close() }()
+	if aws.ToInt64(out.ContentLength) != int64(len("findings b")) {
+		t.Errorf("%d bytes", aws.ToInt64(out.ContentLength))
+	}
+}
+
+func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {
+	name := newBucket(t)
+	for kind, want := range map[string]string{"denied": "s3:PutObject was denied", "throttle": "s3:PutObject was throttled (SlowDown)"} {
+		must(t, account.Control(http.MethodPost, "faults", map[string]any{"service": "s3", "action": "PutObject", "kind": kind}, nil))
+		_, err := archive.NewS3(client(), name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s3://"+name+"/"+packed) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		must(t, account.Control(http.MethodDelete, "faults", nil, nil))
+	}
+	if all := objects(t, name); len(all) != 0 {
+		t.Errorf("there are %v", all)
+	}
+	_, err := archive.NewS3(client(), "no-such-bucket").Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+	if err == nil || !strings.Contains(err.Error(), "s3://no-such-bucket/") || !strings.Contains(err.Error(), "NoSuchBucket") {
+		t.Errorf("no bucket: %v", err)
+	}
+}

@@ -1,0 +1,335 @@
+package template
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+const (
+	viewers     = "rollcall:viewers"
+	remediators = "rollcall:remediators"
+)
+
+// permission is what RBAC can say about a request: which verb, of which API group and
+// resource, in which namespace (all if empty), on which object (any if empty).
+type permission struct {
+	verb, group, resource, namespace, name string
+}
+
+// String is such as "configmaps get aws-auth in kube-system".
+func (p permission) String() string {
+	s := strings.TrimSuffix(p.resource+"."+p.group, ".") + " " + p.verb
+	if p.name != "" {
+		s += " " + p.name
+	}
+	if p.namespace != "" {
+		s += " in " + p.namespace
+	}
+	return s
+}
+
+// covers reports whether who has p may make a request that needs the other.
+func (p permission) covers(need permission) bool {
+	return p.verb == need.verb && p.group == need.group && p.resource == need.resource &&
+		(p.namespace == "" || p.namespace == need.namespace) && (p.name == "" || p.name == need.name)
+}
+
+// rule is one of a role.
+type rule struct {
+	APIGroups     []string `yaml:"apiGroups"`
+	Resources     []string
+	ResourceNames []string `yaml:"resourceNames"`
+	Verbs         []string
+}
+
+func (r rule) permissions(namespace string) (out []permission) {
+	named := r.ResourceNames
+	if named == nil {
+		named = []string{""}
+	}
+	for _, group := range r.APIGroups {
+		for _, resource := range r.Resources {
+			for _, verb := range r.Verbs {
+				for _, name := range named {
+					out = append(out, permission{verb, group, resource, namespace, name})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// manifest is a document of rbac.yaml: a role or a binding.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name, Namespace string }
+	Rules    []rule
+	RoleRef  struct{ Kind, Name string } `yaml:"roleRef"`
+	Subjects []struct{ Kind, Name string }
+}
+
+// rbacGrants are what infra/rbac.yaml lets each group do.
+func rbacGrants(t *testing.T) map[string][]permission {
+	t.Helper()
+	roles, out := map[string]manifest{}, map[string][]permission{}
+	var bindings []manifest
+	decoder := yaml.NewDecoder(strings.NewReader(text(t, "infra", "rbac.yaml")))
+	for {
+		var m manifest
+		err := decoder.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m.Kind {
+		case "ClusterRole", "Role":
+			roles[m.Kind+" "+m.Metadata.Namespace+"/"+m.Metadata.Name] = m
+		case "ClusterRoleBinding", "RoleBinding":
+			bindings = append(bindings, m)
+		default:
+			t.Errorf("infra/rbac.yaml has a %s", m.Kind)
+		}
+	}
+	for _, b := range bindings {
+		key := b.RoleRef.Kind + " " + b.Metadata.Namespace + "/" + b.RoleRef.Name
+		role, known := roles[key]
+		if !known || b.Kind != b.RoleRef.Kind+"Binding" {
+			t.Errorf("%s %s binds %s, which is not there", b.Kind, b.Metadata.Name, key)
+		}
+		for _, s := range b.Subjects {
+			if s.Kind != "Group" {
+				t.Errorf("%s is bound to %+v", key, s)
+			}
+			for _, r := range role.Rules {
+				out[s.Name] = append(out[s.Name], r.permissions(role.Metadata.Namespace)...)
+			}
+		}
+		delete(roles, key)
+	}
+	for key := range roles {
+		t.Errorf("%s is bound to nobody", key)
+	}
+	return out
+}
+
+// recorder answers requests of a client and notes the permissions that they need.
+type recorder struct {
+	needs []permission
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
+	need, err := needOf(q)
+	if err != nil {
+		return nil, err
+	}
+	r.needs = append(r.needs, need)
+	var answer any = map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{}}
+	switch {
+	case need.resource == "pods": // for a drain
+		answer = map[string]any{"apiVersion": "v1", "kind": "PodList", "items": []any{map[string]any{"metadata": map[string]any{"name": "p", "namespace": "team", "uid": "u"}}}}
+	case need.resource == "nodes" && need.name != "":
+		answer = map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{
+			"name": "n", "uid": "u", "resourceVersion": "1", "annotations": map[string]any{roll.AnnotationCordoned: "theirs"},
+		}}
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), Request: q}, nil
+}
+
+// needOf says what a request needs, as the API server reads it from method and path.
+// https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
+func needOf(q *http.Request) (p permission, err error) {
+	segments := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
+	switch {
+	case segments[0] == "api" && len(segments) > 2:
+		segments = segments[2:]
+	case segments[0] == "apis" && len(segments) > 3:
+		p.group, segments = segments[1], segments[3:]
+	default:
+		return p, fmt.Errorf("%s is no path of a resource", q.URL.Path)
+	}
+	if segments[0] == "namespaces" && len(segments) > 2 {
+		p.namespace, segments = segments[1], segments[2:]
+	}
+	p.resource = segments[0]
+	if len(segments) > 1 {
+		p.name = segments[1]
+	}
+	if len(segments) > 2 {
+		p.resource += "/" + segments[2]
+	}
+	p.verb = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[q.Method]
+	if q.Method == http.MethodGet && p.name == "" {
+		p.verb = "list"
+	}
+	return p, nil
+}
+
+// questions are all that a diagnosis asks, by the function that makes them.
+var questions = map[string]kube.Question{
+	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
+	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"),
+	"PodsOf": kube.PodsOf("n"), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
+	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"),
+}
+
+// readings makes every reading that there is and returns what each needs.
+func readings(t *testing.T) map[string][]permission {
+	t.Helper()
+	out := map[string][]permission{}
+	reading := func(name string, read func(*kube.Client) error) {
+		r := &recorder{}
+		c, err := kube.NewClientOver(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = read(c) // most are answered with another thing than they asked for
+		if len(r.needs) == 0 {
+			t.Errorf("%s asks for nothing", name)
+		}
+		out[name] = r.needs
+	}
+	reading("Nodes", func(c *kube.Client) error { return c.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}) })
+	reading("NodeClaims", func(c *kube.Client) error { _, err := c.NodeClaims(t.Context(), []string{"default"}); return err })
+	for name, q := range questions {
+		reading(name, func(c *kube.Client) error { _, err := c.Read(t.Context(), q); return err })
+	}
+	return out
+}
+
+// acts makes every change that there is and returns what each needs.
+func acts(t *testing.T) map[string][]permission {
+	t.Helper()
+	out := map[string][]permission{}
+	for name, act := range map[string]func(*kube.Client) error{
+		"Cordon":          func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
+		"Uncordon":        func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
+		"Drain":           func(c *kube.Client) error { _, err := c.Drain(t.Context(), "n", 1); return err },
+		"DeleteNode":      func(c *kube.Client) error { return c.DeleteNode(t.Context(), "n", "u") },
+		"DeleteNodeClaim": func(c *kube.Client) error { return c.DeleteNodeClaim(t.Context(), "c", "u") },
+	} {
+		r := &recorder{}
+		c, err := kube.NewClientOver(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := act(c); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		out[name] = r.needs
+	}
+	return out
+}
+
+// Each of the groups that are given to the roles has what it needs and no more: one looks,
+// and only the other may change anything.
+func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
+	look := []string{
+		"nodes list", "nodes get", "events list", "pods list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "ec2nodeclasses.karpenter.k8s.aws get",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io list", "validatingwebhookconfigurations.admissionregistration.k8s.io list", "endpointslices.discovery.k8s.io list",
+		"configmaps get aws-auth in kube-system", "leases.coordination.k8s.io get in kube-node-lease", "leases.coordination.k8s.io list in kube-node-lease",
+	}
+	want := map[string][]string{
+		viewers:     look,
+		remediators: append(slices.Clone(look), "nodes patch", "nodes delete", "nodeclaims.karpenter.sh delete", "pods/eviction create"),
+	}
+	got := map[string][]string{}
+	for group, all := range rbacGrants(t) {
+		for _, p := range all {
+			got[group] = append(got[group], p.String())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// The same as it is used: every request is granted to who makes it, and every grant is
+// used by some request.
+func TestEveryRequestToAClusterIsGrantedAndEveryGrantIsUsed(t *testing.T) {
+	granted := rbacGrants(t)
+	for group, requests := range map[string]map[string][]permission{viewers: readings(t), remediators: merged(readings(t), acts(t))} {
+		unused := map[permission]bool{}
+		for _, p := range granted[group] {
+			unused[p] = true
+		}
+		for name, needs := range requests {
+			for _, need := range needs {
+				may := false
+				for _, p := range granted[group] {
+					if p.covers(need) {
+						may = true
+						delete(unused, p)
+					}
+				}
+				if !may {
+					t.Errorf("%s may not make %s, which needs %q", group, name, need)
+				}
+			}
+		}
+		for p := range unused {
+			t.Errorf("%s may %q, which nothing needs", group, p)
+		}
+	}
+}
+
+func merged(all ...map[string][]permission) map[string][]permission {
+	out := map[string][]permission{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+func TestEveryQuestionIsTried(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "shared", "kube", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || f.Type.Results == nil || !f.Name.IsExported() {
+				continue
+			}
+			if kind, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && kind.Name == "Question" {
+				made = append(made, f.Name.Name)
+			}
+		}
+	}
+	slices.Sort(made)
+	if tried := slices.Sorted(maps.Keys(questions)); !slices.Equal(made, tried) {
+		t.Errorf("shared/kube makes the questions %v, tried are %v", made, tried)
+	}
+}
