@@ -38,7 +38,7 @@ func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
 			if out.Result != Acted || out.Reason != "" || out.Detail != "terminated i-00000000000000001" || !out.News || out.Order.ID != o.ID {
 				t.Errorf("got %+v", out)
 			}
-			if want := []string{"policy", "look", "policy", "intent", "terminate", "outcome"}; !slices.Equal(w.events, want) {
+			if want := sequence(plan.Terminate); !slices.Equal(w.events, want) {
 				t.Errorf("events %v, want %v", w.events, want)
 			}
 			if len(w.calls) != 1 || !slices.Equal(w.calls[0].InstanceIds, []string{string(target)}) {

@@ -268,11 +268,11 @@ func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
 		at := now.Add(time.Duration(minute) * time.Minute)
 		o := w.orderAt(t, at)
 		r := w.remediator(t)
-		r.evidence = func(context.Context, plan.Order) error {
+		w.keeping = func(plan.Order, Seen) (string, error) {
 			if kept++; kept > 1 {
-				return errors.New("kept already")
+				return "", errors.New("kept already")
 			}
-			return nil
+			return "s3://evidence/x/", nil
 		}
 		if out := r.Act(t.Context(), o, at); out.Result != want {
 			t.Errorf("minute %d: %+v", minute, out)

@@ -58,7 +58,7 @@ func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 			if out.Result != Acted || out.Reason != "" || out.Detail != want.detail || !out.News || out.Order.ID != o.ID {
 				t.Errorf("got %+v, want %s", out, want.detail)
 			}
-			if events := []string{"policy", "look", "policy", "intent", string(a), "outcome"}; !slices.Equal(w.events, events) {
+			if events := sequence(a); !slices.Equal(w.events, events) {
 				t.Errorf("events %v, want %v", w.events, events)
 			}
 			if !slices.Equal(w.sent, []string{want.call}) || len(w.calls) != 0 {
@@ -302,7 +302,7 @@ func TestLooksForWhatThePolicyWatches(t *testing.T) {
 	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
 		t.Fatal(out)
 	}
-	if len(w.watched) != 1 || !w.watched[0].Conditions[roll.ConditionKey{Type: "GPUReady", Status: roll.ConditionFalse}] || !slices.Equal(w.watched[0].Taints, []string{"example.com/agent"}) {
+	if len(w.watched) != 2 || !w.watched[1].Conditions[roll.ConditionKey{Type: "GPUReady", Status: roll.ConditionFalse}] || !slices.Equal(w.watched[0].Taints, []string{"example.com/agent"}) {
 		t.Errorf("looked for %+v", w.watched)
 	}
 }
@@ -383,25 +383,32 @@ func TestAnActIsNeverDatedBeforeItsOrder(t *testing.T) {
 	}
 }
 
+// sequence is what happens around an act, in order.
+func sequence(a plan.Action) []string {
+	if a == plan.Uncordon { // nothing is lost by it
+		return []string{"policy", "look", "policy", "intent", string(a), "outcome"}
+	}
+	return []string{"policy", "look", "diagnosis", "look", "policy", "evidence", "intent", string(a), "outcome"}
+}
+
 func TestEvidenceIsKeptBeforeTheIntentIsRecorded(t *testing.T) {
 	for a := range worlds {
 		t.Run(string(a), func(t *testing.T) {
 			w, o := in(t, a)
 			r := w.remediator(t)
-			r.evidence = func(_ context.Context, got plan.Order) error {
+			w.keeping = func(got plan.Order, seen Seen) (string, error) {
 				if got.ID != o.ID {
 					t.Errorf("the evidence is of order %s, want %s", got.ID, o.ID)
 				}
-				w.event("evidence")
-				return nil
+				if seen.Snapshot == nil || len(seen.Assessment.Findings) == 0 || len(seen.Plan.Orders) != 1 {
+					t.Errorf("the evidence lacks what the order rests on: %+v", seen)
+				}
+				return "s3://evidence/x/", nil
 			}
 			if out := r.Act(t.Context(), o, now); out.Result != Acted {
 				t.Fatalf("%+v", out)
 			}
-			want := []string{"policy", "look", "policy", "evidence", "intent", string(a), "outcome"}
-			if a == plan.Uncordon {
-				want = slices.Delete(want, 3, 4) // nothing is lost by it
-			}
+			want := sequence(a)
 			if !slices.Equal(w.events, want) {
 				t.Errorf("events %v, want %v", w.events, want)
 			}
@@ -413,7 +420,7 @@ func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
 	r := w.remediator(t)
-	r.evidence = func(context.Context, plan.Order) error { return errors.New("s3:PutObject was denied") }
+	w.keeping = func(plan.Order, Seen) (string, error) { return "", errors.New("s3:PutObject was denied") }
 	out := r.Act(t.Context(), o, now)
 	w.refused(t, out, plan.EvidenceNotStored, 0)
 	if want := "what i-00000000000000001 can still tell could not be kept, so nothing was done: s3:PutObject was denied"; out.Detail != want {
@@ -427,11 +434,83 @@ func TestAnOrderThatExpiresWhileTheEvidenceIsKeptIsRefused(t *testing.T) {
 	r := w.remediator(t)
 	at := now
 	r.clock = func() time.Time { return at }
-	r.evidence = func(context.Context, plan.Order) error {
+	w.keeping = func(plan.Order, Seen) (string, error) {
 		at = o.Expires
-		return nil
+		return "s3://evidence/x/", nil
 	}
 	w.refused(t, r.Act(t.Context(), o, now), plan.OrderExpired, 0)
+}
+
+func TestTheOutcomeTellsWhereTheEvidenceIsAndTheCause(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{{Instance: target, Kind: roll.Unknown}: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Cure: roll.CureReboot}}}}
+	w.keeping = func(_ plan.Order, s Seen) (string, error) {
+		if len(s.Diagnoses) != 1 {
+			t.Errorf("the evidence holds %d diagnoses", len(s.Diagnoses))
+		}
+		return "s3://evidence/x/", nil
+	}
+	out := w.remediator(t).Act(t.Context(), o, now)
+	if out.Result != Acted || out.Evidence != "s3://evidence/x/" || out.Cause != "KernelPanic" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// What decides is how the target is after the diagnosis, which takes its time.
+func TestWhatHappensDuringTheDiagnosisIsSeen(t *testing.T) {
+	for name, tt := range map[string]struct {
+		happen func(*world)
+		reason plan.Reason
+	}{
+		"its node comes back":        {func(w *world) { w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now} }, plan.VerdictChanged},
+		"a person holds it":          {func(w *world) { w.instances[0].Hold = "true" }, plan.InstanceHeld},
+		"the mode is set to observe": {func(w *world) { w.doc = document("mode: observe\n" + ladders) }, plan.ModeObserve},
+	} {
+		w := silentNode(t)
+		w.permitted = policy.Remediate
+		o := w.order(t)
+		w.diagnosing = func() { tt.happen(w) }
+		out := w.remediator(t).Act(t.Context(), o, now)
+		if out.Result != Refused || out.Reason != tt.reason || len(w.calls) > 0 {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// A cause that the diagnosis right before the act finds changes what follows.
+func TestTheCauseFoundBeforeTheActDecides(t *testing.T) {
+	key := roll.FindingKey{Instance: target, Kind: roll.Unknown}
+	for code, tt := range map[string]struct {
+		cure   roll.Cure
+		reason plan.Reason
+	}{
+		"SystemStatusImpaired":          {roll.CureReplace, plan.VerdictChanged}, // terminate by now, not reboot
+		"KubeletRestartedDuringStartup": {roll.CureWait, plan.CausePasses},
+	} {
+		w := silent(t)
+		o := w.order(t)
+		if o.Action != plan.Reboot {
+			t.Fatalf("the order is to %s", o.Action)
+		}
+		w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: code, Confidence: roll.Decisive, Cure: tt.cure}}}}
+		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Refused || out.Reason != tt.reason || len(w.sent) > 0 {
+			t.Errorf("%s: %+v", code, out)
+		}
+	}
+}
+
+func TestRefusesToActWithoutAPlaceForEvidence(t *testing.T) {
+	w := silentNode(t)
+	if _, err := New(Options{Targets: w, EC2: w, Ledger: w.ledger, Policy: w.policySource, Permitted: w.permitted}); err == nil || !strings.Contains(err.Error(), "--evidence") {
+		t.Errorf("got %v", err)
+	}
+	o := w.order(t)
+	r := w.remediator(t)
+	r.why = func(context.Context, *roll.Snapshot, []roll.Finding, ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep) {
+		return nil, nil
+	}
+	w.refused(t, r.Act(t.Context(), o, now), plan.EvidenceNotStored, 0)
 }
 
 // A crash after the intent: what may have happened is looked for, not repeated; what
@@ -495,7 +574,7 @@ func (l lookingThen) Target(ctx context.Context, name string, id roll.InstanceID
 
 func TestNewRemediatorsDialTheCluster(t *testing.T) {
 	w := newWorld(t)
-	r, err := New(Options{Ledger: w.ledger, Kube: dialing{}})
+	r, err := New(Options{Ledger: w.ledger, Kube: dialing{}, Why: w.why})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -61,10 +62,23 @@ type dialer interface {
 // act.
 type PolicySource func(context.Context) (*policy.Document, error)
 
-// Evidence keeps what the instance of an order can tell, before the act takes it away.
-// An error means that it is not kept, and then nothing is done. It may be called again
-// for an order whose act did not come about.
-type Evidence func(context.Context, plan.Order) error
+// Why finds out why the findings of a look are, since that decides what follows. It
+// never fails: what it could not read it tells as not checked. The second result keeps
+// what was read.
+type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep)
+
+// Keep keeps what the instance of an order can tell, before the act takes it away, and
+// tells where. An error means that it is not kept, and then nothing is done. It may be
+// called again for an order whose act did not come about.
+type Keep func(ctx context.Context, o plan.Order, seen Seen) (where string, err error)
+
+// Seen is all that an order rests on, as it was looked at again.
+type Seen struct {
+	Snapshot   *roll.Snapshot
+	Assessment assess.Assessment
+	Diagnoses  map[roll.FindingKey]roll.Diagnosis
+	Plan       plan.Plan
+}
 
 // Remediator carries out orders.
 type Remediator struct {
@@ -73,7 +87,7 @@ type Remediator struct {
 	reach     func(roll.Cluster) (hands, error)
 	ledger    ledger.Ledger
 	policy    PolicySource
-	evidence  Evidence
+	why       Why
 	permitted policy.Mode
 	principal func(context.Context) string
 	clock     func() time.Time
@@ -81,12 +95,13 @@ type Remediator struct {
 
 // Options are what a remediator is made of.
 type Options struct {
-	Targets   targets
-	EC2       instances
-	Kube      dialer
-	Ledger    ledger.Ledger // must persist
-	Policy    PolicySource
-	Evidence  Evidence    // nil keeps none
+	Targets targets
+	EC2     instances
+	Kube    dialer
+	Ledger  ledger.Ledger // must persist
+	Policy  PolicySource
+	// Why also keeps the evidence, without which nothing is done.
+	Why       Why
 	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
@@ -95,18 +110,21 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// New makes a remediator. It refuses a ledger that does not outlive the process:
-// after a crash nobody would know what had been done.
+// New makes a remediator. It refuses a ledger that does not outlive the process, since
+// after a crash nobody would know what had been done, and to act without evidence.
 func New(o Options) (*Remediator, error) {
 	if !o.Ledger.Persistent() {
 		return nil, errors.New("remediate needs a ledger that persists: give --ledger FILE")
+	}
+	if o.Why == nil {
+		return nil, errors.New("remediate needs a place to keep evidence in: give --evidence DIR")
 	}
 	principal := o.Principal
 	if principal == nil {
 		principal = func(context.Context) string { return "" }
 	}
 	return &Remediator{
-		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, evidence: o.Evidence,
+		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, why: o.Why,
 		permitted: o.Permitted, principal: principal, clock: o.Clock,
 		reach: func(c roll.Cluster) (hands, error) { return o.Kube.Dial(c) },
 	}, nil
@@ -137,6 +155,10 @@ type Outcome struct {
 	// were left when its time was over.
 	Reason plan.Reason
 	Detail string // a sentence for a person
+	// Evidence is where what was read before the act is kept, "" if it is not.
+	Evidence string
+	// Cause is the code of the first decisive cause, "" if none was found.
+	Cause string
 	// News: the same was not already the outcome of an earlier try.
 	News bool
 }
@@ -179,7 +201,10 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 		return *no
 	}
 	out := v.does.do(r, ctx, v, now)
-	out.Order = v.order
+	out.Order, out.Evidence = v.order, v.evidence
+	if c, ok := v.seen.Diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive(); ok {
+		out.Cause = c.Code
+	}
 	out.News = (!v.tried || v.before != out.Detail) && out.Result != Ongoing && !strings.HasPrefix(out.Detail, ledger.NotYet)
 	return r.finish(ctx, out, now)
 }
@@ -198,8 +223,12 @@ func notBefore(now, ordered time.Time) time.Time {
 // has both behind it.
 func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Outcome {
 	o := v.order
-	if r.evidence != nil && !v.resumed && !v.does.free {
-		if err := r.evidence(ctx, o); err != nil {
+	if !v.resumed && !v.does.free {
+		if v.keep == nil {
+			return refusal(o, plan.EvidenceNotStored, "what %s can still tell was not read, so nothing was done", o.Instance)
+		}
+		var err error
+		if v.evidence, err = v.keep(ctx, o, v.seen); err != nil {
 			return refusal(o, plan.EvidenceNotStored, "what %s can still tell could not be kept, so nothing was done: %v", o.Instance, err)
 		}
 	}

@@ -29,6 +29,10 @@ type verified struct {
 	claim   roll.NodeClaim // for delete-nodeclaim
 	timeout time.Duration  // for a drain
 
+	seen     Seen
+	keep     Keep
+	evidence string // where it was kept
+
 	tried   bool   // an earlier try failed
 	before  string // why
 	resumed bool   // the intent is recorded already
@@ -41,6 +45,8 @@ type look struct {
 	state      ledger.State
 	policy     func(roll.Selector) policy.Policy
 	assessment assess.Assessment
+	diagnoses  map[roll.FindingKey]roll.Diagnosis
+	keep       Keep
 	plan       plan.Plan
 }
 
@@ -64,6 +70,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 	v := verified{
 		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.snapshot.Cluster,
 		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
+		seen: Seen{Snapshot: l.snapshot, Assessment: l.assessment, Diagnoses: l.diagnoses, Plan: l.plan}, keep: l.keep,
 	}
 	for _, ask := range []func(*verified) *Outcome{l.unmarked, l.subject} {
 		if no := ask(&v); no != nil {
@@ -90,26 +97,62 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 	if err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
-	l.snapshot = r.targets.Target(ctx, o.Cluster.Name, o.Instance, now, doc.Watch())
-	if !l.snapshot.Whole() {
-		return l, refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
-	}
-	if l.snapshot.Cluster.ID != o.Cluster {
-		return l, refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, l.snapshot.Cluster.ID)
-	}
-	// What was done while the target was looked at counts too.
-	if l.state, no = r.remember(ctx, o); no != nil {
+	if no = r.look(ctx, &l, doc, o, now); no != nil {
 		return l, no
 	}
-	// Once more after the cluster, which may take a while: it is the kill switch.
+	if !acts[o.Action].free && l.open(o) {
+		// A diagnosis takes its time, and what decides is how the target is after it.
+		l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)
+		if no = r.look(ctx, &l, doc, o, now); no != nil {
+			return l, no
+		}
+	}
+	// Once more after all that: it is the kill switch.
 	if doc, err = r.policy(ctx); err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
+	r.judge(ctx, &l, doc, o, now)
+	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Causes: causes(l.diagnoses), Policy: l.policy, Now: now})
+	return l, nil
+}
+
+// look looks at the target, and has it judged.
+func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
+	l.snapshot = r.targets.Target(ctx, o.Cluster.Name, o.Instance, now, doc.Watch())
+	if !l.snapshot.Whole() {
+		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
+	}
+	if l.snapshot.Cluster.ID != o.Cluster {
+		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, l.snapshot.Cluster.ID)
+	}
+	// What was done while the target was looked at counts too.
+	if l.state, no = r.remember(ctx, o); no != nil {
+		return no
+	}
+	r.judge(ctx, l, doc, o, now)
+	return nil
+}
+
+// judge assesses the look by a policy.
+func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) {
 	l.policy = doc.Cluster(o.Cluster.Name, l.snapshot.Cluster.ModeTag, r.permitted)
 	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
 		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
-	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Policy: l.policy, Now: now})
-	return l, nil
+}
+
+// open reports whether the order's finding is there, and past its tolerance.
+func (l *look) open(o plan.Order) bool {
+	return slices.ContainsFunc(l.assessment.Findings, func(f roll.Finding) bool {
+		return f.Instance == o.Instance && f.Kind == o.Kind && f.Stage == roll.Overdue
+	})
+}
+
+func causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
+	out := make(map[roll.FindingKey][]roll.Cause, len(of))
+	for key, d := range of {
+		out[key] = d.Causes
+	}
+	return out
 }
 
 // remember reads the ledger, and refuses an order that was carried out or that may

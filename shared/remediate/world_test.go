@@ -61,7 +61,28 @@ type world struct {
 	dialErr error
 	events  []string
 
+	// diagnoses are what a diagnosis finds; diagnosing is what else happens meanwhile, and
+	// keeping what becomes of keeping the evidence.
+	diagnoses  map[roll.FindingKey]roll.Diagnosis
+	diagnosing func()
+	keeping    func(plan.Order, Seen) (string, error)
+
 	ledger ledger.Ledger
+}
+
+// why implements Why.
+func (w *world) why(context.Context, *roll.Snapshot, []roll.Finding, ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep) {
+	w.event("diagnosis")
+	if w.diagnosing != nil {
+		w.diagnosing()
+	}
+	return w.diagnoses, func(_ context.Context, o plan.Order, s Seen) (string, error) {
+		w.event("evidence")
+		if w.keeping == nil {
+			return "file:///evidence/" + o.ID + "/", nil
+		}
+		return w.keeping(o, s)
+	}
 }
 
 // A silent node is rebooted first by default; here the termination is what matters.
@@ -328,7 +349,7 @@ func (w *world) remediator(t *testing.T) *Remediator {
 func (w *world) remediatorWith(t *testing.T, l ledger.Ledger) *Remediator {
 	t.Helper()
 	r, err := New(Options{
-		Targets: w, EC2: w, Ledger: l, Policy: w.policySource, Permitted: w.permitted,
+		Targets: w, EC2: w, Ledger: l, Policy: w.policySource, Why: w.why, Permitted: w.permitted,
 		Principal: func(context.Context) string { return "arn:aws:sts::111122223333:assumed-role/remediate/demo" },
 	})
 	if err != nil {
