@@ -173,6 +173,11 @@ func outcomes() map[string]remediate.Outcome {
 		return "the Kubernetes API of shop-production does not let arn:aws:sts::111122223333:assumed-role/rollcall-remediate/rollcall " + what + " nodes (403 Forbidden): apply infra/rbac.yaml"
 	}
 	return map[string]remediate.Outcome{
+		"acted-caused": func() remediate.Outcome {
+			o := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
+			o.Cause, o.Evidence = "KernelPanic", evidenceLink
+			return o
+		}(),
 		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
 		"acted-nobody":      act(nobody, plan.Terminate, remediate.Acted, "", "terminated "+string(nobody.Instance)),
 		"acted-orphan":      act(orphaned(3), plan.Terminate, remediate.Acted, "", "terminated "+string(instanceID(3))),
@@ -604,7 +609,7 @@ func TestSeverityAndAction(t *testing.T) {
 		"notice-impaired": "critical none", "notice-flapping": "critical none", "notice-ghost": "critical delete-node",
 		"notice-orphaned": "critical none", "notice-orphaned-gone": "critical none", "notice-conflict": "critical none",
 		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved",
-		"outcome-acted": "info terminated", "outcome-acted-nobody": "info terminated", "outcome-acted-orphan": "info terminated",
+		"outcome-acted": "info terminated", "outcome-acted-caused": "info terminated", "outcome-acted-nobody": "info terminated", "outcome-acted-orphan": "info terminated",
 		"outcome-refused": "info refused", "outcome-failed": "critical failed", "outcome-unclear": "critical unclear",
 		"outcome-rebooted": "info rebooted", "outcome-reboot-unclear": "critical unclear", "outcome-cordon-failed": "critical failed",
 		"outcome-drain-refused": "info refused", "outcome-drain-unfinished": "critical unfinished", "outcome-uncordon-failed": "critical failed",

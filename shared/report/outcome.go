@@ -21,10 +21,17 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 		Instance: string(o.Order.Instance), Node: o.Order.Node, Owner: string(o.Order.Owner), Stage: string(roll.Overdue),
 		Since: o.Order.Since.UTC(), Due: o.Order.At.UTC(), New: true, Order: o.Order.ID, Held: string(o.Reason), Detail: o.Detail,
 	})
+	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", sentence(o))
 	where(&b, id, o.Order.Group)
 	fmt.Fprintf(&b, "Order     %s\nWhy       %s\nDetail    %s\n", o.Order.ID, o.Order.Why, o.Detail)
+	if o.Cause != "" {
+		fmt.Fprintf(&b, "Cause     %s\n", o.Cause)
+	}
+	if o.Evidence != "" {
+		fmt.Fprintf(&b, "Evidence  %s\n", o.Evidence)
+	}
 	if o.Reason == plan.DrainUnfinished {
 		commands(&b, "To see what is left", podsLeft(o.Order.Node)...)
 	}

@@ -37,6 +37,15 @@ type publisher interface {
 	Publish(context.Context, report.Message) error
 }
 
+// Why finds out why the findings of a look are. It never fails: what it could not read
+// it tells as not checked. record says that what is read may be kept afterwards; without
+// it, and where nothing can be kept, the second result is nil.
+type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, Keep)
+
+// Keep keeps what was read for a check and tells where, under the name of one of its
+// findings that was first seen at a time.
+type Keep func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (where string, err error)
+
 type orders interface {
 	// Act carries an order out.
 	Act(ctx context.Context, o plan.Order, now time.Time) remediate.Outcome
@@ -55,13 +64,16 @@ type Runner struct {
 	Tags    tagger
 	// Notices may be nil: then notices are only part of the result.
 	Notices publisher
+	// Why may be nil: then nothing is diagnosed.
+	Why Why
 	// Orders may be nil: then orders are only part of the result.
 	Orders orders
 	// Clock is read anew when the cluster has been read, and right before each order
 	// is carried out: a check of a large cluster takes a while.
 	Clock func() time.Time
-	// ReadTime bounds the reading of a cluster and ActTime each act; zero is no bound.
-	ReadTime, ActTime time.Duration
+	// ReadTime bounds the reading of a cluster, WhyTime its diagnosis, and ActTime each
+	// act; zero is no bound.
+	ReadTime, WhyTime, ActTime time.Duration
 	// Progress is told what is being done, for a person who waits; it may be nil.
 	Progress func(cluster, doing string)
 }
@@ -91,9 +103,11 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
 			r.Observer.Details(reading, c.Snapshot, q)
 		})
+	seenAt := r.Clock() // the diagnosis that follows is no sighting
 	c.Mode = highest(pol, c.Assessment.Findings)
-	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: r.Clock(), Lowered: r.Lowered})
-	r.carryOut(ctx, &c, state, pol)
+	keep := r.diagnose(ctx, &c, state)
+	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Causes: causes(c.Diagnoses), Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered})
+	r.carryOut(ctx, &c, state, pol, keep)
 	r.tell(cluster, "done")
 	return c
 }
@@ -131,7 +145,7 @@ func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) pol
 // carryOut does what the plan says, in the order that loses nothing: first what is
 // to be remembered, then the tags (without which no order is obeyed), then the
 // notices (which explain before anything is done), then the orders.
-func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy) {
+func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
 	id := c.Snapshot.Cluster.ID
 	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
 	if !c.Plan.Changes.Empty() {
@@ -146,6 +160,7 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 		}
 	}
 	r.tag(ctx, c, fault)
+	r.keepEvidence(ctx, c, state, pol, keep, fault)
 	if r.Notices != nil && !r.explain(ctx, c, state, pol, fault) {
 		return
 	}

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// diagnose finds out why the findings past watching are. It returns what keeps the
+// evidence, if there is some to be kept.
+func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State) Keep {
+	findings := c.Findings()
+	if r.Why == nil || len(findings) == 0 {
+		return nil
+	}
+	r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
+	asking, cancel := bounded(ctx, r.WhyTime)
+	defer cancel()
+	record := slices.ContainsFunc(findings, func(f roll.Finding) bool { return fleeting(f) && known(state, f).Evidence == "" })
+	var keep Keep
+	c.Diagnoses, keep = r.Why(asking, c.Snapshot, findings, state, record)
+	return keep
+}
+
+func causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
+	out := make(map[roll.FindingKey][]roll.Cause, len(of))
+	for key, d := range of {
+		if len(d.Causes) > 0 {
+			out[key] = d.Causes
+		}
+	}
+	return out
+}
+
+// fleeting reports findings whose instance somebody else may end before anybody has
+// looked: Karpenter ends what does not register, and repairs nodes by replacing them.
+// Before an act of Rollcall's own, whoever acts keeps the evidence.
+func fleeting(f roll.Finding) bool {
+	if f.Owner != roll.OwnerKarpenter && f.Owner != roll.OwnerAutoMode {
+		return false
+	}
+	switch f.Kind {
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.ConditionFailed, roll.Impaired:
+		return f.Stage != roll.Watching
+	}
+	return false
+}
+
+// known is what the ledger remembers of this very trouble.
+func known(s ledger.State, f roll.Finding) ledger.Finding {
+	if k := s.Findings[f.Key()]; k.Began.Equal(f.Began) {
+		return k
+	}
+	return ledger.Finding{}
+}
+
+// keepEvidence keeps what was read of findings whose instances may be gone soon, once for
+// each: all of a check in one place. In mode observe nothing is kept, as nothing else is
+// written. That it fails is a fault of the check, and keeps nothing else from happening:
+// an act has its evidence kept, or is refused, by whoever carries it out.
+func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep, fault func(string, ...any)) {
+	if keep == nil {
+		return
+	}
+	after := state.Clone()
+	after.Apply(c.Plan.Changes)
+	var put []ledger.Finding
+	var first roll.Finding
+	for _, f := range c.Findings() {
+		k := known(after, f)
+		if !fleeting(f) || k.Evidence != "" || k.FirstSeen.IsZero() || !pol(f.Selector).Mode.Allows(policy.Notify) {
+			continue
+		}
+		if len(put) == 0 {
+			first = f
+		}
+		put = append(put, k)
+	}
+	if len(put) == 0 {
+		return
+	}
+	where, err := keep(ctx, *c, first, put[0].FirstSeen)
+	if err != nil {
+		fault("the evidence about %s and %d more could not be kept: %v", first.Instance, len(put)-1, err)
+		return
+	}
+	c.Evidence = where
+	kept := map[roll.FindingKey]bool{}
+	for i := range put {
+		put[i].Evidence = where
+		kept[put[i].Key()] = true
+	}
+	if err := r.Ledger.Record(ctx, c.Snapshot.Cluster.ID, ledger.Changes{PutFindings: put}); err != nil {
+		fault("where the evidence is kept (%s) could not be remembered, so it will be kept once more: %v", where, err)
+	}
+	link(c, kept, where)
+}
+
+// link tells the notices of a check where the evidence about their instances is.
+func link(c *report.Check, kept map[roll.FindingKey]bool, where string) {
+	for i := range c.Plan.Notices {
+		for j := range c.Plan.Notices[i].Entries {
+			if e := &c.Plan.Notices[i].Entries[j]; kept[e.Finding.Key()] {
+				e.Evidence = where
+			}
+		}
+	}
+}
