@@ -40,16 +40,24 @@ bench: testbed-deps ## Measure observation against its floor, and decisions
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
 	$(GO) test -run '^$$' -bench . -benchtime 5x ./functions/statechange ./tests/serverless
 
+.PHONY: corpus
+corpus: ## Write the corpus of diagnosis cases anew from its generator
+	cd tests/corpus && $(GO) run ./cmd/generate
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/policy
 	$(GO) test -run '^$$' -fuzz FuzzBootstraps -fuzztime $(FUZZTIME) ./shared/userdata
+	$(GO) test -run '^$$' -fuzz FuzzReadBoot -fuzztime $(FUZZTIME) ./shared/userdata
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./shared/userdata
 	$(GO) test -run '^$$' -fuzz FuzzParseStateChange -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzAnyBytesThatDecodeToANode -fuzztime $(FUZZTIME) ./shared/kube
+	$(GO) test -run '^$$' -fuzz FuzzWhateverAPodHolds -fuzztime $(FUZZTIME) ./shared/kube
 	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/redact
+	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/console
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/awsauth
 FUZZTIME ?= 30s
 
 .PHONY: testbed

@@ -1,0 +1,74 @@
+package awsauth
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/aws-iam-authenticator/pkg/config"
+)
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		node,
+		node + "- username: a\n" + node,
+		"- rolearn: arn:aws:iam::111122223333:role/NODE\n- rolearn: arn:aws:iam::111122223333:role/node\n",
+		"- rolearn: \"a\\x7f\"\n- {}\n",
+		`{"rolearn": "x"}`,
+		"- &a [*a]\n",
+		"- ? [a]\n  : b\n",
+		"- sso: {permissionSetName: View, accountID: '111122223333'}\n-\n",
+		"- rolearn: a\n  RoleArn: b\n  groups: c\n- 1e999\n",
+		"''",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		data := map[string]string{"mapRoles": text}
+		got := Parse(data)
+		if diff := cmp.Diff(got, Parse(data)); diff != "" {
+			t.Errorf("not stable: %s", diff)
+		}
+		kept, err := parseMap(data)
+		if (err == nil) && (got.Unparseable != "" || len(got.Rejected) > 0) {
+			t.Errorf("the authenticator has nothing against %q: %+v", text, got)
+		}
+		if got.Unparseable != "" && len(got.Roles)+len(got.Rejected) > 0 {
+			t.Errorf("unparseable, and yet: %+v", got)
+		}
+		if len(kept) != len(got.Roles) {
+			t.Fatalf("%d mappings, the authenticator has %d", len(got.Roles), len(kept))
+		}
+		index := map[int]bool{}
+		for _, r := range got.Rejected {
+			if r.Index < 0 || index[r.Index] || r.Why == "" {
+				t.Errorf("rejected %+v", r)
+			}
+			index[r.Index] = true
+		}
+		effective := map[string]config.RoleMapping{} // as the authenticator's saveMap
+		for i, m := range got.Roles {
+			if index[m.Index] || m.Index < i || m.Index >= len(got.Roles)+len(got.Rejected) {
+				t.Errorf("index %d of mapping %d", m.Index, i)
+			}
+			index[m.Index] = true
+			if m.ARN != kept[i].RoleARN || m.Username != kept[i].Username || !cmp.Equal(m.Groups, kept[i].Groups) {
+				t.Errorf("mapping %+v, the authenticator has %+v", m, kept[i])
+			}
+			effective[kept[i].Key()] = kept[i]
+		}
+		for _, m := range got.Roles {
+			want, ok := effective[m.Canonical]
+			if !m.Effective {
+				continue
+			}
+			if !ok || want.Username != m.Username || !cmp.Equal(want.Groups, m.Groups) {
+				t.Errorf("effective is %+v, the authenticator has %+v", m, want)
+			}
+			delete(effective, m.Canonical)
+		}
+		if len(effective) > 0 {
+			t.Errorf("not effective: %v", effective)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package awsauth
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/aws-iam-authenticator/pkg/config"
+
+	"rollcall/shared/evidence"
+)
+
+// mapRoles is the key of the ConfigMap under which roles are mapped, in this case of
+// its letters and no other.
+const mapRoles = "mapRoles"
+
+// Parse reads the data of the ConfigMap: which roles are mapped, to what, and what of
+// mapRoles the authenticator does not take. It never fails and prints nothing: what
+// cannot be read is in the result. Data without mapRoles maps no role.
+func Parse(data map[string]string) evidence.AwsAuth {
+	text := data[mapRoles]
+	// Alone, so that an error is known to be of mapRoles.
+	kept, err := parseMap(map[string]string{mapRoles: text})
+	var result evidence.AwsAuth
+	var taken []int
+	if err != nil {
+		taken, result.Rejected, result.Unparseable = entries(text)
+	}
+	for n, m := range kept {
+		index := n // without an error, every entry is kept
+		if n < len(taken) {
+			index = taken[n]
+		}
+		result.Roles = append(result.Roles, mapping(index, m))
+	}
+	effective(result.Roles)
+	return result
+}
+
+// entries judges each entry of mapRoles by itself, as ParseMap does, which does not
+// tell which of them it dropped: the indexes of those it takes, those it does not, and
+// why it reads none at all.
+func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unparseable string) {
+	asJSON, err := utilyaml.ToJSON([]byte(text))
+	if err != nil {
+		return nil, nil, shortened(err.Error())
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(asJSON, &list); err != nil {
+		return nil, nil, notAList(err)
+	}
+	for i, entry := range list {
+		var m config.RoleMapping
+		decoding := json.Unmarshal(entry, &m) // a wrong type leaves its key empty
+		if err := m.Validate(); err != nil {
+			rejected = append(rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
+			continue
+		}
+		taken = append(taken, i)
+	}
+	return taken, rejected, ""
+}
+
+// notAList says what mapRoles is instead of a list.
+func notAList(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return "it is not a list of mappings but " + inWords(wrong.Value)
+	}
+	// What begins with a brace is read as JSON, not as YAML.
+	return shortened("it begins with { and is not JSON: " + err.Error())
+}
+
+// why says in one sentence, without its full stop, why an entry is dropped: what is
+// invalid about it, and the key of a wrong type that it may come from.
+func why(entry json.RawMessage, invalid, decoding error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
+	switch {
+	case ok && entry[0] != '{':
+		return "it is not a mapping but " + inWords(wrong.Value)
+	case ok:
+		return shortened(fmt.Sprintf("%v (%s is %s)", invalid, wrong.Field, inWords(wrong.Value)))
+	}
+	return shortened(invalid.Error())
+}
+
+// inWords is what YAML's users call the kind of a value in JSON.
+func inWords(kind string) string {
+	switch kind {
+	case "object":
+		return "a mapping"
+	case "array":
+		return "a list"
+	case "string":
+		return "text"
+	case "bool":
+		return "true or false"
+	}
+	return "a number" // "number", or with its digits
+}
+
+// maxWhy is the most of a parser's message, in bytes, that is passed on.
+const maxWhy = 300
+
+func shortened(message string) string {
+	if len(message) > maxWhy {
+		message = message[:maxWhy] + " ..."
+	}
+	return strings.ToValidUTF8(message, "")
+}
+
+// mapping is an entry that the authenticator takes.
+func mapping(index int, m config.RoleMapping) evidence.RoleMapping {
+	canonical := m.Key()
+	return evidence.RoleMapping{
+		Index:           index,
+		ARN:             m.RoleARN,
+		Username:        m.Username,
+		Groups:          m.Groups,
+		Canonical:       canonical,
+		Path:            hasPath(canonical),
+		InstanceProfile: isInstanceProfile(canonical),
+	}
+}
+
+// effective marks the mappings that no later one replaces.
+func effective(roles []evidence.RoleMapping) {
+	last := make(map[string]int, len(roles))
+	for i, m := range roles {
+		last[m.Canonical] = i
+	}
+	for _, i := range last {
+		roles[i].Effective = true
+	}
+}

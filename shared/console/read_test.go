@@ -1,0 +1,209 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// load reads a log of testdata, in which escape and carriage return are written as the
+// signs for them.
+func load(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer("␛", "\x1b", "␍", "\r").Replace(string(b))
+}
+
+// brief is a finding in a line: "12 KernelPanic: Fatal exception (2, boot 1)".
+func brief(f Found) string {
+	s := fmt.Sprintf("%d %s", f.Line, f.Sign)
+	if f.Detail != "" {
+		s += ": " + f.Detail
+	}
+	if f.Count > 1 {
+		s += fmt.Sprintf(" (%d times)", f.Count)
+	}
+	return s
+}
+
+func TestRead(t *testing.T) {
+	for _, tc := range []struct {
+		log   string
+		want  Log
+		found []string
+	}{
+		{
+			log:  "al2-healthy",
+			want: Log{Lines: 40, Boots: 1, OS: "al2", Arch: "amd64", KubeletVersion: "1.29.3"},
+			found: []string{
+				"24 BootstrapRan (6 times)",
+				"31 KubeletStarted: kubelet.service",
+				"33 BootFinished: cloud-init",
+				"35 BootFinished: multi-user.target",
+				"40 BootFinished: login prompt",
+			},
+		},
+		{
+			log:  "al2-describe-timeout",
+			want: Log{Lines: 20, OS: "al2", Arch: "arm64"},
+			found: []string{
+				"4 BootstrapRan (3 times)",
+				"8 EndpointUnreachable: eks.us-west-2.amazonaws.com",
+				"9 BootstrapFailed: line 358",
+				"10 UserScriptFailed: part-001: 255",
+				"11 CloudInitFailed: scripts_user (2 times)",
+				"13 BootFinished: cloud-init",
+				"14 CloudInitFailed: cloud-final.service",
+				"20 BootFinished: login prompt",
+			},
+		},
+		{
+			log:  "al2-out-of-memory",
+			want: Log{Lines: 17},
+			found: []string{
+				"7 CgroupOutOfMemory: java (2 times)",
+				"11 OutOfMemory: stress-ng (big)",
+				"12 TaskHung: kworker/u4:2",
+				"15 CPUStuck: kubelet",
+				"16 CPUStuck",
+				"17 OutOfMemory: kubelet",
+			},
+		},
+		{
+			log:  "al2023-healthy",
+			want: Log{Lines: 31, Boots: 1, OS: "al2023", Arch: "arm64", KubeletVersion: "1.30.2"},
+			found: []string{
+				"10 NodeadmRan (11 times)",
+				"21 BootFinished: cloud-init",
+				"24 KubeletStarted: kubelet.service",
+				"25 NodeadmDone",
+				"26 BootFinished: multi-user.target",
+				"31 BootFinished: login prompt",
+			},
+		},
+		{
+			log:  "al2023-no-egress",
+			want: Log{Lines: 19, Boots: 1, OS: "al2023", Arch: "amd64", KubeletVersion: "1.33.7"},
+			found: []string{
+				"3 NodeadmRan (11 times)",
+				"12 APIRetries: EC2/DescribeInstances (2 times)",
+				"14 EndpointUnreachable: ec2.ap-south-1.amazonaws.com",
+				"14 NodeadmFailed: operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30, " +
+					"https response error StatusCode: 0, RequestID: , request send failed, " +
+					`Post "https://ec2.ap-south-1.amazonaws.com/": dial tcp 52.95.86.32:443: i/o timeout`,
+				"15 NodeadmFailed: nodeadm-config.service",
+				"17 DependencyFailed: nodeadm-run.service",
+				"18 UnitFailed: amazon-cloudwatch-agent.service - Amazon CloudWatch Agent",
+				"19 BootFinished: cloud-init",
+			},
+		},
+		{
+			log:  "al2023-old-user-data",
+			want: Log{Lines: 13, OS: "al2023"},
+			found: []string{
+				"2 NodeadmFailed: nodeadm-config.service (2 times)",
+				"3 NodeadmRan (2 times)",
+				`3 NodeConfigInvalid: no kind "NodeConfig" is registered for version "node.eks.aws/v1alpha" in scheme "scheme.go:15"`,
+				"4 NodeadmFailed: no config in chain",
+				"4 NodeConfigMissing",
+				"6 DependencyFailed: nodeadm-run.service",
+				"7 BootstrapRan",
+				"9 BootstrapRemoved",
+				"11 CloudInitFailed: scripts_user",
+				"12 BootFinished: cloud-init",
+				"13 CloudInitFailed: cloud-final.service",
+			},
+		},
+		{
+			log:  "bottlerocket-healthy",
+			want: Log{Lines: 16, Boots: 1, OS: "bottlerocket", Variant: "aws-k8s-1.33", KubeletVersion: "1.33"},
+			found: []string{
+				"5 BottlerocketBooted: aws-k8s-1.33",
+				"15 KubeletStarted: kubelet.service",
+				"16 BootFinished: multi-user.target",
+			},
+		},
+		{
+			log:  "bottlerocket-bad-toml",
+			want: Log{Lines: 15, Boots: 1, OS: "bottlerocket", Variant: "aws-k8s-1.28", KubeletVersion: "1.28"},
+			found: []string{
+				"3 BottlerocketBooted: aws-k8s-1.28",
+				"4 BottlerocketFailed: early-boot-config: Provider error: Error parsing TOML user data: " +
+					"expected a table key, found a right bracket at line 1 column 1",
+				"5 BottlerocketFailed: early-boot-config.service",
+				"9 ContainerdFailed: containerd.service",
+				"10 DependencyFailed: kubelet.service",
+				"12 UnitFailed: containerd runtime for host containers",
+				"14 BottlerocketFailed: sundog: Setting generator 'schnauzer settings.host-containers.admin.source' " +
+					"failed with exit code 1 - stderr: Failed to render template",
+				"15 BottlerocketFailed: pluto.service",
+			},
+		},
+		{
+			log:  "bottlerocket-no-ec2",
+			want: Log{Lines: 5, OS: "bottlerocket", Variant: "aws-k8s-1.32-standard", KubeletVersion: "1.32"},
+			found: []string{
+				"1 BottlerocketBooted: aws-k8s-1.32-standard",
+				"2 NetworkFailed: systemd-networkd-wait-online.service",
+				"3 BottlerocketFailed: pluto: Timed out retrieving private DNS name from EC2: deadline has elapsed",
+				"4 BottlerocketFailed: pluto.service",
+				"5 ECRPullFailed: 328549459982.dkr.ecr.us-east-2.amazonaws.com/bottlerocket-admin:v0.11.0",
+			},
+		},
+		{
+			log:  "ubuntu-no-bootstrap",
+			want: Log{Lines: 13, Boots: 1, OS: "ubuntu", Arch: "amd64"},
+			found: []string{
+				"5 BootstrapMissing",
+				"6 CloudInitFailed: scripts_user (2 times)",
+				"8 BootFinished: cloud-init",
+				"9 CloudInitFailed: cloud-final.service",
+				"13 BootFinished: login prompt",
+			},
+		},
+		{
+			log: "windows-ready",
+			want: Log{
+				Lines: 14, OS: "windows", Variant: "Windows_Server-2022-English-Core-EKS_Optimized-1.31",
+			},
+			found: []string{"14 BootFinished: EC2Launch"},
+		},
+		{
+			log:  "panic-and-reboot",
+			want: Log{Lines: 11, Boots: 2, OS: "al2023", Arch: "amd64"},
+			found: []string{
+				"3 NodeadmRan",
+				"4 FilesystemFailed: nvme0n1p1 (2 times)",
+				"6 FilesystemFailed: nvme1n1",
+				"7 KernelPanic: Fatal exception (2 times)",
+				"11 KernelPanic: VFS: Unable to mount root fs on unknown-block(0,0)",
+			},
+		},
+		{log: "misleading", want: Log{Lines: 31}},
+	} {
+		t.Run(tc.log, func(t *testing.T) {
+			text := load(t, tc.log)
+			got := Read(text)
+			var found []string
+			for _, f := range got.Found {
+				found = append(found, brief(f))
+				if f.Excerpt == "" {
+					t.Errorf("no excerpt: %+v", f)
+				}
+			}
+			if diff := cmp.Diff(tc.found, found); diff != "" {
+				t.Errorf("found, -want +got:\n%s", diff)
+			}
+			got.Found = nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"strings"
+	"testing"
+)
+
+// said is one line and what it says: "Sign: detail" each, nothing if it says nothing.
+var said = []struct {
+	line string
+	want string
+}{
+	// The kernel.
+	{"[ 9.000001] Out of memory: Kill process 3410 (kubelet) score 900 or sacrifice child", "OutOfMemory: kubelet"},
+	{"[ 9.000001] Out of memory: Killed process 1 (a) b) total-vm:1kB, anon-rss:1kB", "OutOfMemory: a) b"},
+	{"[ 9.000001][    T1] Out of memory: Killed process 34", "OutOfMemory"},
+	{"[ 9.000001] Out of memory (oom_kill_allocating_task): Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
+	{"Out of memory: Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
+	{"Sep 18 17:02:19 ip-10-0-0-1 kernel: Out of memory: Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
+	{"[ 9.000001] Memory cgroup out of memory: Kill process 34 (x) score 1980 or sacrifice child", "CgroupOutOfMemory: x"},
+	{"[ 9.000001] Out of memory and no killable processes...", ""},
+	{"[ 9.000001] my app ran Out of memory: Killed process 34 (x) total-vm", ""},
+	{"[ 9.000001] app[34]: Out of memory: Killed process 34 (x) total-vm", ""},
+	{"         Startin[  224.805139] Out of memory: Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
+	{"[ 9.000001] Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b", "KernelPanic: Attempted to kill init! exitcode=0x0000000b"},
+	{"[ 9.000001] ---[ end Kernel panic - not syncing: sysrq triggered crash ]---", "KernelPanic: sysrq triggered crash"},
+	{"[ 9.000001] app[1]: Kernel panic - not syncing: x", ""},
+	{"see what Kernel panic - not syncing means", ""},
+	{"[ 9.000001] NMI watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [VM Thread:4054]", "CPUStuck: VM Thread"},
+	{"[ 9.000001] INFO: rcu_sched detected stalls on CPUs/tasks:", "CPUStuck"},
+	{"[ 9.000001] INFO: rcu_tasks enabled", ""},
+	{"[ 9.000001] INFO: task jbd2/nvme0n1p1-8:211 blocked for more than 120 seconds.", "TaskHung: jbd2/nvme0n1p1-8"},
+	{"[ 9.000001] app[1]: INFO: task x:1 blocked for more than 120 seconds.", ""},
+	{"[ 9.000001] EXT4-fs error (device nvme0n1p1): ext4_find_entry:1446: inode #2: comm x", "FilesystemFailed: nvme0n1p1"},
+	{"[ 9.000001] XFS (nvme1n1): Metadata corruption detected at xfs_agf_read_verify", "FilesystemFailed: nvme1n1"},
+	{"[ 9.000001] XFS (nvme1n1): Unmounting Filesystem", ""},
+
+	// What many programs say.
+	{"[ 9.000001] cloud-init[7]: tee: /var/log/x.log: No space left on device", "DiskFull: cloud-init"},
+	{"[ 9.000001] cloud-init[7]: OSError: [Errno 28] No space left on device: '/var/lib/x'", "DiskFull: cloud-init"},
+	{`[ 9.000001] app[7]: {"err":"write /var/log/x: no space left on device"}`, "DiskFull: app"},
+	{"[ 9.000001] app[7]: write /dev/shm/x: no space left on device", ""},
+	{"[ 9.000001] cloud-init[7]: part-001: line 5: /usr/local/bin/agent: cannot execute binary file: Exec format error", "ExecFormatError: /usr/local/bin/agent"},
+	{"[ 9.000001] (agent)[7]: agent.service: Failed at step EXEC spawning /usr/bin/agent: Exec format error", "ExecFormatError: /usr/bin/agent"},
+	{"[ 9.000001] cloud-init[7]: fork/exec ./agent: exec format error", "ExecFormatError: ./agent"},
+	{"[ 9.000001] cloud-init[7]: OSError: [Errno 8] Exec format error: b'/usr/bin/agent'", "ExecFormatError: /usr/bin/agent"},
+	{"[ 9.000001] cloud-init[7]: OSError: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-001'", "ScriptNotExecutable: /var/lib/cloud/instance/scripts/part-001"},
+	{"[ 9.000001] cloud-init[7]: Exec format error. Missing #! in script?", "ScriptNotExecutable"},
+	{"[ 9.000001] x[7]: exec user process caused: exec format error", ""},
+	{"[ 9.000001] cloud-init[7]: curl: (6) Could not resolve host: repo.example.com", "DNSFailed: repo.example.com"},
+	{"[ 9.000001] cloud-init[7]: getaddrinfo: Temporary failure in name resolution", "DNSFailed"},
+	{"[ 9.000001] a[7]: Get \"https://x.example.com/\": dial tcp: lookup x.example.com on 10.0.0.2:53: no such host", "DNSFailed: x.example.com"},
+	{"[ 9.000001] a[7]: dial tcp: lookup x.example.com on 10.0.0.2:53: read udp 10.0.0.9:4->10.0.0.2:53: i/o timeout", "DNSFailed: x.example.com"},
+	{"[ 9.000001] a[7]: dial tcp 10.0.0.1:443: connect: connection refused", "EndpointUnreachable: 10.0.0.1"},
+	{"[ 9.000001] a[7]: dial tcp [2600:1f14::1]:443: i/o timeout", "EndpointUnreachable: 2600:1f14::1"},
+	{"[ 9.000001] a[7]: dial tcp 127.0.0.1:443: i/o timeout", ""},
+	{"[ 9.000001] a[7]: dial tcp 169.254.169.254:80: i/o timeout", "IMDSFailed"},
+	{"[ 9.000001] cloud-init[7]: curl: (28) Failed to connect to repo.example.com port 443 after 130000 ms: Connection timed out", "EndpointUnreachable: repo.example.com"},
+	{"[ 9.000001] cloud-init[7]: Could not connect to the endpoint URL: \"https://eks.eu-west-1.amazonaws.com/clusters/x\"", "EndpointUnreachable: eks.eu-west-1.amazonaws.com"},
+	{"[ 9.000001] a[7]: Post \"https://ec2.eu-west-1.amazonaws.com/\": net/http: TLS handshake timeout", "TLSTimeout: ec2.eu-west-1.amazonaws.com"},
+	{"[ 9.000001] a[7]: tls: failed to verify certificate: x509: certificate signed by unknown authority\"}", "CertificateRejected: certificate signed by unknown authority"},
+	{"[ 9.000001] Loading compiled-in X.509 certificates", ""},
+
+	// AWS.
+	{"cloud-init[7]: An error occurred (AccessDeniedException) when calling the DescribeCluster operation: User: x", "AccessDenied: DescribeCluster: AccessDeniedException"},
+	{"nodeadm[7]: fatal cli/main.go:46 Command failed {\"error\": \"operation error EC2: DescribeInstances, https response error StatusCode: 403, RequestID: x, api error UnauthorizedOperation: You are not authorized\"}",
+		"NodeadmFailed: operation error EC2: DescribeInstances, https response error StatusCode: 403, RequestID: x, api error UnauthorizedOperation: You are not authorized" +
+			" | AccessDenied: EC2: DescribeInstances: UnauthorizedOperation | NodeadmRan"},
+	{"cloud-init[7]: An error occurred (ResourceNotFoundException) when calling the DescribeCluster operation: No cluster found for name: my-cluster.", "ClusterNotFound: my-cluster"},
+	{"cloud-init[7]: Unable to locate credentials. You can configure credentials by running \"aws configure\".", "NoCredentials"},
+	{"a[7]: operation error EC2: DescribeInstances, get identity: get credentials: no EC2 IMDS role found, operation error ec2imds: GetMetadata", "NoCredentials"},
+	{"a[7]: operation error ec2imds: GetMetadata, http response error StatusCode: 404, request to EC2 IMDS failed", ""},
+	{"a[7]: operation error ec2imds: GetUserData, request canceled", "IMDSFailed: GetUserData"},
+	{"nodeadm-x[7]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 5", "APIRetries: EC2/DescribeInstances"},
+	{"nodeadm-x[7]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 4", ""},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - DataSourceEc2.py[CRITICAL]: Giving up on md from ['http://169.254.169.254/'] after 240 seconds", "IMDSFailed: cloud-init"},
+	{"pluto[7]: IMDS request failed: No 'local-ipv4' found", "IMDSFailed: pluto | BottlerocketFailed: pluto: IMDS request failed: No 'local-ipv4' found"},
+	{"x[7]: failed to pull image \"602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5\": i/o", "ECRPullFailed: 602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5"},
+
+	// systemd.
+	{"[FAILED] Failed to start Kubernetes Kubelet.", "KubeletFailed: kubelet.service"},
+	{"[FAILED] Failed to start Kubelet.", "KubeletFailed: kubelet.service"},
+	{"[FAILED] Failed to start Kubelet Housekeeping.", "UnitFailed: Kubelet Housekeeping"},
+	{"[FAILED] Failed to start snap.kubelet-eks.daemon.service - Service for snap application kubelet-eks.daemon.", "KubeletFailed: snap.kubelet-eks.daemon.service"},
+	{"systemd[1]: Failed to start containerd container runtime.", "ContainerdFailed: containerd.service"},
+	{"systemd[1]: kubelet.service: Failed with result 'exit-code'.", "KubeletFailed: kubelet.service"},
+	{"[FAILED] Failed to start Initial cloud-in…b (metadata service crawler).", "CloudInitFailed: cloud-init.service"},
+	{"[FAILED] Failed to start …service.", "UnitFailed: …service"},
+	{"[FAILED] Failed to start Cloud-init…", "UnitFailed: Cloud-init…"},
+	{"[FAILED] Failed to start bootstrap container my-setup.", "BottlerocketFailed: bootstrap-containers@my-setup.service"},
+	{"[FAILED] Failed to mount /data.", "UnitFailed: mount /data"},
+	{"[ TIME ] Timed out waiting for device /dev/xvdb.", "UnitFailed: device /dev/xvdb"},
+	{"app[3]: [FAILED] Failed to start my job", ""},
+	{"You are in emergency mode. After logging in, type \"journalctl -xb\" to view", "EmergencyMode"},
+	{"(nodeadm)[1493]: nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm: Permission denied",
+		"NodeadmFailed: nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm: Permission denied"},
+
+	// cloud-init.
+	{"cloud-init[7]: Mar 20 15:04:47 cloud-init[7]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [1]", "UserScriptFailed: runcmd: 1"},
+	{"cloud-init[7]:   File \"/usr/lib/python3.9/site-packages/cloudinit/util.py\", line 875, in runparts", "CloudInitFailed: traceback"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - util.py[WARNING]: Failed loading yaml blob. Invalid format at line 3", "CloudInitFailed: cloud-config"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: '/etc/eks/bootstrap.sh ek...'", "UserDataIgnored: text/x-not-multipart"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - __init__.py[WARNING]: Unhandled unknown content-type (application/node.eks.aws) userdata: 'b'---'...'", ""},
+
+	// nodeadm.
+	{`nodeadm-x[7]: {"level":"fatal","caller":"cli/main.go:36","msg":"Command failed","error":"Apiserver endpoint is missing in cluster configuration"}`,
+		"NodeadmFailed: Apiserver endpoint is missing in cluster configuration | NodeConfigInvalid: Apiserver endpoint is missing in cluster configuration"},
+	{`nodeadm-x[7]: {"level":"fatal","msg":"Command failed","error":"a \"quoted\" one, cut he`, `NodeadmFailed: a \"quoted\" one, cut he`},
+	{`nodeadm-x[7]: {"level":"warn","msg":"x","error":"failed to decode node config, yaml: line 2"}`, ""},
+	{`my-tool[7]: Command failed {"error": "x"}`, ""},
+
+	// bootstrap.sh.
+	{"cloud-init[7]: 2024-03-20T15:00:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!", "BootstrapFailed: Exhausted retries while describing cluster!"},
+	{"cloud-init[7]: ++ bash -x /etc/eks/bootstrap.sh x", "BootstrapRan"},
+	{"cloud-init[7]: Exited with error on line x", ""},
+
+	// Bottlerocket.
+	{"early-boot-config[7]: Error 400 when PATCHing '/settings?tx=bottlerocket-launch': Json deserialize error: unknown field `x`",
+		"BottlerocketFailed: early-boot-config: Error 400 when PATCHing '/settings?tx=bottlerocket-launch': Json deserialize error: unknown field `x`"},
+	{"settings-committer[7]: Error sending POST to /tx/commit?tx=bottlerocket-launch: Tried to commit with no pending changes", ""},
+	{"pluto[7]: 07:42:00 [INFO] Committing settings.", ""},
+}
+
+func TestSigns(t *testing.T) {
+	seen := map[Sign]bool{}
+	for _, tc := range said {
+		var got []string
+		for _, f := range Read("\n" + tc.line + "\n").Found {
+			seen[f.Sign] = true
+			if f.Line != 2 {
+				t.Errorf("%q: line %d", tc.line, f.Line)
+			}
+			s := string(f.Sign)
+			if f.Detail != "" {
+				s += ": " + f.Detail
+			}
+			got = append(got, s)
+		}
+		want := strings.Split(tc.want, " | ")
+		if tc.want == "" {
+			want = nil
+		}
+		if !sameSet(got, want) {
+			t.Errorf("%q\nsays %q\nwant %q", tc.line, got, want)
+		}
+	}
+	for _, name := range []string{"al2023-old-user-data", "al2023-healthy", "ubuntu-no-bootstrap", "bottlerocket-no-ec2"} {
+		for _, f := range Read(load(t, name)).Found {
+			seen[f.Sign] = true
+		}
+	}
+	for _, s := range Signs {
+		if !seen[s] {
+			t.Errorf("%s is not tested", s)
+		}
+		delete(seen, s)
+	}
+	if len(seen) > 0 {
+		t.Errorf("not in Signs: %v", seen)
+	}
+}
+
+func sameSet(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	n := map[string]int{}
+	for i := range a {
+		n[a[i]]++
+		n[b[i]]--
+	}
+	for _, v := range n {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}

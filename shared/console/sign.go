@@ -1,0 +1,158 @@
+package console
+
+// Sign is what one line says. The sources are the programs' own texts, named at each.
+type Sign string
+
+// Trouble that the kernel tells (https://github.com/torvalds/linux).
+const (
+	// OutOfMemory: the machine ran out of memory, and the kernel killed a process.
+	// Detail is its name. mm/oom_kill.c, "Out of memory: Killed process".
+	OutOfMemory Sign = "OutOfMemory"
+	// CgroupOutOfMemory: a control group reached its own limit, as a container does that
+	// exceeds limits.memory: the machine had memory left. Detail is the killed process.
+	// mm/oom_kill.c, "Memory cgroup out of memory: Killed process".
+	CgroupOutOfMemory Sign = "CgroupOutOfMemory"
+	// KernelPanic: the kernel gave up. Detail is its reason. kernel/panic.c.
+	KernelPanic Sign = "KernelPanic"
+	// CPUStuck: a processor did not schedule for many seconds: "soft lockup" of
+	// kernel/watchdog.c, stalls of kernel/rcu. Detail is the task, if told. Seen on nodes
+	// that went silent: https://github.com/awslabs/amazon-eks-ami/issues/454.
+	CPUStuck Sign = "CPUStuck"
+	// TaskHung: a task waited more than two minutes for the kernel, mostly for a disk.
+	// Detail is the task. kernel/hung_task.c.
+	TaskHung Sign = "TaskHung"
+	// FilesystemFailed: a file system was found damaged, shut down or made read-only.
+	// Detail is the device, which can be a pod's volume. fs/ext4/super.c,
+	// fs/xfs/xfs_fsops.c and xfs_message.c.
+	FilesystemFailed Sign = "FilesystemFailed"
+)
+
+// Trouble that several programs tell in the C library's or Go's words.
+const (
+	// DiskFull: a write failed with "No space left on device", but where that is said of
+	// inotify watches, control groups or memory-backed files, none of which a disk helps
+	// (https://github.com/systemd/systemd/issues/6030). Detail is the program, if told.
+	DiskFull Sign = "DiskFull"
+	// ExecFormatError: a program is not of this machine's architecture. Detail is its path.
+	ExecFormatError Sign = "ExecFormatError"
+	// ScriptNotExecutable: a user data script is not a program, mostly because its first
+	// line does not begin with #!. That is the same error of the kernel, which cloud-init
+	// explains (cloudinit/subp.py), and nothing about architecture. Detail is its path.
+	ScriptNotExecutable Sign = "ScriptNotExecutable"
+	// DNSFailed: a name was not resolved. Detail is the name, if told.
+	DNSFailed Sign = "DNSFailed"
+	// EndpointUnreachable: a connection timed out or was refused. Detail is the host.
+	EndpointUnreachable Sign = "EndpointUnreachable"
+	// TLSTimeout: a connection was made and the handshake was not. Detail is the host, if
+	// told.
+	TLSTimeout Sign = "TLSTimeout"
+	// CertificateRejected: a server's certificate was not accepted. Detail is Go's reason.
+	CertificateRejected Sign = "CertificateRejected"
+)
+
+// Trouble with AWS, in the words of the AWS CLI and SDKs.
+const (
+	// AccessDenied: a call was refused. Detail is the operation and the error code, such
+	// as "DescribeCluster: AccessDeniedException".
+	AccessDenied Sign = "AccessDenied"
+	// ClusterNotFound: EKS has no cluster of the name that the instance asked for.
+	// Detail is the name.
+	ClusterNotFound Sign = "ClusterNotFound"
+	// NoCredentials: the instance has no credentials: no instance profile, or no way to
+	// the metadata service.
+	NoCredentials Sign = "NoCredentials"
+	// APIRetries: nodeadm tried a call for the fifth time or more. Detail is the call,
+	// such as "EC2/DescribeInstances". It goes on for about ten minutes before it says
+	// why (nodeadm/cmd/nodeadm/init/init.go);
+	// https://github.com/awslabs/amazon-eks-ami/issues/2632.
+	APIRetries Sign = "APIRetries"
+	// IMDSFailed: the instance metadata service did not answer. Detail is what was asked,
+	// if told.
+	IMDSFailed Sign = "IMDSFailed"
+	// ECRPullFailed: an image was not pulled from ECR. Detail is the image.
+	ECRPullFailed Sign = "ECRPullFailed"
+)
+
+// Trouble while booting.
+const (
+	// UnitFailed: systemd did not start a unit other than those below. Detail is its name
+	// or its description as printed. Most of these do not keep a node from joining.
+	UnitFailed Sign = "UnitFailed"
+	// KubeletFailed: kubelet.service failed. Detail is the unit.
+	KubeletFailed Sign = "KubeletFailed"
+	// ContainerdFailed: containerd.service failed. Detail is the unit.
+	ContainerdFailed Sign = "ContainerdFailed"
+	// NetworkFailed: the network was not configured in time. Detail is the unit.
+	// https://github.com/bottlerocket-os/bottlerocket/issues/3726.
+	NetworkFailed Sign = "NetworkFailed"
+	// DependencyFailed: one of the units above or below was not started, because one that
+	// it needs failed. Detail is the unit.
+	DependencyFailed Sign = "DependencyFailed"
+	// EmergencyMode: systemd stopped booting and waits for an operator.
+	EmergencyMode Sign = "EmergencyMode"
+	// CloudInitFailed: cloud-init failed, as a unit, in a module or in its own code.
+	// Detail is the unit, the module or what was not read. cloudinit/config/modules.py,
+	// cloudinit/util.py.
+	CloudInitFailed Sign = "CloudInitFailed"
+	// UserScriptFailed: a script of the user data ended with an error. Detail is the
+	// script and its exit code, such as "part-001: 1". cloudinit/subp.py.
+	UserScriptFailed Sign = "UserScriptFailed"
+	// UserDataIgnored: cloud-init does not know what the user data is and does nothing
+	// with it. Detail is the type. cloudinit/handlers/__init__.py. Not told where nodeadm
+	// is there to read what cloud-init does not.
+	UserDataIgnored Sign = "UserDataIgnored"
+	// NodeadmFailed: nodeadm, or one of its units, failed. Detail is its error or the
+	// unit. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
+	NodeadmFailed Sign = "NodeadmFailed"
+	// NodeConfigMissing: nodeadm failed for want of a NodeConfig.
+	// nodeadm/internal/configprovider/chain.go, userdata.go.
+	NodeConfigMissing Sign = "NodeConfigMissing"
+	// NodeConfigInvalid: nodeadm failed, and its NodeConfig does not decode or lacks a
+	// field. Detail is the error. nodeadm/internal/api/bridge/decode.go, validation.go.
+	NodeConfigInvalid Sign = "NodeConfigInvalid"
+	// BootstrapFailed: /etc/eks/bootstrap.sh failed. Detail is its error, or the line in
+	// which it ended. templates/al2/runtime/bootstrap.sh, which the repository had until
+	// March 2026.
+	BootstrapFailed Sign = "BootstrapFailed"
+	// BootstrapMissing: user data calls /etc/eks/bootstrap.sh, which the AMI does not have.
+	// https://github.com/terraform-aws-modules/terraform-aws-eks/issues/1179.
+	BootstrapMissing Sign = "BootstrapMissing"
+	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only
+	// says that it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
+	BootstrapRemoved Sign = "BootstrapRemoved"
+	// BottlerocketFailed: one of the programs or units that turn Bottlerocket's user data
+	// into settings failed. Detail is its error or the unit.
+	// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/os/*.service.
+	BottlerocketFailed Sign = "BottlerocketFailed"
+)
+
+// Progress.
+const (
+	// BootFinished: the system is up. Detail is how it says so: cloud-init,
+	// multi-user.target, login prompt or EC2Launch.
+	BootFinished Sign = "BootFinished"
+	// NodeadmRan: nodeadm was started.
+	NodeadmRan Sign = "NodeadmRan"
+	// NodeadmDone: nodeadm started the kubelet and ended without error.
+	NodeadmDone Sign = "NodeadmDone"
+	// BootstrapRan: /etc/eks/bootstrap.sh was started.
+	BootstrapRan Sign = "BootstrapRan"
+	// BottlerocketBooted: Bottlerocket's systemd was started.
+	BottlerocketBooted Sign = "BottlerocketBooted"
+	// KubeletStarted: systemd started the kubelet's unit, which says nothing of how long
+	// it ran.
+	KubeletStarted Sign = "KubeletStarted"
+)
+
+// Signs are all of them: first the troubles, from the one that the kernel tells to
+// those while booting, then progress.
+var Signs = []Sign{
+	OutOfMemory, CgroupOutOfMemory, KernelPanic, CPUStuck, TaskHung, FilesystemFailed,
+	DiskFull, ExecFormatError, ScriptNotExecutable, DNSFailed, EndpointUnreachable, TLSTimeout, CertificateRejected,
+	AccessDenied, ClusterNotFound, NoCredentials, APIRetries, IMDSFailed, ECRPullFailed,
+	UnitFailed, KubeletFailed, ContainerdFailed, NetworkFailed, DependencyFailed, EmergencyMode,
+	CloudInitFailed, UserScriptFailed, UserDataIgnored,
+	NodeadmFailed, NodeConfigMissing, NodeConfigInvalid,
+	BootstrapFailed, BootstrapMissing, BootstrapRemoved, BottlerocketFailed,
+	BootFinished, NodeadmRan, NodeadmDone, BootstrapRan, BottlerocketBooted, KubeletStarted,
+}

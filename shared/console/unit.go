@@ -1,0 +1,218 @@
+package console
+
+import "strings"
+
+// unitRules are about what systemd prints of units: "[FAILED] Failed to start ...",
+// "[DEPEND] Dependency failed for ...", "[ TIME ] Timed out waiting for device ..." on
+// the console itself (src/core/job.c, unit.c of https://github.com/systemd/systemd), or
+// "systemd[1]: Failed to start ..." where its journal goes there.
+var unitRules = []rule{
+	{needle: "Failed to start ", read: failedToStart},
+	{needle: "Failed to mount ", read: failedToMount},
+	{needle: "Dependency failed for ", read: dependencyFailed},
+	{needle: "Timed out waiting for device ", read: timedOutDevice},
+	{needle: ": Failed with result '", read: failedWithResult},
+	{needle: ": Failed at step ", read: failedAtStep},
+	{needle: "emergency mode", read: emergency},
+	{needle: "Started ", read: started},
+}
+
+// unit is one that matters to a node.
+type unit struct {
+	name string
+	sign Sign // if it fails
+	// descriptions are what the unit files of the AMIs say, of old and new versions.
+	descriptions []string
+}
+
+var units = []unit{
+	{"nodeadm-config.service", NodeadmFailed, []string{"EKS Nodeadm Config"}},
+	{"nodeadm-run.service", NodeadmFailed, []string{"EKS Nodeadm Run"}},
+	{"nodeadm-boot-hook.service", NodeadmFailed, []string{"EKS Nodeadm Boot Hook"}},
+	{"kubelet.service", KubeletFailed, []string{"Kubernetes Kubelet", "Kubelet"}},
+	{"snap.kubelet-eks.daemon.service", KubeletFailed, []string{"Service for snap application kubelet-eks.daemon"}},
+	{"containerd.service", ContainerdFailed, []string{"containerd container runtime"}},
+	{"systemd-networkd-wait-online.service", NetworkFailed, []string{"Wait for Network to be Configured"}},
+	{"generate-network-config.service", NetworkFailed, []string{"Generate network configuration"}},
+	{"cloud-init-local.service", CloudInitFailed, []string{
+		"Cloud-init: Local Stage (pre-network)", "Initial cloud-init job (pre-networking)",
+	}},
+	{"cloud-init.service", CloudInitFailed, []string{"Initial cloud-init job (metadata service crawler)"}},
+	{"cloud-init-network.service", CloudInitFailed, []string{"Cloud-init: Network Stage"}},
+	{"cloud-config.service", CloudInitFailed, []string{
+		"Cloud-init: Config Stage", "Apply the settings specified in cloud-config",
+	}},
+	{"cloud-final.service", CloudInitFailed, []string{"Cloud-init: Final Stage", "Execute cloud user/final scripts"}},
+	{"migrator.service", BottlerocketFailed, []string{"Bottlerocket data store migrator"}},
+	{"storewolf.service", BottlerocketFailed, []string{"Datastore creator"}},
+	{"apiserver.service", BottlerocketFailed, []string{"Bottlerocket API server"}},
+	{"early-boot-config.service", BottlerocketFailed, []string{"Bottlerocket userdata configuration system"}},
+	{"sundog.service", BottlerocketFailed, []string{"User-specified setting generators"}},
+	{"pluto.service", BottlerocketFailed, []string{"Generate additional settings for Kubernetes"}},
+	{"settings-applier.service", BottlerocketFailed, []string{"Applies settings to create config files"}},
+	{"bootstrap-commands.service", BottlerocketFailed, []string{"Bootstrap Commands"}},
+}
+
+// failed is the sign of a unit that failed, by the name that systemd prints, and the
+// unit's full name if it is known, else what is printed.
+func failed(printed string) (Sign, string) {
+	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
+	if u, ok := identify(printed); ok {
+		return u.sign, u.name
+	}
+	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
+		return BottlerocketFailed, "bootstrap-containers@" + name + ".service"
+	}
+	return UnitFailed, printed
+}
+
+// identify finds the unit that systemd means: it prints the name, the description, or
+// both, and where that is too long for the terminal it leaves out the middle.
+func identify(printed string) (unit, bool) {
+	for _, u := range units {
+		if after, ok := strings.CutPrefix(printed, u.name); ok && (after == "" || strings.HasPrefix(after, " - ")) {
+			return u, true
+		}
+		for _, d := range u.descriptions {
+			// The name before it may be shortened, by an ellipsis that was lost.
+			before, ok := strings.CutSuffix(printed, d)
+			if ok && (before == "" || len(d) >= fewest && strings.HasSuffix(before, " - ")) {
+				return u, true
+			}
+		}
+	}
+	return shortenedUnit(printed)
+}
+
+// fewest is how many characters of a shortened name must be left.
+const fewest = 12
+
+// shortenedUnit is the only unit that a name with an ellipsis can mean. The ellipsis
+// may have been read as Latin-1 on its way.
+func shortenedUnit(printed string) (unit, bool) {
+	var head, tail string
+	ok := false
+	for _, ellipsis := range []string{"…", "â¦", "..."} {
+		if head, tail, ok = strings.Cut(printed, ellipsis); ok {
+			break
+		}
+	}
+	if !ok || len(head)+len(tail) < fewest {
+		return unit{}, false
+	}
+	var found []unit
+	for _, u := range units {
+		for _, d := range u.descriptions {
+			if fits(d, head, tail) || fits(u.name+" - "+d, head, tail) {
+				found = append(found, u)
+				break
+			}
+		}
+	}
+	if len(found) != 1 {
+		return unit{}, false
+	}
+	return found[0], true
+}
+
+func fits(full, head, tail string) bool {
+	return len(full) >= len(head)+len(tail) && strings.HasPrefix(full, head) && strings.HasSuffix(full, tail)
+}
+
+// fromSystemd is what stands after a phrase, if systemd says it: with its mark in
+// brackets, wherever that stands in a line, or in its journal.
+func fromSystemd(s segment, mark, phrase string) (string, bool) {
+	if s.tag == "systemd" {
+		return strings.CutPrefix(s.message, phrase)
+	}
+	if s.tag != "" {
+		return "", false
+	}
+	_, after, ok := strings.Cut(s.message, "["+mark+"] "+phrase)
+	return after, ok
+}
+
+func failedToStart(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "FAILED", "Failed to start ")
+	if !ok || printed == "" {
+		return "", ""
+	}
+	return failed(printed)
+}
+
+func failedToMount(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "FAILED", "Failed to mount ")
+	if !ok || printed == "" {
+		return "", ""
+	}
+	return UnitFailed, "mount " + strings.TrimSuffix(printed, ".")
+}
+
+func timedOutDevice(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, " TIME ", "Timed out waiting for device ")
+	if !ok || printed == "" {
+		return "", ""
+	}
+	return UnitFailed, "device " + strings.TrimSuffix(printed, ".")
+}
+
+// dependencyFailed tells of the units that matter only: one failure has dozens of them.
+func dependencyFailed(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "DEPEND", "Dependency failed for ")
+	if !ok {
+		return "", ""
+	}
+	if sign, name := failed(printed); sign != UnitFailed {
+		return DependencyFailed, name
+	}
+	return "", ""
+}
+
+// failedWithResult: "kubelet.service: Failed with result 'exit-code'.", in the journal
+// only, of units that matter only: others say it when the machine is shut down too.
+func failedWithResult(s segment) (Sign, string) {
+	name, _, _ := strings.Cut(s.message, ": ")
+	if s.tag != "systemd" {
+		return "", ""
+	}
+	for _, u := range units {
+		if u.name == name {
+			return u.sign, name
+		}
+	}
+	return "", ""
+}
+
+// failedAtStep: "nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm:
+// Permission denied", in the journal, of units that matter only
+// (https://github.com/awslabs/amazon-eks-ami/issues/2123).
+func failedAtStep(s segment) (Sign, string) {
+	name, step, _ := strings.Cut(s.message, ": ")
+	for _, u := range units {
+		if u.name == name && s.tag != "" {
+			return u.sign, name + ": " + step
+		}
+	}
+	return "", ""
+}
+
+func emergency(s segment) (Sign, string) {
+	for _, m := range []string{"You are in emergency mode", "Welcome to emergency mode!", "Entering emergency mode."} {
+		if strings.HasPrefix(s.message, m) {
+			return EmergencyMode, ""
+		}
+	}
+	return "", ""
+}
+
+// started: "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
+func started(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "  OK  ", "Started ")
+	if !ok {
+		return "", ""
+	}
+	if u, ok := identify(strings.TrimSuffix(printed, ".")); ok && u.sign == KubeletFailed {
+		return KubeletStarted, u.name
+	}
+	return "", ""
+}
