@@ -1,0 +1,286 @@
+package fleet_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/fleet"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const instance = roll.InstanceID("i-0123456789abcdef0")
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a sound cluster with one finding in it.
+func world(kind roll.Kind, owner roll.Owner, group roll.Group) *evidence.Case {
+	e := &evidence.Evidence{
+		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
+		Groups: map[roll.Group]evidence.Group{group: {
+			Group:       group,
+			NodeGroup:   evidence.Read(evidence.NodeGroup{Name: "web", Status: "ACTIVE"}),
+			AutoScaling: evidence.Read(evidence.AutoScalingGroup{Name: "workers"}),
+			NodeClaims:  evidence.Read([]evidence.NodeClaim{{Name: "default-x7k2p", Instance: instance}}),
+			Acts:        evidence.Read([]evidence.Act{}),
+			Members: []evidence.Member{
+				{Instance: instance, Finding: kind, Launched: now.Add(-20 * time.Minute), Image: "ami-1", LaunchTemplate: "lt-1", LaunchTemplateVersion: "1"},
+				{Instance: "i-00000001", Healthy: true, Launched: now.Add(-48 * time.Hour), Image: "ami-1", LaunchTemplate: "lt-1", LaunchTemplateVersion: "1"},
+			},
+		}},
+		Zones: []evidence.Zone{{Zone: "eu-west-1a", Nodes: 4}, {Zone: "eu-west-1b", Nodes: 4}},
+	}
+	e.Cluster.Config = evidence.Read(evidence.ClusterConfig{Name: "payments", Status: "ACTIVE"})
+	e.Cluster.Webhooks = evidence.Read([]evidence.Webhook{})
+	return &evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: owner, Group: group, Zone: "eu-west-1a", ZoneID: "euw1-az1"}}
+}
+
+func (w *wrapped) group(change func(*evidence.Group)) {
+	g := w.Groups[w.Finding.Group]
+	change(&g)
+	if w.Groups != nil {
+		w.Groups[w.Finding.Group] = g
+	}
+}
+
+type wrapped struct{ *evidence.Case }
+
+func analyze(c *evidence.Case) *cause.Sheet {
+	s := &cause.Sheet{}
+	fleet.Analyze(c, s)
+	return s
+}
+
+func told(s *cause.Sheet) string {
+	var out []string
+	for _, c := range s.Causes() {
+		mark := ""
+		if c.Confidence != roll.Decisive {
+			mark = "?"
+		}
+		out = append(out, string(c.Code)+mark)
+	}
+	return strings.Join(out, " ")
+}
+
+func silent(minutes ...int) (out []time.Time) {
+	for _, m := range minutes {
+		out = append(out, now.Add(-40*time.Minute).Add(time.Duration(m)*time.Minute))
+	}
+	return out
+}
+
+func webhook(change ...func(*evidence.Webhook)) evidence.Fact[[]evidence.Webhook] {
+	w := evidence.Webhook{
+		Configuration: "guard", Kind: "ValidatingWebhookConfiguration", Name: "nodes.guard.io", FailurePolicy: "Fail", Resources: []string{"nodes"}, Operations: []string{"CREATE", "UPDATE"},
+		Namespace: "guard", Service: "guard", Endpoints: evidence.Read(0),
+	}
+	for _, c := range change {
+		c(&w)
+	}
+	return evidence.Read([]evidence.Webhook{w})
+}
+
+func TestWhatIsFound(t *testing.T) {
+	const (
+		karpenter = roll.OwnerKarpenter
+		managed   = roll.OwnerManagedNodeGroup
+		scaled    = roll.OwnerAutoScalingGroup
+	)
+	replaced := func(kind roll.Kind, ago ...time.Duration) func(*wrapped) {
+		return func(w *wrapped) {
+			var acts []evidence.Act
+			for _, a := range ago {
+				acts = append(acts, evidence.Act{Instance: "i-00000009", Do: "terminate", Kind: kind, At: now.Add(-a), Done: true})
+			}
+			w.group(func(g *evidence.Group) { g.Acts = evidence.Read(acts) })
+		}
+	}
+	tests := []struct {
+		name  string
+		kind  roll.Kind
+		owner roll.Owner
+		spoil func(*wrapped)
+		want  string
+	}{
+		{"all is well", roll.Unregistered, karpenter, func(*wrapped) {}, ""},
+		{"the cluster is updating", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Status = "UPDATING" }, "ClusterNotActive"},
+		{"the API server does not answer", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "timeout"}}
+		}, "ControlPlaneUnreachable"},
+		{"a call was throttled", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}}
+		}, ""},
+		{"STS is off", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Config.Value.Issues = []evidence.ClusterIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
+		}, "ClusterUnhealthy"},
+		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Config.Value.Issues = []evidence.ClusterIssue{{Code: "KmsKeyDisabled"}}
+		}, "ClusterUnhealthy?"},
+
+		{"its zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
+		{"one short of it", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1) }, ""},
+		{"less than the share", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Nodes, w.Zones[0].Silent = 6, silent(0, 1, 3) }, ""},
+		{"not together", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 11, 22) }, ""},
+		{"the other zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[1].Silent = silent(0, 1, 3) }, ""},
+		{"all zones are down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent, w.Zones[1].Silent = silent(0, 1, 3), silent(0, 1, 3) }, ""},
+		{"there is no other zone", roll.Unknown, karpenter, func(w *wrapped) { w.Zones = w.Zones[:1]; w.Zones[0].Silent = silent(0, 1, 3) }, ""},
+		{"its zone is down, and it never registered", roll.Unregistered, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, ""},
+
+		{"no NodeClaim has it", roll.Orphaned, karpenter, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
+		}, "OwnerGone"},
+		{"its node group is gone", roll.Unregistered, managed, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
+		}, "OwnerGone"},
+		{"its Auto Scaling group is gone", roll.Unregistered, scaled, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })
+		}, "OwnerGone"},
+		{"its cluster is gone", roll.Orphaned, managed, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone}}
+			w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
+		}, "OwnerGone"},
+		{"nobody owns it", roll.Unregistered, roll.OwnerNone, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })
+		}, ""},
+
+		{"its node group is ill", roll.Unregistered, managed, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.NodeGroup.Value.Issues = []evidence.NodeGroupIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
+			})
+		}, "NodeGroupUnhealthy"},
+		{"a ghost of an ill node group", roll.Ghost, managed, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.NodeGroup.Value.Issues = []evidence.NodeGroupIssue{{Code: "NodeCreationFailure"}}
+			})
+		}, ""},
+
+		{"replaced twice", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), "ReplacementRepeats"},
+		{"replaced once", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute), ""},
+		{"replaced for something else", roll.Unregistered, karpenter, replaced(roll.Unknown, 40*time.Minute, 80*time.Minute), ""},
+		{"launched before all that", roll.Unregistered, karpenter, replaced(roll.Unregistered, 5*time.Minute, 10*time.Minute), ""},
+		{"one of the replacements works", roll.Unregistered, karpenter, func(w *wrapped) {
+			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
+			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
+		}, ""},
+
+		{"another version of the launch template", roll.Unregistered, scaled, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" })
+		}, "LaunchTemplateDrift?"},
+		{"another AMI", roll.Unregistered, scaled, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" })
+		}, "LaunchTemplateDrift?"},
+		{"another version, and some failing have the old one", roll.Unregistered, scaled, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.Members[0].LaunchTemplateVersion = "2"
+				other := g.Members[0]
+				other.Instance, other.LaunchTemplateVersion = "i-00000005", "1"
+				g.Members = append(g.Members, other)
+			})
+		}, ""},
+		{"another version, and a healthy one has it too", roll.Unregistered, scaled, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.Members[0].LaunchTemplateVersion = "2"
+				other := g.Members[1]
+				other.Instance, other.LaunchTemplateVersion = "i-00000005", "2"
+				g.Members = append(g.Members, other)
+			})
+		}, ""},
+
+		{"nobody answers the webhook", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
+		{"nobody answers it, for taints", roll.Uninitialized, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
+		{"the status is another resource", roll.NotReady, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, ""},
+		{"the status is asked about too", roll.NotReady, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Resources = []string{"*/*"} })
+		}, "AdmissionWebhookBlocks"},
+		{"it may be ignored", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.FailurePolicy = "Ignore" })
+		}, ""},
+		{"somebody answers", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) })
+		}, ""},
+		{"it may not be meant", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Selective = true })
+		}, "AdmissionWebhookBlocks?"},
+		{"it is asked about other verbs", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Operations = []string{"DELETE"} })
+		}, ""},
+		{"it is called by URL", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Service, h.Endpoints = "", evidence.Fact[int]{} })
+		}, ""},
+	}
+	for _, tt := range tests {
+		c := world(tt.kind, tt.owner, map[roll.Owner]roll.Group{karpenter: "nodepool/default", managed: "nodegroup/web", scaled: "asg/workers", roll.OwnerNone: roll.GroupNone}[tt.owner])
+		tt.spoil(&wrapped{c})
+		s := analyze(c)
+		if got := told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		for _, found := range s.Causes() {
+			if found.Summary == "" || found.Fix == "" || len(found.Evidence) == 0 || strings.HasSuffix(found.Summary, ".") {
+				t.Errorf("%s: %+v", tt.name, found)
+			}
+		}
+	}
+}
+
+func TestASoundClusterHasAllRuledOut(t *testing.T) {
+	s := analyze(world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"))
+	want := []cause.Code{cause.ClusterNotActive, cause.ClusterUnhealthy, cause.OwnerGone, cause.AdmissionWebhookBlocks, cause.LaunchTemplateDrift, cause.ReplacementRepeats, cause.NodeGroupUnhealthy}
+	if got := s.Clear(); !slices.Equal(got, want) {
+		t.Errorf("ruled out: %v", got)
+	}
+	if s = analyze(world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")); !slices.Contains(s.Clear(), cause.ZoneOutage) {
+		t.Errorf("ruled out: %v", s.Clear())
+	}
+}
+
+func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	hide := []func(*wrapped){
+		func(w *wrapped) { w.Cluster.Config = evidence.Failed[evidence.ClusterConfig]("why") },
+		func(w *wrapped) { w.Cluster.Webhooks = evidence.Failed[[]evidence.Webhook]("why") },
+		func(w *wrapped) { w.Zones = nil },
+		func(w *wrapped) { w.Groups = nil },
+		func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Skipped[[]evidence.NodeClaim]("why") })
+		},
+		func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.NodeGroup, g.AutoScaling = evidence.Fact[evidence.NodeGroup]{}, evidence.Fact[evidence.AutoScalingGroup]{}
+			})
+		},
+		func(w *wrapped) { w.group(func(g *evidence.Group) { g.Acts = evidence.Failed[[]evidence.Act]("why") }) },
+		func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.Members = nil })
+		},
+	}
+	owners := []roll.Owner{roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoScalingGroup}
+	for n := range 600 {
+		c := world(roll.Kinds()[n%len(roll.Kinds())], owners[n%3], "nodegroup/web")
+		if n%2 == 0 {
+			c.Cluster.Webhooks = webhook()
+		}
+		before := told(analyze(c))
+		for _, h := range hide {
+			if rng.IntN(3) == 0 {
+				h(&wrapped{c})
+			}
+		}
+		s := analyze(c)
+		for _, found := range s.Causes() {
+			if !strings.Contains(before, string(found.Code)) {
+				t.Fatalf("case %d: %s appears once facts are hidden; before %q", n, found.Code, before)
+			}
+		}
+		for _, u := range s.Open() {
+			if u.Reason == "" {
+				t.Fatalf("%s is not checked, and nobody says why", u.Code)
+			}
+		}
+	}
+}

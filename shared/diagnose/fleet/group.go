@@ -1,0 +1,169 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// failures is how many replacements in a row must have failed in one way.
+const failures = 2
+
+// repeats asks whether the last replacements in the group failed like this instance.
+func repeats(c *evidence.Case, s *cause.Sheet) {
+	g := c.Group()
+	if c.Finding.Group == roll.GroupNone || !joins(c.Finding.Kind) {
+		return
+	}
+	if !g.Acts.Known() {
+		if g.Acts.State != evidence.Absent {
+			s.NotChecked(g.Acts.Gap(), cause.ReplacementRepeats)
+		}
+		return
+	}
+	var replaced []evidence.Act
+	for _, a := range g.Acts.Value {
+		if a.Done && a.Kind == c.Finding.Kind && (a.Do == "terminate" || a.Do == "delete-nodeclaim") {
+			replaced = append(replaced, a)
+		}
+	}
+	slices.SortFunc(replaced, func(a, b evidence.Act) int { return b.At.Compare(a.At) })
+	if len(replaced) < failures || !failedSince(c, g, replaced[failures-1].At) {
+		s.RuledOut(cause.ReplacementRepeats)
+		return
+	}
+	var ids []string
+	for _, a := range replaced {
+		ids = append(ids, string(a.Instance))
+	}
+	s.Found(cause.Cause{
+		Code: cause.ReplacementRepeats, Confidence: roll.Decisive, Subject: string(c.Finding.Group),
+		Summary:  fmt.Sprintf("%d instances of %s were replaced for the same finding (%s) since %s, and none that was launched since works: another replacement would fail in the same way", len(replaced), c.Finding.Group, c.Finding.Kind, roll.Clock(replaced[len(replaced)-1].At)),
+		Evidence: []roll.Evidence{{Source: "ledger", Field: "actions", Observed: fmt.Sprintf("replaced for %s: %s", c.Finding.Kind, strings.Join(ids, ", ")), Expected: "a replacement that works"}},
+		Fix:      keep(c) + "   # and mend the other causes before the next one is launched",
+	})
+}
+
+// keep is how a person keeps the instance to look at it.
+func keep(c *evidence.Case) string {
+	return fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true", c.Region, c.Finding.Instance, roll.TagHold)
+}
+
+// failedSince reports whether this instance was launched since a moment, and no other of
+// the group that was is healthy.
+func failedSince(c *evidence.Case, g evidence.Group, at time.Time) bool {
+	own := false
+	for _, m := range g.Members {
+		if !m.Launched.After(at) {
+			continue
+		}
+		if m.Healthy {
+			return false
+		}
+		own = own || m.Instance == c.Finding.Instance
+	}
+	return own
+}
+
+// drift asks what the failing instances of the group have in common and its healthy ones
+// do not: a version of the launch template, or an AMI.
+func drift(c *evidence.Case, s *cause.Sheet) {
+	if c.Finding.Group == roll.GroupNone || !joins(c.Finding.Kind) {
+		return
+	}
+	g := c.Group()
+	var own evidence.Member
+	var failing, healthy []evidence.Member
+	for _, m := range g.Members {
+		switch {
+		case m.Healthy:
+			healthy = append(healthy, m)
+		case m.Finding == c.Finding.Kind:
+			failing = append(failing, m)
+		}
+		if m.Instance == c.Finding.Instance {
+			own = m
+		}
+	}
+	if len(healthy) == 0 || own.Instance == "" || own.Image == "" && own.LaunchTemplate == "" {
+		s.NotChecked("there is no healthy instance of the group to compare with, or what it was launched from was not read", cause.LaunchTemplateDrift)
+		return
+	}
+	template := func(m evidence.Member) string {
+		if m.LaunchTemplate == "" {
+			return ""
+		}
+		return m.LaunchTemplate + ":" + m.LaunchTemplateVersion
+	}
+	image := func(m evidence.Member) string { return m.Image }
+	switch {
+	case differs(own, failing, healthy, template):
+		s.Found(drifted(c, "launch template", "version", "launch-template/"+template(own), template(own), all(healthy, template), len(failing), len(healthy)))
+	case differs(own, failing, healthy, image):
+		s.Found(drifted(c, "AMI", "ImageId", "ami/"+own.Image, own.Image, all(healthy, image), len(failing), len(healthy)))
+	default:
+		s.RuledOut(cause.LaunchTemplateDrift)
+	}
+}
+
+// differs reports whether all failing instances have what this one has, and no healthy
+// one has it, or has nothing that is known.
+func differs(own evidence.Member, failing, healthy []evidence.Member, of func(evidence.Member) string) bool {
+	mine := of(own)
+	if mine == "" {
+		return false
+	}
+	for _, m := range failing {
+		if of(m) != mine {
+			return false
+		}
+	}
+	known := false
+	for _, m := range healthy {
+		if of(m) == mine {
+			return false
+		}
+		known = known || of(m) != ""
+	}
+	return known
+}
+
+// all are the distinct values of the members, in order.
+func all(members []evidence.Member, of func(evidence.Member) string) string {
+	var out []string
+	for _, m := range members {
+		if v := of(m); v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func drifted(c *evidence.Case, source, field, subject, mine, theirs string, failing, healthy int) cause.Cause {
+	return cause.Cause{
+		Code: cause.LaunchTemplateDrift, Confidence: roll.Suggestive, Subject: subject,
+		Summary:  fmt.Sprintf("all %d failing instances of %s come from %s %s, none of the %d healthy ones does", failing, c.Finding.Group, source, mine, healthy),
+		Evidence: []roll.Evidence{{Source: source, Field: field, Observed: mine, Expected: theirs}},
+		Fix:      compare(c, source, mine, theirs),
+	}
+}
+
+// compare is how to see what changed.
+func compare(c *evidence.Case, source, mine, theirs string) string {
+	good, _, _ := strings.Cut(theirs, ", ")
+	if source == "AMI" {
+		return fmt.Sprintf("aws ec2 describe-images --region %s --image-ids %s %s --query 'Images[].{Id:ImageId,Name:Name,Created:CreationDate}'", c.Region, mine, good)
+	}
+	id, version, _ := strings.Cut(mine, ":")
+	other, old, _ := strings.Cut(good, ":")
+	if id == other {
+		return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %s --launch-template-id %s --versions %s %s   # what changed between them?", c.Region, id, old, version)
+	}
+	return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s\naws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[4]s --versions %[5]s", c.Region, id, version, other, old)
+}

@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// owner asks whether what should own the instance exists.
+func owner(c *evidence.Case, s *cause.Sheet) {
+	if slices.ContainsFunc(c.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || c.Cluster.Config.State == evidence.Absent {
+		s.Found(ownerGone(c, "EKS cluster", c.ClusterID.Name,
+			fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them\naws ec2 terminate-instances --region %s --instance-ids %s   # if nobody needs it", c.Region, c.ClusterID.Name, c.Region, c.Finding.Instance)))
+		return
+	}
+	g := c.Group()
+	switch c.Finding.Owner {
+	case roll.OwnerKarpenter:
+		claim := c.NodeClaim()
+		gone(c, s, claim.State, claim.Gap(), "NodeClaim", string(c.Finding.Instance),
+			fmt.Sprintf("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep %s\naws ec2 terminate-instances --region %s --instance-ids %s   # if no NodeClaim has it", c.Finding.Instance, c.Region, c.Finding.Instance))
+	case roll.OwnerManagedNodeGroup:
+		name, _ := c.Finding.Group.NodeGroup()
+		gone(c, s, g.NodeGroup.State, g.NodeGroup.Gap(), "node group", name,
+			fmt.Sprintf("aws eks list-nodegroups --region %[1]s --cluster-name %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[3]s   # if the node group is gone for good", c.Region, c.ClusterID.Name, c.Finding.Instance))
+	case roll.OwnerAutoScalingGroup:
+		gone(c, s, g.AutoScaling.State, g.AutoScaling.Gap(), "Auto Scaling group", string(c.Finding.Group),
+			fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %[1]s --instance-ids %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[2]s   # if the group is gone for good", c.Region, c.Finding.Instance))
+	}
+}
+
+// gone notes whether the owner of that sort and name exists.
+func gone(c *evidence.Case, s *cause.Sheet, state evidence.State, gap, sort, name, fix string) {
+	switch state {
+	case evidence.Known:
+		s.RuledOut(cause.OwnerGone)
+	case evidence.Absent:
+		s.Found(ownerGone(c, sort, name, fix))
+	default:
+		s.NotChecked(gap, cause.OwnerGone)
+	}
+}
+
+func ownerGone(c *evidence.Case, sort, name, fix string) cause.Cause {
+	summary := fmt.Sprintf("the %s %s, which should own %s, does not exist: nothing ends or replaces the instance any more", sort, name, c.Finding.Instance)
+	if sort == "NodeClaim" {
+		summary = fmt.Sprintf("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", c.Finding.Instance)
+	}
+	return cause.Cause{
+		Code: cause.OwnerGone, Confidence: roll.Decisive, Summary: summary,
+		Evidence: []roll.Evidence{{Source: sort, Field: "name", Observed: "does not exist", Expected: name}},
+		Fix:      fix,
+	}
+}
+
+// nodeGroup carries what a managed node group says of itself.
+func nodeGroup(c *evidence.Case, s *cause.Sheet) {
+	if c.Finding.Owner != roll.OwnerManagedNodeGroup || !joins(c.Finding.Kind) {
+		return
+	}
+	fact := c.Group().NodeGroup
+	switch {
+	case !fact.Settled():
+		s.NotChecked(fact.Gap(), cause.NodeGroupUnhealthy)
+		return
+	case !fact.Known():
+		return
+	case len(fact.Value.Issues) == 0:
+		s.RuledOut(cause.NodeGroupUnhealthy)
+		return
+	}
+	g := fact.Value
+	var seen []roll.Evidence
+	for i, issue := range g.Issues {
+		seen = append(seen, roll.Evidence{Source: "node group", Field: fmt.Sprintf("health.issues[%d]", i), Observed: issue.Code + ": " + issue.Message, Expected: "no issue"})
+	}
+	s.Found(cause.Cause{
+		Code: cause.NodeGroupUnhealthy, Confidence: roll.Decisive, Subject: "nodegroup/" + g.Name,
+		Summary:  fmt.Sprintf("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message),
+		Evidence: seen,
+		Fix:      fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", c.Region, c.ClusterID.Name, g.Name),
+	})
+}

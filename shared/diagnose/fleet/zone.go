@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// When a zone as a whole is down: this share of its nodes, and so many, went silent
+// within so long of each other. The Kubernetes node lifecycle controller takes a zone
+// for disrupted by the same numbers (--unhealthy-zone-threshold).
+// https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
+const (
+	outShare = 55 // per cent
+	outLeast = 3
+	together = 10 * time.Minute
+)
+
+// zone asks whether the finding is one of many in its zone, while others are well.
+func zone(c *evidence.Case, s *cause.Sheet) {
+	if c.Finding.Kind != roll.Unknown || c.Finding.Zone == "" {
+		return
+	}
+	if len(c.Zones) == 0 {
+		s.NotChecked("the nodes of the cluster were not counted by zone", cause.ZoneOutage)
+		return
+	}
+	var own evidence.Zone
+	others, well := 0, true
+	for _, z := range c.Zones {
+		if z.Zone == c.Finding.Zone {
+			own = z
+			continue
+		}
+		others += z.Nodes
+		well = well && !out(z)
+	}
+	if !out(own) || others == 0 || !well {
+		s.RuledOut(cause.ZoneOutage)
+		return
+	}
+	n := atOnce(own.Silent)
+	s.Found(cause.Cause{
+		Code: cause.ZoneOutage, Confidence: roll.Decisive, Subject: "zone/" + own.Zone,
+		Summary:  fmt.Sprintf("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", n, own.Nodes, own.Zone, together.Minutes()),
+		Evidence: []roll.Evidence{{Source: "nodes", Field: "Ready by zone", Observed: fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), Expected: fmt.Sprintf("fewer than %d%%", outShare)}},
+		Fix: fmt.Sprintf("aws health describe-events --region us-east-1 --filter 'services=EC2,availabilityZones=%[1]s,eventStatusCodes=open'   # needs a support plan; or look at the Health Dashboard\n"+
+			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, c.Region, c.ClusterID.Account, c.ClusterID.Name, zoneID(c, own)),
+	})
+}
+
+func zoneID(c *evidence.Case, z evidence.Zone) string {
+	if c.Finding.ZoneID != "" {
+		return c.Finding.ZoneID
+	}
+	return "ID_OF_" + z.Zone
+}
+
+// out reports whether a zone's nodes went silent together.
+func out(z evidence.Zone) bool {
+	n := atOnce(z.Silent)
+	return n >= outLeast && n*100 >= outShare*z.Nodes
+}
+
+// atOnce is the largest number of times that lie together; they are in order.
+func atOnce(times []time.Time) int {
+	most, from := 0, 0
+	for to := range times {
+		for times[to].Sub(times[from]) > together {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return most
+}
