@@ -12,9 +12,12 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// mapRoles is the key of the ConfigMap under which roles are mapped, in this case of
-// its letters and no other.
-const mapRoles = "mapRoles"
+// The keys of the ConfigMap under which roles and users are mapped, in this case of
+// their letters and no other.
+const (
+	mapRoles = "mapRoles"
+	mapUsers = "mapUsers"
+)
 
 // Parse reads the data of the ConfigMap: which roles are mapped, to what, and what of
 // mapRoles the authenticator does not take. It never fails and prints nothing: what
@@ -22,7 +25,7 @@ const mapRoles = "mapRoles"
 func Parse(data map[string]string) evidence.AwsAuth {
 	text := data[mapRoles]
 	// Alone, so that an error is known to be of mapRoles.
-	kept, err := parseMap(map[string]string{mapRoles: text})
+	_, kept, err := parseMap(map[string]string{mapRoles: text})
 	var result evidence.AwsAuth
 	var taken []int
 	if err != nil {
@@ -36,7 +39,18 @@ func Parse(data map[string]string) evidence.AwsAuth {
 		result.Roles = append(result.Roles, mapping(index, m))
 	}
 	effective(result.Roles)
+	result.Users = users(data[mapUsers])
 	return result
+}
+
+// users are the ARNs that mapUsers maps. What of it cannot be read maps nobody, and is no
+// fault of a node's.
+func users(text string) (arns []string) {
+	mapped, _, _ := parseMap(map[string]string{mapUsers: text})
+	for _, u := range mapped {
+		arns = append(arns, strings.ToLower(u.Key()))
+	}
+	return arns
 }
 
 // entries judges each entry of mapRoles by itself, as ParseMap does, which does not

@@ -3,6 +3,7 @@ package awsauth
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,5 +268,16 @@ func TestParsePrintsNothing(t *testing.T) {
 	}
 	if printed, err := os.ReadFile(path); err != nil || len(printed) > 0 {
 		t.Errorf("printed %q, %v", printed, err)
+	}
+}
+
+// A role among the users is mapped too: the authenticator asks for the ARN alone.
+func TestTheUsersAreToldByTheirARNs(t *testing.T) {
+	got := Parse(map[string]string{"mapUsers": "- userarn: arn:aws:iam::111122223333:role/Payments-Node\n  username: system:node:x\n  groups: [system:nodes]\n- username: nobody\n"})
+	if want := []string{"arn:aws:iam::111122223333:role/payments-node"}; !slices.Equal(got.Users, want) || len(got.Roles)+len(got.Rejected) != 0 || got.Unparseable != "" {
+		t.Errorf("got %+v", got)
+	}
+	if got := Parse(map[string]string{"mapUsers": "\tno YAML"}); got.Users != nil {
+		t.Errorf("got %+v", got)
 	}
 }

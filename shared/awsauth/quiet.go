@@ -14,12 +14,12 @@ var quiet sync.Mutex
 // parseMap is the authenticator's ParseMap without its warnings, which it writes to
 // standard error through a logger that it cannot be given. What they say is in the
 // error.
-func parseMap(data map[string]string) ([]config.RoleMapping, error) {
+func parseMap(data map[string]string) ([]config.UserMapping, []config.RoleMapping, error) {
 	quiet.Lock()
 	defer quiet.Unlock()
 	level := logrus.GetLevel()
 	logrus.SetLevel(logrus.PanicLevel)
 	defer logrus.SetLevel(level)
-	_, roles, _, err := configmap.ParseMap(data)
-	return roles, err
+	users, roles, _, err := configmap.ParseMap(data)
+	return users, roles, err
 }

@@ -58,6 +58,9 @@ type AwsAuth struct {
 	// Roles are the mappings in the order of the file, also those that a later one of
 	// the same role replaces.
 	Roles []RoleMapping
+	// Users are the ARNs of mapUsers, in lower case. They are compared last, whatever
+	// they are the ARNs of, so a role there is mapped too.
+	Users []string
 	// Rejected are the entries that the authenticator drops by themselves.
 	Rejected []RejectedMapping
 }

@@ -123,6 +123,10 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Rejected: []evidence.RejectedMapping{{Index: 0, ARN: nodeRole, Why: "no username"}}})
 		}, "NodeRoleNotMapped"},
 
+		{"it is mapped as a user", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Users: []string{nodeRole}})
+		}, ""},
+
 		{"the controller's role is mapped", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, "ControllerRoleMapped"},
 		{"the controller's role has the entry", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "EC2_LINUX")) }, "ControllerRoleMapped"},
 		{"the controller's role has an entry of its own sort", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "STANDARD")) }, "NodeRoleNotMapped"},
