@@ -21,7 +21,8 @@ type ClusterConfig struct {
 	Version  string // Kubernetes minor version, such as 1.35
 	Created  time.Time
 	Endpoint string // URL of the API server
-	// CAHash is the SHA-256, in hex, of the decoded certificate authority data.
+	// CAHash is the SHA-256, in hex, of the certificate authority as userdata.CertificateOf
+	// gives it, so that the two compare.
 	CAHash string
 	// AuthenticationMode is CONFIG_MAP, API or API_AND_CONFIG_MAP; "" means CONFIG_MAP.
 	AuthenticationMode string

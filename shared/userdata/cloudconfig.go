@@ -69,10 +69,14 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 		why = TooLarge
 	}
 	if why != "" {
-		r.result.problem(part, CloudConfig, why)
+		r.problem(part, CloudConfig, why)
 		return
 	}
 	r.room -= len(content)
+	if strings.HasPrefix(string(content), "#!") && firstLineEndsIn(string(content), "\r") {
+		// write_files writes what it is given: "bad interpreter".
+		r.fault(Fault{Problem: Problem{part, Shell, CarriageReturns}, By: ByShell, Effect: Fails})
+	}
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
 	r.store(path, text, scalar(lookup(file, "append")) == "true")
 	if runsByItself(path) {
@@ -82,6 +86,8 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 
 // store keeps what is written to a file on the instance.
 func (r *reader) store(path, text string, add bool) {
+	r.writes(path)
+	r.proxies(text)
 	if add {
 		text = r.files[path] + text
 	}
@@ -109,7 +115,7 @@ func (r *reader) archive(text, part string, depth int) {
 	}
 	for i, item := range items(docs[0]) {
 		if i >= maxParts {
-			r.result.problem(part, Archive, TooComplex)
+			r.problem(part, Archive, TooComplex)
 			return
 		}
 		content := scalar(item)

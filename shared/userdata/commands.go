@@ -26,6 +26,7 @@ func (s *shell) call(args []field) (output string) {
 		return ""
 	}
 	name, rest := args[0].text, args[1:]
+	s.notice(args)
 	if body, ok := s.functions[name]; ok {
 		params := s.params
 		s.params = texts(rest)
@@ -88,6 +89,10 @@ func (s *shell) call(args []field) (output string) {
 		return s.write(command, rest)
 	case "nodeadm":
 		s.nodeadm(rest)
+	case "kubelet":
+		s.kubelet(rest)
+	case "curl", "wget":
+		s.fetch(command, rest)
 	default:
 		if isShell(command) {
 			s.shell(rest)
@@ -98,6 +103,7 @@ func (s *shell) call(args []field) (output string) {
 
 // bootstrap reads the arguments of bootstrap.sh.
 func (s *shell) bootstrap(args []field) {
+	s.bootstrapJoin(args)
 	strange := false
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i].text; {
@@ -133,6 +139,8 @@ func (s *shell) nodeadm(args []field) {
 	if len(args) == 0 || args[0].text != "init" {
 		return
 	}
+	var docs []nodeDocument
+	defer func() { s.nodeadmJoin(docs) }()
 	for i := 1; i < len(args); i++ {
 		source, ok := "", false
 		switch option, value, eq := strings.Cut(args[i].text, "="); {
@@ -149,6 +157,9 @@ func (s *shell) nodeadm(args []field) {
 		if !ok || !s.r.spend(len(text)) {
 			s.problem(Elsewhere)
 			continue
+		}
+		if doc, ok := s.r.nodeDocument(text, s.part, false); ok {
+			docs = append(docs, doc)
 		}
 		if name, ok := s.r.nodeConfigCluster(text, s.part); ok && name != "" {
 			s.r.result.cluster(name, s.part, NodeConfig)

@@ -1,7 +1,9 @@
-// Package userdata answers one question about EC2 user data: which EKS cluster
-// does it bootstrap a node of? That is one of the ways in which an instance
-// shows that it was meant to be a node (DESIGN.md, node intent); a bastion that
-// only carries the cluster's tag shows nothing of the kind.
+// Package userdata answers two questions about EC2 user data. Bootstraps: which
+// EKS cluster does it bootstrap a node of? That is one of the ways in which an
+// instance shows that it was meant to be a node (DESIGN.md, node intent); a bastion
+// that only carries the cluster's tag shows nothing of the kind. ReadBoot: what
+// does it say about that node, and where will the programs that read it on the
+// instance stumble?
 //
 // It reads what cloud-init, nodeadm, Bottlerocket and EC2Launch read, and it
 // follows a script the way a shell would, as far as that is possible without
@@ -9,9 +11,9 @@
 // to aws eks update-kubeconfig is not bootstrapped. Where the text leaves the
 // answer open, the answer is no, and a Problem says what stood in the way.
 //
-// User data may hold secrets. Nothing of the text leaves the package but the
-// names of clusters, each of which has the form of an EKS cluster name; a
-// Problem is made of this package's own words.
+// User data may hold secrets. Nothing of the text leaves the package but what
+// Boot names, and the names of clusters, each of which has the form of what it is
+// meant to be; a Problem and a Fault are made of this package's own words.
 //
 // The package is pure: no I/O, no clock. Its cost is bounded whatever the input.
 package userdata

@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ func Bootstraps(data []byte) (result Result) {
 		// The parsers are other people's and the input is anybody's: one
 		// instance's user data must not end the check of a whole cluster.
 		if recover() != nil {
-			r.result.problem(whole, Unknown, Unparseable)
+			r.problem(whole, Unknown, Unparseable)
 			result = r.result
 		}
 	}()
@@ -50,12 +51,26 @@ type reader struct {
 	scripts    []script          // what it runs there
 	nodeConfig string            // cluster of the merged NodeConfig
 	configPart string            // the part that named it
+
+	boot        Boot            // what ReadBoot answers, as far as it is known
+	nodeConfigs []nodeDocument  // those that nodeadm merges
+	cut         map[string]int  // lines cut from the beginning of a part
+	exported    map[string]bool // variables that reach the programs that scripts run
+	fetches     []fetch         // what curl and wget fetch
 }
 
-type script struct{ text, part string }
+// script is what runs on the instance. own: it is the part's own text, so that
+// lines of one are lines of the other.
+type script struct {
+	text, part string
+	own        bool
+}
 
 func newReader() *reader {
-	return &reader{room: MaxText, work: maxWork, files: map[string]string{}}
+	return &reader{
+		room: MaxText, work: maxWork, files: map[string]string{},
+		cut: map[string]int{}, exported: map[string]bool{},
+	}
 }
 
 func (r *reader) read(data []byte) Result {
@@ -63,8 +78,11 @@ func (r *reader) read(data []byte) Result {
 	// Scripts are followed last because cloud-init writes every file before it
 	// runs them, whatever the order of the parts.
 	for _, s := range r.scripts {
-		newShell(r, s.part).run(s.text)
+		sh := newShell(r, s.part)
+		sh.own = s.own
+		sh.run(s.text)
 	}
+	r.dropIns()
 	if r.nodeConfig != "" {
 		r.result.cluster(r.nodeConfig, r.configPart, NodeConfig)
 	}
@@ -74,7 +92,7 @@ func (r *reader) read(data []byte) Result {
 // document reads one document. mediaType is the MIME part's, "" elsewhere.
 func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	if depth > maxDepth {
-		r.result.problem(part, Unknown, TooDeep)
+		r.problem(part, Unknown, TooDeep)
 		return
 	}
 	data, why := inflate(data, r.room)
@@ -82,19 +100,15 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		why = TooLarge
 	}
 	if why != "" {
-		r.result.problem(part, Unknown, why)
+		r.problem(part, Unknown, why)
 		return
 	}
 	r.room -= len(data)
 
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	// A carriage return would end up in a value; that such a script fails on the
-	// instance does not change what it was meant for.
-	text := strings.TrimLeft(strings.ReplaceAll(string(data), "\r\n", "\n"), " \t\r\n")
-	if strings.HasPrefix(text, "## template: jinja") {
-		_, text, _ = strings.Cut(text, "\n")
-	}
+	raw := string(data)
+	text := r.text(data, part)
 	if text == "" {
+		r.empty(mediaType, part)
 		return
 	}
 	format, ok := formatOf[mediaType]
@@ -107,11 +121,17 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	if format == Unknown || format == NodeConfig {
 		// EC2 may have been given base64 twice, and nodeadm decodes it too.
 		if inner, ok := decodeBase64(text); ok && len(inner) > 0 {
+			before := len(r.result.Formats)
 			r.document(inner, mediaType, part, depth+1)
+			if slices.ContainsFunc(r.result.Formats[before:], func(f Format) bool { return f != Unknown }) {
+				r.encodedTwice(raw, part)
+			}
 			return
 		}
 	}
 	r.result.format(format)
+	arrived := delivery{raw: raw, text: text, format: format, mediaType: mediaType, part: part}
+	r.delivered(arrived)
 	switch format {
 	case Shell:
 		r.shellScript(text, part)
@@ -123,15 +143,32 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		r.multipart(text, part, depth)
 	case NodeConfig:
 		r.readNodeConfig(text, part)
+		if !arrived.misplaced() {
+			r.nodeadmReads(text, part)
+		}
 	case Bottlerocket:
 		r.bottlerocket(text, part)
 	case PowerShell:
 		r.windows(text, part)
 	case Include:
-		r.result.problem(part, format, Elsewhere)
+		r.problem(part, format, Elsewhere)
 	default:
-		r.result.problem(part, format, Unsupported)
+		r.problem(part, format, Unsupported)
 	}
+}
+
+// text is a document's text without what stands before its first line.
+func (r *reader) text(data []byte, part string) string {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	// A carriage return would end up in a value; that such a script fails on the
+	// instance does not change what it was meant for.
+	whole := strings.ReplaceAll(string(data), "\r\n", "\n")
+	text := strings.TrimLeft(whole, " \t\r\n")
+	if strings.HasPrefix(text, "## template: jinja") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	r.cut[part] = strings.Count(whole[:len(whole)-len(text)], "\n")
+	return text
 }
 
 // formatOf maps the media types that cloud-init and nodeadm act on. Under any
@@ -142,7 +179,7 @@ var formatOf = map[string]Format{
 	"text/cloud-boothook":       Shell,
 	"text/x-include-url":        Include,
 	"text/x-include-once-url":   Include,
-	"application/node.eks.aws":  NodeConfig,
+	nodeConfigMedia:             NodeConfig,
 }
 
 // sniff tells the form from the text, by the same first lines that cloud-init
@@ -192,11 +229,11 @@ func (r *reader) shellScript(text, part string) {
 			}
 		}
 		if len(words) == 0 || !isShell(words[0]) {
-			r.result.problem(part, Shell, Unsupported)
+			r.problem(part, Shell, Unsupported)
 			return
 		}
 	}
-	r.scripts = append(r.scripts, script{text: text, part: part})
+	r.scripts = append(r.scripts, script{text: text, part: part, own: true})
 }
 
 // spend takes n units of work and reports whether there were as many left.

@@ -1,9 +1,11 @@
 package userdata
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,64 @@ func FuzzBootstraps(f *testing.F) {
 	})
 }
 
+// planted has a character that nothing has that is kept, so that it may stand
+// nowhere in a Boot, wherever in the text it stood.
+const planted = "hunter2!Tr0ub4dor"
+
+func FuzzReadBoot(f *testing.F) {
+	for _, tt := range userDataCases(f) {
+		f.Add([]byte(tt.data), uint16(len(tt.data)/2))
+	}
+	for _, text := range slices.Concat(withSecrets, withMoreSecrets) {
+		f.Add([]byte(text), uint16(20))
+	}
+	f.Add([]byte(inMIME("application/node.eks.aws", karpenterOwn)), uint16(400))
+	f.Fuzz(func(t *testing.T, data []byte, at uint16) {
+		for _, text := range [][]byte{data, plant(data, int(at))} {
+			r := newReader()
+			r.read(text) // without the recover of ReadBoot
+			b := r.finish(text)
+			checkBounds(t, b)
+			if out := fmt.Sprintf("%+v", b); !bytes.Contains(data, []byte("hunter2")) && strings.Contains(out, "hunter2") {
+				t.Errorf("%q gives the secret away: %s", text, out)
+			}
+		}
+	})
+}
+
+// plant puts the secret in the place of a word that may stand there.
+func plant(data []byte, at int) []byte {
+	at = min(at, len(data))
+	end := at
+	for end < len(data) && isWordByte(data[end]) {
+		end++
+	}
+	return slices.Concat(data[:at], []byte(planted), data[end:])
+}
+
+func checkBounds(t *testing.T, b Boot) {
+	t.Helper()
+	if len(b.Faults) > maxFaults || len(b.Joins) > maxJoins || len(b.Fetches) > maxFetches || len(b.Edits) > 4 || len(b.Formats) > 9 {
+		t.Errorf("unbounded: %+v", b)
+	}
+	for _, j := range b.Joins {
+		if len(j.Documents) > maxDocuments || len(j.Missing) > 4 {
+			t.Errorf("unbounded: %+v", j)
+		}
+		if k := j.Kubelet; len(k.Flags) > maxFlags || len(k.Taints) > maxTaints || len(k.Labels) > maxLabels {
+			t.Errorf("unbounded: %+v", k)
+		}
+		if j.Cluster.State == Given && !eksName.MatchString(j.Cluster.Value) || j.Cluster.State != Given && j.Cluster.Value != "" {
+			t.Errorf("cluster %+v", j.Cluster)
+		}
+	}
+	for _, f := range b.Faults {
+		if f.Reason == "" || f.By == "" || f.Effect == "" || f.Line < 0 || len(f.Part) > 300 {
+			t.Errorf("fault %+v", f)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add("IyEvYmluL3NoCg==")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -68,6 +128,55 @@ var withSecrets = []string{
 	"<powershell>\n# SECRET\nnet user Administrator SECRET\n$pw = \"SECRET\"\n$c = ConvertTo-SecureString 'SECRET' -AsPlainText\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName demo -KubeletExtraArgs \"--token=$pw\" -Base64ClusterCA SECRET SECRET\n</powershell>\n<powershellArguments>SECRET</powershellArguments>\n",
 	"{\"password\": \"SECRET\", \"apiVersion\": \"node.eks.aws/SECRET\"}\n",
 	"SECRET",
+}
+
+// What ReadBoot reads beside that, with secrets where they are not kept.
+var withMoreSecrets = []string{
+	"#!/bin/bash\nexport HTTPS_PROXY=http://user:SECRET@proxy:3128\nhttp_proxy=SECRET\ncurl -u SECRET -o /tmp/SECRET 'https://SECRET@example.com/SECRET/amd64/tool?sig=SECRET'\nchmod +x /tmp/SECRET\n" +
+		"/etc/eks/bootstrap.sh demo --apiserver-endpoint https://SECRET@example.com/SECRET --dns-cluster-ip SECRET --ip-family SECRET --use-max-pods SECRET --container-runtime SECRET --service-ipv4-cidr SECRET " +
+		"--kubelet-extra-args '--manifest-url-header=SECRET --storage-driver-password SECRET --SECRET=x --SECRET SECRET -SECRET=SECRET --max-pods=SECRET! --node-labels=a=SECRET! --register-with-taints=SECRET!:NoSchedule --node-ip=SECRET! --v=SECRET!'\n" +
+		"KUBELET_EXTRA_ARGS='SECRET' /etc/eks/bootstrap.sh --SECRET\nkubelet --SECRET SECRET\necho \"HTTPS_PROXY=SECRET\" > /etc/systemd/system/kubelet.service.d/SECRET.conf\n",
+	nodeConfig + "  SECRET: SECRET\n  kubelet:\n    config: {registerWithTaints: [{key: SECRET!, value: SECRET!, effect: SECRET}, SECRET], maxPods: SECRET, clusterDNS: [SECRET], failCgroupV1: SECRET}\n    flags: ['--storage-driver-password=SECRET', '--node-labels=\"SECRET!', SECRET]\n" +
+		"  instance: {environment: {SECRET: {HTTPS_PROXY: 'http://u:SECRET@x', SECRET: SECRET}}}\n  featureGates: {SECRET: SECRET}\n",
+	"[settings.kubernetes]\ncluster-name = 'demo'\napi-server = 'https://SECRET@x'\ncluster-dns-ip = 'SECRET'\nauthentication-mode = 'SECRET'\nbootstrap-token = 'SECRET'\nhostname-override = 'SECRET'\nmax-pods = 'SECRET'\n" +
+		"node-labels = {SECRET = 1, 'SECRET!' = 'x', a = 'SECRET!'}\nnode-taints = {a = 'SECRET', b = 'x:SECRET', 'SECRET!' = 'x:NoSchedule'}\n[settings.network]\nhttps-proxy = 'http://u:SECRET@x'\n",
+}
+
+func TestSecretsStayOutOfABoot(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for i, template := range slices.Concat(withSecrets, withMoreSecrets) {
+		for range 5 {
+			secret := randomSecret(rnd)
+			text := strings.ReplaceAll(template, "SECRET", secret)
+			for _, cut := range []int{len(text), rnd.IntN(len(text)), rnd.IntN(len(text))} {
+				for _, form := range []string{text[:cut], b64(text[:cut]), zip(t, text[:cut])} {
+					if out := fmt.Sprintf("%+v %#v", ReadBoot([]byte(form)), ReadBoot([]byte(form))); sharesPiece(out, secret) {
+						t.Fatalf("template %d cut at %d gives %q away: %s", i, cut, secret, out)
+					}
+				}
+			}
+		}
+	}
+}
+
+func randomSecret(rnd *rand.Rand) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	var b strings.Builder
+	for range 20 + rnd.IntN(20) {
+		b.WriteByte(alphabet[rnd.IntN(len(alphabet))])
+	}
+	return b.String()
+}
+
+// sharesPiece reports whether a piece of the secret is in the text: that is a
+// secret too.
+func sharesPiece(text, secret string) bool {
+	for at := 0; at+8 <= len(secret); at++ {
+		if strings.Contains(text, secret[at:at+8]) {
+			return true
+		}
+	}
+	return false
 }
 
 func TestSecretsStayInside(t *testing.T) {

@@ -22,23 +22,24 @@ func (r *reader) multipart(text, part string, depth int) {
 	body := bufio.NewReader(strings.NewReader(text))
 	header, err := textproto.NewReader(body).ReadMIMEHeader()
 	if err != nil && !errors.Is(err, io.EOF) {
-		r.result.problem(part, Multipart, Unparseable)
+		r.problem(part, Multipart, Unparseable)
 		return
 	}
 	mediaType, boundary := contentType(header)
+	r.strictType(header, part)
 	if !strings.HasPrefix(mediaType, "multipart/") {
 		rest, _ := io.ReadAll(body)
 		r.body(rest, header, mediaType, part, depth)
 		return
 	}
 	if boundary == "" {
-		r.result.problem(part, Multipart, Unparseable)
+		r.problem(part, Multipart, Unparseable)
 		return
 	}
 	parts := multipart.NewReader(body, boundary)
 	for i := 1; ; i++ {
 		if i > maxParts {
-			r.result.problem(part, Multipart, TooComplex)
+			r.problem(part, Multipart, TooComplex)
 			return
 		}
 		p, err := parts.NextPart()
@@ -50,16 +51,17 @@ func (r *reader) multipart(text, part string, depth int) {
 			name = fmt.Sprintf("%s.%d", part, i)
 		}
 		if err != nil {
-			r.result.problem(part, Multipart, Unparseable)
+			r.problem(part, Multipart, Unparseable)
 			return
 		}
 		// The last part of a document without a closing boundary is still there
 		// to be read: cloud-init reads it.
 		content, err := io.ReadAll(p)
 		if err != nil {
-			r.result.problem(name, Multipart, Truncated)
+			r.problem(name, Multipart, Truncated)
 		}
 		partType, inner := contentType(p.Header)
+		r.strictType(p.Header, name)
 		if strings.HasPrefix(partType, "multipart/") {
 			content = fmt.Appendf(nil, "Content-Type: %s; boundary=%q\n\n%s", partType, inner, content)
 			partType = ""
@@ -75,12 +77,22 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 	if strings.EqualFold(strings.TrimSpace(header.Get("Content-Transfer-Encoding")), "base64") {
 		decoded, ok := decodeBase64(string(content))
 		if !ok {
-			r.result.problem(part, Multipart, Undecodable)
+			r.problem(part, Multipart, Undecodable)
 			return
 		}
 		content = decoded
 	}
 	r.document(content, mediaType, part, depth+1)
+}
+
+// strictType tells of a header that is read here, and by cloud-init, but not by
+// nodeadm, which gives the whole document up for it
+// (nodeadm/internal/configprovider/mime.go).
+func (r *reader) strictType(header textproto.MIMEHeader, part string) {
+	value := header.Get("Content-Type")
+	if _, _, err := mime.ParseMediaType(value); err != nil && value != "" {
+		r.fault(Fault{Problem: Problem{part, Multipart, BadContentType}, By: ByNodeadm, Effect: Fails})
+	}
 }
 
 // contentType is the media type, in lower case, and the boundary. cloud-init

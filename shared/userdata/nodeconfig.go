@@ -40,7 +40,7 @@ func (r *reader) nodeConfigCluster(text, part string) (name string, ok bool) {
 // reference). A host in standalone mode runs a kubelet that joins no cluster.
 func (r *reader) bottlerocket(text, part string) {
 	if len(text) > maxTOML || countAny(text, "[{") > maxTOMLBrackets {
-		r.result.problem(part, Bottlerocket, TooLarge)
+		r.problem(part, Bottlerocket, TooLarge)
 		return
 	}
 	var doc struct {
@@ -52,9 +52,10 @@ func (r *reader) bottlerocket(text, part string) {
 		} `toml:"settings"`
 	}
 	if _, err := toml.Decode(text, &doc); err != nil {
-		r.result.problem(part, Bottlerocket, Unparseable)
+		r.problemAt(part, Bottlerocket, Unparseable, err)
 		return
 	}
+	r.bottlerocketReads(text, part)
 	k := doc.Settings.Kubernetes
 	if k.ClusterName == nil || k.Standalone == true {
 		return

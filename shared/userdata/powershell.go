@@ -41,7 +41,7 @@ func (r *reader) windows(text, part string) {
 		text, lower = text[i+len(open):], lower[i+len(open):]
 		n := strings.Index(lower, end)
 		if n < 0 {
-			r.result.problem(part, PowerShell, Truncated)
+			r.problem(part, PowerShell, Truncated)
 			n = len(text)
 		}
 		r.powershell(text[:n], part)
@@ -51,8 +51,13 @@ func (r *reader) windows(text, part string) {
 
 func (r *reader) powershell(text, part string) {
 	if len(text) > maxScript {
-		r.result.problem(part, PowerShell, TooLarge)
+		r.problem(part, PowerShell, TooLarge)
 		return
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(asciiLower(line), "setenvironmentvariable") {
+			r.proxies(line)
+		}
 	}
 	p := powershell{r: r, part: part, text: text, vars: map[string]string{}}
 	p.statements(0)
@@ -83,7 +88,7 @@ func (p *powershell) statements(depth int) {
 	}
 	for p.pos < len(p.text) {
 		if !p.r.spend(4) {
-			p.r.result.problem(p.part, PowerShell, TooComplex)
+			p.r.problem(p.part, PowerShell, TooComplex)
 			p.pos = len(p.text)
 			return
 		}
@@ -315,6 +320,7 @@ func (p *powershell) statement(words []psWord) {
 		if len(words) == 3 {
 			value = words[2].text
 		}
+		p.r.proxy(strings.TrimPrefix(name, "env:"))
 		// In a block the assignment may or may not happen.
 		if had, ok := p.vars[name]; ok && had != value && p.braces > 0 {
 			value = unknown
@@ -329,6 +335,9 @@ func (p *powershell) statement(words []psWord) {
 	}
 	if len(words) == 0 || !called && (words[0].raw == "" || words[0].raw[0] == '$') {
 		return
+	}
+	if command(words[0]) == "netsh" && len(words) > 3 && strings.EqualFold(words[1].text, "winhttp") && strings.EqualFold(words[3].text, "proxy") {
+		p.r.proxy("https_proxy")
 	}
 	switch command(words[0]) {
 	case "powershell", "powershell.exe", "pwsh", "pwsh.exe":
@@ -350,6 +359,7 @@ func command(w psWord) string {
 }
 
 func (p *powershell) bootstrap(args []psWord) {
+	p.join(args)
 	for i, w := range args {
 		name, value, colon := strings.Cut(w.raw, ":")
 		if len(name) < len("-e") || name[0] != '-' || !strings.HasPrefix(windowsParameter, asciiLower(name)) {
@@ -370,7 +380,7 @@ func (p *powershell) bootstrap(args []psWord) {
 		p.r.result.cluster(args[0].text, p.part, PowerShell) // it is the first parameter
 		return
 	}
-	p.r.result.problem(p.part, PowerShell, NoName)
+	p.r.problem(p.part, PowerShell, NoName)
 }
 
 // skipPast gives the text up to the mark and goes on after it.

@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -20,6 +21,9 @@ type shell struct {
 	stdin     string
 	depth     int
 	halted    halt
+	own       bool     // the text is the part's own (script)
+	branch    bool     // what is followed may not be reached
+	given     []string // variables that stand before the command
 }
 
 // halt says that the statements that follow are not reached.
@@ -99,7 +103,7 @@ func (s *shell) run(text string) {
 		switch {
 		case broken || s.halted != running:
 		case err != nil:
-			s.problem(Unparseable)
+			s.unparseable(err)
 			broken = true
 		default:
 			s.stmt(stmt)
@@ -108,7 +112,15 @@ func (s *shell) run(text string) {
 }
 
 func (s *shell) problem(why Reason) {
-	s.r.result.problem(s.part, Shell, why)
+	s.r.problem(s.part, Shell, why)
+}
+
+// unparseable keeps a syntax error, with its line if that is one of the part.
+func (s *shell) unparseable(err error) {
+	if !s.own || s.depth > 0 {
+		err = nil
+	}
+	s.r.problemAt(s.part, Shell, Unparseable, err)
 }
 
 func (s *shell) stmts(list []*syntax.Stmt) {
@@ -142,6 +154,7 @@ func (s *shell) stmt(st *syntax.Stmt) (output string) {
 		case syntax.RdrOut, syntax.RdrClob, syntax.AppOut:
 			if text := s.text(rd.Word); rd.N == nil || rd.N.Value == "1" {
 				target, add = text, rd.Op == syntax.AppOut
+				s.r.writes(text)
 			}
 		default:
 			s.text(rd.Word) // a process substitution in it runs
@@ -161,6 +174,9 @@ func (s *shell) command(cmd syntax.Command) (output string) {
 		return s.callExpr(c)
 	case *syntax.DeclClause:
 		s.assign(c.Args)
+		if c.Variant.Value == "export" {
+			s.export(c.Args)
+		}
 	case *syntax.Block:
 		s.stmts(c.Stmts)
 	case *syntax.Subshell:
@@ -195,6 +211,7 @@ func (s *shell) command(cmd syntax.Command) (output string) {
 		branches := []*shell{s.child()} // no pattern may match
 		for _, item := range c.Items {
 			b := s.child()
+			b.branch = true
 			b.stmts(item.Stmts)
 			branches = append(branches, b)
 		}
@@ -217,10 +234,17 @@ func (s *shell) binary(c *syntax.BinaryCmd) (output string) {
 		if isCall(c.X, "false") && c.Op == syntax.AndStmt || isCall(c.X, "true") && c.Op == syntax.OrStmt {
 			return ""
 		}
-		s.maybe(func(b *shell) { b.stmt(c.Y) })
+		s.maybe(func(b *shell) {
+			b.branch = b.branch || isTest(c.X)
+			b.stmt(c.Y)
+		})
 		return ""
 	}
+	before := len(s.r.fetches)
 	output = s.child().stmt(c.X)
+	if installs(c.Y) {
+		s.r.installed(before)
+	}
 	right := s.child()
 	right.stdin = output
 	return right.stmt(c.Y)
@@ -234,11 +258,11 @@ func (s *shell) ifClause(c *syntax.IfClause) {
 	var then, otherwise *shell
 	// "if false" is how people switch a block off.
 	if len(c.Cond) != 1 || !isCall(c.Cond[0], "false") {
-		then = s.child()
+		then = s.branchOff(c.Cond)
 		then.stmts(c.Then)
 	}
 	if len(c.Cond) != 1 || !isCall(c.Cond[0], "true") {
-		otherwise = s.child()
+		otherwise = s.branchOff(c.Cond)
 		if c.Else != nil && len(c.Else.Cond) > 0 {
 			otherwise.ifClause(c.Else)
 		} else if c.Else != nil {
@@ -253,6 +277,24 @@ func (s *shell) ifClause(c *syntax.IfClause) {
 	default:
 		s.join(then, otherwise)
 	}
+}
+
+// branchOff is a child in a branch, unless its condition is plain true or false.
+func (s *shell) branchOff(cond []*syntax.Stmt) *shell {
+	b := s.child()
+	b.branch = b.branch || len(cond) != 1 || !isCall(cond[0], "true") && !isCall(cond[0], "false")
+	return b
+}
+
+// isTest reports whether a statement only asks something.
+func isTest(st *syntax.Stmt) bool {
+	switch c := st.Cmd.(type) {
+	case *syntax.TestClause, *syntax.ArithmCmd:
+		return true
+	case *syntax.CallExpr:
+		return len(c.Args) > 0 && slices.Contains([]string{"[", "test", "grep"}, c.Args[0].Lit())
+	}
+	return false
 }
 
 // isCall reports whether a statement is the bare word.
@@ -277,6 +319,16 @@ func (s *shell) assign(assigns []*syntax.Assign) {
 			value = unknown
 		}
 		s.vars[a.Name.Value] = value
+		s.r.proxy(a.Name.Value)
+	}
+}
+
+// export makes variables reach the programs that are run.
+func (s *shell) export(assigns []*syntax.Assign) {
+	for _, a := range assigns {
+		if a.Name != nil {
+			s.r.exported[a.Name.Value] = true
+		}
 	}
 }
 
@@ -287,10 +339,14 @@ func (s *shell) callExpr(c *syntax.CallExpr) (output string) {
 		return ""
 	}
 	if len(c.Assigns) > 0 { // for the command only
-		before := s.vars
+		before, given := s.vars, s.given
 		s.vars = s.child().vars
 		s.assign(c.Assigns)
-		defer func() { s.vars = before }()
+		s.given = nil
+		for _, a := range c.Assigns {
+			s.given = append(s.given, a.Name.Value)
+		}
+		defer func() { s.vars, s.given = before, given }()
 	}
 	return s.call(args)
 }

@@ -494,6 +494,25 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+func TestDecodeLeavesCompressionAndMoreBase64ToTheReaders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in          string
+		gzip, twice bool
+	}{
+		"gzip":                     {in: b64(zip(t, nodeConfig)), gzip: true},
+		"base64 of base64":         {in: b64(b64(nodeConfig)), twice: true},
+		"base64 of base64 of gzip": {in: b64(b64(zip(t, nodeConfig))), twice: true},
+	} {
+		data, err := Decode(tt.in)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if b := ReadBoot(data); b.Gzip != tt.gzip || b.EncodedTwice != tt.twice || !b.Uses(Nodeadm) {
+			t.Errorf("%s: got %+v", name, b)
+		}
+	}
+}
+
 func TestProblemReadsAsASentence(t *testing.T) {
 	got := Problem{Part: "part 2", Format: Shell, Reason: Computed}.String()
 	if want := "part 2 (shell) bootstraps a cluster whose name is computed on the instance"; got != want {

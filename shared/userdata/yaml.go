@@ -13,7 +13,7 @@ import (
 // however often it is used.
 func (r *reader) documents(text, part string, f Format) []*yaml.Node {
 	if len(text) > maxYAML {
-		r.result.problem(part, f, TooLarge)
+		r.yamlProblem(part, f, TooLarge, nil)
 		return nil
 	}
 	var roots []*yaml.Node
@@ -24,7 +24,7 @@ func (r *reader) documents(text, part string, f Format) []*yaml.Node {
 			return roots
 		}
 		if err != nil {
-			r.result.problem(part, f, Unparseable)
+			r.yamlProblem(part, f, Unparseable, err)
 			return roots
 		}
 		if len(doc.Content) == 1 {
@@ -73,4 +73,13 @@ func resolve(n *yaml.Node) *yaml.Node {
 		return n.Alias
 	}
 	return n
+}
+
+// yamlProblem leaves a NodeConfig to nodeadmReads, which reads as nodeadm does.
+func (r *reader) yamlProblem(part string, f Format, why Reason, err error) {
+	if f == NodeConfig {
+		r.result.problem(part, f, why)
+	} else {
+		r.problemAt(part, f, why, err)
+	}
 }

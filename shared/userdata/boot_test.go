@@ -1,0 +1,253 @@
+package userdata
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// outline writes down what a Boot says, a line for each thing that is not zero,
+// so that a case shows in a few lines everything that was found and nothing else.
+func outline(b Boot) string {
+	var out strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	for name, set := range map[string]bool{"empty": b.Empty, "gzip": b.Gzip, "encoded twice": b.EncodedTwice} {
+		if set {
+			say("%s", name)
+		}
+	}
+	for _, f := range b.Faults {
+		say("fault: %s [%s %s]", f, f.By, f.Effect)
+	}
+	for _, j := range b.Joins {
+		head := string(j.Tool)
+		if j.Conditional {
+			head += ", in a branch"
+		}
+		say("%s by %s", j.Part, head)
+		outlineConfig(say, j.Config)
+		if len(j.Missing) > 0 {
+			say("  missing: %s", strings.Join(j.Missing, " "))
+		}
+		if len(j.Documents) > 1 {
+			for _, d := range j.Documents {
+				say("  document %s karpenter=%v dropin=%v cluster=%s flags=%d taints=%d", d.Part, d.Karpenter, d.DropIn, d.Cluster.Value, len(d.Kubelet.Flags), len(d.Kubelet.Taints))
+			}
+		}
+	}
+	if b.Proxy != (Proxy{}) {
+		say("proxy: %+v", b.Proxy)
+	}
+	for _, e := range b.Edits {
+		say("edit: %s", e)
+	}
+	for _, f := range b.Fetches {
+		say("fetch: %+v", f)
+	}
+	return out.String()
+}
+
+func outlineConfig(say func(string, ...any), c Config) {
+	set := func(name string, s Setting) {
+		switch {
+		case s.State == Given:
+			say("  %s: %s", name, s.Value)
+		case s.State != Absent:
+			say("  %s: (%s)", name, s.State)
+		}
+	}
+	set("cluster", c.Cluster)
+	set("endpoint", c.Endpoint)
+	if c.CA.State != Absent {
+		say("  ca: %s pem=%v %.8s", c.CA.State, c.CA.PEM, c.CA.SHA256)
+	}
+	set("cidr", c.ServiceCIDR)
+	set("dns", c.ClusterDNS)
+	set("family", c.IPFamily)
+	set("runtime", c.Runtime)
+	set("use max pods", c.UseMaxPods)
+	set("auth", c.AuthMode)
+	if c.BootstrapToken {
+		say("  bootstrap token")
+	}
+	if c.InstanceIDName {
+		say("  instance id name")
+	}
+	outlineKubelet(say, set, c.Kubelet)
+}
+
+func outlineKubelet(say func(string, ...any), set func(string, Setting), k Kubelet) {
+	for _, f := range k.Flags {
+		text := "  flag " + f.Name
+		if f.State == Given {
+			text += "=" + f.Value
+		} else if f.State != Absent {
+			text += fmt.Sprintf(" (%s)", f.State)
+		}
+		for _, a := range f.Anomalies {
+			text += "; " + string(a)
+		}
+		if f.GoneBy > 0 {
+			text += fmt.Sprintf("; gone by 1.%d", f.GoneBy)
+		}
+		say("%s", text)
+	}
+	if k.FlagsDynamic {
+		say("  more flags, computed")
+	}
+	if k.Loss != "" {
+		say("  lost: %s", k.Loss)
+	}
+	for _, t := range k.Taints {
+		text := fmt.Sprintf("  taint %s=%s:%s by %s", t.Key, t.Value, t.Effect, t.Source)
+		if t.Fault != "" {
+			text += "; " + string(t.Fault)
+		}
+		if t.Dropped {
+			text += "; dropped"
+		}
+		say("%s", text)
+	}
+	if k.TaintConflict {
+		say("  taints in conflict")
+	}
+	if k.TaintsDynamic {
+		say("  taints computed")
+	}
+	for _, l := range k.Labels {
+		text := "  label " + l.Key + "=" + l.Value
+		if l.Fault != "" {
+			text += "; " + string(l.Fault)
+		}
+		say("%s", text)
+	}
+	set("max pods", k.MaxPods)
+	set("node ip", k.NodeIP)
+	set("hostname", k.HostnameOverride)
+	set("cloud provider", k.CloudProvider)
+	set("pause image", k.PauseImage)
+	set("fail cgroup v1", k.FailCgroupV1)
+}
+
+type bootCase struct {
+	name string
+	data string
+	want string
+}
+
+func checkBoots(t *testing.T, cases []bootCase) {
+	t.Helper()
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			want := strings.TrimPrefix(strings.ReplaceAll(tt.want, "\n\t\t\t\t", "\n"), "\n")
+			if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(outline(ReadBoot([]byte(tt.data))))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBootTellsWhatWasGiven(t *testing.T) {
+	b := ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"))
+	if b.Size != 39 || b.SHA256 != "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" || b.Empty || b.Gzip {
+		t.Errorf("got %+v", b)
+	}
+	if !b.Uses(BootstrapScript) || b.Uses(Nodeadm) || b.Unread() {
+		t.Errorf("got %+v", b)
+	}
+	if unread := ReadBoot([]byte("#include\nhttps://example.com/x\n")); !unread.Unread() || unread.Uses(BootstrapScript) {
+		t.Errorf("got %+v", unread)
+	}
+}
+
+func TestRegisteredTaintsAreThoseThatTheKubeletSees(t *testing.T) {
+	b := ReadBoot([]byte(inMIME("application/node.eks.aws", nodeConfigHead+"  kubelet: {flags: ['--register-with-taints=a=b:NoSchedule,c:Never']}\n", "application/node.eks.aws", karpenterOwn)))
+	got := b.Joins[0].Kubelet.Registered()
+	want := []Taint{{Key: "a", Value: "b", Effect: "NoSchedule", Source: TaintFlag, Part: "part 1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if f, ok := b.Joins[0].Kubelet.Flag("register-with-taints"); !ok || f.Part != "part 1" || f.Has(Repeated) {
+		t.Errorf("got %+v, %v", f, ok)
+	}
+	if _, ok := b.Joins[0].Kubelet.Flag("max-pods"); ok {
+		t.Error("a flag that is not there")
+	}
+}
+
+func TestCertificatesAreComparedWithoutTheirLineBreaks(t *testing.T) {
+	one := CertificateOf(exampleCA)
+	other := CertificateOf(b64("-----BEGIN CERTIFICATE-----\r\nY2\r\nE=\r\n-----END CERTIFICATE-----"))
+	if one != other || !one.PEM || one.State != Given {
+		t.Errorf("%+v differs from %+v", one, other)
+	}
+	for text, state := range map[string]State{"": Absent, " \n": Absent, "not base64!": Malformed, "Y2E=": Given, unknown: Dynamic} {
+		if got := CertificateOf(text); got.State != state || got.PEM {
+			t.Errorf("%q: got %+v, want %q", text, got, state)
+		}
+	}
+}
+
+func TestSettingsThatAreNotGivenDoNotOverride(t *testing.T) {
+	given := Setting{Value: "a", State: Given}
+	if got := given.over(Setting{}); got != given || !got.Is("a") || got.Is("b") {
+		t.Errorf("got %+v", got)
+	}
+	if got := given.over(Setting{State: Dynamic}); got.State != Dynamic || got.Is("") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFaultReadsAsASentence(t *testing.T) {
+	f := Fault{Problem: Problem{"part 2", NodeConfig, UnknownField}, Line: 6, Field: "spec.cluster", By: ByNodeadm, Effect: Skipped}
+	if got, want := f.String(), "part 2, line 6 (nodeconfig) has a field that does not exist: spec.cluster"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Each kubelet flag is in one list, so that it is known whether it takes a value.
+func TestFlagListsAreDisjoint(t *testing.T) {
+	for _, name := range booleanFlags {
+		if slices.Contains(presentFlags, name) || slices.Contains(keptFlags, name) && !isKubeletFlag(name) {
+			t.Errorf("%s takes a value and takes none", name)
+		}
+	}
+	for _, name := range slices.Concat(keptFlags, slices.Collect(maps.Keys(flagSettings))) {
+		if !isKubeletFlag(name) || !KeptFlag(name) {
+			t.Errorf("%s is no flag of the kubelet, or its value is not kept", name)
+		}
+	}
+	for name := range goneFlags {
+		if slices.Contains(presentFlags, name) {
+			t.Errorf("%s is there and gone", name)
+		}
+	}
+}
+
+// More of anything than people write leaves a Boot small.
+func TestBootIsBounded(t *testing.T) {
+	flags := strings.Repeat("--node-labels=a=b,c=d --register-with-taints=a=b:NoSchedule ", 100)
+	for name, data := range map[string]string{
+		"calls":         "#!/bin/bash\nX='" + flags + "'\nf() { /etc/eks/bootstrap.sh demo --kubelet-extra-args \"$X\"; }\n" + strings.Repeat("f\n", 5000),
+		"taints":        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args --register-with-taints=" + strings.Repeat("a=b:NoSchedule,", 3000) + "\n",
+		"documents":     inMIME(slices.Repeat([]string{"application/node.eks.aws", nodeConfigHead + "  x: 1\n  kubelet: {flags: [--max-pods=1]}\n"}, 60)...),
+		"unknown field": nodeConfigHead + strings.Repeat("  x: 1\n", 5000),
+		"aliases":       nodeConfigHead + "  kubelet: {flags: &f [&a '" + flags + "'" + strings.Repeat(", *a", 5000) + "], config: {registerWithTaints: &t [" + strings.Repeat("{key: a}, ", 2000) + "]}}\n",
+		"settings":      "[settings.kubernetes]\nnode-taints = {a = [" + strings.Repeat("'b:NoSchedule', ", 3000) + "]}\n",
+		"fetches":       "#!/bin/bash\n" + strings.Repeat("curl https://example.com/amd64/a | sh\n", 1500),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReader()
+			r.read([]byte(data))
+			b := r.finish([]byte(data))
+			checkBounds(t, b)
+			if len(b.Joins)+len(b.Fetches) == 0 {
+				t.Error("nothing was found")
+			}
+		})
+	}
+}

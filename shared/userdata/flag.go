@@ -1,0 +1,293 @@
+package userdata
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Flag is one flag as the kubelet would get it.
+type Flag struct {
+	// Name is without its dashes, with hyphens for underscores, as the kubelet takes
+	// it; "" for what has not the form of a flag's name.
+	Name string
+	// Value is kept for some flags only (KeptFlag): for others State is Withheld, as
+	// it is Malformed for a value with characters that such a value never has.
+	// Quotes in Value are characters that reach the kubelet.
+	Value string
+	State State
+	Part  string // where it stands
+
+	Anomalies []Anomaly
+	// GoneBy is the minor version of Kubernetes by which the kubelet has this flag
+	// no more, and exits because of it; 0 while it has it.
+	GoneBy int
+}
+
+// Has reports whether the flag has the anomaly.
+func (f Flag) Has(a Anomaly) bool { return slices.Contains(f.Anomalies, a) }
+
+// read reports whether the kubelet takes it for the flag of that name.
+func (f Flag) read() bool { return f.Name != "" && !f.Has(SingleDash) }
+
+// Anomaly is something about a flag that is seldom meant.
+type Anomaly string
+
+// The anomalies.
+const (
+	// UnbalancedQuote: a quote is not closed. systemd takes all that follows into the
+	// value; where nothing follows, that does no harm.
+	UnbalancedQuote Anomaly = "a quote is not closed"
+	// LiteralQuote: a quote is part of the value that the kubelet gets.
+	LiteralQuote Anomaly = "quotes reach the kubelet"
+	// NestedQuotes: there are quotes within those that the shell or YAML removes.
+	// systemd removes them in turn, and Karpenter writes its flags so: alone this
+	// proves nothing.
+	NestedQuotes Anomaly = "quotes within quotes"
+	// Repeated: the same flag stood before. The kubelet takes the last one, except
+	// that the labels of several --node-labels add up.
+	Repeated Anomaly = "given again"
+	// NoDashes: a word that belongs to no flag. The kubelet exits: "unknown command".
+	NoDashes Anomaly = "a word that belongs to no flag"
+	// SingleDash: the kubelet reads one dash as a series of one-letter flags, and exits.
+	SingleDash Anomaly = "one dash"
+	// BadSyntax: no name between the dashes and the value. The kubelet exits.
+	BadSyntax Anomaly = "no name"
+	// ValueMissing: the flag needs a value and is the last word. The kubelet exits.
+	ValueMissing Anomaly = "no value"
+	// FlagAsValue: the flag needs a value, and the next word, which looks like a
+	// flag, becomes it.
+	FlagAsValue Anomaly = "the next flag is taken for its value"
+	// Lookalike: a typographic dash or quote, as word processors write them.
+	Lookalike Anomaly = "a typographic dash or quote"
+	// UnknownFlag: no kubelet from 1.20 to 1.36 is known to have it. The kubelet
+	// exits because of a flag that it does not have.
+	UnknownFlag Anomaly = "no flag of the kubelet"
+)
+
+// maxFlags bounds the flags of one kubelet, maxFlagValue a value that is kept.
+const (
+	maxFlags     = 64
+	maxFlagValue = 2 << 10
+)
+
+// kubeletFlags reads words as the kubelet does (spf13/pflag, parseArgs).
+func kubeletFlags(words []word, part func(at int) string) (flags []Flag, values []string) {
+	seen := map[string]bool{}
+	for i := 0; i < len(words) && len(flags) < maxFlags; i++ {
+		if computedWord(words[i]) {
+			continue
+		}
+		f := Flag{Part: part(words[i].at)}
+		name, value, joined := f.begin(words[i])
+		if name != "" && !joined && !f.Has(SingleDash) && !slices.Contains(booleanFlags, name) {
+			if next, ok := f.next(words, i); ok {
+				value, joined = next.text, true
+				f.quotes(next)
+				i++
+			}
+		}
+		if f.take(name, value, joined); f.read() {
+			if seen[f.Name] {
+				f.note(Repeated)
+			}
+			seen[f.Name] = true
+		}
+		flags, values = append(flags, f), append(values, value)
+	}
+	return flags, values
+}
+
+// computedWord holds for a word of which nobody can say which flag it is, or
+// whether it is one.
+func computedWord(w word) bool {
+	return strings.HasPrefix(strings.TrimLeft(w.text, `'"`), unknown)
+}
+
+func (f *Flag) note(a Anomaly) {
+	if !f.Has(a) {
+		f.Anomalies = append(f.Anomalies, a)
+	}
+}
+
+func (f *Flag) quotes(w word) {
+	if w.open {
+		f.note(UnbalancedQuote)
+	}
+	if w.quoted {
+		f.note(NestedQuotes)
+	}
+	if strings.ContainsAny(w.text, `'"`) {
+		f.note(LiteralQuote)
+	}
+	if strings.ContainsAny(w.text, "\u2010\u2011\u2012\u2013\u2014\u2212\u2018\u2019\u201c\u201d") {
+		f.note(Lookalike)
+	}
+}
+
+// begin takes a word apart. name is "" for what is no flag.
+func (f *Flag) begin(w word) (name, value string, joined bool) {
+	f.quotes(w)
+	switch {
+	case strings.HasPrefix(w.text, "--"):
+		name, value, joined = strings.Cut(w.text[2:], "=")
+		if name == "" || name[0] == '-' {
+			f.note(BadSyntax)
+			return "", value, joined
+		}
+	case shortFlag(w.text):
+		name, value, joined = "v", strings.TrimPrefix(w.text[2:], "="), len(w.text) > 2
+	case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
+		f.note(SingleDash)
+		name, value, joined = strings.Cut(w.text[1:], "=")
+	default:
+		f.note(NoDashes)
+	}
+	return strings.ReplaceAll(name, "_", "-"), value, joined
+}
+
+// shortFlag holds for -v, -v=2 and -v2, the only one-letter flag that has a value.
+func shortFlag(s string) bool {
+	return s == "-v" || strings.HasPrefix(s, "-v") && validNumber(strings.TrimPrefix(s[2:], "="))
+}
+
+// next is the word that becomes the value of a flag without one. What follows a
+// flag that is not known is its value unless it looks like a flag.
+func (f *Flag) next(words []word, i int) (word, bool) {
+	name, _, _ := strings.Cut(strings.TrimLeft(words[i].text, "-"), "=")
+	known := isKubeletFlag(strings.ReplaceAll(name, "_", "-"))
+	if i+1 == len(words) {
+		if known {
+			f.note(ValueMissing)
+		}
+		return word{}, false
+	}
+	if looks := strings.HasPrefix(words[i+1].text, "--"); looks && !known {
+		return word{}, false
+	} else if looks {
+		f.note(FlagAsValue)
+	}
+	return words[i+1], true
+}
+
+// nameForm is that of kubelet flags, and of hardly any secret.
+var nameForm = regexp.MustCompile(`^[a-z]{1,24}(-[a-z0-9]{1,24}){0,7}$`)
+
+// valueForm has the characters of the values that are kept, and quotes, so that
+// it can be shown which of them reached the kubelet.
+var valueForm = regexp.MustCompile(`^[A-Za-z0-9._:/=,<>%@+\-\[\]'" ]*$`)
+
+func (f *Flag) take(name, value string, given bool) {
+	known := isKubeletFlag(name)
+	if known || nameForm.MatchString(name) && !strings.ContainsAny(name, "0123456789") {
+		f.Name = name
+	}
+	f.GoneBy = goneFlags[name]
+	if name != "" && !known && !strings.Contains(name, unknown) {
+		f.note(UnknownFlag)
+	}
+	switch {
+	case name == "" && !given:
+	case strings.Contains(name+value, unknown):
+		f.State = Dynamic
+	case !given:
+	case !KeptFlag(name):
+		f.State = Withheld
+	case len(value) > maxFlagValue || !valueForm.MatchString(value):
+		f.State = Malformed
+	default:
+		f.Value, f.State = value, Given
+	}
+}
+
+// KeptFlag reports whether the values of a kubelet flag are kept: those that
+// decide how a node registers, and are no place for secrets.
+func KeptFlag(name string) bool { return slices.Contains(keptFlags, name) }
+
+var keptFlags = []string{
+	"cgroup-driver", "cloud-provider", "cluster-dns", "cluster-domain", "config", "config-dir",
+	"container-runtime", "container-runtime-endpoint", "eviction-hard", "eviction-soft",
+	"fail-cgroupv1", "fail-swap-on", "feature-gates", "hostname-override",
+	"image-gc-high-threshold", "image-gc-low-threshold", "image-service-endpoint", "kube-reserved", "kubeconfig",
+	"max-pods", "network-plugin", "node-ip", "node-labels", "pod-infra-container-image",
+	"pods-per-core", "protect-kernel-defaults", "read-only-port", "register-node",
+	"register-with-taints", "reserved-cpus", "root-dir", "rotate-certificates",
+	"serialize-image-pulls", "system-reserved", "topology-manager-policy", "v",
+}
+
+func isKubeletFlag(name string) bool {
+	_, gone := goneFlags[name]
+	return gone || slices.Contains(presentFlags, name) || slices.Contains(booleanFlags, name)
+}
+
+// booleanFlags take no value but one joined by "=".
+var booleanFlags = []string{
+	"anonymous-auth", "authentication-token-webhook", "cgroups-per-qos", "contention-profiling",
+	"cpu-cfs-quota", "enable-controller-attach-detach", "enable-debugging-handlers",
+	"enable-load-reader", "enable-server", "exit-on-lock-contention",
+	"experimental-allocatable-ignore-eviction", "fail-cgroupv1", "fail-swap-on", "help",
+	"kernel-memcg-notification", "local-storage-capacity-isolation", "log-cadvisor-usage",
+	"log-json-split-stream", "log-text-split-stream", "make-iptables-util-chains",
+	"protect-kernel-defaults", "register-node", "rotate-certificates",
+	"rotate-server-certificates", "runonce", "seccomp-default", "serialize-image-pulls",
+	"storage-driver-secure", "version", "windows-service",
+	// of earlier kubelets
+	"add-dir-header", "allow-privileged", "alsologtostderr", "experimental-kernel-memcg-notification",
+	"keep-terminated-pod-volumes", "logtostderr", "one-output", "really-crash-for-testing",
+	"redirect-container-streaming", "register-schedulable", "skip-headers", "skip-log-headers",
+}
+
+// presentFlags are those of the kubelet of Kubernetes 1.36 (cmd/kubelet/app/options,
+// component-base/logs and version/verflag) that take a value.
+var presentFlags = strings.Fields(`
+	address allowed-unsafe-sysctls application-metrics-count-limit
+	authentication-token-webhook-cache-ttl authorization-mode
+	authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
+	boot-id-file bootstrap-kubeconfig cert-dir cgroup-driver cgroup-root client-ca-file
+	cloud-provider cluster-dns cluster-domain config config-dir container-hints
+	container-log-max-files container-log-max-size container-runtime-endpoint containerd
+	containerd-namespace cpu-cfs-quota-period cpu-manager-policy cpu-manager-policy-options
+	cpu-manager-reconcile-period enforce-node-allocatable event-burst event-qps
+	event-storage-age-limit event-storage-event-limit eviction-hard
+	eviction-max-pod-grace-period eviction-minimum-reclaim eviction-pressure-transition-period
+	eviction-soft eviction-soft-grace-period experimental-mounter-path feature-gates
+	file-check-frequency global-housekeeping-interval hairpin-mode healthz-bind-address
+	healthz-port hostname-override housekeeping-interval http-check-frequency
+	image-credential-provider-bin-dir image-credential-provider-config image-gc-high-threshold
+	image-gc-low-threshold image-service-endpoint kube-api-burst kube-api-content-type
+	kube-api-qps kube-reserved kube-reserved-cgroup kubeconfig kubelet-cgroups lock-file
+	log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
+	machine-id-file manifest-url manifest-url-header max-open-files max-pods
+	maximum-dead-containers maximum-dead-containers-per-container memory-manager-policy
+	minimum-container-ttl-duration minimum-image-ttl-duration node-ip node-labels
+	node-status-max-images node-status-update-frequency oom-score-adj pod-cidr
+	pod-manifest-path pod-max-pids pods-per-core port provider-id qos-reserved read-only-port
+	register-with-taints registry-burst registry-qps reserved-cpus reserved-memory resolv-conf
+	root-dir runtime-cgroups runtime-request-timeout storage-driver-buffer-duration
+	storage-driver-db storage-driver-host storage-driver-password storage-driver-table
+	storage-driver-user streaming-connection-idle-timeout sync-frequency system-cgroups
+	system-reserved system-reserved-cgroup tls-cert-file tls-cipher-suites tls-min-version
+	tls-private-key-file topology-manager-policy topology-manager-policy-options
+	topology-manager-scope v vmodule volume-plugin-dir volume-stats-agg-period
+	windows-priorityclass`)
+
+// goneFlags are flags that older kubelets had, with a minor version that has
+// them no more, not always the first: they are missing from 1.36's own list;
+// --container-runtime from 1.27 on
+// (https://kubernetes.io/blog/2023/03/17/upcoming-changes-in-kubernetes-v1-27/).
+var goneFlags = map[string]int{
+	"container-runtime": 27,
+
+	"add-dir-header": 36, "allow-privileged": 36, "alsologtostderr": 36,
+	"azure-container-registry-config": 36, "cloud-config": 36, "cni-bin-dir": 36,
+	"cni-cache-dir": 36, "cni-conf-dir": 36, "docker-endpoint": 36, "dynamic-config-dir": 36,
+	"experimental-bootstrap-kubeconfig": 36, "experimental-kernel-memcg-notification": 36,
+	"image-pull-progress-deadline": 36, "iptables-drop-bit": 36, "iptables-masquerade-bit": 36,
+	"keep-terminated-pod-volumes": 36, "log-backtrace-at": 36, "log-dir": 36, "log-file": 36,
+	"log-file-max-size": 36, "logtostderr": 36, "master-service-namespace": 36,
+	"network-plugin": 36, "network-plugin-mtu": 36, "node-status-report-frequency": 36,
+	"non-masquerade-cidr": 36, "one-output": 36, "pod-infra-container-image": 36,
+	"really-crash-for-testing": 36, "redirect-container-streaming": 36,
+	"register-schedulable": 36, "seccomp-profile-root": 36, "skip-headers": 36,
+	"skip-log-headers": 36, "stderrthreshold": 36,
+}

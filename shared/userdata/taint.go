@@ -1,0 +1,200 @@
+package userdata
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Taint is a taint that user data has the kubelet register the node with.
+type Taint struct {
+	// Key, Value and Effect are "" where they have not the form of one. For QuotedTaint
+	// they are without the quotes.
+	Key, Value, Effect string
+	Source             TaintSource
+	Part               string
+	Fault              TaintFault
+	// Dropped: something that comes later, or the flag, takes its place.
+	Dropped bool
+}
+
+// TaintSource is where a taint stands.
+type TaintSource string
+
+// The sources of taints.
+const (
+	TaintFlag    TaintSource = "--register-with-taints"
+	TaintConfig  TaintSource = "registerWithTaints"
+	TaintSetting TaintSource = "settings.kubernetes.node-taints"
+)
+
+// TaintFault says why the kubelet does not take a taint. It then exits: it checks
+// flags and configuration before it starts (pkg/util/taints/taints.go of
+// Kubernetes, ParseTaints and CheckTaintValidation).
+type TaintFault string
+
+// The faults of taints.
+const (
+	QuotedTaint    TaintFault = "has quotes in it"
+	TaintSyntax    TaintFault = "is not <key>=<value>:<effect>"
+	TaintEffect    TaintFault = "has no effect, or one that does not exist"
+	DuplicateTaint TaintFault = "is given twice with the same key and effect"
+)
+
+const maxTaints = 64
+
+// flagTaints parses a value of --register-with-taints.
+func flagTaints(value, part string) []Taint {
+	if value == "" {
+		return nil
+	}
+	var out []Taint
+	for one := range strings.SplitSeq(value, ",") {
+		if strings.Contains(one, unknown) || len(out) == maxTaints {
+			continue
+		}
+		// ParseTaints takes one with a dash at its end for one to be removed.
+		one, removed := strings.CutSuffix(one, "-")
+		t := parseTaint(one)
+		t.Dropped = removed
+		if bare := strings.Trim(one, `'" `); t.Fault != "" && bare != one {
+			if t = parseTaint(bare); t.Fault == "" {
+				t.Fault = QuotedTaint
+			}
+		}
+		t.Source, t.Part = TaintFlag, part
+		out = append(out, t)
+	}
+	return markDuplicates(out)
+}
+
+// markDuplicates marks a taint whose key and effect stood before, which
+// ParseTaints refuses.
+func markDuplicates(taints []Taint) []Taint {
+	for i, t := range taints {
+		if t.Fault == "" && slices.ContainsFunc(taints[:i], func(o Taint) bool {
+			return o.Fault == "" && o.Key == t.Key && o.Effect == t.Effect
+		}) {
+			taints[i].Fault = DuplicateTaint
+		}
+	}
+	return taints
+}
+
+func parseTaint(s string) Taint {
+	rest, effect, _ := strings.Cut(s, ":")
+	if strings.Contains(effect, ":") {
+		return Taint{Fault: TaintSyntax}
+	}
+	key, value, _ := strings.Cut(rest, "=")
+	return newTaint(key, value, effect)
+}
+
+func newTaint(key, value, effect string) Taint {
+	var t Taint
+	if !qualifiedName(key) || !labelValue(value) {
+		t.Fault = TaintSyntax
+	} else {
+		t.Key, t.Value = key, value
+	}
+	switch effect {
+	case "NoSchedule", "PreferNoSchedule", "NoExecute":
+		t.Effect = effect
+	default:
+		if t.Fault == "" {
+			t.Fault = TaintEffect
+		}
+	}
+	return t
+}
+
+// Label is a label with which the kubelet registers the node.
+type Label struct {
+	Key, Value string // "" where they have not the form of one
+	Part       string
+	Fault      LabelFault
+}
+
+// LabelFault says why the kubelet does not take a label. It then exits
+// (cmd/kubelet/app/options/options.go of Kubernetes, ValidateKubeletFlags).
+type LabelFault string
+
+// The faults of labels.
+const (
+	LabelSyntax LabelFault = "is not <key>=<value>"
+	// ReservedLabel: a label of kubernetes.io or k8s.io that a kubelet may not set,
+	// such as node-role.kubernetes.io/worker.
+	ReservedLabel LabelFault = "is one that a kubelet may not set"
+)
+
+const maxLabels = 128
+
+// flagLabels parses a value of --node-labels as the kubelet does
+// (component-base, cli/flag/configuration_map.go).
+func flagLabels(value, part string) []Label {
+	var out []Label
+	for one := range strings.SplitSeq(value, ",") {
+		if one == "" || strings.Contains(one, unknown) || len(out) == maxLabels {
+			continue
+		}
+		key, text, _ := strings.Cut(one, "=")
+		out = append(out, newLabel(strings.TrimSpace(key), strings.TrimSpace(text), part))
+	}
+	return out
+}
+
+func newLabel(key, value, part string) Label {
+	switch {
+	case !qualifiedName(key) || !labelValue(value):
+		return Label{Part: part, Fault: LabelSyntax}
+	case reservedLabel(key):
+		return Label{Key: key, Value: value, Part: part, Fault: ReservedLabel}
+	}
+	return Label{Key: key, Value: value, Part: part}
+}
+
+func addLabel(labels []Label, l Label) []Label {
+	if i := slices.IndexFunc(labels, func(o Label) bool { return o.Key == l.Key }); i >= 0 && l.Key != "" {
+		labels[i] = l
+		return labels
+	}
+	if len(labels) < maxLabels {
+		labels = append(labels, l)
+	}
+	return labels
+}
+
+// reservedLabel holds for what ValidateKubeletFlags refuses (k8s.io/kubelet,
+// pkg/apis/well_known_labels.go).
+func reservedLabel(key string) bool {
+	namespace, _, ok := strings.Cut(key, "/")
+	in := func(domain string) bool { return namespace == domain || strings.HasSuffix(namespace, "."+domain) }
+	if !ok || !in("kubernetes.io") && !in("k8s.io") {
+		return false
+	}
+	return !in("kubelet.kubernetes.io") && !in("node.kubernetes.io") && !slices.Contains(kubeletLabels, key)
+}
+
+var kubeletLabels = []string{
+	"kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+	"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "kubernetes.io/os",
+	"kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+}
+
+var (
+	nameOfLabel  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9]$`)
+	domainPrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+)
+
+// qualifiedName holds for the keys of labels and taints (Kubernetes, Labels and
+// Selectors, Syntax and character set).
+func qualifiedName(s string) bool {
+	prefix, name, ok := strings.Cut(s, "/")
+	if !ok {
+		return nameOfLabel.MatchString(s)
+	}
+	return len(prefix) <= 253 && domainPrefix.MatchString(prefix) && nameOfLabel.MatchString(name)
+}
+
+func labelValue(s string) bool { return s == "" || nameOfLabel.MatchString(s) }
