@@ -1,0 +1,167 @@
+package corpus_test
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"rollcall/tests/corpus"
+	"rollcall/tests/corpus/generate"
+)
+
+// What is committed must be what the generator makes, to the byte.
+func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
+	dir := t.TempDir()
+	if err := generate.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	made, committed := read(t, dir), read(t, "cases")
+	for name, text := range made {
+		if old, ok := committed[name]; !ok {
+			t.Errorf("%s is not committed: run make corpus", name)
+		} else if !bytes.Equal(old, text) {
+			t.Errorf("%s differs from what is made now: run make corpus", name)
+		}
+	}
+	for name := range committed {
+		if _, ok := made[name]; !ok {
+			t.Errorf("%s is committed and not made any more: run make corpus", name)
+		}
+	}
+	old, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := generate.Readme(old); err != nil || !bytes.Equal(text, old) {
+		t.Errorf("the README's table is not that of the cases (%v): run make corpus", err)
+	}
+}
+
+// read reads all files below a folder.
+func read(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		out[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func made(t *testing.T) []generate.Made {
+	t.Helper()
+	var out []generate.Made
+	for _, c := range generate.Cases() {
+		out = append(out, c.Make())
+	}
+	return out
+}
+
+func TestEachCodeOfTheCatalogueHasACase(t *testing.T) {
+	shown := map[string]bool{}
+	for _, c := range made(t) {
+		for _, f := range c.Expect.Findings {
+			for _, code := range slices.Concat([]string{f.FirstDecisive}, f.AlsoDecisive, f.Suggestive, f.RuledOut, f.NotChecked) {
+				if code != "" && !slices.Contains(codes, code) {
+					t.Errorf("%s: %s is no code of the catalogue", c.Name, code)
+				}
+			}
+			shown[f.FirstDecisive] = true
+			for _, code := range f.Suggestive {
+				shown[code] = shown[code] || slices.Contains(onlySuggestive, code)
+			}
+			for _, code := range f.AlsoDecisive {
+				shown[code] = shown[code] || code == besideAnother
+			}
+		}
+	}
+	for _, code := range codes {
+		if !shown[code] {
+			t.Errorf("no case shows %s", code)
+		}
+	}
+}
+
+func TestThereAreEnoughCases(t *testing.T) {
+	names, classes, seeds := map[string]bool{}, map[generate.Class]int{}, map[string]int{}
+	for _, c := range generate.Cases() {
+		if names[c.Name] {
+			t.Errorf("two cases are called %s", c.Name)
+		}
+		names[c.Name] = true
+		classes[c.Class]++
+		seeds[c.Seed]++
+	}
+	if len(names) < 60 {
+		t.Errorf("%d cases, want 60", len(names))
+	}
+	if n := classes[generate.Well] + classes[generate.Misleading]; n < 20 {
+		t.Errorf("%d cases are healthy or misleading, want 20", n)
+	}
+	for _, seed := range []string{"000", "001", "002", "003", "004"} {
+		if seeds[seed] < 3 {
+			t.Errorf("%d variants of seed %s, want 3", seeds[seed], seed)
+		}
+	}
+}
+
+var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func TestEachCaseIsExplained(t *testing.T) {
+	for _, c := range made(t) {
+		if !kebab.MatchString(c.Name) {
+			t.Errorf("%q is no name in kebab case", c.Name)
+		}
+		if c.Why == "" || len(c.Sources) == 0 {
+			t.Errorf("%s lacks a reason or a source", c.Name)
+		}
+		for _, s := range c.Sources {
+			if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
+				t.Errorf("%s: the source %q is no address", c.Name, s)
+			}
+		}
+		proven := slices.ContainsFunc(c.Expect.Findings, func(f corpus.Finding) bool { return f.FirstDecisive != "" })
+		switch {
+		case c.Expect.NoFindings != (len(c.Expect.Findings) == 0):
+			t.Errorf("%s: noFindings is %v with %d findings", c.Name, c.Expect.NoFindings, len(c.Expect.Findings))
+		case c.Class == generate.Well && !c.Expect.NoFindings:
+			t.Errorf("%s is healthy and has findings", c.Name)
+		case c.Class == generate.Broken && !proven:
+			t.Errorf("%s is broken and nothing is proven", c.Name)
+		}
+	}
+}
+
+// A case that changes nothing in its bundle would test nothing: any two must differ.
+func TestNoTwoBundlesAreTheSame(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range made(t) {
+		var all bytes.Buffer
+		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+			if name != "expect.json" {
+				all.WriteString(name + "\n")
+				all.Write(c.Files[name])
+			}
+		}
+		if other, ok := seen[all.String()]; ok {
+			t.Errorf("%s and %s have the same bundle", c.Name, other)
+		}
+		seen[all.String()] = c.Name
+	}
+}

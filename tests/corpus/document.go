@@ -1,0 +1,38 @@
+package corpus
+
+// Document is what `rollcall explain --output json` prints, as far as a case looks at
+// it.
+type Document struct {
+	Complete bool       `json:"complete"`
+	Findings []Observed `json:"findings"`
+	Orders   []Order    `json:"orders"`
+	Held     []Held     `json:"held"`
+}
+
+// Observed is a finding as the tool tells it.
+type Observed struct {
+	Instance   string      `json:"instance"`
+	Node       string      `json:"node"`
+	Kind       string      `json:"kind"`
+	Causes     []Cause     `json:"causes"`
+	RuledOut   []string    `json:"ruledOut"`
+	NotChecked []Unchecked `json:"notChecked"`
+}
+
+// The two confidences of a cause.
+const (
+	Decisive   = "decisive"
+	Suggestive = "suggestive"
+)
+
+// Cause is a cause as the tool tells it.
+type Cause struct {
+	Code       string `json:"code"`
+	Confidence string `json:"confidence"`
+}
+
+// Unchecked is a cause that the tool could not check.
+type Unchecked struct {
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,136 @@
+package generate
+
+import (
+	"slices"
+	"time"
+
+	"rollcall/tests/corpus"
+)
+
+// Class says what a case is there for.
+type Class string
+
+// The classes.
+const (
+	// Broken: something is wrong, and the bundle shows what.
+	Broken Class = "broken"
+	// Misleading: something looks wrong and is not, or is wrong and explains nothing.
+	Misleading Class = "misleading"
+	// Well: nothing is wrong.
+	Well Class = "healthy"
+)
+
+// Case is one bundle and its verdict.
+type Case struct {
+	Name    string // the folder
+	Class   Class
+	Seed    string // number of the seed report that it is a variant of; "" if of none
+	Whole   bool   // it needs the whole account; healthy cases have it anyway
+	Why     string
+	Sources []string
+	// Build changes the healthy account and says what is to be found then.
+	Build func(b *Bundle, h healthy) *verdict
+}
+
+// Cases are all cases, by topic.
+func Cases() []Case {
+	return slices.Concat(identityCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
+		networkCases(), endpointCases(), startupCases(), hostCases(), silentCases(), fleetCases(), wellCases())
+}
+
+// Made is a case with its bundle and its expectation.
+type Made struct {
+	Case
+	Expect corpus.Expectation
+	Files  map[string][]byte // expect.json too
+}
+
+// Make builds a case.
+func (c Case) Make() Made {
+	b, h := Healthy(c.Whole || c.Class == Well)
+	expect := c.Build(b, h).expectation
+	expect.Why, expect.Sources = c.Why, c.Sources
+	if expect.Findings == nil {
+		expect.Findings, expect.NoFindings = []corpus.Finding{}, true
+	}
+	files := b.Files()
+	files["expect.json"] = expectation(expect)
+	return Made{Case: c, Expect: expect, Files: files}
+}
+
+// verdict is what is to be found in a case.
+type verdict struct{ expectation corpus.Expectation }
+
+// nothing is wrong.
+func nothing() *verdict { return &verdict{} }
+
+// finds is a finding of a machine, with the code of the decisive cause that stands
+// first ("" if nothing proves one) and those that may be decisive too.
+func finds(m *Machine, kind, first string, also ...string) *verdict {
+	return nothing().and(m, kind, first, also...)
+}
+
+func unregistered(m *Machine, first string, also ...string) *verdict {
+	return finds(m, "Unregistered", first, also...)
+}
+
+func (v *verdict) and(m *Machine, kind, first string, also ...string) *verdict {
+	v.expectation.Findings = append(v.expectation.Findings, corpus.Finding{Instance: m.ID, Kind: kind, FirstDecisive: first, AlsoDecisive: also})
+	return v
+}
+
+func (v *verdict) last() *corpus.Finding {
+	return &v.expectation.Findings[len(v.expectation.Findings)-1]
+}
+
+// suggests names codes that the last finding must mention.
+func (v *verdict) suggests(codes ...string) *verdict {
+	v.last().Suggestive = codes
+	return v
+}
+
+// rulesOut names codes that must be told to be fine.
+func (v *verdict) rulesOut(codes ...string) *verdict {
+	v.last().RuledOut = codes
+	return v
+}
+
+// misses names codes that must be told to not have been checked.
+func (v *verdict) misses(codes ...string) *verdict {
+	v.last().NotChecked = codes
+	return v
+}
+
+// holds wants an act on every instance of the verdict held, for a reason; "" is any.
+func (v *verdict) holds(reason string) *verdict {
+	for _, f := range v.expectation.Findings {
+		if h := (corpus.Held{Instance: f.Instance, Reason: reason}); !slices.Contains(v.expectation.Held, h) {
+			v.expectation.Held = append(v.expectation.Held, h)
+		}
+	}
+	return v.orders()
+}
+
+// orders wants these acts ordered on the first instance, and no others on any.
+func (v *verdict) orders(actions ...string) *verdict {
+	orders := []corpus.Order{}
+	for _, a := range actions {
+		orders = append(orders, corpus.Order{Instance: v.expectation.Findings[0].Instance, Action: a})
+	}
+	v.expectation.Orders = &orders
+	return v
+}
+
+// incomplete wants the document to say that it could not see everything.
+func (v *verdict) incomplete() *verdict {
+	no := false
+	v.expectation.Complete = &no
+	return v
+}
+
+// worker is a further node of the node group workers that was well for days.
+func worker(b *Bundle) *Machine {
+	m := b.Launch(Sick, "10.0.41.21", "a", Workers, 5*day)
+	b.Join(m, 5*day-time.Minute)
+	return m
+}

@@ -1,0 +1,129 @@
+package generate
+
+import "time"
+
+// endpointCases are about what a node needs beside the API server: the services of AWS,
+// addresses for pods, and the metadata service.
+func endpointCases() []Case {
+	return []Case{
+		{
+			Name: "no-endpoint-of-ec2", Class: Broken,
+			Why:     "A subnet without a way out that has the endpoints of ECR, S3 and STS, and not that of EC2, which every node asks for its name.",
+			Sources: []string{docPrivate, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks")
+				m := b.Unregistered(BatchGroup)
+				m.moved()
+				return unregistered(m, "VpcEndpointMissing")
+			},
+		},
+		{
+			Name: "endpoint-of-ec2-refuses-the-nodes", Class: Broken,
+			Why:     "All endpoints are there, and the security group of EC2's admits the legacy nodes only.",
+			Sources: []string{"https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113", "https://docs.aws.amazon.com/vpc/latest/privatelink/create-interface-endpoint.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside()
+				b.SecurityGroups = append(b.SecurityGroups, firewall("sg-0c1c1c1c1c1c1c008", "payments-endpoints", []object{fromGroup("tcp", 443, legacyGroup)}, anywhere()))
+				b.privateEndpoint("sg-0c1c1c1c1c1c1c008", "ec2")
+				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks")
+				m := b.Unregistered(BatchGroup)
+				m.moved()
+				return unregistered(m, "VpcEndpointMissing")
+			},
+		},
+		{
+			Name: "no-endpoint-of-ecr", Class: Broken,
+			Why:     "The node registered, and there is no endpoint to pull the CNI's image from: it never becomes ready.",
+			Sources: []string{docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ec2", "sts", "eks", "s3")
+				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
+				m.moved()
+				b.Join(m, 25*time.Minute)
+				b.neverReady(m)
+				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
+				b.podEvent(p, "Failed", `Failed to pull image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1": dial tcp 203.0.113.5:443: i/o timeout`, 2*time.Minute, 6)
+				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
+			},
+		},
+		{
+			Name: "no-endpoint-of-sts", Class: Misleading,
+			Why:     "Only the endpoint of STS is missing, which pods with roles need and a node does not: a hint.",
+			Sources: []string{docPrivate},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "eks")
+				m := b.Unregistered(BatchGroup)
+				m.moved()
+				return unregistered(m, "").suggests("VpcEndpointMissing")
+			},
+		},
+		{
+			Name: "subnet-full-and-the-cni-says-so", Class: Broken,
+			Why:     "Three addresses are left in the subnet, and the CNI cannot give any to pods.",
+			Sources: []string{"https://github.com/aws/amazon-vpc-cni-k8s/issues/3105", "https://github.com/aws/amazon-vpc-cni-k8s/issues/2923", docNetwork},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside(route("NatGatewayId", natGateway("a")))["AvailableIpAddressCount"] = 3
+				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
+				m.moved()
+				b.Join(m, 25*time.Minute)
+				b.neverReady(m)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				p := b.pod(m, "ebs-csi-node", "ContainerCreating", "")
+				b.podEvent(p, "FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "3eb650e5b06f909321c170c75369c9626b234b410abd784c45c685197689fa88": plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`, time.Minute, 9)
+				return finds(m, "Uninitialized", "SubnetIpsExhausted", "CniNotReady")
+			},
+		},
+		{
+			Name: "subnet-nearly-full", Class: Misleading,
+			Why:     "Three addresses are left, and nothing failed for lack of one: the instance has its own. A hint.",
+			Sources: []string{docNetwork, "https://github.com/aws/amazon-vpc-cni-k8s/issues/1923"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside(route("NatGatewayId", natGateway("a")))["AvailableIpAddressCount"] = 3
+				m := b.Unregistered(BatchGroup)
+				m.moved()
+				return unregistered(m, "").suggests("SubnetIpsExhausted")
+			},
+		},
+		{
+			Name: "subnet-nearly-full-and-nodes-that-work", Class: Well,
+			Why:     "Two addresses are left in a subnet whose nodes are Ready.",
+			Sources: []string{docNetwork},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 2
+				return nothing()
+			},
+		},
+		{
+			Name: "metadata-one-hop-away", Class: Misleading,
+			Why:     "Hop limit 1, and a pod on this node that asks the metadata service crashes. The node itself does not mind, so this is a hint; what it lacks is its CNI.",
+			Sources: []string{"https://github.com/luminartech/helm-charts-public/pull/323", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
+				b.Join(m, 25*time.Minute)
+				m.Instance["MetadataOptions"].(object)["HttpPutResponseHopLimit"] = 1
+				b.neverReady(m)
+				p := b.pod(m, "ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")
+				b.podEvent(p, "BackOff", "Back-off restarting failed container ebs-plugin in pod", time.Minute, 12)
+				return finds(m, "Uninitialized", "CniNotReady").suggests("ImdsHopLimit")
+			},
+		},
+	}
+}
+
+// neverReady is a node that has not been ready since it was created, for want of a CNI.
+func (b *Bundle) neverReady(m *Machine) {
+	created, err := time.Parse(time.RFC3339, m.Node["metadata"].(object)["creationTimestamp"].(string))
+	if err != nil {
+		panic(err) // Join wrote it
+	}
+	b.notReady(m, noCNI, b.At.Sub(created))
+	if m.Claim == nil {
+		return
+	}
+	m.unlabel("karpenter.sh/initialized")
+	b.claimSays(m, "Initialized", "Unknown", "NodeNotReady", "Node status is NotReady", b.At.Sub(created))
+	b.claimSays(m, "Ready", "Unknown", "UnhealthyDependents", "Initialized=Unknown", b.At.Sub(created))
+}

@@ -1,0 +1,115 @@
+package generate
+
+import "time"
+
+// hostCases are about the machine: kernel, disk, EC2's checks, its state, and what the
+// node monitoring agent says.
+func hostCases() []Case {
+	return []Case{
+		{
+			Name: "kernel-panic", Class: Broken,
+			Why:     "The kernel panicked: the node is silent and EC2's reachability check fails, both for that reason.",
+			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/TroubleshootingInstances.html", docStatusChecks},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.silent(m, 45*time.Minute)
+				b.impaired(m, "InstanceStatus", 42*time.Minute)
+				b.Console[m.ID] = console(append(booted(),
+					"[433011.902114] BUG: unable to handle page fault for address: ffffb1d2c0a3f000",
+					"[433011.944021] Kernel panic - not syncing: Fatal exception in interrupt",
+					"[433011.951200] ---[ end Kernel panic - not syncing: Fatal exception in interrupt ]---")...)
+				return finds(m, "Unknown", "KernelPanic", "InstanceStatusImpaired", "KubeletSilent").
+					and(m, "Impaired", "KernelPanic", "InstanceStatusImpaired", "KubeletSilent")
+			},
+		},
+		{
+			Name: "disk-full", Class: Broken,
+			Why:     "containerd cannot write any more, so the node is not ready; the console says that the disk is full.",
+			Sources: []string{docPressure, "https://www.netdata.cloud/guides/kubernetes/kubernetes-node-disk-pressure/"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.notReady(m, runtimeDown, 20*time.Minute)
+				b.Console[m.ID] = console(append(booted(),
+					"[430881.110231] containerd[2105]: time=\"2026-03-10T11:38:12Z\" level=fatal msg=\"failed to write metadata\" error=\"write /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db: no space left on device\"",
+					"[430882.000917] systemd-journald[1024]: Failed to write entry (22 items, 733 bytes), ignoring: No space left on device")...)
+				return finds(m, "NotReady", "DiskFull")
+			},
+		},
+		{
+			Name: "instance-status-impaired", Class: Broken,
+			Why:     "EC2 cannot reach the instance's network stack, which explains why the node is silent; why that is so is not in sight.",
+			Sources: []string{docStatusChecks},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.silent(m, 45*time.Minute)
+				b.impaired(m, "InstanceStatus", 42*time.Minute)
+				return finds(m, "Unknown", "InstanceStatusImpaired", "KubeletSilent").and(m, "Impaired", "InstanceStatusImpaired", "KubeletSilent")
+			},
+		},
+		{
+			Name: "system-status-impaired", Class: Broken,
+			Why:     "The host below the instance is at fault, as EC2 says; the node is Ready still.",
+			Sources: []string{docStatusChecks},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.impaired(m, "SystemStatus", 20*time.Minute)
+				return finds(m, "Impaired", "SystemStatusImpaired").holds("")
+			},
+		},
+		{
+			Name: "stopped", Class: Broken,
+			Why:     "Somebody stopped the instance, and its node is silent for that reason. There is nothing to terminate.",
+			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Stop_Start.html", docNodes},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Default, 5*day)
+				b.Join(m, 5*day-time.Minute)
+				b.silent(m, 45*time.Minute)
+				stopped := object{"Code": 80, "Name": "stopped"}
+				m.Instance["State"], m.Instance["StateTransitionReason"] = stopped, "User initiated (2026-03-10 11:14:20 GMT)"
+				m.Status["InstanceState"] = stopped
+				m.Status["InstanceStatus"], m.Status["SystemStatus"] = object{"Status": "not-applicable"}, object{"Status": "not-applicable"}
+				return finds(m, "Unknown", "InstanceStopped", "KubeletSilent").holds("")
+			},
+		},
+		{
+			Name: "network-condition-that-latched", Class: Broken,
+			Why:     "The monitoring agent saw one line in a log at boot, three days ago, and keeps NetworkingReady=False; everything else is well.",
+			Sources: []string{"https://github.com/aws/eks-node-monitoring-agent/issues/215", "https://github.com/aws/eks-node-monitoring-agent/issues/250", docNodeHealth},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.monitored(m)
+				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
+				return finds(m, "ConditionFailed", "MonitoringConditionLatched").orders()
+			},
+		},
+		{
+			Name: "runtime-condition-and-a-node-that-is-not-ready", Class: Misleading,
+			Why:     "The monitoring agent says that the runtime failed, and so does the kubelet: that condition did not latch. What broke the runtime is not in sight.",
+			Sources: []string{docNodeHealth, "https://github.com/aws/eks-node-monitoring-agent/issues/179"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.monitored(m)
+				b.says(m, "ContainerRuntimeReady", "False", "ContainerdUnresponsive", "containerd has not answered for 20m", 21*time.Minute)
+				b.notReady(m, runtimeDown, 20*time.Minute)
+				return finds(m, "NotReady", "")
+			},
+		},
+		{
+			Name: "monitoring-agent-content", Class: Well,
+			Why:     "All conditions of the monitoring agent are True.",
+			Sources: []string{docNodeHealth},
+			Build: func(b *Bundle, h healthy) *verdict {
+				b.monitored(h.worker)
+				b.monitored(h.system)
+				return nothing()
+			},
+		},
+	}
+}
+
+// monitored adds the conditions of the node monitoring agent, all in order.
+func (b *Bundle) monitored(m *Machine) {
+	for _, system := range []string{"ContainerRuntime", "Kernel", "Networking", "Storage"} {
+		b.says(m, system+"Ready", "True", system+"IsReady", "Monitoring for the "+system+" system is active", 3*day)
+	}
+}

@@ -1,0 +1,122 @@
+package generate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// identity gives a group its role, with the policies and the mapping that a node needs.
+func (b *Bundle) identity(g Group) {
+	if has(b.Profiles, "InstanceProfileName", g.Profile()) {
+		return
+	}
+	role := b.role(g.Role, g.path(), "ec2.amazonaws.com")
+	b.Profiles = append(b.Profiles, object{
+		"InstanceProfileName": g.Profile(), "InstanceProfileId": "AIPA" + token(g.Profile()), "Path": "/",
+		"Arn": "arn:aws:iam::" + Account + ":instance-profile/" + g.Profile(), "CreateDate": "2025-06-01T08:30:00+00:00", "Roles": []object{role},
+	})
+	if _, known := b.Policies[g.Role]; known {
+		return
+	}
+	b.Policies[g.Role] = policies("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
+	if g.InAwsAuth {
+		b.MapRoles = append(b.MapRoles, mapNode(g.RoleARN()))
+	} else {
+		b.Entries = append(b.Entries, entry(g.RoleARN(), "EC2_LINUX"))
+	}
+}
+
+// role adds a role that a service may assume.
+func (b *Bundle) role(name, path, service string) object {
+	for _, r := range b.Roles {
+		if r["RoleName"] == name {
+			return r
+		}
+	}
+	r := object{
+		"RoleName": name, "RoleId": "AROA" + token(name), "Path": path, "Arn": "arn:aws:iam::" + Account + ":role" + path + name,
+		"CreateDate": "2025-06-01T08:00:00+00:00", "MaxSessionDuration": 3600, "AssumeRolePolicyDocument": trust(service),
+	}
+	b.Roles = append(b.Roles, r)
+	return r
+}
+
+// trust lets a service assume a role.
+func trust(service string) object {
+	return object{"Version": "2012-10-17", "Statement": []object{{"Effect": "Allow", "Principal": object{"Service": service}, "Action": "sts:AssumeRole"}}}
+}
+
+func policies(names ...string) []object {
+	out := []object{}
+	for _, n := range names {
+		out = append(out, object{"PolicyName": n, "PolicyArn": "arn:aws:iam::aws:policy/" + n})
+	}
+	return out
+}
+
+// entry is an access entry as `aws eks describe-access-entry` prints it.
+func entry(role, kind string) object {
+	name := role[strings.LastIndex(role, "/")+1:]
+	e := object{
+		"clusterName": Cluster, "principalArn": role, "type": kind, "username": "system:node:{{EC2PrivateDNSName}}", "kubernetesGroups": []string{"system:nodes"},
+		"accessEntryArn": "arn:aws:eks:eu-west-1:" + Account + ":access-entry/payments/role/" + Account + "/" + name + "/6ecb5a3c-1d2e-4f60-8a7b-9c0d1e2f3a4b",
+		"createdAt":      "2025-06-02T08:30:00.000000+00:00", "modifiedAt": "2025-06-02T08:30:00.000000+00:00", "tags": object{},
+	}
+	if kind == "STANDARD" {
+		e["username"] = fmt.Sprintf("arn:aws:sts::%s:assumed-role/%s/{{SessionName}}", Account, name)
+		e["kubernetesGroups"] = []string{}
+	}
+	return e
+}
+
+// entryOf is the access entry of a group's role.
+func (b *Bundle) entryOf(g Group) object { return b.find(b.Entries, "principalArn", g.RoleARN()) }
+
+// unmap takes the access entry of a group's role away.
+func (b *Bundle) unmap(g Group) { b.Entries = without(b.Entries, "principalArn", g.RoleARN()) }
+
+// mapRole is an entry of aws-auth's mapRoles.
+func mapRole(arn, username string, groups ...string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "- rolearn: %s\n  username: %s\n  groups:\n", arn, username)
+	for _, g := range groups {
+		fmt.Fprintf(&out, "  - %s\n", g)
+	}
+	return out.String()
+}
+
+// mapNode is the entry of a node role, as AWS's documentation has it.
+func mapNode(arn string) string {
+	return mapRole(arn, "system:node:{{EC2PrivateDNSName}}", "system:bootstrappers", "system:nodes")
+}
+
+// remap replaces the entry of a group's role in aws-auth.
+func (b *Bundle) remap(g Group, entries ...string) {
+	var kept []string
+	for _, e := range b.MapRoles {
+		if e != mapNode(g.RoleARN()) {
+			kept = append(kept, e)
+		}
+	}
+	b.MapRoles = append(kept, entries...)
+}
+
+// configMapOnly is a cluster that knows no access entries: what they said of healthy
+// groups stands in aws-auth.
+func (b *Bundle) configMapOnly() {
+	b.access("CONFIG_MAP")
+	for _, g := range []Group{Default, Workers} {
+		b.MapRoles = append(b.MapRoles, mapNode(g.RoleARN()))
+	}
+	b.Entries = nil
+	b.Lacks("access-entries.json") // EKS refuses to list them then
+}
+
+// controllerRole is the role of Karpenter itself. No node needs it mapped.
+const controllerRole = "KarpenterControllerRole-payments"
+
+// controller adds that role, as EKS Pod Identity uses it.
+func (b *Bundle) controller() string {
+	b.role(controllerRole, "/", "pods.eks.amazonaws.com")
+	return "arn:aws:iam::" + Account + ":role/" + controllerRole
+}

@@ -1,0 +1,144 @@
+package generate
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ensure adds what an instance of a group needs: its image, identity, template and
+// owner, all in order.
+func (b *Bundle) ensure(g Group) {
+	b.image(g.Image)
+	b.identity(g)
+	switch g.Owner {
+	case byKarpenter:
+		b.pool(g)
+	default:
+		b.template(g)
+		b.scalingGroup(g)
+		if g.Owner == byNodeGroup {
+			b.nodeGroup(g)
+		}
+	}
+}
+
+func has(list []object, key, value string) bool {
+	return slices.ContainsFunc(list, func(o object) bool { return o[key] == value })
+}
+
+func (b *Bundle) image(i Image) {
+	if has(b.Images, "ImageId", i.ID) {
+		return
+	}
+	o := object{
+		"ImageId": i.ID, "Name": i.Name, "OwnerId": i.Owner, "Architecture": i.Arch, "State": "available",
+		"CreationDate": "2026-02-25T01:12:07.000Z", "Public": i.Owner != Account, "PlatformDetails": "Linux/UNIX", "VirtualizationType": "hvm",
+	}
+	if i.Owner != Account {
+		o["ImageOwnerAlias"] = "amazon"
+	}
+	b.Images = append(b.Images, o)
+}
+
+// template is a launch template version, as EKS makes them or as people do.
+func (b *Bundle) template(g Group) object {
+	for _, t := range b.Templates {
+		if t["LaunchTemplateId"] == g.Template && t["VersionNumber"] == g.Version {
+			return t
+		}
+	}
+	t := object{
+		"LaunchTemplateId": g.Template, "LaunchTemplateName": g.templateName(), "VersionNumber": g.Version, "DefaultVersion": true,
+		"CreateTime": b.ec2Time(60 * day), "CreatedBy": "arn:aws:iam::" + Account + ":role/terraform",
+		"LaunchTemplateData": object{
+			"ImageId": g.Image.ID, "InstanceType": g.Type, "SecurityGroupIds": []string{g.firewall()},
+			"IamInstanceProfile": object{"Name": g.Profile()},
+			"MetadataOptions":    object{"HttpTokens": "required", "HttpPutResponseHopLimit": 2},
+			"UserData":           base64.StdEncoding.EncodeToString([]byte(UserData(g))),
+		},
+	}
+	b.Templates = append(b.Templates, t)
+	return t
+}
+
+// retext gives a machine's template, and the machine, another user data.
+func (b *Bundle) retext(m *Machine, text string) {
+	b.UserData[m.ID] = text
+	if m.Group.Owner == byKarpenter {
+		return
+	}
+	data := b.template(m.Group)["LaunchTemplateData"].(object)
+	data["UserData"] = base64.StdEncoding.EncodeToString([]byte(text))
+	if text == "" {
+		delete(data, "UserData")
+	}
+}
+
+func (g Group) templateName() string {
+	if g.Owner == byNodeGroup && !g.Custom {
+		return "eks-4ac6f0d2-6f4e-4b0a-9d6c-2f6f5d1c7a10-" + g.Name
+	}
+	return Cluster + "-" + g.Name
+}
+
+// scalingGroup has no instances of its own yet.
+func (b *Bundle) scalingGroup(g Group) {
+	if has(b.ScalingGroups, "AutoScalingGroupName", g.ASG()) {
+		return
+	}
+	spec := object{"LaunchTemplateId": g.Template, "LaunchTemplateName": g.templateName(), "Version": fmt.Sprint(g.Version)}
+	o := object{
+		"AutoScalingGroupName": g.ASG(), "MinSize": 1, "MaxSize": 10, "DesiredCapacity": 0, "HealthCheckType": "EC2", "HealthCheckGracePeriod": 15,
+		"AutoScalingGroupARN": "arn:aws:autoscaling:eu-west-1:" + Account + ":autoScalingGroup:2b1d6c1e-6d2c-4d5e-8f0a-1c2d3e4f5a6b:autoScalingGroupName/" + g.ASG(),
+		"AvailabilityZones":   []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}, "VPCZoneIdentifier": strings.Join([]string{subnet("a"), subnet("b"), subnet("c")}, ","),
+		"SuspendedProcesses": []object{}, "NewInstancesProtectedFromScaleIn": false, "CreatedTime": "2025-07-01T10:00:00.000000+00:00",
+		"Tags": []object{{"Key": "kubernetes.io/cluster/" + Cluster, "Value": "owned", "PropagateAtLaunch": true, "ResourceId": g.ASG(), "ResourceType": "auto-scaling-group"}},
+	}
+	if g.Owner == byNodeGroup {
+		o["MixedInstancesPolicy"] = object{"LaunchTemplate": object{"LaunchTemplateSpecification": spec, "Overrides": []object{{"InstanceType": g.Type}}}}
+	} else {
+		o["LaunchTemplate"] = spec
+	}
+	b.ScalingGroups = append(b.ScalingGroups, o)
+}
+
+func (b *Bundle) nodeGroup(g Group) {
+	if has(b.NodeGroups, "nodegroupName", g.Name) {
+		return
+	}
+	o := object{
+		"nodegroupName": g.Name, "clusterName": Cluster, "status": "ACTIVE", "capacityType": "ON_DEMAND", "version": "1.35",
+		"nodegroupArn": "arn:aws:eks:eu-west-1:" + Account + ":nodegroup/payments/" + g.Name + "/4ac6f0d2-6f4e-4b0a-9d6c-2f6f5d1c7a10",
+		"createdAt":    "2025-07-01T09:58:11.204000+00:00", "modifiedAt": b.eksTime(9 * day),
+		"amiType": amiType(g), "instanceTypes": []string{g.Type}, "nodeRole": g.RoleARN(),
+		"scalingConfig": object{"minSize": 1, "maxSize": 10, "desiredSize": 2}, "subnets": []string{subnet("a"), subnet("b"), subnet("c")},
+		"resources": object{"autoScalingGroups": []object{{"name": g.ASG()}}}, "health": object{"issues": []object{}},
+		"nodeRepairConfig": object{"enabled": false}, "tags": object{},
+	}
+	if g.Custom {
+		o["launchTemplate"] = object{"id": g.Template, "name": g.templateName(), "version": fmt.Sprint(g.Version)}
+	}
+	b.NodeGroups = append(b.NodeGroups, o)
+}
+
+func amiType(g Group) string {
+	switch {
+	case g.Custom:
+		return "CUSTOM"
+	case g.Image.OS == bottlerocket:
+		return "BOTTLEROCKET_" + g.Image.Arch
+	case g.Image.Arch == "arm64":
+		return "AL2023_ARM_64_STANDARD"
+	}
+	return "AL2023_x86_64_STANDARD"
+}
+
+// token makes an id of a name, in the letters that IAM's unique ids have.
+func token(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToUpper(hex.EncodeToString(sum[:]))[:17]
+}

@@ -1,0 +1,178 @@
+package corpus_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"go.yaml.in/yaml/v3"
+	admission "k8s.io/api/admissionregistration/v1"
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+)
+
+// list is a list as kubectl prints it.
+type list[T any] struct {
+	APIVersion, Kind string
+	Metadata         struct{ ResourceVersion string }
+	Items            []T
+}
+
+// role is a role whose trust policy is an object, as the AWS CLI decodes it.
+type role struct {
+	iamtypes.Role
+	AssumeRolePolicyDocument map[string]any
+}
+
+type profile struct {
+	iamtypes.InstanceProfile
+	Roles []role
+}
+
+type attached struct{ AttachedPolicies []iamtypes.AttachedPolicy }
+
+// shapes are the types that describe each file at its source. The field names of the
+// AWS SDK are those of the CLI but for their case.
+var shapes = map[string]func() any{
+	"cluster.json":                func() any { return &struct{ Cluster ekstypes.Cluster }{} },
+	"instances.json":              func() any { return &ec2.DescribeInstancesOutput{} },
+	"instance-status.json":        func() any { return &ec2.DescribeInstanceStatusOutput{} },
+	"nodes.json":                  func() any { return &list[core.Node]{} },
+	"leases.json":                 func() any { return &list[coordination.Lease]{} },
+	"k8s-events.json":             func() any { return &list[core.Event]{} },
+	"pods.json":                   func() any { return &list[core.Pod]{} },
+	"endpointslices.json":         func() any { return &list[discovery.EndpointSlice]{} },
+	"webhooks.json":               func() any { return &list[admission.ValidatingWebhookConfiguration]{} },
+	"aws-auth.json":               func() any { return &core.ConfigMap{} },
+	"access-entries.json":         func() any { return &struct{ AccessEntries []ekstypes.AccessEntry }{} },
+	"instance-profiles.json":      func() any { return &struct{ InstanceProfiles []profile }{} },
+	"roles.json":                  func() any { return &struct{ Roles []role }{} },
+	"attached-policies.json":      func() any { return &map[string]attached{} },
+	"auto-scaling-instances.json": func() any { return &autoscaling.DescribeAutoScalingInstancesOutput{} },
+	"auto-scaling-groups.json":    func() any { return &autoscaling.DescribeAutoScalingGroupsOutput{} },
+	"scaling-activities.json":     func() any { return &autoscaling.DescribeScalingActivitiesOutput{} },
+	"nodegroups.json":             func() any { return &struct{ Nodegroups []ekstypes.Nodegroup }{} },
+	"launch-template-versions.json": func() any {
+		return &ec2.DescribeLaunchTemplateVersionsOutput{}
+	},
+	"images.json":          func() any { return &ec2.DescribeImagesOutput{} },
+	"subnets.json":         func() any { return &ec2.DescribeSubnetsOutput{} },
+	"route-tables.json":    func() any { return &ec2.DescribeRouteTablesOutput{} },
+	"security-groups.json": func() any { return &ec2.DescribeSecurityGroupsOutput{} },
+	"network-acls.json":    func() any { return &ec2.DescribeNetworkAclsOutput{} },
+	"vpc-endpoints.json":   func() any { return &ec2.DescribeVpcEndpointsOutput{} },
+	"nat-gateways.json":    func() any { return &ec2.DescribeNatGatewaysOutput{} },
+	"dhcp-options.json":    func() any { return &ec2.DescribeDhcpOptionsOutput{} },
+	"vpc-attributes.json":  func() any { return &map[string]ec2.DescribeVpcAttributeOutput{} },
+}
+
+// unstructured are the files that no type of ours describes: Karpenter's, which would
+// need its module, and the ledger. They must be JSON.
+var unstructured = []string{"nodeclaims.json", "nodepools.json", "ec2nodeclasses.json", "ledger.json", "expect.json"}
+
+// A field that the real answer does not have would teach an analyzer to look for it.
+func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
+	for _, c := range made(t) {
+		for name, text := range c.Files {
+			if !strings.HasSuffix(name, ".json") || c.Name == "api-server-does-not-answer" && name == "nodes.json" {
+				continue
+			}
+			if slices.Contains(unstructured, name) {
+				if !json.Valid(text) {
+					t.Errorf("%s: %s is no JSON", c.Name, name)
+				}
+				continue
+			}
+			shape, ok := shapes[name]
+			if !ok {
+				t.Errorf("%s: %s is no file of a bundle", c.Name, name)
+				continue
+			}
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.DisallowUnknownFields()
+			if err := d.Decode(shape()); err != nil {
+				t.Errorf("%s: %s: %v", c.Name, name, err)
+			}
+		}
+	}
+}
+
+// What is called broken must be so, and all other text must be whole, whatever the
+// linters say of it.
+func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
+	for _, c := range made(t) {
+		broken := map[string]bool{}
+		for _, f := range c.Expect.Findings {
+			broken["aws-auth.json"] = broken["aws-auth.json"] || f.FirstDecisive == "AwsAuthUnparseable"
+			broken["user-data/"+f.Instance+".txt"] = f.FirstDecisive == "UserDataUnparseable"
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+			var err error
+			switch {
+			case name == "aws-auth.json":
+				err = mapRoles(c.Files[name])
+			case strings.HasPrefix(name, "user-data/") && c.Name != "toml-on-al2023":
+				err = userData(string(c.Files[name]), strings.Contains(c.Name, "bottlerocket"))
+			default:
+				continue
+			}
+			if (err != nil) != broken[name] {
+				t.Errorf("%s: %s: broken is %v: %v", c.Name, name, broken[name], err)
+			}
+		}
+	}
+}
+
+func mapRoles(text []byte) error {
+	var m core.ConfigMap
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	var roles []map[string]any
+	return yaml.Unmarshal([]byte(m.Data["mapRoles"]), &roles)
+}
+
+// userData parses the parts of user data that are not shell: TOML for Bottlerocket, and
+// each NodeConfig.
+func userData(text string, settings bool) error {
+	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+		text = string(decoded)
+	}
+	if r, err := gzip.NewReader(strings.NewReader(text)); err == nil {
+		whole, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		text = string(whole)
+	}
+	if settings {
+		_, err := toml.Decode(text, &map[string]any{})
+		return err
+	}
+	for _, part := range strings.Split(text, "--//\n") {
+		head, body, found := strings.Cut(part, "\n\n")
+		if strings.HasPrefix(part, "Content-Type: ") && (!found || strings.Contains(head, "#!")) {
+			return fmt.Errorf("a part has no empty line behind its header: %q", head)
+		}
+		if !strings.Contains(head, "application/node.eks.aws") {
+			continue
+		}
+		if err := yaml.Unmarshal([]byte(strings.TrimSuffix(body, "--//--\n")), &map[string]any{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
