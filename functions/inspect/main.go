@@ -8,24 +8,21 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"rollcall/functions/internal/eyes"
 	"rollcall/functions/internal/start"
+	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
-	"rollcall/shared/observe"
 	"rollcall/shared/report"
 	"rollcall/shared/run"
 )
@@ -37,23 +34,22 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	tokens, err := kube.NewTokenSource(f.AWS)
+	look, err := eyes.Open(f.AWS, eyes.Options{
+		Agent: "rollcall-inspect", Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
+	})
 	if err != nil {
 		start.Fatal(err)
 	}
-	client := ec2.NewFromConfig(f.AWS)
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	h := &handler{
 		base: run.Runner{
-			Observer: observe.New(observe.Options{
-				EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), ZonalShift: arczonalshift.NewFromConfig(f.AWS),
-				Kube: kube.NewDialer(tokens, "rollcall-inspect"), Region: f.AWS.Region, PageInterval: start.PageInterval,
-			}),
+			Observer: look.Observer,
+			Why:      look.Check,
 			Ledger:   table,
-			Tags:     mark.New(client, start.Nobody),
+			Tags:     mark.New(look.EC2, start.Nobody),
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
 			Clock:    start.Clock,
-			ReadTime: readTime,
+			ReadTime: readTime, WhyTime: eyes.WhyTime,
 		},
 		policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		permitted: f.Settings.Mode,
@@ -67,5 +63,6 @@ func main() {
 	lambda.Start(h.handle)
 }
 
-// readTime leaves a minute of the function's five for what follows from the reading.
-const readTime = 4 * time.Minute
+// readTime leaves of the function's five minutes what a diagnosis takes at most, and
+// almost one for what follows from both.
+const readTime = 195 * time.Second

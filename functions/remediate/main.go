@@ -7,21 +7,18 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"rollcall/functions/internal/eyes"
 	"rollcall/functions/internal/start"
+	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
-	"rollcall/shared/observe"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 )
@@ -32,19 +29,17 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	tokens, err := kube.NewTokenSource(f.AWS)
+	look, err := eyes.Open(f.AWS, eyes.Options{
+		Agent: "rollcall-remediate", Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
+	})
 	if err != nil {
 		start.Fatal(err)
 	}
-	client := ec2.NewFromConfig(f.AWS)
-	dialer := kube.NewDialer(tokens, "rollcall-remediate")
 	remediator, err := remediate.New(remediate.Options{
-		Targets: observe.New(observe.Options{
-			EC2: client, EKS: eks.NewFromConfig(f.AWS), AutoScaling: autoscaling.NewFromConfig(f.AWS), ZonalShift: arczonalshift.NewFromConfig(f.AWS),
-			Kube: dialer, Region: f.AWS.Region, PageInterval: start.PageInterval,
-		}),
-		EC2:       client,
-		Kube:      dialer,
+		Targets:   look.Observer,
+		EC2:       look.EC2,
+		Kube:      look.Kube,
+		Why:       look.Act,
 		Ledger:    ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table),
 		Policy:    config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings).Read,
 		Permitted: f.Settings.Mode,

@@ -31,6 +31,17 @@ type Evidence struct {
 	Gaps []roll.Gap
 }
 
+// Remembered is what earlier checks saw of the nodes, by their names.
+func (e *Evidence) Remembered() map[string]Remembered {
+	out := map[string]Remembered{}
+	for name, n := range e.Nodes {
+		if n.Remembered.Known() {
+			out[name] = n.Remembered.Value
+		}
+	}
+	return out
+}
+
 // Zone is how the nodes of one availability zone are.
 type Zone struct {
 	Zone  string

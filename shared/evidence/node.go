@@ -84,6 +84,8 @@ type Pod struct {
 	Restarts            int
 	Containers          []string
 	Labels              map[string]string
+	// Events are warnings about it, newest last; nil if none were read.
+	Events []Event
 }
 
 // Remembered is what an earlier check saw of a node.

@@ -121,18 +121,7 @@ func (i *Inquirer) Inquire(ctx context.Context, in collect.Input, record bool) *
 	out.Evidence = collect.New(o).Collect(ctx, in)
 	out.Diagnoses = diagnose.Diagnose(out.Evidence)
 	if out.recorder != nil {
-		out.recorder.Remember(remembered(out.Evidence))
-	}
-	return out
-}
-
-// remembered is what the ledger remembers of the nodes that the evidence is about.
-func remembered(e *evidence.Evidence) map[string]evidence.Remembered {
-	out := map[string]evidence.Remembered{}
-	for name, n := range e.Nodes {
-		if n.Remembered.Known() {
-			out[name] = n.Remembered.Value
-		}
+		out.recorder.Remember(out.Evidence.Remembered())
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -192,6 +193,27 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 		ids = left
 	}
 	return nil, unknown, nil
+}
+
+// ClustersOf are the clusters that the tags of an instance may mean, for whoever knows
+// nothing but its id.
+func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string, error) {
+	found, unknown, err := o.lookup(ctx, []string{string(id)})
+	switch {
+	case err != nil:
+		return nil, errors.New(awserr.Describe(err, callDescribeInstances, o.principal(ctx)))
+	case len(unknown) > 0:
+		return nil, fmt.Errorf("EC2 knows no instance %s in %s: check the id, the region and the profile", id, o.region)
+	}
+	var tags roll.TagSet
+	for _, r := range found {
+		for i := range r.Instances {
+			for _, t := range r.Instances[i].Tags {
+				tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
+			}
+		}
+	}
+	return tags.Clusters(), nil
 }
 
 // projector cuts instances down; texts that many share are kept once.

@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"rollcall/shared/assess"
+	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )
 
@@ -122,4 +125,26 @@ func evidenceInWords(e roll.Evidence) string {
 		s += " (expected: " + e.Expected + ")"
 	}
 	return s
+}
+
+// Explanation renders the check as JSON for an explanation: its findings are those that
+// are explained, also such as still have time.
+func (c Check) Explanation() Document {
+	d := c.Document()
+	d.Findings = c.findings(c.Explained())
+	return d
+}
+
+// Only is the check as far as it is about one instance.
+func (c Check) Only(id roll.InstanceID) Check {
+	others := func(f roll.Finding) bool { return f.Instance != id }
+	c.Assessment.Findings = slices.DeleteFunc(slices.Clone(c.Assessment.Findings), others)
+	c.Assessment.Starting = slices.DeleteFunc(slices.Clone(c.Assessment.Starting), others)
+	c.Assessment.NotNodes = slices.DeleteFunc(slices.Clone(c.Assessment.NotNodes), func(n assess.NotNode) bool { return n.Instance != id })
+	c.Plan.Orders = slices.DeleteFunc(slices.Clone(c.Plan.Orders), func(o plan.Order) bool { return o.Instance != id })
+	c.Plan.Held = slices.DeleteFunc(slices.Clone(c.Plan.Held), func(h plan.Held) bool { return h.Instance != id })
+	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
+		c.Faults = append(slices.Clone(c.Faults), fmt.Sprintf("there is no instance %s of %s: its tags name another cluster or none, it is gone, or it could not be read", id, c.Snapshot.Cluster.ID.Name))
+	}
+	return c
 }

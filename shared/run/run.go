@@ -56,6 +56,9 @@ type Runner struct {
 	Observer observer
 	Ledger   ledger.Ledger
 	Policy   *policy.Document
+	// Memory takes the Ledger's place in a Look, where something else remembers; nil asks
+	// the Ledger.
+	Memory func(*roll.Snapshot) ledger.State
 	// Permitted is the mode that the caller was started with; the policy can lower
 	// it. See policy.Document.Cluster.
 	Permitted policy.Mode

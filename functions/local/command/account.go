@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"rollcall/functions/internal/eyes"
+	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
-	"rollcall/shared/kube"
 	"rollcall/shared/mark"
 	"rollcall/shared/observe"
 	"rollcall/shared/policy"
@@ -29,9 +28,7 @@ import (
 type account struct {
 	region    string
 	cfg       aws.Config
-	ec2       *ec2.Client
-	kube      *kube.Dialer
-	observer  *observe.Observer
+	eyes      *eyes.Eyes
 	principal func(context.Context) string
 }
 
@@ -39,8 +36,9 @@ type account struct {
 const identityTime = 5 * time.Second
 
 // connect loads the ambient configuration and makes sure that there are
-// credentials, so that their lack is said once and not once per call.
-func connect(ctx context.Context, region string) (*account, error) {
+// credentials, so that their lack is said once and not once per call. evidence is where
+// evidence is kept, "" for nowhere.
+func connect(ctx context.Context, region, evidence string) (*account, error) {
 	var options []func(*config.LoadOptions) error
 	if region != "" {
 		options = append(options, config.WithRegion(region))
@@ -55,10 +53,6 @@ func connect(ctx context.Context, region string) (*account, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, errors.New(awserr.Describe(err, "sts:GetCallerIdentity", ""))
 	}
-	tokens, err := kube.NewTokenSource(cfg)
-	if err != nil {
-		return nil, err
-	}
 	identity := sts.NewFromConfig(cfg)
 	principal := observe.Once(func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), identityTime)
@@ -69,30 +63,46 @@ func connect(ctx context.Context, region string) (*account, error) {
 		}
 		return aws.ToString(out.Arn)
 	})
-	client, dialer := ec2.NewFromConfig(cfg), kube.NewDialer(tokens, "rollcall/"+version())
-	return &account{
-		region: cfg.Region, cfg: cfg, ec2: client, kube: dialer, principal: principal,
-		observer: observe.New(observe.Options{
-			EC2: client, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg),
-			Kube: dialer, Region: cfg.Region, Principal: principal,
-		}),
-	}, nil
+	place, err := evidenceIn(cfg, evidence)
+	if err != nil {
+		return nil, err
+	}
+	look, err := eyes.Open(cfg, eyes.Options{Agent: "rollcall/" + version(), Principal: principal, Store: place})
+	if err != nil {
+		return nil, err
+	}
+	return &account{region: cfg.Region, cfg: cfg, eyes: look, principal: principal}, nil
+}
+
+// evidenceIn is where evidence is kept: a folder, or an S3 bucket as s3://BUCKET; nil for
+// nowhere.
+func evidenceIn(cfg aws.Config, place string) (eyes.Store, error) {
+	bucket, inS3 := strings.CutPrefix(place, "s3://")
+	switch {
+	case place == "":
+		return nil, nil
+	case !inS3:
+		return archive.NewDir(place), nil
+	case bucket == "" || strings.Contains(strings.TrimSuffix(bucket, "/"), "/"):
+		return nil, fmt.Errorf("--evidence %s: it takes a folder, or a bucket alone as s3://BUCKET", place)
+	}
+	return archive.NewS3(s3.NewFromConfig(cfg), strings.TrimSuffix(bucket, "/")), nil
 }
 
 // runner plugs the account into the pipeline. What the mode does not allow is not
 // plugged in.
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
-		Observer: a.observer, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
-		ReadTime: f.timeout, ActTime: f.timeout,
-		Tags: mark.New(a.ec2, a.principal),
+		Observer: a.eyes.Observer, Why: a.eyes.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
+		ReadTime: f.timeout, WhyTime: f.timeout, ActTime: f.timeout,
+		Tags: mark.New(a.eyes.EC2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
 		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, a.principal)
 	}
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
-			Targets: a.observer, EC2: a.ec2, Kube: a.kube, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
+			Targets: a.eyes.Observer, EC2: a.eyes.EC2, Kube: a.eyes.Kube, Why: a.eyes.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
 			// Read anew before each act: to set its mode to observe stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})

@@ -28,6 +28,7 @@ type checkFlags struct {
 	ledger   string
 	topic    string
 	region   string
+	evidence string
 	timeout  time.Duration
 }
 
@@ -48,7 +49,8 @@ It only reads unless --mode says otherwise:
   notify     also tag the instances found and publish notices to --topic
   remediate  also do what the policy's ladders and limits allow: cordon, drain,
              reboot, terminate, delete Node objects and NodeClaims; needs --ledger,
-             since every act rests on two checks at least 60 seconds apart
+             since every act rests on two checks at least 60 seconds apart,
+             and --evidence, since what is ended can tell nothing any more
 
 --mode is the most that happens: a policy, or the cluster tag rollcall:mode, can
 lower it and never raises it.`,
@@ -61,6 +63,7 @@ lower it and never raises it.`,
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json (one object per cluster)")
 	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
+	flags.StringVar(&f.evidence, "evidence", "", "folder, or bucket as s3://BUCKET, that keeps the evidence: what was read of an instance, without secrets")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read one cluster, and longest time of one act")
@@ -109,6 +112,9 @@ func (f checkFlags) settle() (settings, error) {
 	} else if s.mode == policy.Remediate {
 		keep(errors.New("--mode remediate needs --ledger FILE: an act rests on an earlier check, and must be on record before it happens"))
 	}
+	if f.evidence == "" && s.mode == policy.Remediate {
+		keep(errors.New("--mode remediate needs --evidence DIR: what the instance can still tell is kept before an act takes it away"))
+	}
 	return s, errors.Join(faults...)
 }
 
@@ -133,7 +139,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, f.region)
+	a, err := connect(ctx, f.region, f.evidence)
 	if err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(f.clusters)))
 	if len(names) == 0 {
-		if names, err = a.observer.Clusters(ctx); err != nil {
+		if names, err = a.eyes.Observer.Clusters(ctx); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ Exit codes: 0 nothing found, 1 something could not be checked or done, 2 finding
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(env), policyCommand(env))
+	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env))
 	err := root.ExecuteContext(ctx)
 	var code exit
 	switch {

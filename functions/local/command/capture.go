@@ -1,0 +1,161 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/bundle"
+	"rollcall/shared/collect"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// captureFlags are the flags of rollcall capture as they were given.
+type captureFlags struct {
+	cluster, out, policy, ledger, region string
+	timeout                              time.Duration
+}
+
+func captureCommand(env Environment) *cobra.Command {
+	var f captureFlags
+	c := &cobra.Command{
+		Use:   "capture --cluster CLUSTER --out DIR",
+		Short: "Write what can be read of a cluster into files, without secrets",
+		Long: `Reads a cluster and everything that a diagnosis of it may need, and writes the
+answers into a directory as the AWS CLI and kubectl would print them: a bundle.
+rollcall explain --bundle DIR answers from it, anywhere and later.
+
+Secrets are taken out of user data, console output and everything else before
+anything is written; look through the files before you hand them on all the same.
+It only reads. Console output and user data are of at most 3 instances of a group.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return capture(cmd.Context(), env, f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.cluster, "cluster", "", "the cluster")
+	flags.StringVar(&f.out, "out", "", "directory to write, which must be empty or not exist")
+	flags.StringVar(&f.policy, "policy", "", "policy file, which says what is a finding (default: the built-in policy)")
+	flags.StringVar(&f.ledger, "ledger", "", "file in which rollcall check remembers, to be read only")
+	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "longest time to read")
+	return c
+}
+
+func (f captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
+	var faults []error
+	if f.cluster == "" {
+		faults = append(faults, errors.New("--cluster: name the cluster"))
+	}
+	if f.out == "" {
+		faults = append(faults, errors.New("--out: name the directory"))
+	}
+	if f.timeout <= 0 {
+		faults = append(faults, fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
+	}
+	doc, err := readPolicy(f.policy)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	var memory ledger.Ledger = ledger.NewMemory()
+	if f.ledger != "" {
+		if memory, err = ledger.OpenFile(f.ledger); err != nil {
+			faults = append(faults, fmt.Errorf("--ledger: %w", err))
+		}
+	}
+	return doc, memory, errors.Join(faults...)
+}
+
+func capture(ctx context.Context, env Environment, f captureFlags) error {
+	doc, memory, err := f.settle()
+	if err != nil {
+		return err
+	}
+	a, err := connect(ctx, f.region, "")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	now := env.Now()
+	recorder := bundle.NewRecorder(now)
+	look, dialer := a.eyes.Recorded(recorder)
+	s := look.Observer.Snapshot(ctx, f.cluster, now, doc.Watch())
+	if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
+		return errors.New(s.Gaps[0].Detail)
+	}
+	state, err := memory.Read(ctx, s.Cluster.ID)
+	if err != nil {
+		return fmt.Errorf("--ledger: %w", err)
+	}
+	pol := doc.Cluster(f.cluster, s.Cluster.ModeTag, policy.Observe)
+	found := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now},
+		func(q []roll.Question) { look.Observer.Details(ctx, s, q) })
+	findings := append(slices.Concat(found.Findings, found.Starting), specimens(s, found.Findings)...)
+	e := look.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
+	recorder.Remember(e.Remembered())
+	whole(ctx, dialer, s.Cluster)
+	files, err := recorder.Files()
+	if err != nil {
+		return err
+	}
+	if err := bundle.Write(f.out, files); err != nil {
+		return err
+	}
+	return told(env, f.out, files, recorder.Lacks())
+}
+
+// specimens are instances that nothing is wrong with, one of each group that has no
+// finding: what is read of them tells how a healthy one of the group is set up.
+func specimens(s *roll.Snapshot, findings []roll.Finding) (out []roll.Finding) {
+	seen := map[roll.Group]bool{}
+	for _, f := range findings {
+		seen[f.Group] = true
+	}
+	for _, m := range roll.Pair(s) {
+		if m.Instance == nil || m.Instance.State != roll.StateRunning || seen[m.Group()] {
+			continue
+		}
+		seen[m.Group()] = true
+		out = append(out, roll.Finding{
+			Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Selector: m.Selector(), Owner: m.Owner(), Zone: m.Zone(), ZoneID: m.ZoneID(), Kind: roll.Unregistered, Stage: roll.Watching,
+		})
+	}
+	return out
+}
+
+// whole has the recorder see what no diagnosis reads whole: all nodes and leases.
+func whole(ctx context.Context, dialer *bundle.RecordedKube, c roll.Cluster) {
+	client, err := dialer.Dial(c)
+	if err != nil {
+		return // there is nothing to be read, which the bundle tells by what it lacks
+	}
+	for _, q := range []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks()} {
+		_, _ = client.Read(ctx, q) // the recorder notes the answer, or why there is none
+	}
+}
+
+// told says what was written, and what is missing from it.
+func told(env Environment, dir string, files map[string][]byte, lacks map[string]string) error {
+	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: rollcall explain --bundle %s\n", len(files), dir, dir); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(lacks)) {
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s was left out: %s\n", file, lacks[file])
+	}
+	for _, file := range []string{"cluster.json", "instances.json", "nodes.json"} {
+		if files[file] == nil {
+			_, _ = fmt.Fprintf(env.Stderr, "rollcall: the bundle cannot be used without %s\n", file)
+			return exit(ExitError)
+		}
+	}
+	return nil
+}
