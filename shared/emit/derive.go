@@ -52,6 +52,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 		Head: head(id, at), Subject: subject(o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind),
 		Owner: string(o.Order.Owner), Action: string(o.Order.Action), Order: o.Order.ID,
 		Result: Result(o.Result), Reason: string(o.Reason), Detail: o.Detail, Since: o.Order.Since.UTC(),
+		Cause: o.Cause, Evidence: o.Evidence,
 	}
 	switch o.Result {
 	case remediate.Acted:
@@ -170,6 +171,10 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 		Head: d.head, Subject: subject(put.Instance, put.Node, put.Group, put.Kind),
 		Condition: f.Condition, Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
 		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+	}
+	out.Evidence = put.Evidence
+	if c, ok := d.check.Diagnoses[f.Key()].Decisive(); ok {
+		out.Cause, out.Why = c.Code, c.Summary
 	}
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
 		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC()}

@@ -448,3 +448,31 @@ func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 		}
 	}
 }
+
+// Listeners learn the cause, and where the evidence is, with the news itself.
+func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
+	const where = "s3://rollcall-evidence/x/"
+	w := healthy(4)
+	w.snapshot.Nodes = w.snapshot.Nodes[1:]
+	w.snapshot.Instances[0].Launched = noon.Add(-6 * time.Minute)
+	c, _ := w.check(0)
+	if len(c.Assessment.Findings) != 1 || len(c.Plan.Changes.PutFindings) != 1 {
+		t.Fatalf("findings %+v", c.Assessment.Findings)
+	}
+	c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{c.Assessment.Findings[0].Key(): {Causes: []roll.Cause{
+		{Code: "LaunchTemplateDrift", Confidence: roll.Suggestive, Summary: "perhaps"}, {Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Summary: "the role is not mapped"},
+	}}}
+	c.Plan.Changes.PutFindings[0].Evidence = where
+	events := emit.FromCheck(ledger.State{}, c)
+	valid(t, events)
+	f, ok := events[0].Detail.(emit.Finding)
+	if !ok || f.Cause != "NodeRoleNotMapped" || f.Why != "the role is not mapped" || f.Evidence != where {
+		t.Errorf("%+v", events[0])
+	}
+	o := remediate.Outcome{Order: plan.Order{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Action: plan.Terminate, ID: "00000000feed0027"}, Result: remediate.Acted, Detail: "terminated", Cause: "KernelPanic", Evidence: where}
+	events = emit.FromOutcome(c.Snapshot.Cluster.ID, o, noon)
+	valid(t, events)
+	if a, ok := events[0].Detail.(emit.Action); !ok || a.Cause != "KernelPanic" || a.Evidence != where {
+		t.Errorf("%+v", events[0])
+	}
+}

@@ -76,7 +76,10 @@ type Finding struct {
 	Opened    time.Time            `json:"opened"` // when a check first saw it past its warning time
 	Due       time.Time            `json:"due"`    // when its tolerance ends, or ended
 	Summary   string               `json:"summary"`
-	Next      *report.StepDocument `json:"next,omitempty"` // what follows if nothing changes
+	Next      *report.StepDocument `json:"next,omitempty"`     // what follows if nothing changes
+	Cause     string               `json:"cause,omitempty"`    // code of the first decisive cause
+	Why       string               `json:"why,omitempty"`      // that cause as a sentence
+	Evidence  string               `json:"evidence,omitempty"` // where what was read is kept
 }
 
 // How is how a finding came to its end.
@@ -115,13 +118,15 @@ const (
 type Action struct {
 	Head
 	Subject
-	Owner  string    `json:"owner,omitempty"`
-	Action string    `json:"action"`
-	Order  string    `json:"order,omitempty"` // the order's id; missing if none was given
-	Result Result    `json:"result"`
-	Reason string    `json:"reason,omitempty"` // why it was held or refused: one of package plan's reasons; DrainUnfinished of a failure
-	Detail string    `json:"detail"`           // a sentence for a person
-	Since  time.Time `json:"since,omitzero"`   // when the trouble began
+	Owner    string    `json:"owner,omitempty"`
+	Action   string    `json:"action"`
+	Order    string    `json:"order,omitempty"` // the order's id; missing if none was given
+	Result   Result    `json:"result"`
+	Reason   string    `json:"reason,omitempty"`   // why it was held or refused: one of package plan's reasons; DrainUnfinished of a failure
+	Detail   string    `json:"detail"`             // a sentence for a person
+	Since    time.Time `json:"since,omitzero"`     // when the trouble began
+	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause
+	Evidence string    `json:"evidence,omitempty"` // where what was read before the act is kept
 }
 
 // Completed is the detail of Check Completed. It counts what was found, also what

@@ -100,8 +100,14 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 	link(c, kept, where)
 }
 
-// link tells the notices of a check where the evidence about their instances is.
+// link tells the notices and events of a check where the evidence about their instances
+// is.
 func link(c *report.Check, kept map[roll.FindingKey]bool, where string) {
+	for i := range c.Plan.Changes.PutFindings {
+		if f := &c.Plan.Changes.PutFindings[i]; kept[f.Key()] {
+			f.Evidence = where
+		}
+	}
 	for i := range c.Plan.Notices {
 		for j := range c.Plan.Notices[i].Entries {
 			if e := &c.Plan.Notices[i].Entries[j]; kept[e.Finding.Key()] {
