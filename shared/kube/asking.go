@@ -46,15 +46,16 @@ func (r resource) path(namespace, name string) string {
 
 // asking is how a topic is asked about.
 type asking struct {
-	of        []resource
-	namespace string                              // where the objects are, unless the question says
-	byName    bool                                // one object; or else a list
-	sel       func(string, *metav1.ListOptions)   // which of the list, by the name in the question
-	thing     string                              // in words; %s is the name in the question
-	trim      func(object) error                  // takes from each object what must not leave the package
-	newest    int                                 // how many events are kept; 0 keeps all of what is no event
-	largest   int64                               // bytes; 0 is maxAnswer
-	nameable  func(name string) (faults []string) // what is wrong with a name; nil if the topic has none
+	of         []resource
+	namespace  string                              // where the objects are, unless the question says
+	namespaced bool                                // the question says
+	byName     bool                                // one object; or else a list
+	sel        func(string, *metav1.ListOptions)   // which of the list, by the name in the question
+	thing      string                              // in words; %s is the name in the question
+	trim       func(object) error                  // takes from each object what must not leave the package
+	newest     int                                 // how many events are kept; 0 keeps all of what is no event
+	largest    int64                               // bytes; 0 is maxAnswer
+	nameable   func(name string) (faults []string) // what is wrong with a name; nil if the topic has none
 }
 
 var (
@@ -79,12 +80,13 @@ var askings = map[topic]asking{
 	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: segment},
 	topicNodeEvents:      {of: []resource{resourceEvent}, sel: about("Node"), thing: "events of node %s", newest: MaxEvents, nameable: segment},
 	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
+	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, sel: about("Pod"), thing: "events of pod %s", newest: MaxEvents, nameable: segment},
 	topicPods:            {of: []resource{resourcePod}, sel: onNode, thing: "pods of node %s", trim: trimPod, nameable: segment},
 	topicNodeClaims:      {of: []resource{resourceNodeClaim}, sel: labelled(labelNodePool), thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
 	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: segment},
 	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
 	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
-	topicEndpointSlices:  {of: []resource{resourceSlice}, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
+	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
 }
 
 const labelServiceName = "kubernetes.io/service-name"
@@ -135,7 +137,7 @@ func (q Question) asking() (asking, error) {
 	if !known {
 		return asking{}, operation{what: "read nothing", noun: "reading of nothing"}.failed(errNothingAsked)
 	}
-	if q.topic == topicEndpointSlices {
+	if a.namespaced {
 		a.namespace = q.namespace
 	}
 	return a, q.operation(a, a.of[0]).failed(q.misnames(a))
@@ -151,7 +153,7 @@ func (q Question) misnames(a asking) error {
 		return errors.New("the name is missing")
 	}
 	faults := a.nameable(q.name)
-	if q.topic == topicEndpointSlices {
+	if a.namespaced {
 		faults = append(faults, validation.IsDNS1123Label(q.namespace)...)
 	}
 	if len(faults) > 0 {

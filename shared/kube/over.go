@@ -27,6 +27,7 @@ var ErrNotCaptured = errors.New("it was not captured")
 //	/api/v1/namespaces/kube-system/configmaps/aws-auth
 //	/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=NAME
 //	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=NAME
+//	/api/v1/namespaces/NAMESPACE/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=NAME
 //	/api/v1/pods?fieldSelector=spec.nodeName=NODE
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=POOL
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (POOL,POOL)

@@ -39,6 +39,11 @@ func EventsOfNodeClaim(name string) Question {
 	return Question{topic: topicNodeClaimEvents, name: name}
 }
 
+// EventsOfPod is [EventsOfNode] for a pod. Its events are in its namespace.
+func EventsOfPod(namespace, name string) Question {
+	return Question{topic: topicPodEvents, namespace: namespace, name: name}
+}
+
 // PodsOf asks for the pods of the node, without what may hold secrets: see [Client.Read].
 func PodsOf(node string) Question { return Question{topic: topicPods, name: node} }
 
@@ -95,6 +100,7 @@ const (
 	topicAwsAuth
 	topicNodeEvents
 	topicNodeClaimEvents
+	topicPodEvents
 	topicPods
 	topicNodeClaims
 	topicNodePool

@@ -26,6 +26,7 @@ var asked = map[Question]string{
 	AwsAuth():                          "/api/v1/namespaces/kube-system/configmaps/aws-auth",
 	EventsOfNode("n"):                  "/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=n",
 	EventsOfNodeClaim("c"):             "/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=c",
+	EventsOfPod("team", "p"):           "/api/v1/namespaces/team/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=p",
 	PodsOf("n"):                        "/api/v1/pods?fieldSelector=spec.nodeName=n",
 	NodeClaimsOf("default"):            "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=default",
 	ANodePool("default"):               "/apis/karpenter.sh/v1/nodepools/default",
@@ -96,6 +97,7 @@ func (q Question) single() bool { return askings[q.topic].byName }
 func TestQuestionsAreToldInWords(t *testing.T) {
 	for q, want := range map[Question]string{
 		ANode("n"):                    "get node n",
+		EventsOfPod("team", "p"):      "list events of pod team/p",
 		EventsOfNodeClaim("c"):        "list events of NodeClaim c",
 		AllLeases():                   "list leases of nodes",
 		EndpointSlicesOf("team", "s"): "list EndpointSlices of service team/s",
@@ -126,6 +128,7 @@ func TestNamesThatCannotBeAreNotAskedFor(t *testing.T) {
 		ANode("../secrets"):              `read node ../secrets: no name is like this: may not contain '/'`,
 		LeaseOf(".."):                    "no name is like this",
 		EventsOfNode("a/b"):              "no name is like this",
+		EventsOfPod("", "p"):             "no name is like this",
 		NodeClaimsOf("a,b"):              "no name is like this",
 		EndpointSlicesOf("team", "a b"):  "no name is like this",
 		EndpointSlicesOf("", "s"):        "no name is like this",
@@ -270,6 +273,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		AwsAuth():                          "get configmaps in kube-system",
 		EventsOfNode("n"):                  "list events",
 		EventsOfNodeClaim("c"):             "list events",
+		EventsOfPod("team", "p"):           "list events in team",
 		PodsOf("n"):                        "list pods",
 		NodeClaimsOf("default"):            "list nodeclaims.karpenter.sh",
 		ANodePool("default"):               "get nodepools.karpenter.sh",

@@ -191,7 +191,7 @@ func needOf(q *http.Request) (p permission, err error) {
 // questions are all that a diagnosis asks, by the function that makes them.
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
-	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"),
+	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
 	"PodsOf": kube.PodsOf("n"), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"),
 }

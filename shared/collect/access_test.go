@@ -1,0 +1,139 @@
+package collect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+func TestAsksTheStoresThatTheAuthenticationModeHeeds(t *testing.T) {
+	for mode, want := range map[ekstypes.AuthenticationMode]struct{ entries, awsAuth evidence.State }{
+		"":                                   {evidence.NotAsked, evidence.Known},
+		ekstypes.AuthenticationModeConfigMap: {evidence.NotAsked, evidence.Known},
+		ekstypes.AuthenticationModeApi:       {evidence.Known, evidence.NotAsked},
+		ekstypes.AuthenticationModeApiAndConfigMap: {evidence.Known, evidence.Known},
+	} {
+		a, in := oneOfEach()
+		a.cluster.AccessConfig.AuthenticationMode = mode
+		e := a.collector().Collect(t.Context(), in)
+		if e.Cluster.AccessEntries.State != want.entries || e.Cluster.AwsAuth.State != want.awsAuth {
+			t.Errorf("%q: access entries %v, aws-auth %v", mode, e.Cluster.AccessEntries, e.Cluster.AwsAuth)
+		}
+		if want.entries == evidence.NotAsked && (a.calls["eks:ListAccessEntries"] > 0 || !strings.Contains(e.Cluster.AccessEntries.Gap(), "CONFIG_MAP")) {
+			t.Errorf("%q: %v, %q", mode, a.calls, e.Cluster.AccessEntries.Gap())
+		}
+	}
+}
+
+func TestWithoutTheClusterNoStoreIsTakenForEmpty(t *testing.T) {
+	a, in := oneOfEach()
+	a.fail["eks:DescribeCluster"] = denied("eks:DescribeCluster")
+	e := a.collector().Collect(t.Context(), in)
+	for _, gap := range []string{e.Cluster.AccessEntries.Gap(), e.Cluster.AwsAuth.Gap()} {
+		if !strings.Contains(gap, "eks:DescribeCluster") {
+			t.Errorf("%q", gap)
+		}
+	}
+}
+
+func TestAMissingConfigMapIsAbsent(t *testing.T) {
+	a, in := oneOfEach()
+	delete(a.api.objects, "/api/v1/namespaces/kube-system/configmaps/aws-auth")
+	if got := a.collector().Collect(t.Context(), in).Cluster.AwsAuth; got.State != evidence.Absent {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An account has one role of a name, whatever its path and the case of its letters.
+func TestFindsTheEntryOfTheNodeRoleInWhateverSpelling(t *testing.T) {
+	for _, arn := range []string{nodeRole, "arn:aws:iam::111122223333:role/demo-node", "arn:aws:iam::111122223333:role/Demo-Node"} {
+		a, in := oneOfEach()
+		a.entries[0].PrincipalArn = aws.String(arn)
+		a.entries = append(a.entries, entry("karpenter-controller", "EC2_LINUX"), entry("admin", "STANDARD"))
+		e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries
+		if got := slices.Collect(maps.Keys(e.Value.Entries)); !slices.Equal(got, []string{arn}) || len(e.Value.Principals) != 3 {
+			t.Errorf("%s: read %v of %v", arn, got, e.Value.Principals)
+		}
+	}
+}
+
+func TestAccessPoliciesAreReadOfAutoModeEntriesOnly(t *testing.T) {
+	a, in := oneOfEach()
+	e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value
+	if !e.PoliciesRead || !slices.Equal(e.Policies, a.access[nodeRole]) {
+		t.Errorf("%+v", e)
+	}
+	a, in = oneOfEach()
+	a.entries[0].Type = aws.String("EC2_LINUX")
+	if e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value; e.PoliciesRead || a.calls["eks:ListAssociatedAccessPolicies"] != 0 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func entry(role, kind string) ekstypes.AccessEntry {
+	return ekstypes.AccessEntry{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/" + role), Type: aws.String(kind), CreatedAt: aws.Time(at)}
+}
+
+func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
+	a, in := oneOfEach()
+	a.entries = []ekstypes.AccessEntry{entry("admin", "STANDARD"), entry("old-nodes", "EC2_LINUX"), entry("KarpenterController-demo", "EC2_LINUX"), entry("other-node", "EC2_LINUX"), entry("more-nodes", "EC2_LINUX")}
+	a.addRole("KarpenterController-demo", "arn:aws:iam::111122223333:role/KarpenterController-demo")
+	a.addRole("karpenter-mapped", "arn:aws:iam::111122223333:role/karpenter-mapped")
+	a.api.put("/api/v1/namespaces/kube-system/configmaps/aws-auth", thing{"data": thing{"mapRoles": "- rolearn: arn:aws:iam::111122223333:role/karpenter-mapped\n  username: system:node:{{EC2PrivateDNSName}}\n  groups: [system:bootstrappers, system:nodes]\n- rolearn: arn:aws:iam::111122223333:role/karpenter-admin\n  username: admin\n  groups: [system:masters]\n"}})
+	e := a.collector().Collect(t.Context(), in)
+	want := []string{"arn:aws:iam::111122223333:role/KarpenterController-demo", "arn:aws:iam::111122223333:role/old-nodes", "arn:aws:iam::111122223333:role/other-node"}
+	if got := slices.Sorted(maps.Keys(e.Cluster.AccessEntries.Value.Entries)); !slices.Equal(got, want) {
+		t.Errorf("entries of %v, want %v", got, want)
+	}
+	if got := slices.Sorted(maps.Keys(e.Roles)); !slices.Equal(got, []string{"KarpenterController-demo", "demo-node", "karpenter-mapped"}) {
+		t.Errorf("roles %v", got)
+	}
+	if got := e.Roles["demo-node"].Value; got.TrustPolicy != `{"Version":"2012-10-17"}` || got.ARN != nodeRole {
+		t.Errorf("%+v", got)
+	}
+
+	// Another owner's nodes have no controller's role.
+	a.log, a.calls = nil, map[string]int{}
+	in.Findings = in.Findings[1:]
+	in.Findings[0].Kind = roll.Unregistered
+	e = a.collector().Collect(t.Context(), in)
+	if len(e.Cluster.AccessEntries.Value.Entries) != 0 || a.calls["iam:GetRole"] != 1 {
+		t.Errorf("%v, %v", e.Cluster.AccessEntries, a.calls)
+	}
+}
+
+func TestWhatAnInstanceProfileLacksIsTold(t *testing.T) {
+	a, in := oneOfEach()
+	a.profiles["demo-node"].Roles = nil
+	e := a.collector().Collect(t.Context(), in)
+	if p := e.Profiles[nodeProfile]; !p.Known() || len(p.Value.Roles) != 0 || len(e.Roles) != 0 {
+		t.Errorf("%+v %+v", p, e.Roles)
+	}
+	a, in = oneOfEach()
+	delete(a.roles, "demo-node")
+	e = a.collector().Collect(t.Context(), in)
+	if r, p := e.Roles["demo-node"], e.Policies["demo-node"]; r.State != evidence.Absent || p.State != evidence.Absent {
+		t.Errorf("%+v %+v", r, p)
+	}
+	a, in = oneOfEach()
+	delete(a.profiles, "demo-node")
+	if p := a.collector().Collect(t.Context(), in).Profiles[nodeProfile]; p.State != evidence.Absent {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestInlinePoliciesThatCannotBeListedLeaveTheRest(t *testing.T) {
+	a, in := oneOfEach()
+	a.fail["iam:ListRolePolicies"] = denied("iam:ListRolePolicies")
+	p := a.collector().Collect(t.Context(), in).Policies["demo-node"]
+	if !p.Known() || p.Value.InlineRead || len(p.Value.Attached) != 2 || !strings.Contains(p.Why, "iam:ListRolePolicies") {
+		t.Errorf("%+v", p)
+	}
+}

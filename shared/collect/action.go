@@ -1,0 +1,163 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
+)
+
+// action is an AWS action that one task asks again and again.
+type action struct {
+	l    *look
+	name string // such as iam:GetRole
+	over string // why it is asked no more, "" while it is
+}
+
+func (l *look) action(name string) *action { return &action{l: l, name: name} }
+
+// outcome is how a call ended: err is nil for an answer.
+type outcome struct {
+	err  error
+	gone bool   // what was asked for does not exist
+	why  string // what stood in the way, for a person
+}
+
+// ask makes one call, unless an earlier one met what every call would meet.
+func ask[T any](a *action, call func(context.Context) (T, error)) (answer T, end outcome) {
+	if a.over != "" {
+		return answer, outcome{err: errors.New(a.over), why: a.over}
+	}
+	ctx, cancel := context.WithTimeout(a.l.ctx, callTime)
+	defer cancel()
+	answer, err := call(ctx)
+	if err == nil {
+		return answer, outcome{}
+	}
+	end = outcome{err: err, gone: awserr.IsNotFound(err), why: awserr.Describe(err, a.name, a.l.Principal(a.l.ctx))}
+	if general(err) || a.l.ctx.Err() != nil {
+		a.over = end.why
+	}
+	return answer, end
+}
+
+// general reports errors that say nothing about what was asked for: the next call would
+// meet them too.
+func general(err error) bool {
+	return awserr.IsDenied(err) || awserr.IsThrottled(err) || awserr.IsTimeout(err) || errors.Is(err, context.Canceled) ||
+		awserr.IsNoCredentials(err) || awserr.IsExpiredCredentials(err) || awserr.IsBadCredentials(err) || awserr.IsUnreachable(err)
+}
+
+// one asks about one thing.
+func one[T, V any](a *action, call func(context.Context) (T, error), read func(T) evidence.Fact[V]) evidence.Fact[V] {
+	answer, end := ask(a, call)
+	switch {
+	case end.gone:
+		return evidence.None[V]()
+	case end.err != nil:
+		return evidence.Failed[V](end.why)
+	}
+	return read(answer)
+}
+
+// maxPages bounds a listing whose length nobody knows.
+const maxPages = 10
+
+// pages asks for page after page, until one names no next one.
+func pages[T any](a *action, most int, page func(ctx context.Context, token *string) (items []T, next *string, err error)) ([]T, outcome) {
+	type answer struct {
+		items []T
+		next  *string
+	}
+	var all []T
+	var token *string
+	for range most {
+		got, end := ask(a, func(ctx context.Context) (answer, error) {
+			items, next, err := page(ctx, token)
+			return answer{items, next}, err
+		})
+		if end.err != nil {
+			return nil, end
+		}
+		all = append(all, got.items...)
+		if token = got.next; token == nil || *token == "" {
+			return all, outcome{}
+		}
+	}
+	why := a.name + " has more pages than are read for one diagnosis"
+	return nil, outcome{err: errors.New(why), why: why}
+}
+
+// lookupTries bounds how often a look-up is repeated without the ids that EC2 does not
+// know: it may name them a few at a time.
+const lookupTries = 10
+
+// byID asks about things by their ids, size of them at a time. EC2 refuses a request as
+// a whole for one id that it does not know, so that is dropped and the rest asked for
+// again. What EC2 neither refuses nor tells of is gone too: an AMI that was deregistered
+// a while ago, for one.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
+func byID[V any](a *action, ids []string, size int, describe func(ctx context.Context, ids []string) (map[string]V, error)) map[string]evidence.Fact[V] {
+	facts := map[string]evidence.Fact[V]{}
+	for batch := range slices.Chunk(ids, size) {
+		maps.Copy(facts, lookUp(a, batch, describe))
+	}
+	return facts
+}
+
+func lookUp[V any](a *action, ids []string, describe func(ctx context.Context, ids []string) (map[string]V, error)) map[string]evidence.Fact[V] {
+	facts := map[string]evidence.Fact[V]{}
+	left := slices.Clone(ids)
+	for range lookupTries {
+		found, end := ask(a, func(ctx context.Context) (map[string]V, error) { return describe(ctx, left) })
+		named := named(end.err, left)
+		switch {
+		case end.err == nil:
+			for _, id := range left {
+				facts[id] = evidence.None[V]()
+				if v, ok := found[id]; ok {
+					facts[id] = evidence.Read(v)
+				}
+			}
+			return facts
+		case len(left) > 1 && a.over == "" && (end.gone && len(named) == 0 || !end.gone && a.l.Free):
+			// It does not say which one, or a bundle lacks one of them.
+			maps.Copy(facts, byID(a, left, 1, describe))
+			return facts
+		case !end.gone || a.over != "":
+			for _, id := range left {
+				facts[id] = evidence.Failed[V](end.why)
+			}
+			return facts
+		case len(left) == 1:
+			named = left
+		}
+		for _, id := range named {
+			facts[id] = evidence.None[V]()
+		}
+		left = slices.DeleteFunc(left, func(id string) bool { return slices.Contains(named, id) })
+		if len(left) == 0 {
+			return facts
+		}
+	}
+	for _, id := range left {
+		facts[id] = evidence.Failed[V](a.name + " named more and more ids that do not exist, and was given up")
+	}
+	return facts
+}
+
+// named are those of the ids that the error says do not exist.
+func named(err error, ids []string) []string {
+	missing := awserr.MissingIDs(err)
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !slices.Contains(missing, id) })
+}
+
+// skip marks what lies beyond a bound.
+func skip[V any](facts map[string]evidence.Fact[V], ids []string, why string) {
+	for _, id := range ids {
+		facts[id] = evidence.Skipped[V](why)
+	}
+}

@@ -1,0 +1,111 @@
+package collect
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+const (
+	// parallel is how many tasks run beside each other.
+	parallel = 4
+	// callTime bounds one call. Where no way leads to a service, as to IAM from a network
+	// without internet, a call would take all the time there is from the others.
+	callTime = 10 * time.Second
+)
+
+// Collector reads evidence in one account and region. It is safe for concurrent use.
+type Collector struct{ o Options }
+
+// Options are what a collector is made of.
+type Options struct {
+	EC2         ec2API
+	EKS         eksAPI
+	AutoScaling autoScalingAPI
+	IAM         iamAPI
+	Kube        dialer
+	// Region is that of the clients.
+	Region string
+	// Principal tells whose credentials are used, for messages; it may return "" and may
+	// be nil.
+	Principal func(context.Context) string
+	// Free: reading costs nothing, as from a bundle. Then nothing is sampled or bounded.
+	Free bool
+}
+
+// New makes a collector.
+func New(o Options) *Collector {
+	if o.Principal == nil {
+		o.Principal = func(context.Context) string { return "" }
+	}
+	return &Collector{o: o}
+}
+
+// Input is what evidence is collected for.
+type Input struct {
+	Snapshot *roll.Snapshot
+	// Findings are all of the check, the most urgent first. Those past watching are
+	// diagnosed.
+	Findings []roll.Finding
+	// Whole: findings that are only watched are diagnosed too.
+	Whole bool
+	// State is what the ledger remembers of the cluster.
+	State ledger.State
+	// Remembered is what an earlier check saw of nodes, by their name, where something
+	// other than the ledger tells: a bundle. nil takes it from State.
+	Remembered map[string]evidence.Remembered
+}
+
+// Collect reads what the diagnosis of the findings needs. It never fails: what could not
+// be read is a fact that says so.
+func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
+	l := newLook(ctx, c.o, in)
+	l.fromSnapshot()
+	if len(l.findings) == 0 {
+		return l.ev
+	}
+	for _, phase := range l.phases() {
+		var g errgroup.Group
+		g.SetLimit(parallel)
+		for _, task := range phase {
+			g.Go(func() error { task(); return nil })
+		}
+		_ = g.Wait() // no task returns an error: what fails is a fact
+	}
+	return l.ev
+}
+
+// phases are what is read, in steps: what one step asks for follows from the answers of
+// those before. The tasks of a step run beside each other, and each has actions, and
+// parts of the evidence, of its own.
+func (l *look) phases() [][]func() {
+	return [][]func(){
+		{
+			l.readCluster, l.readInstances,
+			l.readNodes, l.readLeases, l.readEvents, l.readPods, l.readNodePools, l.readNodeClaims, l.readWebhooks,
+		},
+		{
+			l.readStatus, l.readUserData, l.readConsoles, l.readImages, l.readTemplates,
+			l.readIdentity, l.readAwsAuth,
+			inTurn(l.readRouteTables, l.readNATGateways), inTurn(l.readEndpoints, l.readSubnets, l.readSecurityGroups), l.readACLs, l.readDHCP, l.readDNS,
+			l.readNodeGroups, l.readAutoScaling, l.readActivities,
+			l.readNodeClasses, l.readClaimEvents, l.readPodEvents, l.readServices,
+		},
+		{l.readAccessEntries},
+		{l.placeTables, l.readControllerRoles},
+	}
+}
+
+// inTurn is one task of several, of which the later ones need the earlier ones.
+func inTurn(tasks ...func()) func() {
+	return func() {
+		for _, task := range tasks {
+			task()
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package collect
+
+import (
+	"fmt"
+	"strings"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// eachPool calls read for the node pools of findings, and skipped with the reason for
+// those beyond the bound.
+func (l *look) eachPool(read func(group roll.Group, pool string), skipped func(group roll.Group, why string)) {
+	var groups []roll.Group
+	for _, f := range l.needing(needOwner) {
+		if _, ok := f.Group.NodePool(); ok {
+			groups = append(groups, f.Group)
+		}
+	}
+	groups, left := first(distinct(groups), l.most(poolsTotal))
+	for _, g := range groups {
+		if pool, _ := g.NodePool(); kube.ValidPool(pool) {
+			read(g, pool)
+		} else {
+			skipped(g, fmt.Sprintf("no node pool can have the name %q", pool))
+		}
+	}
+	for _, g := range left {
+		skipped(g, fmt.Sprintf("%d node pools are looked into a check, the most urgent first", poolsTotal))
+	}
+}
+
+func (l *look) readNodePools() {
+	t := l.kube.topic()
+	l.eachPool(func(group roll.Group, pool string) {
+		fact := object(t, kube.ANodePool(pool), decode(nodePool))
+		l.group(group, func(g *evidence.Group) { g.NodePool = fact })
+	}, func(group roll.Group, why string) {
+		l.group(group, func(g *evidence.Group) {
+			g.NodePool, g.NodeClass = evidence.Skipped[evidence.NodePool](why), evidence.Skipped[evidence.NodeClass](why)
+		})
+	})
+}
+
+// readNodeClaims lists the NodeClaims of the node pools. A cluster that serves none has
+// none.
+func (l *look) readNodeClaims() {
+	t := l.kube.topic()
+	l.eachPool(func(group roll.Group, pool string) {
+		fact := items(t, kube.NodeClaimsOf(pool), nodeClaim)
+		if fact.State == evidence.Absent {
+			fact = evidence.Read([]evidence.NodeClaim{})
+		}
+		l.group(group, func(g *evidence.Group) { g.NodeClaims = fact })
+	}, func(group roll.Group, why string) {
+		l.group(group, func(g *evidence.Group) { g.NodeClaims = evidence.Skipped[[]evidence.NodeClaim](why) })
+	})
+}
+
+// readNodeClasses reads the EC2NodeClasses that the node pools name, each once. Auto
+// Mode's NodeClasses are of another kind, and AWS looks after what they make.
+func (l *look) readNodeClasses() {
+	t := l.kube.topic()
+	known := map[string]evidence.Fact[evidence.NodeClass]{}
+	l.eachPool(func(group roll.Group, _ string) {
+		pool := l.groupOf(group).NodePool
+		fact := evidence.Fact[evidence.NodeClass]{State: pool.State, Why: pool.Why}
+		if kind, name, _ := strings.Cut(pool.Value.NodeClass, "/"); pool.Known() {
+			fact = l.nodeClass(t, known, kind, name)
+			l.group(group, func(g *evidence.Group) { g.NodePool.Value.NodeClass = name })
+		}
+		l.group(group, func(g *evidence.Group) { g.NodeClass = fact })
+	}, func(roll.Group, string) {})
+}
+
+func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeClass], kind, name string) evidence.Fact[evidence.NodeClass] {
+	if kind != kindEC2NodeClass {
+		return evidence.Skipped[evidence.NodeClass](fmt.Sprintf("%s is a %s, which is not looked into", name, kind))
+	}
+	if _, ok := known[name]; !ok {
+		known[name] = object(t, kube.AnEC2NodeClass(name), decode(nodeClassOf))
+	}
+	return known[name]
+}
+
+// readClaimEvents reads the events about the NodeClaims of the sample.
+func (l *look) readClaimEvents() {
+	t := l.kube.topic()
+	asked := 0
+	for _, f := range l.needing(needOwner) {
+		claims := l.groupOf(f.Group).NodeClaims.Value
+		for i, c := range claims {
+			if c.Instance != f.Instance || f.Instance == "" || c.Events.State != evidence.NotAsked || c.Events.Why != "" {
+				continue
+			}
+			events := evidence.Skipped[[]evidence.Event]("")
+			switch {
+			case !l.samples.has(f):
+				events.Why = l.samples.why(f)
+			case asked >= l.most(claimEventsTotal):
+				events.Why = fmt.Sprintf("sampled: the events of %d NodeClaims are read a check, the most urgent first", claimEventsTotal)
+			default:
+				asked++
+				events = inOrder(items(t, kube.EventsOfNodeClaim(c.Name), event))
+			}
+			// The list is this task's alone: no other one of this step looks at it.
+			claims[i].Events = events
+		}
+	}
+}
+
+// nodePoolJSON is as much of Karpenter's v1 NodePool as is looked at.
+// https://karpenter.sh/docs/concepts/nodepools/
+type nodePoolJSON struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		Template struct {
+			Spec claimSpec `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+// claimSpec is what NodePools and NodeClaims have in common.
+type claimSpec struct {
+	Taints        []taint `json:"taints"`
+	StartupTaints []taint `json:"startupTaints"`
+	NodeClassRef  struct {
+		Kind string `json:"kind"`
+		Name string `json:"name"`
+	} `json:"nodeClassRef"`
+	Requirements []struct {
+		Key      string   `json:"key"`
+		Operator string   `json:"operator"`
+		Values   []string `json:"values"`
+	} `json:"requirements"`
+}
+
+const (
+	kindEC2NodeClass = "EC2NodeClass"
+	labelArch        = "kubernetes.io/arch"
+)
+
+// nodePool reads a NodePool. Its NodeClass is kind/name until that was read.
+func nodePool(p *nodePoolJSON) evidence.NodePool {
+	spec := p.Spec.Template.Spec
+	out := evidence.NodePool{
+		Name: p.Metadata.Name, Taints: taints(spec.Taints), StartupTaints: taints(spec.StartupTaints),
+		NodeClass: spec.NodeClassRef.Kind + "/" + spec.NodeClassRef.Name,
+	}
+	for _, r := range spec.Requirements {
+		if r.Key == labelArch && r.Operator == "In" {
+			out.Architectures = append(out.Architectures, r.Values...)
+		}
+	}
+	return out
+}
+
+// nodeClassJSON is as much of an EC2NodeClass as is looked at. Its user data is not.
+// https://karpenter.sh/docs/concepts/nodeclasses/
+type nodeClassJSON struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		AMIFamily        string `json:"amiFamily"`
+		AMISelectorTerms []struct {
+			Alias string `json:"alias"`
+		} `json:"amiSelectorTerms"`
+		Role            string `json:"role"`
+		InstanceProfile string `json:"instanceProfile"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func nodeClassOf(c *nodeClassJSON) evidence.NodeClass {
+	out := evidence.NodeClass{
+		Name: c.Metadata.Name, AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, Profile: c.Spec.InstanceProfile,
+		Conditions: conditions(c.Status.Conditions),
+	}
+	for _, term := range c.Spec.AMISelectorTerms {
+		if out.AMIAlias == "" {
+			out.AMIAlias = term.Alias
+		}
+	}
+	return out
+}
+
+// nodeClaimJSON is as much of Karpenter's v1 NodeClaim as is looked at.
+// https://karpenter.sh/docs/concepts/nodeclaims/
+type nodeClaimJSON struct {
+	Metadata metadata  `json:"metadata"`
+	Spec     claimSpec `json:"spec"`
+	Status   struct {
+		ProviderID string      `json:"providerID"`
+		NodeName   string      `json:"nodeName"`
+		ImageID    string      `json:"imageID"`
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
+	_, instance := roll.ParseProviderID(c.Status.ProviderID)
+	return evidence.NodeClaim{
+		Name: c.Metadata.Name, UID: c.Metadata.UID, Created: c.Metadata.CreationTimestamp.UTC(), Deleting: c.Metadata.DeletionTimestamp.UTC(),
+		NodePool: c.Metadata.Labels[tagNodePool], NodeClass: c.Spec.NodeClassRef.Name,
+		Instance: instance, Node: c.Status.NodeName, Image: c.Status.ImageID, Conditions: conditions(c.Status.Conditions),
+		Taints: taints(c.Spec.Taints), Startup: taints(c.Spec.StartupTaints),
+	}
+}

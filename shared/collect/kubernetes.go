@@ -1,0 +1,143 @@
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// Bounds of what is asked of the Kubernetes API in one check, 60 questions in all:
+//
+//	1 aws-auth, 1 webhooks, 4 services, 5 events of NodeClaims, 4 events of pods,
+//	4 node pools with their NodeClaims and NodeClasses (12),
+//	8 nodes with their leases, events and pods (32)
+const (
+	servicesTotal    = 4
+	claimEventsTotal = 5
+	podEventsTotal   = 4
+	poolsTotal       = 4
+	nodesTotal       = 8
+)
+
+// kubeClient asks the Kubernetes API of the cluster.
+type kubeClient struct {
+	l    *look
+	dial func() (*kube.Client, error)
+
+	mu   *sync.Mutex
+	down *string // why nothing is asked any more: the API server does not answer, or not us
+}
+
+func newKubeClient(l *look) kubeClient {
+	down := ""
+	for _, g := range l.in.Snapshot.Gaps {
+		if unreachable(g.Kind) && (g.Scope == roll.ScopeNodes || g.Scope == roll.ScopeCluster) {
+			down = g.Detail
+			break
+		}
+	}
+	dial := sync.OnceValues(func() (*kube.Client, error) { return l.Kube.Dial(l.in.Snapshot.Cluster) })
+	return kubeClient{l: l, dial: dial, mu: new(sync.Mutex), down: &down}
+}
+
+// unreachable reports what every question would meet. Waiting for each of them would
+// take as long as a request may take.
+func unreachable(kind roll.GapKind) bool {
+	switch kind {
+	case roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapTimeout, roll.GapClusterGone:
+		return true
+	}
+	return false
+}
+
+// topic is a kind of question that one task asks again and again.
+type topic struct {
+	k    kubeClient
+	over string // why it is asked no more
+}
+
+func (k kubeClient) topic() *topic { return &topic{k: k} }
+
+// read asks one question. gone: there is no such object, or the cluster serves none of
+// its kind.
+func (t *topic) read(q kube.Question) (data json.RawMessage, gone bool, why string) {
+	if why := t.why(); why != "" {
+		return nil, false, why
+	}
+	data, err := t.ask(t.k.l.ctx, q)
+	switch {
+	case err == nil:
+		return data, false, ""
+	case errors.Is(err, kube.ErrGone), errors.Is(err, kube.ErrNoNodeClaims), errors.Is(err, kube.ErrNoEC2NodeClasses):
+		return nil, true, ""
+	}
+	kind, why := kube.Fault(t.k.l.in.Snapshot.Cluster, err, t.k.l.Principal(t.k.l.ctx))
+	switch {
+	case unreachable(kind):
+		t.k.mu.Lock()
+		*t.k.down = why
+		t.k.mu.Unlock()
+	case kind == roll.GapDenied || kind == roll.GapThrottled:
+		t.over = why
+	}
+	return nil, false, why
+}
+
+func (t *topic) ask(ctx context.Context, q kube.Question) (json.RawMessage, error) {
+	client, err := t.k.dial()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return client.Read(ctx, q)
+}
+
+// why says why nothing is asked, "" if something is.
+func (t *topic) why() string {
+	t.k.mu.Lock()
+	defer t.k.mu.Unlock()
+	if *t.k.down != "" {
+		return *t.k.down
+	}
+	return t.over
+}
+
+// object asks for something and decodes it; Absent if it does not exist.
+func object[V any](t *topic, q kube.Question, decode func(json.RawMessage) (V, error)) evidence.Fact[V] {
+	data, gone, why := t.read(q)
+	switch {
+	case gone:
+		return evidence.None[V]()
+	case why != "":
+		return evidence.Failed[V](why)
+	}
+	v, err := decode(data)
+	if err != nil {
+		return evidence.Failed[V](fmt.Sprintf("kubernetes: %s: the answer is not what it should be: %v", q, err))
+	}
+	return evidence.Read(v)
+}
+
+// items asks for a list and decodes each of its items.
+func items[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[[]V] {
+	return object(t, q, func(data json.RawMessage) ([]V, error) {
+		var list struct {
+			Items []J `json:"items"`
+		}
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, err
+		}
+		out := make([]V, 0, len(list.Items))
+		for i := range list.Items {
+			out = append(out, project(&list.Items[i]))
+		}
+		return out, nil
+	})
+}

@@ -1,0 +1,112 @@
+package collect
+
+import (
+	"cmp"
+	"slices"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// readMembers lists the instances of each group with findings, from the snapshot. What
+// belongs to no group has nothing in common.
+func (l *look) readMembers() {
+	found := map[roll.InstanceID]roll.Kind{}
+	for _, f := range slices.Backward(l.in.Findings) {
+		found[f.Instance] = f.Kind // the most urgent one counts
+	}
+	affected := map[roll.Group]bool{}
+	for _, f := range l.findings {
+		affected[f.Group] = true
+	}
+	for group := range affected {
+		l.group(group, func(g *evidence.Group) { g.Acts = l.acts(group) })
+	}
+	delete(affected, roll.GroupNone)
+	for _, m := range roll.Pair(l.in.Snapshot) {
+		if m.Instance != nil && affected[m.Group()] {
+			member := memberOf(m, found)
+			l.group(m.Group(), func(g *evidence.Group) { g.Members = append(g.Members, member) })
+		}
+	}
+}
+
+func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Member {
+	kind, wrong := found[m.ID()]
+	out := evidence.Member{Instance: m.ID(), Finding: kind, Launched: m.Instance.Launched, Zone: m.Zone()}
+	if m.Node != nil {
+		out.NodeCreated = m.Node.Created
+		out.Healthy = !wrong && m.Node.Ready.Status == roll.ConditionTrue
+	}
+	return out
+}
+
+// acts are what the ledger remembers to have been done to the group.
+func (l *look) acts(group roll.Group) evidence.Fact[[]evidence.Act] {
+	if why := l.forgotten(); why != "" {
+		return evidence.Failed[[]evidence.Act](why)
+	}
+	out := []evidence.Act{}
+	for _, a := range l.in.State.Actions {
+		if a.Group == group {
+			out = append(out, evidence.Act{Instance: a.Instance, Do: a.Do, Kind: a.Kind, At: a.At, Done: a.Outcome != nil && a.Outcome.Result == ledger.Done})
+		}
+	}
+	return evidence.Read(out)
+}
+
+// forgotten is why the ledger could not be read, "" if it could.
+func (l *look) forgotten() string {
+	for _, g := range l.in.Snapshot.Gaps {
+		if g.Call == roll.CallLedger {
+			return g.Detail
+		}
+	}
+	return ""
+}
+
+// healthy are the instances in order to compare with, the latest of each group first:
+// what was launched long ago tells least about what is launched now.
+func (l *look) healthy() []string {
+	var ids []string
+	for _, group := range l.groupsInOrder() {
+		var sound []evidence.Member
+		for _, m := range l.groupOf(group).Members {
+			if m.Healthy {
+				sound = append(sound, m)
+			}
+		}
+		slices.SortFunc(sound, func(a, b evidence.Member) int {
+			return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(a.Instance, b.Instance))
+		})
+		sound, _ = first(sound, l.most(healthySample))
+		for _, m := range sound {
+			ids = append(ids, string(m.Instance))
+		}
+	}
+	return ids
+}
+
+// groupsInOrder are the groups of the findings, the most urgent first.
+func (l *look) groupsInOrder() []roll.Group {
+	var groups []roll.Group
+	for _, f := range l.findings {
+		groups = append(groups, f.Group)
+	}
+	return distinct(groups)
+}
+
+// complete tells of the members what describing them brought.
+func (l *look) complete(facts map[string]evidence.Fact[evidence.InstanceConfig]) {
+	for _, group := range l.groupsInOrder() {
+		l.group(group, func(g *evidence.Group) {
+			for i := range g.Members {
+				m := &g.Members[i]
+				if c := facts[string(m.Instance)]; c.Known() {
+					m.Image, m.LaunchTemplate, m.LaunchTemplateVersion = c.Value.Image, c.Value.LaunchTemplate, c.Value.LaunchTemplateVersion
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package collect
+
+import (
+	"slices"
+
+	"rollcall/shared/roll"
+)
+
+// need is a part of the evidence that a finding is diagnosed by. The cluster and the
+// instance itself are read for every finding.
+type need uint16
+
+// The needs.
+const (
+	needStatus   need = 1 << iota // EC2's status checks
+	needUserData                  // user data and launch template
+	needImage                     // AMI
+	needConsole                   // console output
+	needRole                      // instance profile, role, policies
+	needAuth                      // aws-auth and access entries
+	needNetwork                   // subnet, routes, ACL, security groups, VPC and its endpoints
+	needNode                      // the Node and its Lease
+	needEvents                    // events about the node
+	needPods                      // pods on the node
+	needWebhooks                  // admission webhooks that are asked about nodes
+	needOwner                     // what launched it: node group, Auto Scaling group, node pool, NodeClaim
+)
+
+// needs says what each kind of finding is diagnosed by.
+//
+// An instance that never registered may have failed at anything between its user data
+// and the API server's door. A node that is there got through that door, but user data
+// also says with which taints and flags it came. One that was in order and went silent
+// may have lost its way or its right to speak since, and its user data is not why.
+var needs = map[roll.Kind]need{
+	roll.Unregistered:    needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needWebhooks | needOwner,
+	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
+	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
+	roll.Unknown:         needStatus | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
+	roll.ConditionFailed: needStatus | needNode | needEvents | needPods | needOwner,
+	roll.Flapping:        needStatus | needConsole | needNode | needEvents | needPods | needOwner,
+	roll.Impaired:        needStatus | needConsole | needNode | needOwner,
+	roll.Ghost:           needNode | needOwner,
+	roll.Orphaned:        needOwner,
+	roll.Conflict:        needNode | needOwner,
+}
+
+// conditionNetworking is the node condition by which the node monitoring agent tells that
+// something is wrong with a node's network.
+// https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
+const conditionNetworking = "NetworkingReady"
+
+// needsOf says what a finding is diagnosed by.
+func needsOf(f roll.Finding) need {
+	if f.Condition == conditionNetworking {
+		return needs[f.Kind] | needNetwork
+	}
+	return needs[f.Kind]
+}
+
+// wanted are the findings that are diagnosed, the most urgent first: those past
+// watching.
+func wanted(in Input) []roll.Finding {
+	if in.Whole {
+		return in.Findings
+	}
+	return slices.DeleteFunc(slices.Clone(in.Findings), func(f roll.Finding) bool { return !f.Stage.Past(roll.Watching) })
+}

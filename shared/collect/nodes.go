@@ -1,0 +1,268 @@
+package collect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/redact"
+)
+
+// eachNode calls read for the nodes of the sample whose findings have the need, and
+// skipped with the reason for the others.
+func (l *look) eachNode(n need, read func(name string), skipped func(name, why string)) {
+	var names []string
+	others := map[string]string{}
+	for _, f := range l.needing(n) {
+		if f.Node == "" {
+			continue
+		}
+		if l.samples.has(f) {
+			names = append(names, f.Node)
+		} else {
+			others[f.Node] = l.samples.why(f)
+		}
+	}
+	names, left := first(distinct(names), l.most(nodesTotal))
+	for _, name := range left {
+		others[name] = fmt.Sprintf("sampled: %d nodes are looked into a check, the most urgent first", nodesTotal)
+	}
+	for _, name := range names {
+		delete(others, name)
+		read(name)
+	}
+	for name, why := range others {
+		skipped(name, why)
+	}
+}
+
+func (l *look) readNodes() {
+	t := l.kube.topic()
+	l.eachNode(needNode, func(name string) {
+		fact := object(t, kube.ANode(name), decode(nodeObject))
+		l.node(name, func(n *evidence.Node) { n.Object = fact })
+	}, func(name, why string) {
+		l.node(name, func(n *evidence.Node) { n.Object = evidence.Skipped[evidence.NodeObject](why) })
+	})
+}
+
+func (l *look) readLeases() {
+	t := l.kube.topic()
+	l.eachNode(needNode, func(name string) {
+		fact := object(t, kube.LeaseOf(name), decode(lease))
+		l.node(name, func(n *evidence.Node) { n.Lease = fact })
+	}, func(name, why string) {
+		l.node(name, func(n *evidence.Node) { n.Lease = evidence.Skipped[evidence.Lease](why) })
+	})
+}
+
+func (l *look) readEvents() {
+	t := l.kube.topic()
+	l.eachNode(needEvents, func(name string) {
+		fact := inOrder(items(t, kube.EventsOfNode(name), event))
+		l.node(name, func(n *evidence.Node) { n.Events = fact })
+	}, func(name, why string) {
+		l.node(name, func(n *evidence.Node) { n.Events = evidence.Skipped[[]evidence.Event](why) })
+	})
+}
+
+func (l *look) readPods() {
+	t := l.kube.topic()
+	l.eachNode(needPods, func(name string) {
+		fact := items(t, kube.PodsOf(name), pod)
+		l.node(name, func(n *evidence.Node) { n.Pods = fact })
+	}, func(name, why string) {
+		l.node(name, func(n *evidence.Node) { n.Pods = evidence.Skipped[[]evidence.Pod](why) })
+	})
+}
+
+// decode reads one object of the form J.
+func decode[J, V any](project func(*J) V) func(json.RawMessage) (V, error) {
+	return func(data json.RawMessage) (V, error) {
+		var j J
+		err := json.Unmarshal(data, &j)
+		return project(&j), err
+	}
+}
+
+// metadata is that of any object.
+type metadata struct {
+	Name              string            `json:"name"`
+	Namespace         string            `json:"namespace"`
+	UID               string            `json:"uid"`
+	Labels            map[string]string `json:"labels"`
+	CreationTimestamp time.Time         `json:"creationTimestamp"`
+	DeletionTimestamp time.Time         `json:"deletionTimestamp"`
+	OwnerReferences   []struct {
+		Kind       string `json:"kind"`
+		Name       string `json:"name"`
+		Controller bool   `json:"controller"`
+	} `json:"ownerReferences"`
+}
+
+type condition struct {
+	Type               string    `json:"type"`
+	Status             string    `json:"status"`
+	Reason             string    `json:"reason"`
+	Message            string    `json:"message"`
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
+	LastHeartbeatTime  time.Time `json:"lastHeartbeatTime"`
+}
+
+func conditions(all []condition) []evidence.Condition {
+	var out []evidence.Condition
+	for _, c := range all {
+		out = append(out, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(), Heartbeat: c.LastHeartbeatTime.UTC()})
+	}
+	return out
+}
+
+type taint struct {
+	Key       string    `json:"key"`
+	Value     string    `json:"value"`
+	Effect    string    `json:"effect"`
+	TimeAdded time.Time `json:"timeAdded"`
+}
+
+func taints(all []taint) []evidence.Taint {
+	var out []evidence.Taint
+	for _, t := range all {
+		out = append(out, evidence.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect, Added: t.TimeAdded.UTC()})
+	}
+	return out
+}
+
+// nodeJSON is as much of a Node as is looked at.
+// https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/
+type nodeJSON struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		ProviderID    string  `json:"providerID"`
+		Unschedulable bool    `json:"unschedulable"`
+		Taints        []taint `json:"taints"`
+	} `json:"spec"`
+	Status struct {
+		Capacity   map[string]any `json:"capacity"`
+		Conditions []condition    `json:"conditions"`
+		Addresses  []struct {
+			Type    string `json:"type"`
+			Address string `json:"address"`
+		} `json:"addresses"`
+		NodeInfo struct {
+			KubeletVersion          string `json:"kubeletVersion"`
+			OSImage                 string `json:"osImage"`
+			KernelVersion           string `json:"kernelVersion"`
+			ContainerRuntimeVersion string `json:"containerRuntimeVersion"`
+			Architecture            string `json:"architecture"`
+			BootID                  string `json:"bootID"`
+		} `json:"nodeInfo"`
+	} `json:"status"`
+}
+
+func nodeObject(n *nodeJSON) evidence.NodeObject {
+	info := n.Status.NodeInfo
+	out := evidence.NodeObject{
+		Name: n.Metadata.Name, UID: n.Metadata.UID, Created: n.Metadata.CreationTimestamp.UTC(), ProviderID: n.Spec.ProviderID,
+		Taints: taints(n.Spec.Taints), Conditions: conditions(n.Status.Conditions), Unschedulable: n.Spec.Unschedulable,
+		KubeletVersion: info.KubeletVersion, OSImage: info.OSImage, KernelVersion: info.KernelVersion, ContainerRuntime: info.ContainerRuntimeVersion,
+		Architecture: info.Architecture, BootID: info.BootID,
+	}
+	if pods, ok := n.Status.Capacity["pods"]; ok {
+		out.Pods = fmt.Sprint(pods)
+	}
+	for key, value := range n.Metadata.Labels {
+		if told(key) {
+			if out.Labels == nil {
+				out.Labels = map[string]string{}
+			}
+			out.Labels[key] = value
+		}
+	}
+	for _, a := range n.Status.Addresses {
+		if a.Type != "ExternalIP" && a.Type != "ExternalDNS" {
+			out.Addresses = append(out.Addresses, a.Address)
+		}
+	}
+	return out
+}
+
+// labelDomains are those whose labels say what a node is. The others are the users' own.
+var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "karpenter.sh", "eks.amazonaws.com", "eksctl.io"}
+
+// told reports the labels of those domains and of what is below them.
+func told(key string) bool {
+	domain, _, named := strings.Cut(key, "/")
+	return named && slices.ContainsFunc(labelDomains, func(d string) bool {
+		return domain == d || strings.HasSuffix(domain, "."+d)
+	})
+}
+
+type leaseJSON struct {
+	Spec struct {
+		RenewTime            time.Time `json:"renewTime"`
+		LeaseDurationSeconds int       `json:"leaseDurationSeconds"`
+	} `json:"spec"`
+}
+
+func lease(l *leaseJSON) evidence.Lease {
+	return evidence.Lease{Renewed: l.Spec.RenewTime.UTC(), Duration: time.Duration(l.Spec.LeaseDurationSeconds) * time.Second}
+}
+
+// eventJSON is an Event of the core API. Which of its times and counts are filled in
+// depends on the library that wrote it.
+// https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
+type eventJSON struct {
+	Metadata metadata `json:"metadata"`
+	Type     string   `json:"type"`
+	Reason   string   `json:"reason"`
+	Message  string   `json:"message"`
+	Source   struct {
+		Component string `json:"component"`
+	} `json:"source"`
+	ReportingComponent string    `json:"reportingComponent"`
+	FirstTimestamp     time.Time `json:"firstTimestamp"`
+	LastTimestamp      time.Time `json:"lastTimestamp"`
+	EventTime          time.Time `json:"eventTime"`
+	Count              int       `json:"count"`
+	Series             struct {
+		Count            int       `json:"count"`
+		LastObservedTime time.Time `json:"lastObservedTime"`
+	} `json:"series"`
+}
+
+func event(e *eventJSON) evidence.Event {
+	message, _ := redact.Text(e.Message)
+	out := evidence.Event{Type: e.Type, Reason: e.Reason, Message: message, Source: e.Source.Component, Count: max(1, e.Count, e.Series.Count)}
+	if out.Source == "" {
+		out.Source = e.ReportingComponent
+	}
+	out.First = earliest(e.FirstTimestamp, e.EventTime)
+	out.Last = latest(e.LastTimestamp, e.Series.LastObservedTime, e.EventTime, e.FirstTimestamp).UTC()
+	if out.Last.IsZero() {
+		out.Last = e.Metadata.CreationTimestamp.UTC()
+	}
+	if out.First.IsZero() {
+		out.First = out.Last
+	}
+	return out
+}
+
+// earliest is the first of the times that are told.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t.UTC()
+		}
+	}
+	return first
+}
+
+// inOrder puts the newest last.
+func inOrder(f evidence.Fact[[]evidence.Event]) evidence.Fact[[]evidence.Event] {
+	slices.SortStableFunc(f.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
+	return f
+}

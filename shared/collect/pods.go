@@ -1,0 +1,133 @@
+package collect
+
+import (
+	"slices"
+	"strings"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/redact"
+)
+
+// podEventsEach is how many pods of one node are asked about.
+const podEventsEach = 2
+
+// readPodEvents reads what goes wrong with pods that are not ready, those of DaemonSets
+// first: they are the agents that make a node ready for work.
+func (l *look) readPodEvents() {
+	t := l.kube.topic()
+	asked := 0
+	var names []string
+	for _, f := range l.needing(needPods) {
+		names = append(names, f.Node)
+	}
+	for _, name := range distinct(names) {
+		pods := l.nodeOf(name).Pods.Value
+		troubled, _ := first(unready(pods), min(l.most(podEventsEach), l.most(podEventsTotal)-asked))
+		for _, i := range troubled {
+			asked++
+			p := &pods[i] // the list is this task's alone: no other one of this step looks at it
+			p.Events = slices.DeleteFunc(inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event)).Value, func(e evidence.Event) bool { return e.Type != "Warning" })
+		}
+	}
+}
+
+// unready are the places of the pods that should be ready and are not, those of DaemonSets
+// first.
+func unready(pods []evidence.Pod) []int {
+	var daemons, others []int
+	for i, p := range pods {
+		switch {
+		case p.Ready || p.Phase == "Succeeded":
+		case strings.HasPrefix(p.Owner, "DaemonSet/"):
+			daemons = append(daemons, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	return append(daemons, others...)
+}
+
+// podJSON is as much of a Pod as is looked at.
+// https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
+type podJSON struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		Containers []struct {
+			Name string `json:"name"`
+		} `json:"containers"`
+	} `json:"spec"`
+	Status struct {
+		Phase                 string            `json:"phase"`
+		Conditions            []condition       `json:"conditions"`
+		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
+		ContainerStatuses     []containerStatus `json:"containerStatuses"`
+	} `json:"status"`
+}
+
+type containerStatus struct {
+	RestartCount int   `json:"restartCount"`
+	State        state `json:"state"`
+	LastState    state `json:"lastState"`
+}
+
+type state struct {
+	Waiting    *ended `json:"waiting"`
+	Terminated *ended `json:"terminated"`
+}
+
+type ended struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func pod(p *podJSON) evidence.Pod {
+	out := evidence.Pod{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: p.Metadata.Labels}
+	for _, o := range p.Metadata.OwnerReferences {
+		if o.Controller || out.Owner == "" {
+			out.Owner = o.Kind + "/" + o.Name
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		out.Containers = append(out.Containers, c.Name)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == "Ready" {
+			out.Ready = c.Status == "True"
+		}
+	}
+	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	for _, c := range statuses {
+		out.Restarts += c.RestartCount
+	}
+	waiting, terminated := trouble(statuses)
+	out.Waiting, out.Terminated = waiting.Reason, terminated.Reason
+	message := waiting.Message
+	if waiting.Reason == "" {
+		message = terminated.Message
+	}
+	out.Message, _ = redact.Text(message)
+	return out
+}
+
+// trouble is why a container waits and why one ended: of several the most telling, since
+// every container waits while one of them keeps the pod from starting, and init
+// containers are to end.
+func trouble(all []containerStatus) (waiting, terminated ended) {
+	for _, c := range all {
+		if w := c.State.Waiting; w != nil && (waiting.Reason == "" || isUsual(waiting.Reason)) {
+			waiting = *w
+		}
+		for _, t := range []*ended{c.State.Terminated, c.LastState.Terminated} {
+			if t != nil && t.Reason != "Completed" && terminated.Reason == "" {
+				terminated = *t
+			}
+		}
+	}
+	return waiting, terminated
+}
+
+// isUsual reports the reasons for which every container waits at first.
+func isUsual(reason string) bool {
+	return reason == "ContainerCreating" || reason == "PodInitializing"
+}

@@ -1,0 +1,88 @@
+package collect
+
+import (
+	"fmt"
+
+	"rollcall/shared/roll"
+)
+
+const (
+	// sampleAlone is how many instances of a group are sampled for one kind of finding,
+	// and samplePlural where there are findings of several groups or kinds. Two is the
+	// least that shows a cause to be shared.
+	sampleAlone, samplePlural = 3, 2
+	// sampleTotal is how many instances are sampled in one check.
+	sampleTotal = 20
+)
+
+// samples are the instances about which is read what costs a call each, by what they
+// stand for.
+type samples struct {
+	free   bool
+	taken  map[roll.FindingKey]bool
+	counts map[stratum]int
+}
+
+// stratum is a kind of finding in a group: what a sample stands for.
+type stratum struct {
+	group roll.Group
+	kind  roll.Kind
+}
+
+func of(f roll.Finding) stratum { return stratum{f.Group, f.Kind} }
+
+// sampled chooses the first findings of each group and kind, in the order given.
+func sampled(findings []roll.Finding, free bool) samples {
+	s := samples{free: free, taken: map[roll.FindingKey]bool{}, counts: map[stratum]int{}}
+	for _, f := range findings {
+		s.counts[of(f)] = 0
+	}
+	most := sampleAlone
+	if len(s.counts) > 1 {
+		most = samplePlural
+	}
+	for _, f := range findings {
+		if s.counts[of(f)] < most && len(s.taken) < sampleTotal {
+			s.counts[of(f)]++
+			s.taken[f.Key()] = true
+		}
+	}
+	return s
+}
+
+// has reports whether the finding is one of the sample.
+func (s samples) has(f roll.Finding) bool { return s.free || s.taken[f.Key()] }
+
+// why says why nothing is read about a finding that is not.
+func (s samples) why(f roll.Finding) string {
+	n := s.counts[of(f)]
+	if n == 0 {
+		return fmt.Sprintf("sampled: read from %d instances a check, none of them of %s", sampleTotal, f.Group)
+	}
+	what := "of " + string(f.Group)
+	if f.Group == roll.GroupNone {
+		what = "that belong to no group"
+	}
+	return fmt.Sprintf("sampled: read from %d %s %s, not from this one", n, roll.Plural(n, "instance", "instances"), what)
+}
+
+// sampledOf splits the instances of findings with the need into those of the sample and,
+// for the others, why nothing is read of them.
+func (l *look) sampledOf(n need) (ids []roll.InstanceID, skipped map[roll.InstanceID]string) {
+	skipped = map[roll.InstanceID]string{}
+	for _, f := range l.needing(n) {
+		if f.Instance == "" {
+			continue
+		}
+		if l.samples.has(f) {
+			ids = append(ids, f.Instance)
+		} else if _, ok := skipped[f.Instance]; !ok {
+			skipped[f.Instance] = l.samples.why(f)
+		}
+	}
+	ids = distinct(ids)
+	for _, id := range ids {
+		delete(skipped, id) // another finding of the instance is in the sample
+	}
+	return ids, skipped
+}

@@ -1,0 +1,113 @@
+package collect
+
+import (
+	"slices"
+	"time"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// fromSnapshot fills in what needs no call: zones, groups' members and acts, and what is
+// remembered of the nodes.
+func (l *look) fromSnapshot() {
+	l.ev.Zones = zones(l.in.Snapshot)
+	l.readMembers()
+	states := map[string]roll.Node{}
+	for _, n := range l.in.Snapshot.Nodes {
+		states[n.Name] = n
+	}
+	for _, f := range l.findings {
+		if f.Node == "" {
+			continue
+		}
+		remembered := l.remembered(f, states[f.Node])
+		l.node(f.Node, func(n *evidence.Node) { n.Remembered = remembered })
+	}
+}
+
+// zones counts the EC2 nodes of each zone.
+func zones(s *roll.Snapshot) []evidence.Zone {
+	shifted := map[string]bool{}
+	for _, shift := range s.Shifts {
+		shifted[shift.ZoneID] = s.ShiftsRead == roll.Yes
+	}
+	by := map[string]*evidence.Zone{}
+	var names []string
+	for _, m := range roll.Pair(s) {
+		if m.Node == nil || m.Zone() == "" || m.Node.Compute == roll.ComputeFargate || m.Node.Compute == roll.ComputeHybrid {
+			continue
+		}
+		z := by[m.Zone()]
+		if z == nil {
+			z = &evidence.Zone{Zone: m.Zone()}
+			by[m.Zone()], names = z, append(names, m.Zone())
+		}
+		z.Nodes++
+		z.Shifted = z.Shifted || shifted[m.ZoneID()]
+		if m.Node.Ready.Status == roll.ConditionUnknown {
+			z.Silent = append(z.Silent, m.Node.Ready.Since)
+		}
+	}
+	slices.Sort(names)
+	var out []evidence.Zone
+	for _, name := range names {
+		slices.SortFunc(by[name].Silent, time.Time.Compare)
+		out = append(out, *by[name])
+	}
+	return out
+}
+
+// remembered is what an earlier check saw of the finding's node.
+func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.Remembered] {
+	if l.in.Remembered != nil {
+		if r, ok := l.in.Remembered[f.Node]; ok {
+			return evidence.Read(r)
+		}
+		return evidence.None[evidence.Remembered]()
+	}
+	if why := l.forgotten(); why != "" {
+		return evidence.Failed[evidence.Remembered](why)
+	}
+	pressure, pressed := l.in.State.Pressures[f.Instance]
+	flips := l.in.State.Flips[f.Instance]
+	if f.Instance == "" || !pressed && len(flips) == 0 {
+		return evidence.None[evidence.Remembered]()
+	}
+	r := evidence.Remembered{At: lastSeen(l.in.State, now), ReadyFlips: slices.Clone(flips)}
+	if pressed {
+		r.Conditions = pressures(pressure)
+	}
+	if r.At.IsZero() {
+		r.At = latest(append(slices.Clone(flips), pressure.Since, pressure.Until)...)
+	}
+	return evidence.Read(r)
+}
+
+// lastSeen is when a check can last have seen what the kubelet says of its node: the
+// control plane overwrites it once the node is silent.
+func lastSeen(s ledger.State, n roll.Node) time.Time {
+	if n.Ready.Status == roll.ConditionUnknown && n.Ready.Since.Before(s.Checked) {
+		return n.Ready.Since
+	}
+	return s.Checked
+}
+
+// pressures are the conditions that the ledger remembers: True since they began, or
+// False since they were seen gone.
+func pressures(p ledger.Pressure) []evidence.Condition {
+	status, since := roll.ConditionTrue, p.Since
+	if !p.Until.IsZero() {
+		status, since = roll.ConditionFalse, p.Until
+	}
+	var out []evidence.Condition
+	for _, kind := range p.Types {
+		out = append(out, evidence.Condition{Type: kind, Status: string(status), Since: since})
+	}
+	return out
+}
+
+func latest(times ...time.Time) time.Time {
+	return slices.MaxFunc(times, time.Time.Compare)
+}

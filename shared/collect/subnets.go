@@ -1,0 +1,163 @@
+package collect
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+)
+
+// placed is a subnet and the VPC that it is in.
+type placed struct{ subnet, vpc string }
+
+// placeTables says which route table and which ACL serve each subnet that matters: those
+// of the instances, and of what their packets meet: the cluster's network interfaces,
+// NAT gateways and endpoints. They were read for whole VPCs, so this costs nothing.
+func (l *look) placeTables() {
+	for _, p := range l.subnetsThatMatter() {
+		if t := l.tableOf(p.subnet, p.vpc); t.State != evidence.NotAsked {
+			l.ev.Network.RouteTables[p.subnet] = t
+		}
+		if a := l.aclOf(p.subnet, p.vpc); a.State != evidence.NotAsked {
+			l.ev.Network.ACLs[p.subnet] = a
+		}
+	}
+}
+
+// instanceSubnets are the subnets of the instances.
+func (l *look) instanceSubnets() []placed {
+	var all []placed
+	for _, c := range l.configs(needNetwork) {
+		if c.Subnet != "" {
+			all = append(all, placed{c.Subnet, c.VPC})
+		}
+	}
+	return distinct(all)
+}
+
+func (l *look) subnetsThatMatter() []placed {
+	all := l.instanceSubnets()
+	add := func(vpc string, subnets ...string) {
+		for _, s := range subnets {
+			if s != "" {
+				all = append(all, placed{s, vpc})
+			}
+		}
+	}
+	cluster := l.ev.Cluster.Config.Value
+	add(cluster.VPC, cluster.Subnets...)
+	for _, g := range l.ev.Network.NATGateways {
+		add(g.Value.VPC, g.Value.Subnet)
+	}
+	for id, v := range l.ev.Network.VPCs {
+		for _, e := range v.Endpoints.Value {
+			add(id, e.Subnets...)
+		}
+	}
+	return distinct(all)
+}
+
+// tableOf is the route table that serves a subnet: the one associated with it, or else
+// the VPC's main one.
+// https://docs.aws.amazon.com/vpc/latest/userguide/subnet-route-tables.html
+func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
+	switch {
+	case !slices.Contains(l.tables.vpcs, vpc):
+		return evidence.Fact[evidence.RouteTable]{}
+	case l.tables.why != "":
+		return evidence.Failed[evidence.RouteTable](l.tables.why)
+	}
+	var main *types.RouteTable
+	for i := range l.tables.all {
+		t := &l.tables.all[i]
+		for _, a := range t.Associations {
+			switch {
+			case aws.ToString(a.SubnetId) == subnet:
+				return evidence.Read(routeTable(t, false))
+			case aws.ToBool(a.Main) && aws.ToString(t.VpcId) == vpc:
+				main = t
+			}
+		}
+	}
+	if main == nil {
+		return evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables shows neither a route table of " + subnet + " nor a main one of " + vpc)
+	}
+	return evidence.Read(routeTable(main, true))
+}
+
+func routeTable(t *types.RouteTable, main bool) evidence.RouteTable {
+	out := evidence.RouteTable{ID: aws.ToString(t.RouteTableId), Main: main}
+	for i := range t.Routes {
+		r := &t.Routes[i]
+		out.Routes = append(out.Routes, evidence.Route{
+			Destination: filled(r.DestinationCidrBlock, r.DestinationIpv6CidrBlock, r.DestinationPrefixListId),
+			// Of a route to an instance EC2 tells the interface too, which is what counts.
+			Target: filled(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.VpcPeeringConnectionId, r.EgressOnlyInternetGatewayId,
+				r.NetworkInterfaceId, r.InstanceId, r.LocalGatewayId, r.CarrierGatewayId, r.CoreNetworkArn, r.OdbNetworkArn),
+			Blackhole: r.State == types.RouteStateBlackhole,
+		})
+	}
+	return out
+}
+
+// filled is the first of the texts that says something.
+func filled(texts ...*string) string {
+	for _, t := range texts {
+		if aws.ToString(t) != "" {
+			return *t
+		}
+	}
+	return ""
+}
+
+// aclOf is the network ACL of a subnet. Each has one; a VPC's default one takes those
+// that nobody gave another.
+// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
+func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
+	switch {
+	case !slices.Contains(l.acls.vpcs, vpc):
+		return evidence.Fact[evidence.ACL]{}
+	case l.acls.why != "":
+		return evidence.Failed[evidence.ACL](l.acls.why)
+	}
+	var fallback *types.NetworkAcl
+	for i := range l.acls.all {
+		a := &l.acls.all[i]
+		if slices.ContainsFunc(a.Associations, func(s types.NetworkAclAssociation) bool { return aws.ToString(s.SubnetId) == subnet }) {
+			return evidence.Read(acl(a))
+		}
+		if aws.ToBool(a.IsDefault) && aws.ToString(a.VpcId) == vpc {
+			fallback = a
+		}
+	}
+	if fallback == nil {
+		return evidence.Failed[evidence.ACL]("ec2:DescribeNetworkAcls shows neither an ACL of " + subnet + " nor a default one of " + vpc)
+	}
+	return evidence.Read(acl(fallback))
+}
+
+// aclNumbers are the names by which some tools write the protocols of an ACL's rules;
+// EC2 itself writes numbers.
+var aclNumbers = map[string]string{"all": "-1", "tcp": "6", "udp": "17", "icmp": "1"}
+
+func acl(a *types.NetworkAcl) evidence.ACL {
+	out := evidence.ACL{ID: aws.ToString(a.NetworkAclId), Default: aws.ToBool(a.IsDefault)}
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		r := evidence.ACLRule{
+			Number: int(aws.ToInt32(e.RuleNumber)), Egress: aws.ToBool(e.Egress), Allow: e.RuleAction == types.RuleActionAllow,
+			Protocol: aws.ToString(e.Protocol), CIDR: filled(e.CidrBlock, e.Ipv6CidrBlock), AllPorts: e.PortRange == nil,
+		}
+		if number, ok := aclNumbers[r.Protocol]; ok {
+			r.Protocol = number
+		}
+		if e.PortRange != nil {
+			r.From, r.To = int(aws.ToInt32(e.PortRange.From)), int(aws.ToInt32(e.PortRange.To))
+		}
+		out.Rules = append(out.Rules, r)
+	}
+	slices.SortStableFunc(out.Rules, func(a, b evidence.ACLRule) int { return a.Number - b.Number })
+	return out
+}

@@ -1,0 +1,46 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/userdata"
+)
+
+// readUserData reads the user data of the sample, one call for each instance.
+func (l *look) readUserData() {
+	a := l.action("ec2:DescribeInstanceAttribute")
+	ids, skipped := l.sampledOf(needUserData)
+	for id, why := range skipped {
+		l.instance(id, func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot](why) })
+	}
+	for _, id := range ids {
+		fact := one(a, func(ctx context.Context) (*ec2.DescribeInstanceAttributeOutput, error) {
+			return l.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData})
+		}, func(out *ec2.DescribeInstanceAttributeOutput) evidence.Fact[userdata.Boot] {
+			if out.UserData == nil {
+				return evidence.None[userdata.Boot]()
+			}
+			return boot(aws.ToString(out.UserData.Value), fmt.Sprintf("ec2:DescribeInstanceAttribute of %s", id))
+		})
+		l.instance(id, func(i *evidence.Instance) { i.UserData, i.UserDataHash = fact, fact.Value.SHA256 })
+	}
+}
+
+// boot reads user data in memory, as the API shows it. It may hold secrets: only what
+// userdata.Boot keeps leaves this function.
+func boot(encoded, source string) evidence.Fact[userdata.Boot] {
+	if encoded == "" {
+		return evidence.None[userdata.Boot]()
+	}
+	data, err := userdata.Decode(encoded)
+	if err != nil {
+		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
+	}
+	return evidence.Read(userdata.ReadBoot(data))
+}

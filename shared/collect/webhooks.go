@@ -1,0 +1,174 @@
+package collect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+)
+
+// webhookList is as much of webhook configurations of both kinds as is looked at.
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+type webhookList struct {
+	Items []struct {
+		Kind     string    `json:"kind"`
+		Metadata metadata  `json:"metadata"`
+		Webhooks []webhook `json:"webhooks"`
+	} `json:"items"`
+}
+
+type webhook struct {
+	Name          string  `json:"name"`
+	FailurePolicy *string `json:"failurePolicy"`
+	Rules         []rule  `json:"rules"`
+	ClientConfig  struct {
+		Service *struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"service"`
+	} `json:"clientConfig"`
+	ObjectSelector  json.RawMessage   `json:"objectSelector"`
+	MatchConditions []json.RawMessage `json:"matchConditions"`
+}
+
+type rule struct {
+	APIGroups  []string `json:"apiGroups"`
+	Operations []string `json:"operations"`
+	Resources  []string `json:"resources"`
+	Scope      string   `json:"scope"`
+}
+
+// readWebhooks reads the admission webhooks that are asked when a node is created or
+// says how it is.
+func (l *look) readWebhooks() {
+	if len(l.needing(needWebhooks)) == 0 {
+		return
+	}
+	l.ev.Cluster.Webhooks = object(l.kube.topic(), kube.Webhooks(), func(data json.RawMessage) ([]evidence.Webhook, error) {
+		var list webhookList
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, err
+		}
+		out := []evidence.Webhook{}
+		for i := range list.Items {
+			c := &list.Items[i]
+			for _, w := range c.Webhooks {
+				if found, ok := ofNodes(w); ok {
+					found.Configuration, found.Kind = c.Metadata.Name, c.Kind
+					out = append(out, found)
+				}
+			}
+		}
+		return out, nil
+	})
+}
+
+// ofNodes cuts a webhook down to its rules about nodes; false if it has none.
+func ofNodes(w webhook) (evidence.Webhook, bool) {
+	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selects(w.ObjectSelector) || len(w.MatchConditions) > 0}
+	if w.FailurePolicy != nil {
+		out.FailurePolicy = *w.FailurePolicy
+	}
+	for _, r := range w.Rules {
+		if resources := r.nodes(); len(resources) > 0 {
+			out.Resources = distinct(append(out.Resources, resources...))
+			out.Operations = distinct(append(out.Operations, r.Operations...))
+		}
+	}
+	if s := w.ClientConfig.Service; s != nil {
+		out.Namespace, out.Service = s.Namespace, s.Name
+	} else {
+		out.Endpoints = evidence.Skipped[int]("it is called by URL, not through a service")
+	}
+	return out, len(out.Resources) > 0
+}
+
+// selects reports a selector that leaves objects out. One by namespace leaves out no
+// node, since nodes have no namespace.
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
+func selects(selector json.RawMessage) bool {
+	var s struct {
+		MatchLabels      map[string]string `json:"matchLabels"`
+		MatchExpressions []json.RawMessage `json:"matchExpressions"`
+	}
+	if len(selector) == 0 {
+		return false
+	}
+	return json.Unmarshal(selector, &s) != nil || len(s.MatchLabels)+len(s.MatchExpressions) > 0
+}
+
+// nodes are the resources of the rule that mean nodes or their status, as they are
+// written, if it is about creating or changing them.
+func (r rule) nodes() []string {
+	named := func(all []string, wanted ...string) bool {
+		return slices.ContainsFunc(all, func(s string) bool { return slices.Contains(wanted, s) })
+	}
+	if !named(r.APIGroups, "", "*") || !named(r.Operations, "CREATE", "UPDATE", "*") || r.Scope == "Namespaced" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool {
+		name, sub, _ := strings.Cut(s, "/")
+		return name != "nodes" && name != "*" || sub != "" && sub != "status" && sub != "*"
+	})
+}
+
+// readServices counts the ready addresses of the services that answer the webhooks, each
+// once. One that may fail keeps nobody from anything.
+func (l *look) readServices() {
+	type service struct{ namespace, name string }
+	t := l.kube.topic()
+	known := map[service]evidence.Fact[int]{}
+	hooks := l.ev.Cluster.Webhooks.Value
+	for i := range hooks {
+		w := &hooks[i]
+		s := service{w.Namespace, w.Service}
+		_, asked := known[s]
+		switch {
+		case w.Service == "" || w.Namespace == "":
+			continue
+		case w.FailurePolicy != "Fail":
+			w.Endpoints = evidence.Skipped[int]("its failure policy is " + w.FailurePolicy)
+			continue
+		case !asked && len(known) >= l.most(servicesTotal):
+			w.Endpoints = evidence.Skipped[int](fmt.Sprintf("the services of %d webhooks are looked into a check", servicesTotal))
+			continue
+		case !asked:
+			known[s] = l.endpointsOf(t, s.namespace, s.name)
+		}
+		w.Endpoints = known[s]
+	}
+}
+
+// sliceJSON is as much of an EndpointSlice as is looked at.
+// https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions
+type sliceJSON struct {
+	Endpoints []struct {
+		Addresses  []string `json:"addresses"`
+		Conditions struct {
+			Ready *bool `json:"ready"` // nil is to be taken for true
+		} `json:"conditions"`
+	} `json:"endpoints"`
+}
+
+func (l *look) endpointsOf(t *topic, namespace, name string) evidence.Fact[int] {
+	slices := items(t, kube.EndpointSlicesOf(namespace, name), func(s *sliceJSON) int {
+		n := 0
+		for _, e := range s.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				n += len(e.Addresses)
+			}
+		}
+		return n
+	})
+	if !slices.Known() {
+		return evidence.Fact[int]{State: slices.State, Why: slices.Why}
+	}
+	total := 0
+	for _, n := range slices.Value {
+		total += n
+	}
+	return evidence.Read(total)
+}
