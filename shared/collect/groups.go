@@ -246,7 +246,7 @@ func activities(all []asgtypes.Activity) []evidence.Activity {
 		if at.IsZero() {
 			at = aws.ToTime(a.StartTime)
 		}
-		out = append(out, evidence.Activity{Status: string(a.StatusCode), Description: aws.ToString(a.Description), Message: aws.ToString(a.StatusMessage), At: at.UTC()})
+		out = append(out, evidence.Activity{Status: string(a.StatusCode), Description: aws.ToString(a.Description), Message: aws.ToString(a.StatusMessage), Cause: aws.ToString(a.Cause), At: at.UTC()})
 	}
 	return out
 }

@@ -85,6 +85,7 @@ type Activity struct {
 	Status      string // Successful, Failed, Cancelled, InProgress...
 	Description string
 	Message     string
+	Cause       string    // why the group did it, in words
 	At          time.Time // EndTime, or StartTime
 }
 

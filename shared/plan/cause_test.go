@@ -41,6 +41,10 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 		{"perhaps it restarts", func(w *world) {
 			w.because("KubeletRestartedDuringStartup", roll.Suggestive, roll.CureWait, "")
 		}, Reboot, ""},
+		{"its replacements fail", func(w *world) {
+			w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x")
+			w.because("ReplacementRepeats", roll.Decisive, roll.CureChange, "asg/w")
+		}, "", ReplacementRepeats},
 		{"it was stopped", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, DeleteNode, ""},
 		{"it was stopped, and is Karpenter's", func(w *world) {
 			w.snapshot.Instances[0].State = roll.StateStopped

@@ -73,7 +73,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 }
 
 // clusterObjects asks whether the fault is hardly in the instance.
-func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	if text, ok := shifted(f, p.Snapshot); ok {
 		return ZonalShift, text, true
 	}
@@ -96,6 +96,12 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 	}
 	if text, ok := sharedCause(f, p.Causes); ok {
 		return SharedCause, text, true
+	}
+	for _, c := range p.Causes[f.Key()] {
+		// The ledger's own count of this limit comes later; the group may know more.
+		if c.Confidence == roll.Decisive && c.Code == string(ReplacementRepeats) && act != DeleteNode {
+			return ReplacementRepeats, c.Summary, true
+		}
 	}
 	if c, ok := decisive(p.Causes[f.Key()]); ok && c.Cure == roll.CureWait {
 		return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true

@@ -49,6 +49,20 @@ func (w *wrapped) group(change func(*evidence.Group)) {
 
 type wrapped struct{ *evidence.Case }
 
+// activities let the group have launched two instances before the case's, and ended each
+// a quarter of an hour later for that cause.
+func (w *wrapped) activities(why string) {
+	w.group(func(g *evidence.Group) {
+		var out []evidence.Activity
+		for i, id := range []string{"i-00000008", "i-00000009"} {
+			at := now.Add(-time.Duration(70-20*i) * time.Minute)
+			out = append(out, evidence.Activity{Status: "Successful", Description: "Launching a new EC2 instance: " + id, At: at},
+				evidence.Activity{Status: "Successful", Description: "Terminating EC2 instance: " + id, Cause: why, At: at.Add(15 * time.Minute)})
+		}
+		g.Activities = evidence.Read(out)
+	})
+}
+
 func analyze(c *evidence.Case) *cause.Sheet {
 	s := &cause.Sheet{}
 	fleet.Analyze(c, s)
@@ -165,6 +179,15 @@ func TestWhatIsFound(t *testing.T) {
 		{"launched before all that", roll.Unregistered, karpenter, replaced(roll.Unregistered, 5*time.Minute, 10*time.Minute), ""},
 		{"one of the replacements works", roll.Unregistered, karpenter, func(w *wrapped) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
+			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
+		}, ""},
+
+		{"the group ended two before it", roll.Unregistered, scaled, func(w *wrapped) { w.activities("instance was taken out of service in response to an EC2 health check") }, "ReplacementRepeats"},
+		{"the group shrank twice", roll.Unregistered, scaled, func(w *wrapped) {
+			w.activities("a difference between desired and actual capacity, shrinking the capacity")
+		}, ""},
+		{"the group ended two before it, and one works", roll.Unregistered, scaled, func(w *wrapped) {
+			w.activities("instance was taken out of service in response to an EC2 health check")
 			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
 		}, ""},
 

@@ -14,39 +14,92 @@ import (
 // failures is how many replacements in a row must have failed in one way.
 const failures = 2
 
-// repeats asks whether the last replacements in the group failed like this instance.
+// ending is the end of an instance that failed like the case's.
+type ending struct {
+	instance string
+	at       time.Time
+}
+
+// repeats asks whether the last replacements in the group failed like this instance: as
+// the ledger remembers Rollcall's own acts, or as the group tells of what it ended.
 func repeats(c *evidence.Case, s *cause.Sheet) {
 	g := c.Group()
 	if c.Finding.Group == roll.GroupNone || !joins(c.Finding.Kind) {
 		return
 	}
-	if !g.Acts.Known() {
-		if g.Acts.State != evidence.Absent {
-			s.NotChecked(g.Acts.Gap(), cause.ReplacementRepeats)
+	for _, told := range []struct {
+		source, field string
+		ends          []ending
+	}{
+		{"ledger", "actions", acted(c, g)},
+		{"Auto Scaling group", "Activities", ended(g)},
+	} {
+		if ends := told.ends; len(ends) >= failures && failedSince(c, g, ends[failures-1].at) {
+			s.Found(repeated(c, told.source, told.field, ends))
+			return
 		}
-		return
 	}
-	var replaced []evidence.Act
-	for _, a := range g.Acts.Value {
-		if a.Done && a.Kind == c.Finding.Kind && (a.Do == "terminate" || a.Do == "delete-nodeclaim") {
-			replaced = append(replaced, a)
-		}
-	}
-	slices.SortFunc(replaced, func(a, b evidence.Act) int { return b.At.Compare(a.At) })
-	if len(replaced) < failures || !failedSince(c, g, replaced[failures-1].At) {
+	switch {
+	case g.Acts.Settled():
 		s.RuledOut(cause.ReplacementRepeats)
-		return
+	case g.Activities.Known():
+		s.NotChecked(g.Acts.Gap()+"; the scaling activities show none", cause.ReplacementRepeats)
+	default:
+		s.NotChecked(g.Acts.Gap(), cause.ReplacementRepeats)
 	}
+}
+
+// acted are the group's instances that Rollcall replaced for the same kind of finding,
+// the last one first.
+func acted(c *evidence.Case, g evidence.Group) (out []ending) {
+	for _, a := range g.Acts.Value {
+		if g.Acts.Known() && a.Done && a.Kind == c.Finding.Kind && (a.Do == "terminate" || a.Do == "delete-nodeclaim") {
+			out = append(out, ending{string(a.Instance), a.At})
+		}
+	}
+	slices.SortFunc(out, func(a, b ending) int { return b.at.Compare(a.at) })
+	return out
+}
+
+// shortLife is how long after its launch the end of an instance counts as one of an
+// instance that never worked.
+const shortLife = time.Hour
+
+// ended are the instances that the group took out of service for their health within
+// shortLife of their launch, the last one first. What it ended to shrink was healthy.
+// The words are those of Auto Scaling's activities.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
+func ended(g evidence.Group) (out []ending) {
+	if !g.Activities.Known() {
+		return nil
+	}
+	launched := map[string]time.Time{}
+	for _, a := range g.Activities.Value {
+		if id, ok := strings.CutPrefix(a.Description, "Launching a new EC2 instance: "); ok {
+			launched[id] = a.At
+		}
+	}
+	for _, a := range g.Activities.Value {
+		id, ok := strings.CutPrefix(a.Description, "Terminating EC2 instance: ")
+		if start, known := launched[id]; ok && known && a.At.Sub(start) < shortLife && strings.Contains(a.Cause, "health") {
+			out = append(out, ending{id, a.At})
+		}
+	}
+	slices.SortFunc(out, func(a, b ending) int { return b.at.Compare(a.at) })
+	return out
+}
+
+func repeated(c *evidence.Case, source, field string, ends []ending) cause.Cause {
 	var ids []string
-	for _, a := range replaced {
-		ids = append(ids, string(a.Instance))
+	for _, e := range ends {
+		ids = append(ids, e.instance)
 	}
-	s.Found(cause.Cause{
+	return cause.Cause{
 		Code: cause.ReplacementRepeats, Confidence: roll.Decisive, Subject: string(c.Finding.Group),
-		Summary:  fmt.Sprintf("%d instances of %s were replaced for the same finding (%s) since %s, and none that was launched since works: another replacement would fail in the same way", len(replaced), c.Finding.Group, c.Finding.Kind, roll.Clock(replaced[len(replaced)-1].At)),
-		Evidence: []roll.Evidence{{Source: "ledger", Field: "actions", Observed: fmt.Sprintf("replaced for %s: %s", c.Finding.Kind, strings.Join(ids, ", ")), Expected: "a replacement that works"}},
+		Summary:  fmt.Sprintf("%d instances of %s failed and were replaced since %s, and none that was launched since works: another replacement would fail in the same way", len(ends), c.Finding.Group, roll.Clock(ends[len(ends)-1].at)),
+		Evidence: []roll.Evidence{{Source: source, Field: field, Observed: "ended: " + strings.Join(ids, ", "), Expected: "a replacement that works"}},
 		Fix:      keep(c) + "   # and mend the other causes before the next one is launched",
-	})
+	}
 }
 
 // keep is how a person keeps the instance to look at it.
