@@ -82,7 +82,7 @@ func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 		a.out.Rests[i.ID] = known
 	}
 	switch {
-	case i.ASG != "" && d.LifecycleRead == roll.Unreadable:
+	case i.ASG != "" && d.LifecycleRead == roll.Unreadable && !a.Presume:
 		return unsaid, known.Left
 	case !rested || !known.Left.IsZero():
 		return serves, known.Left

@@ -38,6 +38,10 @@ type Input struct {
 	Policy func(roll.Selector) policy.Policy
 	State  ledger.State
 	Now    time.Time
+	// Presume: an instance of which nobody can tell whether its Auto Scaling group lets it
+	// rest is judged as one in service. It is for whoever only asks: an act on it is held
+	// all the same, since nobody can tell.
+	Presume bool
 }
 
 // Assessment is the verdict on one snapshot.

@@ -26,7 +26,7 @@ func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report
 		c.Faults = append(c.Faults, err.Error())
 	}
 	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
-	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
+	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now, Presume: true},
 		func(q []roll.Question) {
 			r.tell(cluster, "looking closer")
 			r.Observer.Details(reading, c.Snapshot, q)

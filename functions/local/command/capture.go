@@ -97,7 +97,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 		return fmt.Errorf("--ledger: %w", err)
 	}
 	pol := doc.Cluster(f.cluster, s.Cluster.ModeTag, policy.Observe)
-	found := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now},
+	found := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now, Presume: true},
 		func(q []roll.Question) { look.Observer.Details(ctx, s, q) })
 	findings := append(slices.Concat(found.Findings, found.Starting), specimens(s, found.Findings)...)
 	e := look.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
