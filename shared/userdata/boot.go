@@ -92,8 +92,9 @@ type Config struct {
 	Runtime, UseMaxPods, AuthMode Setting
 	// BootstrapToken: Bottlerocket's bootstrap-token is set; it is a secret.
 	BootstrapToken bool
-	// InstanceIDName: nodeadm's feature gate InstanceIdNodeName is on, so that the
-	// node is named after the instance's id.
+	// InstanceIDName: nodeadm's feature gate InstanceIdNodeName is on, or Bottlerocket's
+	// hostname-override-source is instance-id, so that the node is named after the
+	// instance's id.
 	InstanceIDName bool
 
 	Kubelet Kubelet

@@ -90,6 +90,7 @@ func (b bottlerocketReader) kubernetes(k map[string]any) {
 	j.AuthMode = b.text(k, "authentication-mode", oneOf("aws", "tls"))
 	_, j.BootstrapToken = k["bootstrap-token"]
 	j.Kubelet.HostnameOverride = b.text(k, "hostname-override", validHost)
+	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // else the private DNS name, as EC2 tells it
 	j.Kubelet.NodeIP = b.text(k, "node-ip", validAddresses)
 	j.Kubelet.CloudProvider = b.text(k, "cloud-provider", validHost)
 	j.Kubelet.PauseImage = b.text(k, "pod-infra-container-image", validImage)

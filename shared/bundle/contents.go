@@ -1,0 +1,157 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	shifttypes "github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"rollcall/shared/evidence"
+)
+
+// contents are all files of a bundle, in the types of the clients that answer from them.
+type contents struct {
+	at time.Time // zero if it is not told
+
+	cluster     table[ekstypes.Cluster]
+	nodeGroups  table[ekstypes.Nodegroup]
+	entries     table[accessEntry]
+	policies    table[accessPolicies]
+	instances   table[instance]
+	statuses    table[types.InstanceStatus]
+	protections table[protection]
+	userData    table[document]
+	consoles    table[document]
+	images      table[types.Image]
+	subnets     table[types.Subnet]
+	routeTables table[types.RouteTable]
+	acls        table[types.NetworkAcl]
+	groups      table[types.SecurityGroup]
+	gateways    table[types.NatGateway]
+	endpoints   table[types.VpcEndpoint]
+	vpcs        table[types.Vpc]
+	dhcp        table[types.DhcpOptions]
+	vpcFlags    table[vpcFlags]
+	templates   table[types.LaunchTemplateVersion]
+
+	asgInstances table[asgtypes.AutoScalingInstanceDetails]
+	asgs         table[asgtypes.AutoScalingGroup]
+	activities   table[asgtypes.Activity]
+
+	profiles table[iamtypes.InstanceProfile]
+	roles    table[iamtypes.Role]
+	attached table[attachedPolicies]
+	inline   table[inlinePolicies]
+
+	shifts table[shifttypes.GetManagedResourceOutput]
+
+	objects    map[string]*table[item] // Kubernetes objects, by file
+	refused    map[string]refusal      // what the API server answered instead, by file
+	remembered table[remembered]
+}
+
+// instance is an instance and what its reservation says of it.
+type instance struct {
+	types.Instance
+	reservation types.Reservation // without its instances
+}
+
+// accessEntry is an access entry as describe-access-entry shows it, or only the ARN that
+// list-access-entries tells.
+type accessEntry struct {
+	ekstypes.AccessEntry
+	listed bool // only PrincipalArn is known
+}
+
+// accessPolicies are what list-associated-access-policies tells of one principal.
+type accessPolicies struct {
+	principal                string
+	AssociatedAccessPolicies []ekstypes.AssociatedAccessPolicy
+}
+
+// protection are attributes of an instance beside its user data.
+type protection struct {
+	instance              string
+	DisableApiTermination *types.AttributeBooleanValue //nolint:revive // the API's name
+}
+
+// document is a file that holds no JSON.
+type document struct {
+	instance string
+	text     []byte
+}
+
+type vpcFlags struct {
+	vpc                string
+	EnableDnsSupport   *types.AttributeBooleanValue //nolint:revive // the API's name
+	EnableDnsHostnames *types.AttributeBooleanValue //nolint:revive // the API's name
+}
+
+type attachedPolicies struct {
+	role             string
+	AttachedPolicies []iamtypes.AttachedPolicy
+}
+
+type inlinePolicies struct {
+	role        string
+	PolicyNames []string
+}
+
+type remembered struct {
+	node string
+	evidence.Remembered
+}
+
+func newContents() *contents {
+	c := &contents{
+		cluster:     newTable(fileCluster, func(c *ekstypes.Cluster) string { return aws.ToString(c.Name) }),
+		nodeGroups:  newTable(fileNodeGroups, func(g *ekstypes.Nodegroup) string { return aws.ToString(g.NodegroupName) }),
+		entries:     newTable(fileAccessEntries, func(e *accessEntry) string { return aws.ToString(e.PrincipalArn) }),
+		policies:    newTable(fileAccessPolicies, func(p *accessPolicies) string { return p.principal }),
+		instances:   newTable(fileInstances, func(i *instance) string { return aws.ToString(i.InstanceId) }),
+		statuses:    newTable(fileStatuses, func(s *types.InstanceStatus) string { return aws.ToString(s.InstanceId) }),
+		protections: newTable(fileAttributes, func(p *protection) string { return p.instance }),
+		userData:    newTable(folderUserData, func(d *document) string { return d.instance }),
+		consoles:    newTable(folderConsole, func(d *document) string { return d.instance }),
+		images:      newTable(fileImages, func(i *types.Image) string { return aws.ToString(i.ImageId) }),
+		subnets:     newTable(fileSubnets, func(s *types.Subnet) string { return aws.ToString(s.SubnetId) }),
+		routeTables: newTable(fileRouteTables, func(r *types.RouteTable) string { return aws.ToString(r.RouteTableId) }),
+		acls:        newTable(fileNetworkACLs, func(a *types.NetworkAcl) string { return aws.ToString(a.NetworkAclId) }),
+		groups:      newTable(fileSecurityGroups, func(g *types.SecurityGroup) string { return aws.ToString(g.GroupId) }),
+		gateways:    newTable(fileNATGateways, func(g *types.NatGateway) string { return aws.ToString(g.NatGatewayId) }),
+		endpoints:   newTable(fileVPCEndpoints, func(e *types.VpcEndpoint) string { return aws.ToString(e.VpcEndpointId) }),
+		vpcs:        newTable(fileVPCs, func(v *types.Vpc) string { return aws.ToString(v.VpcId) }),
+		dhcp:        newTable(fileDHCPOptions, func(o *types.DhcpOptions) string { return aws.ToString(o.DhcpOptionsId) }),
+		vpcFlags:    newTable(fileVPCAttributes, func(f *vpcFlags) string { return f.vpc }),
+		templates:   newTable(fileTemplates, templateKey),
+
+		asgInstances: newTable(fileASGInstances, func(i *asgtypes.AutoScalingInstanceDetails) string { return aws.ToString(i.InstanceId) }),
+		asgs:         newTable(fileASGs, func(g *asgtypes.AutoScalingGroup) string { return aws.ToString(g.AutoScalingGroupName) }),
+		activities:   newTable(fileActivities, func(a *asgtypes.Activity) string { return aws.ToString(a.ActivityId) }),
+
+		profiles: newTable(fileProfiles, func(p *iamtypes.InstanceProfile) string { return aws.ToString(p.InstanceProfileName) }),
+		roles:    newTable(fileRoles, func(r *iamtypes.Role) string { return aws.ToString(r.RoleName) }),
+		attached: newTable(fileAttached, func(p *attachedPolicies) string { return p.role }),
+		inline:   newTable(fileInline, func(p *inlinePolicies) string { return p.role }),
+
+		shifts:     newTable(fileShifts, func(*shifttypes.GetManagedResourceOutput) string { return "" }),
+		remembered: newTable(fileLedger, func(r *remembered) string { return r.node }),
+		objects:    map[string]*table[item]{},
+		refused:    map[string]refusal{},
+	}
+	for _, r := range served {
+		if c.objects[r.file] == nil {
+			t := newTable(r.file, (*item).key)
+			c.objects[r.file] = &t
+		}
+	}
+	return c
+}
+
+func templateKey(v *types.LaunchTemplateVersion) string {
+	return aws.ToString(v.LaunchTemplateId) + ":" + itoa(aws.ToInt64(v.VersionNumber))
+}

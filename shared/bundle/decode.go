@@ -1,0 +1,209 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decode reads a value of the file into a type of the AWS SDK. The AWS CLI names fields
+// as the service's model does, which the SDK's types repeat but for the first letter's
+// case. Fields that the type lacks are left out: the CLI may be newer than the SDK.
+// Whatever does not fit is noted.
+func (in *input) decode(v *value, into any) {
+	d := decoder{in: in}
+	d.into(v, reflect.ValueOf(into).Elem(), "")
+}
+
+type decoder struct {
+	in *input
+}
+
+var (
+	timeType = reflect.TypeFor[time.Time]()
+	byteType = reflect.TypeFor[[]byte]()
+)
+
+func (d *decoder) into(v *value, target reflect.Value, path string) {
+	if v.kind == null {
+		return
+	}
+	switch {
+	case target.Type() == timeType:
+		if at, ok := d.time(v, path); ok {
+			target.Set(reflect.ValueOf(at))
+		}
+		return
+	case target.Type() == byteType:
+		d.bytes(v, target, path)
+		return
+	}
+	switch target.Kind() {
+	case reflect.Pointer:
+		target.Set(reflect.New(target.Type().Elem()))
+		d.into(v, target.Elem(), path)
+	case reflect.Struct:
+		d.object(v, target, path)
+	case reflect.Slice:
+		d.array(v, target, path)
+	case reflect.Map:
+		d.mapping(v, target, path)
+	default:
+		d.scalar(v, target, path)
+	}
+}
+
+func (d *decoder) object(v *value, target reflect.Value, path string) {
+	if !d.is(v, object, path) {
+		return
+	}
+	for i := range target.NumField() {
+		f := target.Type().Field(i)
+		if !f.IsExported() || f.Type.Kind() == reflect.Interface {
+			continue
+		}
+		member := v.get(f.Name)
+		if member == nil {
+			continue
+		}
+		inner := strings.TrimPrefix(path+"."+f.Name, ".")
+		if f.Name == policyField && member.kind == object {
+			escaped := escapePolicy(d.in.data[member.from:member.to])
+			target.Field(i).Set(reflect.ValueOf(&escaped))
+			continue
+		}
+		d.into(member, target.Field(i), inner)
+	}
+}
+
+// policyField holds a policy, which the CLI shows as an object and the API as JSON in
+// percent-encoding.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_Role.html
+const policyField = "AssumeRolePolicyDocument"
+
+func escapePolicy(raw []byte) string {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return url.PathEscape(string(raw))
+	}
+	return strings.ReplaceAll(url.QueryEscape(compact.String()), "+", "%20")
+}
+
+func (d *decoder) array(v *value, target reflect.Value, path string) {
+	if !d.is(v, array, path) {
+		return
+	}
+	target.Set(reflect.MakeSlice(target.Type(), len(v.items), len(v.items)))
+	for i := range v.items {
+		d.into(&v.items[i], target.Index(i), fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+func (d *decoder) mapping(v *value, target reflect.Value, path string) {
+	if !d.is(v, object, path) {
+		return
+	}
+	target.Set(reflect.MakeMapWithSize(target.Type(), len(v.fields)))
+	for i := range v.fields {
+		f := &v.fields[i]
+		item := reflect.New(target.Type().Elem()).Elem()
+		d.into(&f.value, item, path+"."+f.name)
+		target.SetMapIndex(reflect.ValueOf(f.name).Convert(target.Type().Key()), item)
+	}
+}
+
+func (d *decoder) scalar(v *value, target reflect.Value, path string) {
+	switch target.Kind() {
+	case reflect.String:
+		if v.kind == number { // a version that was not quoted
+			target.SetString(v.text)
+		} else if d.is(v, text, path) {
+			target.SetString(v.text)
+		}
+	case reflect.Bool:
+		if d.is(v, boolean, path) {
+			target.SetBool(v.text == "true")
+		}
+	case reflect.Int32, reflect.Int64, reflect.Int:
+		if !d.is(v, number, path) {
+			return
+		}
+		n, err := strconv.ParseInt(v.text, 10, target.Type().Bits())
+		if err != nil {
+			d.in.fail(v.from, "%s: %s is no whole number of %d bits", path, v.text, target.Type().Bits())
+			return
+		}
+		target.SetInt(n)
+	case reflect.Float32, reflect.Float64:
+		if !d.is(v, number, path) {
+			return
+		}
+		n, err := strconv.ParseFloat(v.text, target.Type().Bits())
+		if err != nil {
+			d.in.fail(v.from, "%s: %s is no number that fits", path, v.text)
+			return
+		}
+		target.SetFloat(n)
+	}
+}
+
+func (d *decoder) bytes(v *value, target reflect.Value, path string) {
+	if !d.is(v, text, path) {
+		return
+	}
+	data, err := base64.StdEncoding.DecodeString(v.text)
+	if err != nil {
+		d.in.fail(v.from, "%s is not base64: %v", path, err)
+		return
+	}
+	target.SetBytes(data)
+}
+
+// is checks the kind of a value and notes when it is another.
+func (d *decoder) is(v *value, want kind, path string) bool {
+	if v.kind != want {
+		d.in.fail(v.from, "%s is %s, not %s", subject(path), v.kind, want)
+	}
+	return v.kind == want
+}
+
+func subject(path string) string {
+	if path == "" {
+		return "this"
+	}
+	return path
+}
+
+// time reads the forms in which the CLI prints a time: RFC 3339, with fractions of a
+// second or without, and, where version 1 does not change what a service answers,
+// seconds since 1970 with fractions.
+// https://docs.aws.amazon.com/cli/latest/userguide/cliv2-migration-changes.html#cliv2-migration-timestamp
+func (d *decoder) time(v *value, path string) (time.Time, bool) {
+	switch v.kind {
+	case text:
+		if at, err := time.Parse(time.RFC3339, v.text); err == nil {
+			return at.UTC(), true
+		}
+		d.in.fail(v.from, "%s: %q is no time with its zone, such as 2026-01-02T15:04:05Z", path, cut(v.text, 40))
+	case number:
+		if seconds, err := strconv.ParseFloat(v.text, 64); err == nil && seconds >= 0 && seconds < maxSeconds {
+			whole, fraction := math.Modf(seconds)
+			// A float holds no more than microseconds of these times.
+			return time.Unix(int64(whole), int64(math.Round(fraction*1e6))*1e3).UTC(), true
+		}
+		d.in.fail(v.from, "%s: %s is no time in seconds since 1970", path, v.text)
+	default:
+		d.in.fail(v.from, "%s is %s, not a time", path, v.kind)
+	}
+	return time.Time{}, false
+}
+
+// maxSeconds is the year 2500: what is beyond it counts milliseconds.
+const maxSeconds = 16725225600

@@ -1,0 +1,186 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// encoder makes of values of the SDK what the AWS CLI prints for them, without secrets.
+type encoder struct {
+	scrub *scrubber
+	// lower: names begin with a small letter, as in EKS and ARC; or else they stand as
+	// they are in Go, as in EC2, Auto Scaling and IAM.
+	lower bool
+}
+
+// value is what becomes of a value; ok is false for one that says nothing.
+func (e encoder) value(v reflect.Value, name string) (out any, ok bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil, false
+		}
+		if v.Elem().Kind() == reflect.String {
+			return e.text(v.Elem().String(), name), true // also an empty one, as of a tag
+		}
+		return e.value(v.Elem(), name)
+	case reflect.Struct:
+		if at, isTime := v.Interface().(time.Time); isTime {
+			return at.UTC().Format(time.RFC3339Nano), !at.IsZero()
+		}
+		members := e.members(v)
+		return members, len(members) > 0
+	case reflect.Map:
+		out := map[string]any{}
+		for _, key := range v.MapKeys() {
+			item := v.MapIndex(key)
+			if item.Kind() == reflect.String {
+				out[e.scrub.text(key.String())] = e.scrub.named(key.String(), item.String())
+			} else if inner, ok := e.value(item, key.String()); ok {
+				out[e.scrub.text(key.String())] = inner
+			}
+		}
+		return out, len(out) > 0
+	case reflect.Slice:
+		return e.list(v, name)
+	case reflect.String:
+		return e.text(v.String(), name), v.String() != ""
+	case reflect.Bool, reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
+		return v.Interface(), true
+	}
+	return nil, false
+}
+
+func (e encoder) list(v reflect.Value, name string) (any, bool) {
+	if v.Type() == byteType {
+		return base64.StdEncoding.EncodeToString(v.Bytes()), v.Len() > 0
+	}
+	out := make([]any, 0, v.Len())
+	for i := range v.Len() {
+		item, ok := e.value(v.Index(i), name)
+		if !ok {
+			item = map[string]any{} // its place counts
+		}
+		out = append(out, item)
+	}
+	return out, len(out) > 0
+}
+
+func (e encoder) members(v reflect.Value) map[string]any {
+	out := map[string]any{}
+	key, pair := e.keyed(v)
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Name == "ResultMetadata" || f.Name == "NextToken" {
+			continue
+		}
+		value, ok := e.value(v.Field(i), f.Name)
+		if !ok {
+			continue
+		}
+		if said, isText := v.Field(i).Interface().(*string); pair && isText && f.Name == "Value" {
+			value = e.scrub.named(key, *said)
+		}
+		out[e.name(f.Name)] = value
+	}
+	return out
+}
+
+// keyed is the key of what has a Key and a Value, as tags do.
+func (e encoder) keyed(v reflect.Value) (key string, ok bool) {
+	k, hasKey := v.Type().FieldByName("Key")
+	_, hasValue := v.Type().FieldByName("Value")
+	if !hasKey || !hasValue {
+		return "", false
+	}
+	said, isText := v.FieldByIndex(k.Index).Interface().(*string)
+	if !isText || said == nil {
+		return "", false
+	}
+	return *said, true
+}
+
+func (e encoder) name(field string) string {
+	if !e.lower {
+		return field
+	}
+	first, size := utf8.DecodeRuneInString(field)
+	return string(unicode.ToLower(first)) + field[size:]
+}
+
+func (e encoder) text(v, name string) any {
+	switch name {
+	case "UserData":
+		return e.scrub.encoded(v)
+	case policyField:
+		return e.policy(v)
+	}
+	return e.scrub.text(v)
+}
+
+// policy is a policy as the object that the CLI shows.
+func (e encoder) policy(v string) any {
+	said, err := url.PathUnescape(v)
+	if err != nil {
+		said = v
+	}
+	var policy any
+	d := json.NewDecoder(strings.NewReader(said))
+	d.UseNumber()
+	if err := d.Decode(&policy); err != nil {
+		return e.scrub.text(said)
+	}
+	return e.scrub.tree("", policy)
+}
+
+// tree scrubs all texts of a JSON value. Those of Kubernetes objects have names which
+// people chose more often than not.
+func (s *scrubber) tree(name string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[s.text(key)] = s.tree(key, item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.tree(name, v[i])
+		}
+		return out
+	case string:
+		return s.named(name, v)
+	}
+	return v
+}
+
+// encodeAll makes a JSON array of values of the SDK.
+func encodeAll[T any](e encoder, all []T) []any {
+	out := make([]any, 0, len(all))
+	for i := range all {
+		if item, ok := e.value(reflect.ValueOf(&all[i]), ""); ok {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// printed is JSON as the CLI and kubectl print it, with the keys in order.
+func printed(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	if err := e.Encode(v); err != nil {
+		panic("JSON of maps, arrays and texts cannot fail: " + err.Error())
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,78 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing that is wrong with a file.
+type Fault struct {
+	File         string
+	Line, Column int    // from 1, in characters; 0 for the file as a whole
+	Problem      string // what is wrong and what to do, for a person
+}
+
+// String is the fault on one line: "nodes.json:7:3: ...".
+func (f Fault) String() string {
+	if f.Line == 0 {
+		return f.File + ": " + f.Problem
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Problem)
+}
+
+// Faults is the error of a bundle that cannot be used: everything that is wrong with it,
+// sorted by file and place. It is never empty.
+type Faults []Fault
+
+// Error lists all faults, one on each line.
+func (fs Faults) Error() string {
+	lines := make([]string, len(fs))
+	for i, f := range fs {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (fs Faults) sort() {
+	slices.SortStableFunc(fs, func(a, b Fault) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// maxFaults bounds what is told of one file: a file of another shape is wrong everywhere.
+const maxFaults = 5
+
+// input is a file that is being read.
+type input struct {
+	spec   *spec
+	data   []byte // UTF-8
+	faults Faults
+	more   int // faults beyond maxFaults
+}
+
+// fail notes what is wrong at a byte of the file, -1 for the file as a whole.
+func (in *input) fail(at int, format string, args ...any) {
+	if len(in.faults) == maxFaults {
+		in.more++
+		return
+	}
+	f := Fault{File: in.spec.name, Problem: fmt.Sprintf(format, args...)}
+	if at >= 0 {
+		before := in.data[:min(at, len(in.data))]
+		f.Line = bytes.Count(before, []byte("\n")) + 1
+		f.Column = len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:]))) + 1
+	}
+	in.faults = append(in.faults, f)
+}
+
+// told are the faults, the last of which tells how many more there are.
+func (in *input) told() Faults {
+	in.faults.sort()
+	if in.more > 0 {
+		in.faults[len(in.faults)-1].Problem += fmt.Sprintf(" (and %d more faults in the file)", in.more)
+	}
+	return in.faults
+}

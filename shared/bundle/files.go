@@ -1,0 +1,188 @@
+package bundle
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+)
+
+// Files is what was remembered as a bundle, by file names with slashes, in the shapes
+// that the AWS CLI and kubectl print and always in the same order. Secrets are redacted
+// as package redact finds them; of Kubernetes objects what may hold more is left out:
+// most annotations, and of pods all but names, images, resources and states. A file of
+// which an answer is missing is left out too: see [Recorder.Lacks].
+func (r *Recorder) Files() (map[string][]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &filer{out: map[string][]byte{}, torn: r.torn, scrub: newScrubber()}
+	f.aws(r.c)
+	if r.entries {
+		f.accessEntries(r.c)
+	}
+	f.documents(r.c)
+	f.ledger(r.c)
+	if err := f.kubernetes(r.c); err != nil {
+		return nil, err
+	}
+	if !r.c.at.IsZero() {
+		f.out[fileAt] = []byte(r.c.at.Format(time.RFC3339) + "\n")
+	}
+	return f.out, nil
+}
+
+type filer struct {
+	out   map[string][]byte
+	torn  map[string]string
+	scrub *scrubber
+}
+
+func (f *filer) upper() encoder { return encoder{scrub: f.scrub} }
+func (f *filer) lower() encoder { return encoder{scrub: f.scrub, lower: true} }
+
+func (f *filer) write(file string, v any) {
+	if _, torn := f.torn[file]; !torn {
+		f.out[file] = printed(v)
+	}
+}
+
+func (f *filer) aws(c *contents) {
+	if c.cluster.held {
+		f.write(fileCluster, map[string]any{"cluster": f.one(f.lower(), &c.cluster.rows[0])})
+	}
+	if c.instances.held {
+		f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(c.instances.sorted()))})
+	}
+	listed(f, "InstanceStatuses", &c.statuses, f.upper())
+	listed(f, "Images", &c.images, f.upper())
+	listed(f, "Subnets", &c.subnets, f.upper())
+	listed(f, "RouteTables", &c.routeTables, f.upper())
+	listed(f, "NetworkAcls", &c.acls, f.upper())
+	listed(f, "SecurityGroups", &c.groups, f.upper())
+	listed(f, "NatGateways", &c.gateways, f.upper())
+	listed(f, "VpcEndpoints", &c.endpoints, f.upper())
+	listed(f, "Vpcs", &c.vpcs, f.upper())
+	listed(f, "DhcpOptions", &c.dhcp, f.upper())
+	listed(f, "LaunchTemplateVersions", &c.templates, f.upper())
+	listed(f, "AutoScalingInstances", &c.asgInstances, f.upper())
+	listed(f, "AutoScalingGroups", &c.asgs, f.upper())
+	listed(f, "Activities", &c.activities, f.upper())
+	listed(f, "nodegroups", &c.nodeGroups, f.lower())
+	listed(f, "InstanceProfiles", &c.profiles, f.upper())
+	listed(f, "Roles", &c.roles, f.upper())
+	answers(f, &c.attached, f.upper())
+	answers(f, &c.inline, f.upper())
+	answers(f, &c.vpcFlags, f.upper())
+	answers(f, &c.protections, f.upper())
+	answers(f, &c.policies, f.lower())
+	if len(c.shifts.rows) > 0 {
+		f.write(fileShifts, f.one(f.lower(), &c.shifts.rows[0]))
+	}
+}
+
+func (f *filer) one(e encoder, v any) any {
+	out, ok := e.value(reflect.ValueOf(v), "")
+	if !ok {
+		return map[string]any{}
+	}
+	return out
+}
+
+// listed writes a file that lists things.
+func listed[T any](f *filer, list string, t *table[T], e encoder) {
+	if t.held {
+		f.write(t.file, map[string]any{list: encodeAll(e, t.sorted())})
+	}
+}
+
+// answers writes a file with an answer for each of several names. Fields without a value
+// stay out, also all of them: an empty answer is one too.
+func answers[T any](f *filer, t *table[T], e encoder) {
+	if !t.held {
+		return
+	}
+	out := map[string]any{}
+	for _, row := range t.rows {
+		out[t.key(&row)] = f.one(e, &row)
+	}
+	f.write(t.file, out)
+}
+
+// accessEntries writes those that were only listed as the ARNs that they are.
+func (f *filer) accessEntries(c *contents) {
+	all := []any{}
+	for _, e := range c.entries.sorted() {
+		if e.listed {
+			all = append(all, f.scrub.text(*e.PrincipalArn))
+			continue
+		}
+		all = append(all, f.one(f.lower(), &e.AccessEntry))
+	}
+	f.write(fileAccessEntries, map[string]any{"accessEntries": all})
+}
+
+func (f *filer) documents(c *contents) {
+	for _, d := range c.userData.rows {
+		if clean, ok := f.scrub.userData(d.text); ok {
+			f.out[documentName(folderUserData, d.instance)] = clean
+		}
+	}
+	for _, d := range c.consoles.rows {
+		f.out[documentName(folderConsole, d.instance)] = []byte(f.scrub.text(string(d.text)))
+	}
+}
+
+func (f *filer) ledger(c *contents) {
+	if !c.remembered.held {
+		return
+	}
+	nodes := map[string]any{}
+	for _, r := range c.remembered.rows {
+		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips}
+		for _, k := range r.Conditions {
+			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since, k.Heartbeat})
+		}
+		nodes[r.node] = f.one(f.lower(), &n)
+	}
+	f.write(fileLedger, map[string]any{"nodes": nodes})
+}
+
+func (f *filer) kubernetes(c *contents) error {
+	for file, t := range c.objects {
+		if !t.held {
+			continue
+		}
+		items := []any{}
+		for _, i := range t.sorted() {
+			o, err := f.scrub.pruned(&i)
+			if err != nil {
+				return fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err)
+			}
+			items = append(items, o)
+		}
+		if file == fileAwsAuth && len(items) == 1 {
+			f.write(file, items[0])
+			continue
+		}
+		f.list(file, items)
+	}
+	// Without this file there is no bundle, and a cluster whose API server does not answer
+	// is worth one.
+	if refused, ok := c.refused[fileNodes]; ok {
+		f.out[fileNodes] = printed(map[string]any{
+			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
+			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
+		})
+	}
+	return nil
+}
+
+// reasons are those of a Status by its code.
+var reasons = map[int]string{
+	http.StatusUnauthorized: "Unauthorized", http.StatusForbidden: "Forbidden", http.StatusTooManyRequests: "TooManyRequests",
+	http.StatusInternalServerError: "InternalError", http.StatusServiceUnavailable: "ServiceUnavailable",
+}
+
+func (f *filer) list(file string, items []any) {
+	f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}})
+}

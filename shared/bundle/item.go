@@ -1,0 +1,243 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// resource is a kind of Kubernetes object and the file that has its objects.
+type resource struct {
+	file           string
+	group, version string // the core group is ""
+	plural, kind   string
+}
+
+func (r *resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
+
+// served are the kinds that a bundle answers about.
+var served = []resource{
+	{fileNodes, "", "v1", "nodes", "Node"},
+	{fileLeases, "coordination.k8s.io", "v1", "leases", "Lease"},
+	{fileEvents, "", "v1", "events", "Event"},
+	{fileNodeClaims, "karpenter.sh", "v1", "nodeclaims", "NodeClaim"},
+	{fileNodePools, "karpenter.sh", "v1", "nodepools", "NodePool"},
+	{fileNodeClasses, "karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass"},
+	{fileAwsAuth, "", "v1", "configmaps", "ConfigMap"},
+	{filePods, "", "v1", "pods", "Pod"},
+	{fileEndpointSlices, "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
+	{fileWebhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
+	{fileWebhooks, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
+}
+
+// kubectl is the command that writes a file.
+var kubectl = map[string]string{
+	fileNodes:          "get nodes",
+	fileLeases:         "-n kube-node-lease get leases",
+	fileEvents:         "get events -A",
+	fileNodeClaims:     "get nodeclaims",
+	fileNodePools:      "get nodepools",
+	fileNodeClasses:    "get ec2nodeclasses",
+	fileAwsAuth:        "-n kube-system get configmap aws-auth",
+	filePods:           "get pods -A",
+	fileEndpointSlices: "get endpointslices -A",
+	fileWebhooks:       "get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+}
+
+func kubernetesSpecs() []spec {
+	var out []spec
+	for _, r := range served {
+		if slices.ContainsFunc(out, func(s spec) bool { return s.name == r.file }) {
+			continue
+		}
+		out = append(out, spec{
+			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
+			read:  readObjects,
+			blank: func(c *contents) { c.objects[r.file].empty = true },
+		})
+	}
+	return out
+}
+
+// item is a Kubernetes object: what of it tells whether it answers a question, and the
+// whole as it stands in the file.
+type item struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	InvolvedObject struct {
+		Kind string `json:"kind"`
+		Name string `json:"name"`
+	} `json:"involvedObject"`
+
+	raw json.RawMessage
+}
+
+func (i *item) key() string {
+	return strings.Join([]string{i.Kind, i.Metadata.Namespace, i.Metadata.Name}, "/")
+}
+
+// newItem reads an object that is of the kind if it does not say. Lists of the API
+// server do not name the kind of each item.
+func newItem(raw json.RawMessage, r *resource) (item, error) {
+	i := item{raw: raw}
+	if err := json.Unmarshal(raw, &i); err != nil {
+		return item{}, err
+	}
+	if i.Metadata.Name == "" {
+		return item{}, fmt.Errorf("it has no metadata.name")
+	}
+	var said []string
+	if i.APIVersion == "" {
+		i.APIVersion = r.apiVersion()
+		said = append(said, fmt.Sprintf("%q:%q,", "apiVersion", i.APIVersion))
+	}
+	if i.Kind == "" {
+		i.Kind = r.kind
+		said = append(said, fmt.Sprintf("%q:%q,", "kind", i.Kind))
+	}
+	if len(said) > 0 { // it has metadata, so something follows
+		i.raw = json.RawMessage("{" + strings.Join(said, "") + string(raw[1:]))
+	}
+	return i, nil
+}
+
+// readObjects reads a list that kubectl or the API server printed, an array of objects,
+// or one object.
+func readObjects(c *contents, in *input, v *value) {
+	t := c.objects[in.spec.name]
+	t.held = true
+	if r, ok := in.refused(v); ok {
+		c.refused[in.spec.name] = r
+		return
+	}
+	t.single = v.kind == object && !v.has("items")
+	at := map[string]int{}
+	for _, row := range in.objects(v) {
+		r := in.resourceOf(row)
+		if r == nil {
+			continue
+		}
+		i, err := newItem(json.RawMessage(in.data[row.from:row.to]), r)
+		switch {
+		case err != nil:
+			in.fail(row.from, "this is no %s: %v", r.kind, err)
+		case i.APIVersion != r.apiVersion() && !strings.HasPrefix(r.group, "karpenter."):
+			in.fail(row.from, "this %s is of %s, not of %s: write it again with: %s", r.kind, i.APIVersion, r.apiVersion(), in.spec.command)
+		case in.spec.name == fileAwsAuth && i.Metadata.Name != "aws-auth":
+			// a listing of the namespace has others too
+		default:
+			t.put(i)
+			at[i.key()] = row.from
+		}
+	}
+	if in.spec.name == fileNodes && readNodes(t.rows) != nil {
+		in.badNodes(t.rows, at)
+	}
+}
+
+// badNodes tells which Nodes cannot be read. A bundle with a Node that is none must not
+// look like one with fewer nodes.
+func (in *input) badNodes(nodes []item, at map[string]int) {
+	for i := range nodes {
+		if err := readNodes(nodes[i : i+1]); err != nil {
+			in.fail(at[nodes[i].key()], "the Node %s cannot be read: %v", nodes[i].Metadata.Name, err)
+		}
+	}
+}
+
+// refusal is a Status by which the API server says why it does not answer.
+// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+type refusal struct {
+	code int
+	raw  json.RawMessage
+}
+
+// refused reads a file that holds a Status in place of objects.
+func (in *input) refused(v *value) (refusal, bool) {
+	said := func(name string) string {
+		if f := v.get(name); f != nil {
+			return f.text
+		}
+		return ""
+	}
+	if v.kind != object || said("kind") != "Status" {
+		return refusal{}, false
+	}
+	code, err := strconv.Atoi(said("code"))
+	if said("status") != "Failure" || err != nil || code < 400 || code > 599 {
+		in.fail(v.from, "this is a Status without a failure and its code: the file should hold what %s prints", in.spec.command)
+	}
+	return refusal{code, json.RawMessage(in.data[v.from:v.to])}, true
+}
+
+// objects finds the objects of a file.
+func (in *input) objects(v *value) []*value {
+	switch {
+	case v.kind == array:
+		var out []*value
+		for i := range v.items {
+			out = append(out, in.objects(&v.items[i])...)
+		}
+		return out
+	case v.kind != object:
+		in.fail(v.from, "this is %s, not what %s prints", v.kind, in.spec.command)
+		return nil
+	case v.has("items") && v.get("items").kind == array:
+		if m := v.get("metadata"); m != nil && m.kind == object {
+			if next := m.get("continue"); next != nil && next.text != "" {
+				in.fail(next.from, "metadata.continue says that this is not all: write it again with: %s", in.spec.command)
+			}
+		}
+		var out []*value
+		items := v.get("items")
+		for i := range items.items {
+			out = append(out, &items.items[i])
+		}
+		return out
+	case v.has("metadata"):
+		return []*value{v}
+	}
+	in.fail(v.from, "there is no array \"items\" in this: it should be what %s prints", in.spec.command)
+	return nil
+}
+
+// resourceOf tells by an object's kind what it is; nil, with a fault, if it does not
+// belong into the file.
+func (in *input) resourceOf(v *value) *resource {
+	said := ""
+	if k := v.get("kind"); k != nil {
+		said = k.text
+	}
+	var first *resource
+	for n := range served {
+		r := &served[n]
+		if r.file != in.spec.name {
+			continue
+		}
+		if r.kind == said {
+			return r
+		}
+		if first == nil {
+			first = r
+		}
+	}
+	switch {
+	case said != "":
+		in.fail(v.from, "this is a %s, which does not belong here: the file should hold what %s prints", said, in.spec.command)
+		return nil
+	case in.spec.name == fileWebhooks:
+		in.fail(v.from, "this has no kind: the file should hold what %s prints", in.spec.command)
+		return nil
+	}
+	return first
+}

@@ -1,0 +1,315 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// Kube makes clients of the bundle's cluster.
+type Kube struct {
+	c *contents
+}
+
+// Kube is the bundle's answers of the Kubernetes API.
+func (b *Bundle) Kube() *Kube { return &Kube{b.c} }
+
+// Dial makes a client that reads the bundle.
+func (k *Kube) Dial(roll.Cluster) (*kube.Client, error) {
+	return kube.NewClientOver(&transport{k.c})
+}
+
+// transport answers requests to a Kubernetes API from files: see kube.NewClientOver.
+type transport struct {
+	c *contents
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if r.Method != http.MethodGet {
+		return nil, errors.New("a bundle cannot be changed")
+	}
+	if r.URL.Path == "/apis" {
+		return t.groups(r)
+	}
+	q, ok := parsePath(r.URL.Path)
+	if !ok {
+		return nil, notHeld{&awserr.NotCaptured{What: r.URL.Path}}
+	}
+	table := t.c.objects[q.resource.file]
+	if err := table.missing(); err != nil {
+		return nil, notHeld{err}
+	}
+	if refused, ok := t.c.refused[q.resource.file]; ok {
+		return answer(r, refused.code, refused.raw)
+	}
+	if q.name != "" {
+		return q.one(r, table)
+	}
+	if err := table.listing(); err != nil && q.resource.file != fileNodes {
+		return nil, notHeld{err}
+	}
+	return q.list(r, table)
+}
+
+// notHeld is an error of the transport about what it has no file for.
+type notHeld struct {
+	error
+}
+
+// Unwrap makes it what kube and awserr know it by.
+func (e notHeld) Unwrap() []error { return []error{kube.ErrNotCaptured, e.error} }
+
+// query is what a path asks for.
+type query struct {
+	resource        *resource
+	namespace, name string
+}
+
+// parsePath reads /api/v1/nodes/NAME, /apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL and
+// the like.
+func parsePath(p string) (query, bool) {
+	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	version, rest := "", segments
+	switch {
+	case len(segments) > 2 && segments[0] == "api":
+		version, rest = segments[1], segments[2:]
+	case len(segments) > 3 && segments[0] == "apis":
+		version, rest = segments[1]+"/"+segments[2], segments[3:]
+	default:
+		return query{}, false
+	}
+	var q query
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		q.namespace, rest = rest[1], rest[2:]
+	}
+	if len(rest) > 2 {
+		return query{}, false
+	}
+	for i := range served {
+		if served[i].plural == rest[0] && served[i].apiVersion() == version {
+			q.resource = &served[i]
+		}
+	}
+	if len(rest) == 2 {
+		q.name = rest[1]
+	}
+	return q, q.resource != nil
+}
+
+// one answers about one object.
+func (q query) one(r *http.Request, t *table[item]) (*http.Response, error) {
+	for i := range t.rows {
+		o := &t.rows[i]
+		if o.Metadata.Name == q.name && o.Metadata.Namespace == q.namespace && q.is(o) {
+			return answer(r, http.StatusOK, o.raw)
+		}
+	}
+	if q.otherVersion(t) {
+		return answer(r, http.StatusNotFound, []byte(`"404 page not found"`))
+	}
+	if t.listing() != nil {
+		return nil, notHeld{t.lacks(q.name)}
+	}
+	return failure(r, fmt.Sprintf("%s %q not found", q.resource.plural, q.name))
+}
+
+func (q query) is(o *item) bool {
+	return o.Kind == q.resource.kind && o.APIVersion == q.resource.apiVersion()
+}
+
+// otherVersion reports whether the file has objects of the kind in another version only.
+func (q query) otherVersion(t *table[item]) bool {
+	other := false
+	for i := range t.rows {
+		if t.rows[i].Kind != q.resource.kind {
+			continue
+		}
+		if q.is(&t.rows[i]) {
+			return false
+		}
+		other = true
+	}
+	return other
+}
+
+// list answers with one page of those that the selectors choose.
+func (q query) list(r *http.Request, t *table[item]) (*http.Response, error) {
+	if q.otherVersion(t) {
+		return answer(r, http.StatusNotFound, []byte(`"404 page not found"`))
+	}
+	selects, err := selectors(r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector"))
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*item
+	for i := range t.rows {
+		o := &t.rows[i]
+		if q.is(o) && (q.namespace == "" || o.Metadata.Namespace == q.namespace) && selects(o) {
+			chosen = append(chosen, o)
+		}
+	}
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	chosen = chosen[min(max(from, 0), len(chosen)):]
+	next := ""
+	if limit > 0 && len(chosen) > limit {
+		chosen, next = chosen[:limit], strconv.Itoa(from+limit)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"continue":%q},"items":[`, q.resource.apiVersion(), q.resource.kind+"List", next)
+	for i, o := range chosen {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(o.raw)
+	}
+	b.WriteString("]}")
+	return answer(r, http.StatusOK, b.Bytes())
+}
+
+// selectors reads the selectors that package kube sends: key=value, and for labels also
+// key in (value,value).
+func selectors(labels, fields string) (func(*item) bool, error) {
+	wants, err := requirements(labels)
+	if err != nil {
+		return nil, err
+	}
+	about, err := requirements(fields)
+	if err != nil {
+		return nil, err
+	}
+	for key := range about {
+		if _, known := fieldOf(&item{}, key); !known {
+			return nil, fmt.Errorf("a bundle cannot be searched by the field %s", key)
+		}
+	}
+	return func(o *item) bool {
+		for key, values := range wants {
+			if have, ok := o.Metadata.Labels[key]; !ok || !slices.Contains(values, have) {
+				return false
+			}
+		}
+		for key, values := range about {
+			if have, _ := fieldOf(o, key); !slices.Contains(values, have) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func fieldOf(o *item, key string) (string, bool) {
+	switch key {
+	case "metadata.name":
+		return o.Metadata.Name, true
+	case "metadata.namespace":
+		return o.Metadata.Namespace, true
+	case "spec.nodeName":
+		return o.Spec.NodeName, true
+	case "involvedObject.kind":
+		return o.InvolvedObject.Kind, true
+	case "involvedObject.name":
+		return o.InvolvedObject.Name, true
+	}
+	return "", false
+}
+
+func requirements(selector string) (map[string][]string, error) {
+	out := map[string][]string{}
+	for selector != "" {
+		term := selector
+		end := strings.IndexByte(selector, ',')
+		if open := strings.IndexByte(selector, '('); open >= 0 && (end < 0 || open < end) {
+			end = strings.IndexByte(selector, ')') + 1
+			if end == 0 || end == len(selector) {
+				end = -1
+			}
+		}
+		if end < 0 {
+			selector = ""
+		} else {
+			term, selector = selector[:end], strings.TrimPrefix(selector[end:], ",")
+		}
+		key, values, ok := strings.Cut(term, " in (")
+		if ok {
+			out[key] = strings.Split(strings.TrimSuffix(values, ")"), ",")
+			continue
+		}
+		key, value, ok := strings.Cut(term, "=")
+		if !ok || strings.HasSuffix(key, "!") {
+			return nil, fmt.Errorf("a bundle does not know the selector %q", term)
+		}
+		out[key] = []string{strings.TrimPrefix(value, "=")}
+	}
+	return out, nil
+}
+
+// groups answers which API groups there are. It is asked for only after a kind turned
+// out not to be served in the version that is read.
+func (t *transport) groups(r *http.Request) (*http.Response, error) {
+	type group struct {
+		Name string `json:"name"`
+	}
+	list := struct {
+		APIVersion string  `json:"apiVersion"`
+		Kind       string  `json:"kind"`
+		Groups     []group `json:"groups"`
+	}{APIVersion: "v1", Kind: "APIGroupList", Groups: []group{}}
+	for _, s := range served {
+		if s.group != "" && len(t.c.objects[s.file].rows) > 0 && !slices.Contains(list.Groups, group{s.group}) {
+			list.Groups = append(list.Groups, group{s.group})
+		}
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return answer(r, http.StatusOK, body)
+}
+
+func failure(r *http.Request, message string) (*http.Response, error) {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": http.StatusNotFound, "reason": "NotFound", "message": message,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer(r, http.StatusNotFound, body)
+}
+
+func answer(r *http.Request, code int, body []byte) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}, nil
+}
+
+// readNodes reads nodes as a check will.
+func readNodes(nodes []item) error {
+	c := newContents()
+	c.objects[fileNodes].put(nodes...)
+	client, err := kube.NewClientOver(&transport{c})
+	if err != nil {
+		return err
+	}
+	return client.Nodes(context.Background(), roll.Watch{}, func(roll.Node) {}, func() {})
+}

@@ -1,0 +1,95 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// keptAnnotations are the beginnings of annotations that tell something about a node and
+// hold no secret; all others go.
+var keptAnnotations = []string{
+	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
+	"node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
+}
+
+// keptOfContainers are the fields of containers that are told: environment, arguments
+// and probes hold secrets often enough.
+var keptOfContainers = []string{"name", "image", "resources"}
+
+// pruned is a Kubernetes object as it is written: without what may hold a secret and
+// tells nothing, and without who owns which field.
+func (s *scrubber) pruned(i *item) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(i.raw))
+	d.UseNumber()
+	var o map[string]any
+	if err := d.Decode(&o); err != nil {
+		return nil, err
+	}
+	within(o, "metadata", func(m map[string]any) {
+		delete(m, "managedFields")
+		within(m, "annotations", func(a map[string]any) {
+			maps.DeleteFunc(a, func(key string, _ any) bool {
+				return i.Kind == "Pod" || !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
+			})
+			if len(a) == 0 {
+				delete(m, "annotations")
+			}
+		})
+	})
+	switch i.Kind {
+	case "Pod":
+		prunePod(o)
+	case "Node":
+		// The names of all images that the node holds: most of its size, and nobody asks.
+		within(o, "status", func(status map[string]any) { delete(status, "images") })
+	case "EC2NodeClass":
+		within(o, "spec", func(spec map[string]any) {
+			if said, ok := spec["userData"].(string); ok {
+				spec["userData"] = s.encoded(said)
+			}
+		})
+	}
+	return s.tree("", o), nil
+}
+
+func prunePod(pod map[string]any) {
+	within(pod, "spec", func(spec map[string]any) {
+		delete(spec, "volumes")
+		for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
+			eachObject(spec, field, func(c map[string]any) {
+				maps.DeleteFunc(c, func(key string, _ any) bool { return !slices.Contains(keptOfContainers, key) })
+			})
+		}
+	})
+	within(pod, "status", func(status map[string]any) {
+		for _, field := range []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"} {
+			eachObject(status, field, func(c map[string]any) {
+				for _, state := range []string{"state", "lastState"} {
+					// The end of the container's log, with terminationMessagePolicy
+					// FallbackToLogsOnError.
+					within(c, state, func(st map[string]any) {
+						within(st, "terminated", func(end map[string]any) { delete(end, "message") })
+					})
+				}
+			})
+		}
+	})
+}
+
+func within(o map[string]any, field string, change func(map[string]any)) {
+	if inner, ok := o[field].(map[string]any); ok {
+		change(inner)
+	}
+}
+
+func eachObject(o map[string]any, field string, change func(map[string]any)) {
+	all, _ := o[field].([]any)
+	for _, one := range all {
+		if inner, ok := one.(map[string]any); ok {
+			change(inner)
+		}
+	}
+}

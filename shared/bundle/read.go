@@ -1,0 +1,146 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// readCluster reads the one cluster of the bundle. Without its ARN nobody knows the
+// account and the region.
+func readCluster(c *contents, in *input, v *value) {
+	if v.kind == object && v.has("cluster") {
+		v = v.get("cluster")
+	}
+	if v.kind != object || !v.has("arn") {
+		in.fail(v.from, "there is no \"cluster\" with an arn in this: it should be what %s prints", in.spec.command)
+		return
+	}
+	var cluster ekstypes.Cluster
+	in.decode(v, &cluster)
+	id, ok := roll.ParseClusterARN(aws.ToString(cluster.Arn))
+	if !ok {
+		in.fail(v.get("arn").from, "arn: %q has not the form arn:<partition>:eks:<region>:<account>:cluster/<name>", aws.ToString(cluster.Arn))
+		return
+	}
+	if cluster.Name == nil {
+		cluster.Name = &id.Name
+	}
+	c.cluster.put(cluster)
+}
+
+// readInstances reads reservations with instances, or bare instances, as
+// --query 'Reservations[].Instances[]' prints them.
+func readInstances(c *contents, in *input, v *value) {
+	c.instances.held = true
+	for _, row := range in.rows(v, shape{list: "Reservations", id: "InstanceId", other: "Instances"}) {
+		if !row.has("Instances") {
+			var i types.Instance
+			in.decode(row, &i)
+			c.putInstance(in, row, instance{Instance: i})
+			continue
+		}
+		var r types.Reservation
+		in.decode(row, &r)
+		all := r.Instances
+		r.Instances = nil
+		for n := range all {
+			c.putInstance(in, row, instance{Instance: all[n], reservation: r})
+		}
+	}
+}
+
+func (c *contents) putInstance(in *input, row *value, i instance) {
+	if aws.ToString(i.InstanceId) == "" {
+		in.fail(row.from, "an instance in this has no InstanceId")
+		return
+	}
+	c.instances.put(i)
+}
+
+// readAccessEntries reads access entries in full, or the ARNs that list-access-entries
+// tells: then it is known who has one and nothing more.
+func readAccessEntries(c *contents, in *input, v *value) {
+	if v.kind == object && v.has("accessEntry") {
+		in.fail(v.from, "this is one access entry, and nothing would tell of the others: put all of them into {\"accessEntries\": [...]}")
+		return
+	}
+	c.entries.held = true
+	list := v
+	if v.kind == object && v.has("accessEntries") {
+		in.whole(v)
+		list = v.get("accessEntries")
+	}
+	if list.kind != array {
+		in.fail(v.from, "there is no array \"accessEntries\" in this: it should be {\"accessEntries\": [...]}, each as in the accessEntry of %s", in.spec.command)
+		return
+	}
+	for i := range list.items {
+		c.putAccessEntry(in, &list.items[i])
+	}
+}
+
+func (c *contents) putAccessEntry(in *input, v *value) {
+	switch {
+	case v.kind == text:
+		c.entries.put(accessEntry{AccessEntry: ekstypes.AccessEntry{PrincipalArn: &v.text}, listed: true})
+		return
+	case v.kind == object && v.has("accessEntry"):
+		v = v.get("accessEntry")
+	}
+	if v.kind != object || !v.has("principalArn") {
+		in.fail(v.from, "this access entry has no principalArn")
+		return
+	}
+	var e accessEntry
+	in.decode(v, &e.AccessEntry)
+	c.entries.put(e)
+	if v.has("associatedAccessPolicies") {
+		p := accessPolicies{principal: aws.ToString(e.PrincipalArn)}
+		in.decode(v.get("associatedAccessPolicies"), &p.AssociatedAccessPolicies)
+		c.policies.put(p)
+	}
+}
+
+func readShifts(c *contents, in *input, v *value) {
+	var out arczonalshift.GetManagedResourceOutput
+	in.decode(v, &out)
+	c.shifts.put(out)
+}
+
+// rememberedNode is a node as ledger.json has it. The conditions are named as in a Node.
+type rememberedNode struct {
+	At         time.Time
+	Conditions []rememberedCondition
+	ReadyFlips []time.Time
+}
+
+type rememberedCondition struct {
+	Type, Status, Reason, Message string
+	LastTransitionTime            time.Time
+	LastHeartbeatTime             time.Time
+}
+
+func readLedger(c *contents, in *input, v *value) {
+	c.remembered.held = true
+	if v.kind != object || !v.has("nodes") || v.get("nodes").kind != object {
+		in.fail(v.from, "there is no object \"nodes\" in this: it should be {\"nodes\": {\"NODE\": {\"conditions\": [...], \"at\": \"...\", \"readyFlips\": [...]}}}")
+		return
+	}
+	nodes := v.get("nodes")
+	for i := range nodes.fields {
+		var n rememberedNode
+		in.decode(&nodes.fields[i].value, &n)
+		r := remembered{node: nodes.fields[i].name, Remembered: evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips}}
+		for _, k := range n.Conditions {
+			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime, Heartbeat: k.LastHeartbeatTime})
+		}
+		c.remembered.put(r)
+	}
+}

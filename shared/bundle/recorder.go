@@ -1,0 +1,179 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// Recorder stands between clients and whoever asks them, and remembers the answers for a
+// bundle. It changes no question and no answer, and may be used from several goroutines.
+type Recorder struct {
+	mu sync.Mutex
+	c  *contents
+	// torn are the files of which some answer is missing, and why: a file without it
+	// would say that there is nothing.
+	torn map[string]string
+	// entries: all access entries were listed.
+	entries bool
+}
+
+// NewRecorder makes a recorder of a capture that happens at a time.
+func NewRecorder(at time.Time) *Recorder {
+	r := &Recorder{c: newContents(), torn: map[string]string{}}
+	r.c.at = at.UTC()
+	return r
+}
+
+// keep remembers an answer. A failure tears the file that the answer belongs in if
+// listing says that what the file lacks would be taken for absent. That there is none is
+// an answer too.
+func keep[O any](r *Recorder, file string, listing bool, out O, err error, remember func(*contents, O)) (O, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		remember(r.c, out)
+	case listing && !awserr.IsNotFound(err):
+		r.torn[file] = awserr.Describe(err, "", "")
+	}
+	return out, err
+}
+
+// Remember adds what an earlier check saw of the nodes, by their names.
+func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.c.remembered.held = true
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		r.c.remembered.put(remembered{name, nodes[name]})
+	}
+}
+
+// dialer makes clients for clusters' Kubernetes APIs.
+type dialer interface {
+	Dial(roll.Cluster) (*kube.Client, error)
+}
+
+// RecordedKube makes clients whose readings are remembered.
+type RecordedKube struct {
+	r    *Recorder
+	next dialer
+}
+
+// Kube remembers what is read by kube.Client.Read. Listings by Nodes and NodeClaims,
+// which cut objects down, are not: a capture reads kube.AllNodes beside them.
+func (r *Recorder) Kube(next dialer) *RecordedKube { return &RecordedKube{r, next} }
+
+// Dial implements the dialers of observe and collect.
+func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {
+	client, err := k.next.Dial(c)
+	if err != nil {
+		return nil, err
+	}
+	return client.Noting(k.r.note), nil
+}
+
+// note remembers an answer of the Kubernetes API.
+func (r *Recorder) note(q kube.Question, answer json.RawMessage, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var files []string
+	for _, kind := range q.Kinds() {
+		if s := servedAs(kind); s != nil && !slices.Contains(files, s.file) {
+			files = append(files, s.file)
+		}
+	}
+	none := errors.Is(err, kube.ErrGone) || errors.Is(err, kube.ErrNoNodeClaims) || errors.Is(err, kube.ErrNoEC2NodeClasses)
+	for _, file := range files {
+		switch t := r.c.objects[file]; {
+		case q.ByName() && file == fileNodes: // the list of all tells whether it is there
+			if err == nil {
+				r.object(answer)
+			}
+		case none:
+			t.held = true
+		case err != nil:
+			r.torn[file] = fmt.Sprintf("%s: %v", q, err)
+			if file == fileNodes {
+				r.c.refused[file] = refusal{code: codeOf(err)}
+			}
+		default:
+			if file == fileNodes { // all of them, whatever failed before
+				delete(r.torn, file)
+				delete(r.c.refused, file)
+			}
+			t.held = true
+			r.object(answer)
+		}
+	}
+}
+
+// codeOf is the HTTP status by which an API server would have said the same.
+func codeOf(err error) int {
+	switch kind, _ := kube.Fault(roll.Cluster{}, err, ""); kind {
+	case roll.GapUnauthorized:
+		return http.StatusUnauthorized
+	case roll.GapDenied:
+		return http.StatusForbidden
+	case roll.GapThrottled:
+		return http.StatusTooManyRequests
+	case roll.GapFailed:
+		return http.StatusInternalServerError
+	}
+	return http.StatusServiceUnavailable
+}
+
+func servedAs(kind string) *resource {
+	for i := range served {
+		if served[i].kind == kind {
+			return &served[i]
+		}
+	}
+	return nil
+}
+
+// object remembers an object, or those of a list, by what they say that they are.
+func (r *Recorder) object(raw json.RawMessage) {
+	var list struct {
+		Items []json.RawMessage
+		Kind  string
+	}
+	if json.Unmarshal(raw, &list) == nil && list.Kind == "List" {
+		for _, one := range list.Items {
+			r.object(one)
+		}
+		return
+	}
+	if s := servedAs(list.Kind); s != nil {
+		if i, err := newItem(raw, s); err == nil {
+			// A node that is read by its name after the list of all is in it already.
+			r.c.objects[s.file].keep(i)
+		}
+	}
+}
+
+// keep is put without the claim that the file is whole.
+func (t *table[T]) keep(row T) {
+	held := t.held
+	t.put(row)
+	t.held = held
+}
+
+// Lacks tells of each file that Files leaves out because an answer is missing why that
+// is, by the file's name.
+func (r *Recorder) Lacks() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.torn)
+}

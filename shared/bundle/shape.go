@@ -1,0 +1,106 @@
+package bundle
+
+// shape is the form of a file that lists things.
+type shape struct {
+	file, command string
+	list          string // the field with the things, such as Subnets
+	id            string // the field by which a thing is recognized, such as SubnetId
+	one           string // the field with the thing where the CLI shows them one by one; or ""
+	other         string // another field by which a thing is recognized; or ""
+}
+
+// listing reads a file that lists things.
+func listing[T any](s shape, table func(*contents) *table[T]) spec {
+	return spec{
+		name: s.file, command: s.command + " --output json",
+		read: func(c *contents, in *input, v *value) {
+			t := table(c)
+			t.held = true
+			t.single = v.kind == object && !v.has(s.list)
+			for _, row := range in.rows(v, s) {
+				var thing T
+				in.decode(row, &thing)
+				if !row.has(s.id) {
+					in.fail(row.from, "this has no %s: %s should hold what %s prints", s.id, s.file, in.spec.command)
+					continue
+				}
+				t.put(thing)
+			}
+		},
+		blank: func(c *contents) { table(c).empty = true },
+	}
+}
+
+// rows finds the things that a file lists: in the CLI's answer, in an array of them or of
+// answers, as jq --slurp and --query make, or in the answer about one thing.
+func (in *input) rows(v *value, s shape) []*value {
+	switch {
+	case v.kind == array:
+		var out []*value
+		for i := range v.items {
+			out = append(out, in.rows(&v.items[i], s)...)
+		}
+		return out
+	case v.kind != object:
+		in.fail(v.from, "this is %s, not what %s prints", v.kind, in.spec.command)
+		return nil
+	case v.has(s.list) && v.get(s.list).kind == array:
+		in.whole(v)
+		var out []*value
+		list := v.get(s.list)
+		for i := range list.items {
+			out = append(out, in.rows(&list.items[i], s)...)
+		}
+		return out
+	case s.one != "" && v.has(s.one) && v.get(s.one).kind == object:
+		return []*value{v.get(s.one)}
+	case v.has(s.id), s.other != "" && v.has(s.other):
+		return []*value{v}
+	}
+	in.fail(v.from, "there is no array %q in this: it should be what %s prints", s.list, in.spec.command)
+	return nil
+}
+
+// whole notes when an answer says that it is only a part: what it lacks would be taken
+// for absent.
+func (in *input) whole(v *value) {
+	if in.spec.name == fileActivities {
+		return // of these only the latest matter
+	}
+	for _, name := range []string{"NextToken", "Marker"} {
+		if token := v.get(name); token != nil && token.kind == text && token.text != "" {
+			in.fail(token.from, "%s says that this is not all: write it again without --no-paginate and --max-items: %s", name, in.spec.command)
+		}
+	}
+}
+
+// perName reads a file that holds an answer of the CLI for each of several names, since
+// the answer does not tell whose it is. telling is the field by which an answer is
+// recognized that stands there without its name.
+func perName[T any](file, command, telling string, table func(*contents) *table[T], named func(*T, string)) spec {
+	return spec{
+		name: file, command: command + ", once for each, --output json",
+		read: func(c *contents, in *input, v *value) {
+			t := table(c)
+			t.held = true
+			switch {
+			case v.kind != object:
+				in.fail(v.from, "this is %s, not an object with an answer for each name", v.kind)
+				return
+			case v.has(telling):
+				in.fail(v.from, "whose %s is this? Put it under its name: {\"NAME\": {\"%s\": ...}}", telling, telling)
+				return
+			}
+			for i := range v.fields {
+				var answer T
+				if inner := &v.fields[i].value; inner.kind == object {
+					in.whole(inner)
+				}
+				in.decode(&v.fields[i].value, &answer)
+				named(&answer, v.fields[i].name)
+				t.put(answer)
+			}
+		},
+		blank: func(c *contents) { table(c).empty = true },
+	}
+}

@@ -1,0 +1,112 @@
+package bundle
+
+import (
+	"strconv"
+
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// The files of a bundle.
+const (
+	fileAt             = "at.txt"
+	fileCluster        = "cluster.json"
+	fileInstances      = "instances.json"
+	fileNodes          = "nodes.json"
+	fileStatuses       = "instance-status.json"
+	fileLeases         = "leases.json"
+	fileEvents         = "k8s-events.json"
+	fileNodeClaims     = "nodeclaims.json"
+	fileNodePools      = "nodepools.json"
+	fileNodeClasses    = "ec2nodeclasses.json"
+	fileAwsAuth        = "aws-auth.json"
+	fileAccessEntries  = "access-entries.json"
+	fileProfiles       = "instance-profiles.json"
+	fileRoles          = "roles.json"
+	fileAttached       = "attached-policies.json"
+	fileASGInstances   = "auto-scaling-instances.json"
+	fileASGs           = "auto-scaling-groups.json"
+	fileActivities     = "scaling-activities.json"
+	fileNodeGroups     = "nodegroups.json"
+	fileTemplates      = "launch-template-versions.json"
+	fileImages         = "images.json"
+	fileSubnets        = "subnets.json"
+	fileRouteTables    = "route-tables.json"
+	fileSecurityGroups = "security-groups.json"
+	fileNetworkACLs    = "network-acls.json"
+	fileVPCEndpoints   = "vpc-endpoints.json"
+	fileNATGateways    = "nat-gateways.json"
+	fileDHCPOptions    = "dhcp-options.json"
+	fileVPCAttributes  = "vpc-attributes.json"
+	filePods           = "pods.json"
+	fileEndpointSlices = "endpointslices.json"
+	fileLedger         = "ledger.json"
+	fileWebhooks       = "webhooks.json"
+	folderUserData     = "user-data"
+	folderConsole      = "console"
+)
+
+// What a capture may hold beyond that: answers that no other file has room for. Nobody
+// has to write them by hand.
+const (
+	fileVPCs           = "vpcs.json"
+	fileAccessPolicies = "access-policies.json"
+	fileInline         = "role-policies.json"
+	fileAttributes     = "instance-attributes.json"
+	fileShifts         = "zonal-shifts.json"
+)
+
+// spec is how one JSON file is read.
+type spec struct {
+	name     string
+	command  string // that writes it, for messages
+	required bool
+	beyond   bool // the file is one of those that a capture may hold beyond the others
+	read     func(*contents, *input, *value)
+	blank    func(*contents) // notes that the file is there and empty
+}
+
+// specs are all JSON files of a bundle.
+var specs = append(awsSpecs(), kubernetesSpecs()...)
+
+func awsSpecs() []spec {
+	const ec2, scaling = "aws ec2 describe-", "aws autoscaling describe-"
+	return []spec{
+		{name: fileCluster, required: true, command: "aws eks describe-cluster --name CLUSTER --output json", read: readCluster},
+		{name: fileInstances, required: true, command: ec2 + "instances --output json", read: readInstances},
+		listing(shape{file: fileStatuses, command: ec2 + "instance-status --include-all-instances", list: "InstanceStatuses", id: "InstanceId"}, func(c *contents) *table[types.InstanceStatus] { return &c.statuses }),
+		listing(shape{file: fileImages, command: ec2 + "images --image-ids ...", list: "Images", id: "ImageId"}, func(c *contents) *table[types.Image] { return &c.images }),
+		listing(shape{file: fileSubnets, command: ec2 + "subnets", list: "Subnets", id: "SubnetId"}, func(c *contents) *table[types.Subnet] { return &c.subnets }),
+		listing(shape{file: fileRouteTables, command: ec2 + "route-tables", list: "RouteTables", id: "RouteTableId"}, func(c *contents) *table[types.RouteTable] { return &c.routeTables }),
+		listing(shape{file: fileSecurityGroups, command: ec2 + "security-groups", list: "SecurityGroups", id: "GroupId"}, func(c *contents) *table[types.SecurityGroup] { return &c.groups }),
+		listing(shape{file: fileNetworkACLs, command: ec2 + "network-acls", list: "NetworkAcls", id: "NetworkAclId"}, func(c *contents) *table[types.NetworkAcl] { return &c.acls }),
+		listing(shape{file: fileVPCEndpoints, command: ec2 + "vpc-endpoints", list: "VpcEndpoints", id: "VpcEndpointId"}, func(c *contents) *table[types.VpcEndpoint] { return &c.endpoints }),
+		listing(shape{file: fileNATGateways, command: ec2 + "nat-gateways", list: "NatGateways", id: "NatGatewayId"}, func(c *contents) *table[types.NatGateway] { return &c.gateways }),
+		listing(shape{file: fileDHCPOptions, command: ec2 + "dhcp-options", list: "DhcpOptions", id: "DhcpOptionsId"}, func(c *contents) *table[types.DhcpOptions] { return &c.dhcp }),
+		beyond(listing(shape{file: fileVPCs, command: ec2 + "vpcs", list: "Vpcs", id: "VpcId"}, func(c *contents) *table[types.Vpc] { return &c.vpcs })),
+		listing(shape{file: fileTemplates, command: ec2 + "launch-template-versions --launch-template-id ID", list: "LaunchTemplateVersions", id: "LaunchTemplateId"}, func(c *contents) *table[types.LaunchTemplateVersion] { return &c.templates }),
+		listing(shape{file: fileASGInstances, command: scaling + "auto-scaling-instances", list: "AutoScalingInstances", id: "InstanceId"}, func(c *contents) *table[asgtypes.AutoScalingInstanceDetails] { return &c.asgInstances }),
+		listing(shape{file: fileASGs, command: scaling + "auto-scaling-groups", list: "AutoScalingGroups", id: "AutoScalingGroupName"}, func(c *contents) *table[asgtypes.AutoScalingGroup] { return &c.asgs }),
+		listing(shape{file: fileActivities, command: scaling + "scaling-activities --auto-scaling-group-name NAME", list: "Activities", id: "ActivityId"}, func(c *contents) *table[asgtypes.Activity] { return &c.activities }),
+		listing(shape{file: fileNodeGroups, command: "aws eks describe-nodegroup, once for each,", list: "nodegroups", id: "nodegroupName", one: "nodegroup"}, func(c *contents) *table[ekstypes.Nodegroup] { return &c.nodeGroups }),
+		listing(shape{file: fileProfiles, command: "aws iam get-instance-profile, once for each,", list: "InstanceProfiles", id: "InstanceProfileName", one: "InstanceProfile"}, func(c *contents) *table[iamtypes.InstanceProfile] { return &c.profiles }),
+		listing(shape{file: fileRoles, command: "aws iam get-role, once for each,", list: "Roles", id: "RoleName", one: "Role"}, func(c *contents) *table[iamtypes.Role] { return &c.roles }),
+		{name: fileAccessEntries, command: "aws eks describe-access-entry, once for each, --output json", read: readAccessEntries, blank: func(c *contents) { c.entries.empty = true }},
+		beyond(perName(fileAccessPolicies, "aws eks list-associated-access-policies", "associatedAccessPolicies", func(c *contents) *table[accessPolicies] { return &c.policies }, func(p *accessPolicies, name string) { p.principal = name })),
+		perName(fileAttached, "aws iam list-attached-role-policies", "AttachedPolicies", func(c *contents) *table[attachedPolicies] { return &c.attached }, func(p *attachedPolicies, name string) { p.role = name }),
+		beyond(perName(fileInline, "aws iam list-role-policies", "PolicyNames", func(c *contents) *table[inlinePolicies] { return &c.inline }, func(p *inlinePolicies, name string) { p.role = name })),
+		perName(fileVPCAttributes, "aws ec2 describe-vpc-attribute", "EnableDnsSupport", func(c *contents) *table[vpcFlags] { return &c.vpcFlags }, func(f *vpcFlags, name string) { f.vpc = name }),
+		beyond(perName(fileAttributes, "aws ec2 describe-instance-attribute --attribute disableApiTermination", "DisableApiTermination", func(c *contents) *table[protection] { return &c.protections }, func(p *protection, name string) { p.instance = name })),
+		beyond(spec{name: fileShifts, command: "aws arc-zonal-shift get-managed-resource --resource-identifier ARN --output json", read: readShifts, blank: func(c *contents) { c.shifts.empty = true }}),
+		{name: fileLedger, command: "rollcall capture", read: readLedger, blank: func(c *contents) { c.remembered.empty = true }},
+	}
+}
+
+func beyond(s spec) spec {
+	s.beyond = true
+	return s
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,176 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// kind is what a JSON value is.
+type kind string
+
+const (
+	object  kind = "an object"
+	array   kind = "an array"
+	text    kind = "a string"
+	number  kind = "a number"
+	boolean kind = "a boolean"
+	null    kind = "null"
+)
+
+// value is a JSON value with its place in the file, so that what is wrong with it can be
+// told with line and column.
+type value struct {
+	kind     kind
+	from, to int // bytes of the file
+	text     string
+	fields   []field // of an object
+	items    []value // of an array
+}
+
+type field struct {
+	name string
+	value
+}
+
+// get finds a field by its name; in another case too, if no other has it as it is.
+func (v *value) get(name string) *value {
+	for i := range v.fields {
+		if v.fields[i].name == name {
+			return &v.fields[i].value
+		}
+	}
+	for i := range v.fields {
+		if strings.EqualFold(v.fields[i].name, name) {
+			return &v.fields[i].value
+		}
+	}
+	return nil
+}
+
+// has reports whether there is such a field that is not null.
+func (v *value) has(name string) bool {
+	f := v.get(name)
+	return f != nil && f.kind != null
+}
+
+// parse reads the file's JSON and notes why it is none.
+func (in *input) parse() (value, bool) {
+	var whole json.RawMessage
+	if err := json.Unmarshal(in.data, &whole); err != nil {
+		in.notJSON(err)
+		return value{}, false
+	}
+	r := &reader{data: in.data}
+	return r.value(), true
+}
+
+// notJSON tells what a file holds that is no JSON, as far as that can be seen.
+func (in *input) notJSON(err error) {
+	trimmed := bytes.TrimLeft(in.data, " \t\r\n")
+	start := len(in.data) - len(trimmed)
+	at := start
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if ok {
+		at = max(int(syntax.Offset)-1, 0)
+	}
+	again := "write it again with: " + in.spec.command
+	switch first := trimmed[0]; {
+	case ok && syntax.Error() == "unexpected end of JSON input":
+		in.fail(len(in.data), "the JSON breaks off: the file is not whole, so %s", again)
+	case ok && strings.Contains(syntax.Error(), "after top-level value"):
+		in.fail(at, "more follows after the end of the JSON: a file holds one answer, so %s", again)
+	case first == '{' || first == '[' || first == '"':
+		in.fail(at, "this is not JSON (%s); %s", err, again)
+	case looksLikeYAML(trimmed):
+		in.fail(start, "this looks like YAML, and JSON is needed: %s", again)
+	default:
+		line, _, _ := strings.Cut(string(trimmed), "\n")
+		in.fail(start, "this is not JSON but begins with %q: %s", cut(strings.TrimSpace(line), 60), again)
+	}
+}
+
+func looksLikeYAML(data []byte) bool {
+	if bytes.HasPrefix(data, []byte("---")) || bytes.HasPrefix(data, []byte("- ")) {
+		return true
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	key, rest, found := strings.Cut(strings.TrimRight(string(line), "\r"), ":")
+	return found && !strings.ContainsAny(key, " \t\"'(") && (rest == "" || strings.HasPrefix(rest, " ")) && !strings.EqualFold(key, "error")
+}
+
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}
+
+// reader reads JSON that is known to be valid.
+type reader struct {
+	data []byte
+	at   int
+}
+
+func (r *reader) space() {
+	for r.at < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[r.at]) >= 0 {
+		r.at++
+	}
+}
+
+func (r *reader) value() value {
+	r.space()
+	v := value{from: r.at}
+	switch c := r.data[r.at]; c {
+	case '{':
+		r.at++
+		v.kind = object
+		for r.space(); r.data[r.at] != '}'; r.space() {
+			name := r.quoted()
+			v.fields = append(v.fields, field{name, r.value()})
+		}
+		r.at++
+	case '[':
+		r.at++
+		v.kind = array
+		for r.space(); r.data[r.at] != ']'; r.space() {
+			v.items = append(v.items, r.value())
+		}
+		r.at++
+	case '"':
+		v.kind, v.text = text, r.quoted()
+	default:
+		for r.at < len(r.data) && strings.IndexByte(" \t\r\n,:]}", r.data[r.at]) < 0 {
+			r.at++
+		}
+		v.text = string(r.data[v.from:r.at])
+		switch c {
+		case 't', 'f':
+			v.kind = boolean
+		case 'n':
+			v.kind = null
+		default:
+			v.kind = number
+		}
+	}
+	v.to = r.at
+	return v
+}
+
+// quoted reads a string.
+func (r *reader) quoted() string {
+	from := r.at
+	for r.at++; r.data[r.at] != '"'; r.at++ {
+		if r.data[r.at] == '\\' {
+			r.at++
+		}
+	}
+	r.at++
+	var s string
+	if err := json.Unmarshal(r.data[from:r.at], &s); err != nil {
+		panic(fmt.Sprintf("valid JSON with an invalid string: %v", err)) // parse has looked at it
+	}
+	return s
+}
