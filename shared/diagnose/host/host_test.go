@@ -1,0 +1,527 @@
+package host_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/console"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/host"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	instance = roll.InstanceID("i-0123456789abcdef0")
+	name     = "ip-10-0-1-17.eu-west-1.compute.internal"
+	group    = roll.Group("nodegroup/web")
+)
+
+var (
+	now     = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	silence = now.Add(-40 * time.Minute) // when the control plane called the node silent
+	created = now.Add(-72 * time.Hour)
+)
+
+// world is a finding of a kind and what was read about it.
+type world struct {
+	*evidence.Evidence
+	finding  roll.Finding
+	node     evidence.Node
+	instance evidence.Instance
+}
+
+func (w *world) ready() *evidence.Condition { return &w.node.Object.Value.Conditions[0] }
+
+func (w *world) condition(kind, status string) {
+	for i := range w.node.Object.Value.Conditions {
+		if c := &w.node.Object.Value.Conditions[i]; c.Type == kind {
+			c.Status, c.Reason = status, "KubeletSays"
+		}
+	}
+}
+
+// remember has an earlier check have seen a condition so long before the silence.
+func (w *world) remember(kind, status string, before time.Duration) {
+	r := &w.node.Remembered.Value
+	r.At = silence.Add(-before)
+	for i := range r.Conditions {
+		if r.Conditions[i].Type == kind {
+			r.Conditions[i].Status, r.Conditions[i].Since = status, r.At.Add(-10*time.Minute)
+		}
+	}
+}
+
+// event adds an event so long before the silence.
+func (w *world) event(reason, message string, before time.Duration) {
+	at := silence.Add(-before)
+	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, Source: "kubelet", First: at, Last: at, Count: 1})
+	slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
+}
+
+// shows puts a sign on the console.
+func (w *world) shows(s console.Sign, detail string, boot int) {
+	log := &w.instance.Console.Value
+	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Count: 1, Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
+}
+
+// of is a sound instance with a finding of the kind: what makes the finding is the
+// state of its node, and nothing explains it.
+func of(kind roll.Kind) *world {
+	w := &world{finding: roll.Finding{Instance: instance, Node: name, Kind: kind, Stage: roll.Overdue, Group: group, Owner: roll.OwnerManagedNodeGroup, Since: silence, Began: silence}}
+	ready := evidence.Condition{Type: "Ready", Status: "True", Reason: "KubeletReady", Since: created}
+	pressure, heard := "False", now.Add(-5*time.Second)
+	switch kind {
+	case roll.Unknown:
+		ready = evidence.Condition{Type: "Ready", Status: "Unknown", Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.", Since: silence}
+		pressure, heard = "Unknown", silence.Add(-50*time.Second)
+	case roll.NotReady:
+		ready = evidence.Condition{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "PLEG is not healthy", Since: silence}
+	case roll.ConditionFailed:
+		w.finding.Condition = "KernelReady"
+	}
+	remembered := evidence.Remembered{At: silence.Add(-4 * time.Minute)}
+	object := evidence.NodeObject{Name: name, Created: created, Conditions: []evidence.Condition{ready}}
+	for _, t := range []string{roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure} {
+		object.Conditions = append(object.Conditions, evidence.Condition{Type: t, Status: pressure, Since: silence})
+		remembered.Conditions = append(remembered.Conditions, evidence.Condition{Type: t, Status: "False", Reason: "KubeletSays", Since: created})
+	}
+	for _, t := range []string{"KernelReady", "NetworkingReady"} {
+		object.Conditions = append(object.Conditions, evidence.Condition{Type: t, Status: "True", Since: created})
+	}
+	if kind == roll.ConditionFailed {
+		object.Conditions[4].Status, object.Conditions[4].Reason = "False", "ForkFailedOutOfPID"
+	}
+	w.node = evidence.Node{
+		Name: name, Object: evidence.Read(object), Lease: evidence.Read(evidence.Lease{Renewed: heard, Duration: 40 * time.Second}),
+		Events: evidence.Read([]evidence.Event{}), Pods: evidence.Read([]evidence.Pod{}), Remembered: evidence.Read(remembered),
+	}
+	w.instance = evidence.Instance{
+		ID: instance, Config: evidence.Read(evidence.InstanceConfig{State: "running", Launched: created.Add(-time.Minute), ASG: "eks-web"}),
+		Status: evidence.Read(evidence.InstanceStatus{Instance: "ok", System: "ok"}), Console: evidence.Read(console.Log{Lines: 300, Boots: 1}), ConsoleAt: now,
+	}
+	if kind == roll.Unregistered {
+		w.finding.Node, w.finding.Since, w.finding.Began = "", now.Add(-20*time.Minute), now.Add(-20*time.Minute)
+		w.instance.Config.Value.Launched = w.finding.Began
+	}
+	return w
+}
+
+func (w *world) analyze() *cause.Sheet {
+	e := &evidence.Evidence{
+		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: w.instance}, Nodes: map[string]evidence.Node{name: w.node},
+		Groups: map[roll.Group]evidence.Group{group: {Group: group}},
+	}
+	s := &cause.Sheet{}
+	host.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)
+	return s
+}
+
+func told(s *cause.Sheet) string {
+	var out []string
+	for _, c := range s.Causes() {
+		mark := ""
+		if c.Confidence != roll.Decisive {
+			mark = "?"
+		}
+		out = append(out, string(c.Code)+mark)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWhatBefellASilentNode(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*world)
+		want  string
+	}{
+		{"nothing is known but its silence", func(*world) {}, "KubeletSilent"},
+		{"its lease is fresh", func(w *world) { w.node.Lease.Value.Renewed = now.Add(-20 * time.Second) }, ""},
+		{"its lease is renewed as the check looks", func(w *world) { w.node.Lease.Value.Renewed = now.Add(time.Second) }, ""},
+		{"its lease ran out a moment ago", func(w *world) { w.node.Lease.Value.Renewed = now.Add(-60 * time.Second) }, "KubeletSilent?"},
+		{"its lease is good for longer than usual", func(w *world) {
+			w.node.Lease.Value = evidence.Lease{Renewed: now.Add(-4 * time.Minute), Duration: 5 * time.Minute}
+		}, ""},
+		{"it has no lease", func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }, "KubeletSilent"},
+		{"its lease was not read", func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }, ""},
+		{"it is Ready again", func(w *world) { w.ready().Status = "True" }, ""},
+		{"nobody gives a reason", func(w *world) { w.ready().Reason = "" }, "KubeletSilent?"},
+		{"it never reported", func(w *world) { w.ready().Reason = "NodeStatusNeverUpdated" }, "NeverReported"},
+		{"it has no condition Ready yet", func(w *world) { w.node.Object.Value.Conditions = nil }, "NeverReported?"},
+		{"the node was not read", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("why") }, ""},
+
+		{"short of memory at the check before", func(w *world) { w.remember(roll.MemoryPressure, "True", 4*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
+		{"short of disk at the check before", func(w *world) { w.remember(roll.DiskPressure, "True", 4*time.Minute) }, "DiskPressurePreceded KubeletSilent"},
+		{"short of processes at the check before", func(w *world) { w.remember(roll.PIDPressure, "True", 4*time.Minute) }, "PidPressurePreceded KubeletSilent"},
+		{"short of memory hours before", func(w *world) { w.remember(roll.MemoryPressure, "True", 3*time.Hour) }, "KubeletSilent MemoryPressurePreceded?"},
+		{"short of memory, and said to be over", func(w *world) {
+			w.remember(roll.MemoryPressure, "True", 10*time.Minute)
+			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
+		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"short of memory since it went silent", func(w *world) {
+			w.remember(roll.MemoryPressure, "True", -20*time.Minute)
+		}, "KubeletSilent"},
+		{"the ledger saw it end", func(w *world) {
+			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-6 * time.Minute)}}
+		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"the ledger saw it end long ago", func(w *world) {
+			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-50 * time.Minute)}}
+		}, "KubeletSilent"},
+		{"its kubelet said so", func(w *world) { w.event("NodeHasInsufficientMemory", "", 20*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
+		{"its kubelet said so, and took it back long before", func(w *world) {
+			w.event("NodeHasInsufficientMemory", "", 40*time.Minute)
+			w.event("NodeHasSufficientMemory", "", 30*time.Minute)
+		}, "KubeletSilent"},
+		{"its kubelet took it back just before", func(w *world) {
+			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
+			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
+		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"its kubelet took it back, and said so again", func(w *world) {
+			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
+			w.event("NodeHasSufficientMemory", "", 10*time.Minute)
+			w.event("NodeHasInsufficientMemory", "", 2*time.Minute)
+		}, "MemoryPressurePreceded KubeletSilent"},
+		{"another node of its name said so", func(w *world) {
+			w.node.Object.Value.Created = silence.Add(-10 * time.Minute)
+			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
+		}, "KubeletSilent"},
+		{"it said so before the instance was started again", func(w *world) {
+			w.instance.Config.Value.Launched = silence.Add(-10 * time.Minute)
+			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
+		}, "KubeletSilent"},
+		{"it has enough of all, said at its start", func(w *world) {
+			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
+			w.event("NodeHasNoDiskPressure", "", 5*time.Minute)
+		}, "KubeletSilent"},
+		{"the kernel killed for want of memory", func(w *world) {
+			w.event("SystemOOM", "System OOM encountered, victim process: java, pid: 4711", 3*time.Minute)
+		}, "MemoryPressurePreceded KubeletSilent"},
+		{"the kernel killed for want of memory half an hour before", func(w *world) {
+			w.event("SystemOOM", "System OOM encountered", 30*time.Minute)
+		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"it reclaimed memory", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim memory", 3*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
+		{"it reclaimed disk", func(w *world) {
+			w.event("EvictionThresholdMet", "Attempting to reclaim ephemeral-storage", 3*time.Minute)
+		}, "DiskPressurePreceded KubeletSilent"},
+		{"it reclaimed inodes", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim inodes", 3*time.Minute) }, "DiskPressurePreceded KubeletSilent"},
+		{"it reclaimed memory, and had enough then", func(w *world) {
+			w.event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute)
+			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
+		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"a pod was killed at its limit", func(w *world) { w.shows(console.CgroupOutOfMemory, "java", 1) }, "KubeletSilent"},
+		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "MemoryPressurePreceded OutOfMemory KubeletSilent"},
+		{"it killed in an earlier boot", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.instance.Console.Value.Boots = 2
+		}, "KubeletSilent OutOfMemory?"},
+		{"it killed, in output from just before", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
+		}, "KubeletSilent MemoryPressurePreceded? OutOfMemory?"},
+		{"it killed, in output from long before", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.instance.ConsoleAt = silence.Add(-10 * time.Hour)
+		}, "KubeletSilent"},
+		{"it killed, in output without a time", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.instance.ConsoleAt = time.Time{}
+		}, "MemoryPressurePreceded OutOfMemory KubeletSilent"},
+
+		{"its kernel panicked", func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic KubeletSilent"},
+		{"its kernel panicked, and booted since", func(w *world) {
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+			w.instance.Console.Value.Boots = 2
+		}, "KubeletSilent KernelPanic?"},
+		{"its kernel panicked, and the node was heard after that", func(w *world) {
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
+		}, "KubeletSilent"},
+		{"the panic's boot began before what EC2 keeps", func(w *world) {
+			w.shows(console.KernelPanic, "Fatal exception", 0)
+			w.instance.Console.Value.Boots, w.instance.Console.Value.Truncated = 0, true
+		}, "KernelPanic KubeletSilent"},
+		{"its disk is full", func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, "DiskFull KubeletSilent"},
+		{"its disk was full an earlier boot", func(w *world) {
+			w.shows(console.DiskFull, "containerd", 1)
+			w.instance.Console.Value.Boots = 2
+		}, "KubeletSilent DiskFull?"},
+
+		{"EC2 does not reach its system", func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired KubeletSilent"},
+		{"the host below it fails", func(w *world) { w.instance.Status.Value.System = "impaired" }, "SystemStatusImpaired KubeletSilent"},
+		{"EC2 is not sure", func(w *world) { w.instance.Status.Value.Instance = "insufficient-data" }, "KubeletSilent"},
+		{"it is stopped", func(w *world) { w.instance.Config.Value.State = "stopped" }, "InstanceStopped KubeletSilent"},
+		{"it is being stopped", func(w *world) { w.instance.Config.Value.State = "stopping" }, "InstanceStopped KubeletSilent"},
+		{"it is being ended", func(w *world) { w.instance.Config.Value.State = "shutting-down" }, "KubeletSilent"},
+	}
+	for _, tt := range tests {
+		w := of(roll.Unknown)
+		tt.spoil(w)
+		s := w.analyze()
+		if got := told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		whole(t, tt.name, s)
+	}
+}
+
+// whole asks whether a sheet has all that is told of a cause, and no reason is missing.
+func whole(t *testing.T, name string, s *cause.Sheet) {
+	t.Helper()
+	for _, c := range s.Causes() {
+		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || c.Fix == "" || len(c.Evidence) == 0 || c.Subject != "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+		for _, e := range c.Evidence {
+			if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
+				t.Errorf("%s: %s rests on %+v", name, c.Code, e)
+			}
+		}
+	}
+	for _, u := range s.Open() {
+		if u.Reason == "" {
+			t.Errorf("%s: %s is not checked, and nobody says why", name, u.Code)
+		}
+	}
+}
+
+func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
+	tests := []struct {
+		name  string
+		kind  roll.Kind
+		spoil func(*world)
+		want  string
+	}{
+		{"a node that is not ready", roll.NotReady, func(*world) {}, ""},
+		{"it runs short of memory now", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MemoryPressurePreceded?"},
+		{"it runs short of disk while it starts", roll.Uninitialized, func(w *world) { w.condition(roll.DiskPressure, "True") }, "DiskPressurePreceded?"},
+		{"it runs short of processes and flaps", roll.Flapping, func(w *world) { w.condition(roll.PIDPressure, "True") }, "PidPressurePreceded?"},
+		{"it ran short before, and has enough now", roll.NotReady, func(w *world) { w.remember(roll.MemoryPressure, "True", time.Minute) }, ""},
+		{"it says that a disk is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, "DiskFull"},
+		{"it was Ready with that message", roll.Uninitialized, func(w *world) { w.ready().Message = "no space left on device" }, ""},
+		{"the kernel killed on a node that reports", roll.NotReady, func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory?"},
+		{"it panicked and reports again", roll.NotReady, func(w *world) {
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+			w.instance.Console.Value.Boots = 2
+		}, "KernelPanic?"},
+		{"old output shows a panic of a node that reports", roll.NotReady, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, ""},
+		{"it flaps, and panicked", roll.Flapping, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic?"},
+		{"EC2 does not reach a node that reports", roll.NotReady, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired?"},
+		{"a node that reports is being stopped", roll.NotReady, func(w *world) { w.instance.Config.Value.State = "stopping" }, "InstanceStopped"},
+
+		{"an instance that never registered", roll.Unregistered, func(*world) {}, ""},
+		{"its kernel panicked", roll.Unregistered, func(w *world) { w.shows(console.KernelPanic, "VFS: Unable to mount root fs", 1) }, "KernelPanic"},
+		{"it ran out of memory as it booted", roll.Unregistered, func(w *world) { w.shows(console.OutOfMemory, "dnf", 1) }, "OutOfMemory"},
+		{"its disk was full as it booted", roll.Unregistered, func(w *world) { w.shows(console.DiskFull, "cloud-init", 1) }, "DiskFull"},
+		{"its output is from before it was started again", roll.Unregistered, func(w *world) {
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+			w.instance.ConsoleAt = w.instance.Config.Value.Launched.Add(-time.Hour)
+		}, ""},
+		{"EC2 does not reach it", roll.Unregistered, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
+
+		{"an impaired instance", roll.Impaired, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
+		{"its kernel panicked", roll.Impaired, func(w *world) {
+			w.instance.Status.Value.Instance = "impaired"
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+		}, "KernelPanic InstanceStatusImpaired"},
+		{"its host fails, and its kernel killed", roll.Impaired, func(w *world) {
+			w.instance.Status.Value.System = "impaired"
+			w.shows(console.OutOfMemory, "java", 1)
+		}, "SystemStatusImpaired OutOfMemory?"},
+		{"it passes again", roll.Impaired, func(*world) {}, ""},
+
+		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
+		{"two of them", roll.ConditionFailed, func(w *world) { w.condition("NetworkingReady", "False") }, "MonitoringConditionLatched?"},
+		{"it runs short of memory too", roll.ConditionFailed, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MonitoringConditionLatched?"},
+		{"its file system is read-only too", roll.ConditionFailed, func(w *world) {
+			w.node.Object.Value.Conditions = append(w.node.Object.Value.Conditions, evidence.Condition{Type: "ReadonlyFilesystem", Status: "True"})
+		}, "MonitoringConditionLatched?"},
+		{"EC2 is still looking at it", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.System = "initializing" }, "MonitoringConditionLatched?"},
+		{"EC2 does not reach it", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, ""},
+		{"its lease ran out", roll.ConditionFailed, func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) }, ""},
+		{"it is not Ready", roll.ConditionFailed, func(w *world) { w.ready().Status = "False" }, ""},
+		{"the condition is True again", roll.ConditionFailed, func(w *world) { w.condition("KernelReady", "True") }, ""},
+		{"another agent's condition", roll.ConditionFailed, func(w *world) { w.finding.Condition = "KernelDeadlock" }, ""},
+	}
+	for _, tt := range tests {
+		w := of(tt.kind)
+		tt.spoil(w)
+		s := w.analyze()
+		if got := told(s); got != tt.want {
+			t.Errorf("%s, %s: %q, want %q", tt.kind, tt.name, got, tt.want)
+		}
+		whole(t, string(tt.kind)+", "+tt.name, s)
+	}
+}
+
+func TestWhatIsInOrderIsRuledOut(t *testing.T) {
+	tests := []struct {
+		kind  roll.Kind
+		spoil func(*world)
+		want  []cause.Code
+	}{
+		{roll.Unknown, func(w *world) { w.node.Lease.Value.Renewed = now }, []cause.Code{
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded,
+			cause.InstanceStatusImpaired, cause.NeverReported, cause.KubeletSilent}},
+		{roll.NotReady, func(*world) {}, []cause.Code{
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded, cause.InstanceStatusImpaired}},
+		{roll.Unregistered, func(*world) {}, []cause.Code{cause.InstanceStopped, cause.SystemStatusImpaired, cause.InstanceStatusImpaired}},
+		{roll.ConditionFailed, func(w *world) { w.condition("KernelReady", "True") }, []cause.Code{cause.InstanceStopped, cause.MonitoringConditionLatched}},
+		{roll.Ghost, func(*world) {}, nil},
+	}
+	for _, tt := range tests {
+		w := of(tt.kind)
+		tt.spoil(w)
+		if got := w.analyze().Clear(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: ruled out %v, want %v", tt.kind, got, tt.want)
+		}
+	}
+}
+
+func TestWhatWasNotReadIsNotChecked(t *testing.T) {
+	pressures := []cause.Code{cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded}
+	shown := []cause.Code{cause.KernelPanic, cause.OutOfMemory, cause.DiskFull}
+	tests := []struct {
+		name  string
+		kind  roll.Kind
+		spoil func(*world)
+		codes []cause.Code
+		words string
+	}{
+		{"the node", roll.Unknown, func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("no permission") }, []cause.Code{cause.KubeletSilent, cause.NeverReported}, "no permission"},
+		{"the node is gone", roll.NotReady, func(w *world) { w.node.Object = evidence.None[evidence.NodeObject]() }, pressures, "there is no node " + name},
+		{"the lease", roll.Unknown, func(w *world) { w.node.Lease = evidence.Skipped[evidence.Lease]("") }, []cause.Code{cause.KubeletSilent}, "was not read"},
+		{"what an earlier check saw", roll.Unknown, func(w *world) { w.node.Remembered = evidence.Failed[evidence.Remembered]("throttled") }, pressures, "throttled"},
+		{"no earlier check saw it", roll.Unknown, func(w *world) { w.node.Remembered = evidence.None[evidence.Remembered]() }, pressures, "proves nothing"},
+		{"the check before lies long back", roll.Unknown, func(w *world) { w.node.Remembered.Value.At = silence.Add(-5 * time.Hour) }, pressures, "shortly before"},
+		{"nor its events", roll.Unknown, func(w *world) {
+			w.node.Remembered = evidence.None[evidence.Remembered]()
+			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
+		}, pressures, "events: forbidden"},
+		{"a pressure is not told", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "Unknown") }, []cause.Code{cause.MemoryPressurePreceded}, "does not tell"},
+		{"the console", roll.Unknown, func(w *world) { w.instance.Console = evidence.Failed[console.Log]("sampled") }, shown, "sampled"},
+		{"the console is empty", roll.Unknown, func(w *world) { w.instance.Console.Value = console.Log{} }, shown, "no console output"},
+		{"the console shows nothing", roll.Unknown, func(*world) {}, shown, "proves nothing"},
+		{"the status checks", roll.Unknown, func(w *world) { w.instance.Status = evidence.Failed[evidence.InstanceStatus]("denied") }, []cause.Code{cause.InstanceStatusImpaired, cause.SystemStatusImpaired}, "denied"},
+		{"a check that has not ended", roll.Unknown, func(w *world) { w.instance.Status.Value.Instance = "initializing" }, []cause.Code{cause.InstanceStatusImpaired}, "initializing"},
+		{"the instance", roll.Unknown, func(w *world) { w.instance.Config = evidence.Failed[evidence.InstanceConfig]("denied") }, []cause.Code{cause.InstanceStopped}, "denied"},
+		{"the lease beside a condition", roll.ConditionFailed, func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("denied") }, []cause.Code{cause.MonitoringConditionLatched}, "denied"},
+		{"the checks beside a condition", roll.ConditionFailed, func(w *world) { w.instance.Status = evidence.Failed[evidence.InstanceStatus]("denied") }, []cause.Code{cause.MonitoringConditionLatched}, "denied"},
+	}
+	for _, tt := range tests {
+		w := of(tt.kind)
+		tt.spoil(w)
+		open := w.analyze().Open()
+		for _, code := range tt.codes {
+			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
+				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
+			}
+		}
+	}
+}
+
+func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
+	w := of(roll.Unknown)
+	w.remember(roll.MemoryPressure, "True", time.Minute)
+	causes := w.analyze().Causes()
+	for _, part := range []string{"aws ec2 reboot-instances --instance-ids i-0123456789abcdef0 --region eu-west-1", "spec.nodeName=" + name} {
+		if !strings.Contains(causes[0].Fix, part) {
+			t.Errorf("%s\nlacks %s", causes[0].Fix, part)
+		}
+	}
+	if part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # ends"; !strings.Contains(causes[1].Fix, part) {
+		t.Errorf("%s\nlacks %s", causes[1].Fix, part)
+	}
+}
+
+// What the console says of a machine that hangs stands beside the silence.
+func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
+	w := of(roll.Unknown)
+	w.shows(console.CPUStuck, "kworker/0:1", 1)
+	c := w.analyze().Causes()[0]
+	if last := c.Evidence[len(c.Evidence)-1]; last.Source != "console" || !strings.Contains(last.Observed, "kworker") {
+		t.Errorf("%+v", c.Evidence)
+	}
+}
+
+// Whatever could not be read, nothing becomes decisive that was not. The worlds do not
+// contradict themselves: of a pressure that one source calls over and another does not,
+// the first may be hidden.
+func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	spoil := []func(*world){
+		func(w *world) { w.remember(roll.MemoryPressure, "True", 4*time.Minute) },
+		func(w *world) { w.remember(roll.DiskPressure, "True", 40*time.Minute) },
+		func(w *world) { w.event("NodeHasInsufficientPID", "", 50*time.Minute) },
+		func(w *world) { w.event("SystemOOM", "System OOM encountered", 10*time.Minute) },
+		func(w *world) { w.node.Object.Value.Created = silence.Add(-30 * time.Minute) },
+		func(w *world) { w.instance.Config.Value.Launched = silence.Add(-20 * time.Minute) },
+		func(w *world) { w.shows(console.OutOfMemory, "java", 1) },
+		func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) },
+		func(w *world) { w.instance.Console.Value.Boots = 2 },
+		func(w *world) { w.instance.ConsoleAt = silence.Add(-10 * time.Minute) },
+		func(w *world) { w.instance.Status.Value.Instance = "impaired" },
+		func(w *world) { w.instance.Config.Value.State = "stopped" },
+		func(w *world) { w.node.Lease.Value.Renewed = now },
+		func(w *world) { w.condition("NetworkingReady", "False") },
+		func(w *world) { w.condition(roll.MemoryPressure, "True") },
+	}
+	hide := []func(*world, string){
+		func(w *world, why string) { w.node.Object = evidence.Failed[evidence.NodeObject](why) },
+		func(w *world, why string) { w.node.Lease = evidence.Failed[evidence.Lease](why) },
+		func(w *world, why string) { w.node.Events = evidence.Skipped[[]evidence.Event](why) },
+		func(w *world, why string) { w.node.Pods = evidence.Failed[[]evidence.Pod](why) },
+		func(w *world, why string) { w.node.Remembered = evidence.Skipped[evidence.Remembered](why) },
+		func(w *world, why string) { w.instance.Config = evidence.Failed[evidence.InstanceConfig](why) },
+		func(w *world, why string) { w.instance.Status = evidence.Failed[evidence.InstanceStatus](why) },
+		func(w *world, why string) { w.instance.Console = evidence.Failed[console.Log](why) },
+		func(w *world, _ string) { w.node, w.instance = evidence.Node{}, evidence.Instance{} },
+	}
+	kinds := roll.Kinds()
+	for n := range 4000 {
+		kind := kinds[n%len(kinds)]
+		w := of(kind)
+		for _, s := range spoil {
+			if rng.IntN(4) == 0 {
+				s(w)
+			}
+		}
+		before := decisive(w.analyze())
+		for _, h := range hide {
+			if rng.IntN(3) == 0 {
+				h(w, []string{"", "why"}[rng.IntN(2)])
+			}
+		}
+		s := w.analyze()
+		for _, code := range decisive(s) {
+			if !slices.Contains(before, code) {
+				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
+			}
+		}
+		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
+	}
+}
+
+func decisive(s *cause.Sheet) (out []cause.Code) {
+	for _, c := range s.Causes() {
+		if c.Confidence == roll.Decisive {
+			out = append(out, c.Code)
+		}
+	}
+	return out
+}
+
+func ExampleAnalyze() {
+	w := of(roll.Unknown)
+	w.remember(roll.MemoryPressure, "True", 4*time.Minute)
+	for _, c := range w.analyze().Causes() {
+		fmt.Println(c.Code, c.Confidence)
+	}
+	// Output:
+	// MemoryPressurePreceded decisive
+	// KubeletSilent decisive
+}

@@ -1,0 +1,147 @@
+package startup
+
+import (
+	"strings"
+
+	"rollcall/shared/evidence"
+)
+
+// agent is something that prepares a node for work and has a startup taint taken off it.
+type agent struct {
+	key    string // of the taint
+	prefix bool   // the key only begins so
+	suffix bool   // the key only ends so
+	name   string
+	// how says who takes the taint off, and when.
+	how string
+	// The pod of the agent on the node: its namespace as installed by default, its
+	// DaemonSet and its label. Empty if it has none there.
+	namespace, daemonSet, label string
+	// logs are the words of a kubectl command that shows the one who takes it off, if
+	// that is not the pod itself.
+	logs []string
+	// network: nodes become ready only through this agent.
+	network bool
+	// early: the taint is taken off whether or not the node is ready.
+	early bool
+	// ephemeral: Karpenter knows by itself that the taint passes.
+	ephemeral bool
+	// guess: that it is a startup taint is told by the key's form alone.
+	guess bool
+}
+
+// agents are those whose guides have nodes start with a taint, in the order in which
+// they do their work.
+var agents = []agent{
+	{ // https://karpenter.sh/docs/concepts/nodeclaims/
+		key: "karpenter.sh/unregistered", name: "Karpenter", how: "Karpenter takes it off when it registers the node",
+		logs: []string{"-n", "kube-system", "logs", "deployment/karpenter", "--tail=100"}, early: true, ephemeral: true,
+	},
+	{ // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
+		key: "node.cloudprovider.kubernetes.io/uninitialized", name: "the cloud controller manager",
+		how: "the cloud controller manager, which EKS runs, takes it off once it has found the node's instance by provider id or name", early: true, ephemeral: true,
+	},
+	{ // https://docs.cilium.io/en/stable/installation/taints/
+		key: "node.cilium.io/agent-not-ready", name: "Cilium", how: "the Cilium operator takes it off once the node's cilium pod is ready",
+		namespace: "kube-system", daemonSet: "cilium", label: "k8s-app=cilium",
+		logs: []string{"-n", "kube-system", "logs", "deployment/cilium-operator", "--tail=100"}, network: true,
+	},
+	{ // https://istio.io/latest/docs/setup/additional-setup/cni/#race-condition--mitigation
+		key: "cni.istio.io/not-ready", name: "Istio's CNI", how: "istiod takes it off once the node's istio-cni-node pod is ready, if its untaint controller is on",
+		namespace: "istio-system", daemonSet: "istio-cni-node", label: "k8s-app=istio-cni-node",
+		logs: []string{"-n", "istio-system", "logs", "deployment/istiod", "--tail=100"},
+	},
+	{ // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
+		key: "ebs.csi.aws.com/agent-not-ready", name: "the EBS CSI driver", how: "the node's ebs-csi-node pod takes it off when it starts",
+		namespace: "kube-system", daemonSet: "ebs-csi-node", label: "app=ebs-csi-node",
+	},
+	{ // https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md
+		key: "efs.csi.aws.com/agent-not-ready", name: "the EFS CSI driver", how: "the node's efs-csi-node pod takes it off when it starts",
+		namespace: "kube-system", daemonSet: "efs-csi-node", label: "app=efs-csi-node",
+	},
+	{ // https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
+		key: "fsx.csi.aws.com/agent-not-ready", name: "the FSx for Lustre CSI driver", how: "the node's fsx-csi-node pod takes it off when it starts",
+		namespace: "kube-system", daemonSet: "fsx-csi-node", label: "app=fsx-csi-node",
+	},
+	{ // https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#configure-node-startup-taint
+		key: "s3.csi.aws.com/agent-not-ready", name: "the Mountpoint for S3 CSI driver", how: "the node's s3-csi-node pod takes it off when it starts",
+		namespace: "kube-system", daemonSet: "s3-csi-node", label: "app=s3-csi-node",
+	},
+	{ // https://kubernetes.io/blog/2026/02/03/introducing-node-readiness-controller/
+		key: "readiness.k8s.io/", prefix: true, name: "the Node Readiness Controller", how: "the Node Readiness Controller takes it off once the node's conditions meet the rule of that taint",
+		logs: []string{"get", "nodereadinessrules", "-o", "yaml"},
+	},
+	{ // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
+		key: "startup-taint.cluster-autoscaler.kubernetes.io/", prefix: true, guess: true,
+		name: "an agent that is not known", how: "its key marks it as a startup taint, and no agent is known that takes it off",
+	},
+	{
+		key: "/agent-not-ready", suffix: true, guess: true,
+		name: "an agent that is not known", how: "its key has the form of a startup taint, and no agent is known that takes it off",
+	},
+}
+
+// agentOf is the agent of a taint's key, nil if none is known.
+func agentOf(key string) *agent {
+	for i := range agents {
+		a := &agents[i]
+		switch {
+		case a.prefix && strings.HasPrefix(key, a.key), a.suffix && strings.HasSuffix(key, a.key), a.key == key:
+			return a
+		}
+	}
+	return nil
+}
+
+// order is the agent's place among the others, the last for nil.
+func (a *agent) order() int {
+	for i := range agents {
+		if a == &agents[i] {
+			return i
+		}
+	}
+	return len(agents)
+}
+
+// podOf finds the pod of a DaemonSet among those of a node; of several one that is not
+// ready.
+func podOf(pods []evidence.Pod, daemonSet, label string) (evidence.Pod, bool) {
+	var found evidence.Pod
+	ok := false
+	key, value, _ := strings.Cut(label, "=")
+	for _, p := range pods {
+		if p.Owner != "DaemonSet/"+daemonSet && (key == "" || p.Labels[key] != value) {
+			continue
+		}
+		if !ok || !p.Ready {
+			found, ok = p, true
+		}
+	}
+	return found, ok
+}
+
+// condition is how a pod is, as what is said of it: "is ready".
+func condition(p evidence.Pod) string {
+	switch {
+	case p.Ready:
+		return "is ready"
+	case p.Waiting != "":
+		return "waits in " + p.Waiting
+	case p.Terminated != "":
+		return "ended with " + p.Terminated
+	case p.Phase == "Running":
+		return "runs and is not ready"
+	case p.Phase != "":
+		return "is " + p.Phase
+	}
+	return "is not ready"
+}
+
+// observed is what is seen of a pod, with its message.
+func observed(p evidence.Pod) string {
+	text := condition(p)
+	if p.Message != "" && !p.Ready {
+		text += ": " + p.Message
+	}
+	return text
+}

@@ -1,0 +1,150 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// When a NodeClaim is a second one for the same pods.
+const (
+	// together is how far apart two NodeClaims may have been created.
+	together = 5 * time.Minute
+	// batch is within what time Karpenter makes all NodeClaims of one decision: the
+	// longest time for which it gathers pending pods first (BATCH_MAX_DURATION). What
+	// lies no further apart is one scale-up.
+	// https://karpenter.sh/docs/reference/settings/
+	batch = 10 * time.Second
+)
+
+// duplicates asks whether the instance, or the one launched just before it, was launched
+// twice for the same pods. Two NodeClaims shortly after each other are mostly an ordinary
+// scale-up. They are told apart by what the first of them was doing: it had registered
+// and was not initialized, so that its room was counted on, and then it was lost from
+// that count, by a taint that nobody declared or by a flap of its kubelet.
+func (l *look) duplicates() {
+	if !l.karpenters() {
+		return
+	}
+	claims := l.Group().NodeClaims
+	if !claims.Known() {
+		l.s.NotChecked(why(claims, "list of NodeClaims of "+string(l.Finding.Group)), cause.DuplicateLaunch)
+		return
+	}
+	own := l.NodeClaim()
+	if !own.Known() || l.At.Sub(own.Value.Created) >= settling {
+		l.s.RuledOut(cause.DuplicateLaunch)
+		return
+	}
+	var best *pair
+	gap := ""
+	for _, other := range claims.Value {
+		if other.Name == own.Value.Name || other.NodePool != own.Value.NodePool {
+			continue
+		}
+		p := l.pairOf(own.Value, other)
+		switch {
+		case !p.near():
+		case p.registered.IsZero() && p.gap != "":
+			gap = p.gap
+		case p.fits() && (best == nil || p.reason != "" && best.reason == ""):
+			best = &p
+		}
+	}
+	switch {
+	case best != nil:
+		l.s.Found(l.duplicate(*best))
+	case gap != "":
+		l.s.NotChecked(gap, cause.DuplicateLaunch)
+	default:
+		l.s.RuledOut(cause.DuplicateLaunch)
+	}
+}
+
+// pair is two NodeClaims, the older one first.
+type pair struct {
+	first, second evidence.NodeClaim
+	registered    time.Time // when the first became a node, zero if it did not
+	gap           string    // why that is not known, "" if it is
+	// reason is what had Karpenter not count on the first any more, "" if that is not
+	// known.
+	reason string
+}
+
+func (l *look) pairOf(a, b evidence.NodeClaim) pair {
+	if b.Created.Before(a.Created) {
+		a, b = b, a
+	}
+	p := pair{first: a, second: b}
+	node := l.Nodes[a.Node]
+	switch c, ok := a.Condition("Registered"); {
+	case ok && c.Status == string(roll.ConditionTrue):
+		p.registered = c.Since
+	case node.Object.Known():
+		p.registered = node.Object.Value.Created
+	case !ok:
+		p.gap = why(node.Object, "node of NodeClaim "+a.Name)
+	}
+	if node.Object.Known() {
+		p.reason = l.lost(a, node)
+	}
+	return p
+}
+
+// near reports that the second was made neither in one decision with the first nor long
+// after it.
+func (p pair) near() bool {
+	apart := p.second.Created.Sub(p.first.Created)
+	return apart > batch && apart <= together
+}
+
+// fits reports that the first was a node when the second was made, and not initialized.
+func (p pair) fits() bool {
+	if p.registered.IsZero() || p.registered.After(p.second.Created) {
+		return false
+	}
+	c, ok := p.first.Condition("Initialized")
+	return !ok || c.Status != string(roll.ConditionTrue) || c.Since.After(p.second.Created)
+}
+
+// lost is what closed the first node to pending pods while it started.
+func (l *look) lost(claim evidence.NodeClaim, node evidence.Node) string {
+	n := node.Object.Value
+	d, _ := l.declared(evidence.Read(claim))
+	if found := d.surprises(n); len(found) > 0 && found[0].sure() && counted(n) {
+		return fmt.Sprintf("has the taint %s, which its startupTaints do not declare", told(found[0].Taint))
+	}
+	if s := countStarts(node.Events.Value, n.Created); l.flap(n, s) && node.Lease.Known() && node.Lease.Value.Fresh(l.At) {
+		return fmt.Sprintf("has a kubelet that started %d times", s.young)
+	}
+	return ""
+}
+
+func (l *look) duplicate(p pair) cause.Cause {
+	confidence, told := roll.Suggestive, "was not initialized yet"
+	if p.reason != "" {
+		told = p.reason
+		if l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady {
+			confidence = roll.Decisive
+		}
+	}
+	state := "not there yet"
+	if c, ok := p.first.Condition("Initialized"); ok {
+		state = reason(c)
+	}
+	return cause.Cause{
+		Code: cause.DuplicateLaunch, Confidence: confidence, Subject: "nodepool/" + l.pool(),
+		Summary: fmt.Sprintf("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods",
+			p.second.Name, l.pool(), p.second.Created.Sub(p.first.Created).Seconds(), p.first.Name, told),
+		Evidence: []roll.Evidence{
+			{Source: "NodeClaim", Field: p.second.Name + " metadata.creationTimestamp", Observed: roll.Clock(p.second.Created), Expected: "none while " + p.first.Name + ", created at " + roll.Clock(p.first.Created) + ", is initializing"},
+			{Source: "NodeClaim", Field: p.first.Name + " status.conditions[Initialized]", Observed: state, Expected: "True before another is launched for its pods"},
+		},
+		Fix: lines(kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
+			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+p.second.Name),
+			"# one that stays empty is taken back by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints"),
+	}
+}

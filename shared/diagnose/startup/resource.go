@@ -1,0 +1,99 @@
+package startup
+
+import (
+	"fmt"
+	"strings"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// Reasons for which Karpenter does not call a node initialized although its kubelet is
+// ready and its startup taints are gone: a resource that the NodeClaim requests has no
+// amount yet, or a driver of dynamic resources has not published what it has.
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/initialization.go
+const (
+	resourceMissing = "ResourceNotRegistered"
+	driverMissing   = "DRADriverPoolsNotPublished"
+)
+
+// plugin is the device plugin that registers a resource, by the DaemonSet that its guide
+// installs.
+type devicePlugin struct{ resource, daemonSet, guide string }
+
+var devicePlugins = []devicePlugin{
+	{"nvidia.com/gpu", "nvidia-device-plugin-daemonset", "https://github.com/NVIDIA/k8s-device-plugin"},
+	{"amd.com/gpu", "amdgpu-device-plugin-daemonset", "https://github.com/ROCm/k8s-device-plugin"},
+	{"aws.amazon.com/neuron", "neuron-device-plugin", "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/containers/kubernetes-getting-started.html"},
+	{"vpc.amazonaws.com/efa", "aws-efa-k8s-device-plugin-daemonset", "https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html"},
+	{"vpc.amazonaws.com/pod-eni", "aws-node", "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-pods-deployment.html"},
+}
+
+// resources asks whether Karpenter waits for a resource that nothing has registered.
+func (l *look) resources() {
+	if !l.karpenters() {
+		return
+	}
+	claim := l.NodeClaim()
+	if !claim.Known() {
+		l.s.NotChecked(why(claim, "NodeClaim of "+string(l.Finding.Instance)), cause.ResourceNotRegistered)
+		return
+	}
+	c, ok := claim.Value.Condition("Initialized")
+	if !ok || !resourceReason(c) {
+		l.s.RuledOut(cause.ResourceNotRegistered)
+		return
+	}
+	confidence := roll.Suggestive
+	if l.overdue() {
+		confidence = roll.Decisive
+	}
+	text, subject, more, fix := l.device(c.Reason, quoted(c.Message))
+	l.s.Found(cause.Cause{
+		Code: cause.ResourceNotRegistered, Confidence: confidence, Subject: subject,
+		Summary:  fmt.Sprintf("Karpenter waits on node %s for %s", l.Finding.Node, text),
+		Evidence: append([]roll.Evidence{{Source: "NodeClaim", Field: "status.conditions[Initialized]", Observed: reason(c), Expected: "True"}}, more...),
+		Fix:      lines(fix, kubectl("describe", "nodeclaim", claim.Value.Name)),
+	})
+}
+
+// resourceReason reports that a NodeClaim is not initialized for want of a resource.
+func resourceReason(initialized evidence.Condition) bool {
+	return initialized.Status != string(roll.ConditionTrue) && (initialized.Reason == resourceMissing || initialized.Reason == driverMissing)
+}
+
+// device tells what is waited for, and looks at the pod that should bring it.
+func (l *look) device(reason, name string) (text, subject string, seen []roll.Evidence, fix string) {
+	pods := kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+l.Finding.Node, "-o", "wide")
+	if reason == driverMissing {
+		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, lines(kubectl("get", "resourceslices"), pods)
+	}
+	text = fmt.Sprintf("the resource %s, which no device plugin has registered", name)
+	fix = lines(kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
+	for _, d := range devicePlugins {
+		if d.resource != name {
+			continue
+		}
+		if l.Node().Pods.Known() {
+			if p, ok := podOf(l.Node().Pods.Value, d.daemonSet, ""); ok {
+				text += ": the pod " + p.Name + " " + condition(p)
+				seen = []roll.Evidence{{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}}
+			} else {
+				seen = []roll.Evidence{{Source: "pods", Field: "DaemonSet/" + d.daemonSet, Observed: "no pod on " + l.Finding.Node, Expected: "a pod that is ready, unless the AMI brings the plugin"}}
+			}
+		}
+		fix = lines(fix, "# the plugin's guide: "+d.guide)
+	}
+	return text, "resource/" + name, seen, fix
+}
+
+// quoted is the first text in quotes of a message, or all of it.
+func quoted(message string) string {
+	_, rest, ok := strings.Cut(message, `"`)
+	name, _, closed := strings.Cut(rest, `"`)
+	if !ok || !closed {
+		return message
+	}
+	return name
+}

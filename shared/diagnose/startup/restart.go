@@ -1,0 +1,126 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// When several starts of a kubelet are a flap of the node's start, which passes.
+const (
+	// starting is how long after the node's creation its kubelet may start again: as
+	// long as a node counts as young.
+	starting = young
+	// settling is how old the node may be at most. It is twice the quarter of an hour
+	// that Karpenter (registrationTimeout) and EKS (NodeCreationFailure) give a new node:
+	// what goes on for longer is no start any more, and is not held back for one.
+	// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/liveness.go
+	// https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html
+	settling = 30 * time.Minute
+	// crashing is how many starts are too many for one that passes: systemd starts a
+	// kubelet that fails every 5 s or so again, without end.
+	crashing = 6
+	// early is how long before the node's creation its kubelet may have told of its
+	// start: it does so before it registers. Names return with addresses, and what is
+	// older may be another node's.
+	early = time.Minute
+)
+
+// starts are a kubelet's starts as the events tell them.
+type starts struct {
+	young int // within starting of the node's creation
+	later int // after that
+	last  time.Time
+}
+
+// countStarts reads the events "Starting kubelet." of the kubelet, which the kube-proxy
+// has the reason of in common.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/events/event.go
+func countStarts(events []evidence.Event, created time.Time) starts {
+	var s starts
+	for _, e := range events {
+		if e.Reason != "Starting" || e.Message != "Starting kubelet." || e.Last.Before(created.Add(-early)) {
+			continue
+		}
+		n := max(1, e.Count)
+		if e.First.Before(created.Add(-early)) {
+			n = 1 // which of them are the node's own is not told
+		}
+		if e.Last.After(created.Add(starting)) {
+			s.later += n
+		} else {
+			s.young += n
+		}
+		if e.Last.After(s.last) {
+			s.last = e.Last
+		}
+	}
+	return s
+}
+
+// restarts asks whether the kubelet of a new node started more than once while its
+// lease goes on: such a node loses its readiness once more and gets it back.
+func (l *look) restarts() {
+	const code = cause.KubeletRestartedDuringStartup
+	n, ok := l.object(code)
+	if !ok {
+		return
+	}
+	events, lease := l.Node().Events, l.Node().Lease
+	if !events.Known() {
+		l.s.NotChecked(why(events, "list of events of node "+n.Name), code)
+		return
+	}
+	s := countStarts(events.Value, n.Created)
+	switch {
+	case l.age(n) >= settling && s.young < 2, s.young == 1, s.young == 0 && s.later > 0:
+		l.s.RuledOut(code)
+	case s.young < 2:
+		l.s.NotChecked("the events of node "+n.Name+" tell of no start of its kubelet, which proves nothing", code)
+	case !lease.Settled():
+		l.s.NotChecked(why(lease, "lease of node "+n.Name), code)
+	case !lease.Known() || !lease.Value.Fresh(l.At):
+		l.s.RuledOut(code) // its kubelet does not run: a start that failed is no flap
+	default:
+		l.s.Found(l.restarted(n, s, lease.Value))
+	}
+}
+
+// flap reports that the starts are those of a node that is only just starting.
+func (l *look) flap(n evidence.NodeObject, s starts) bool {
+	return s.young >= 2 && s.young < crashing && s.later == 0 && l.age(n) < settling
+}
+
+// recovering reports a node that is Ready again and still within its time, and that
+// nothing else is known to hold up: no startup taint, and no resource. Otherwise a node
+// that is Ready has its flap behind it, and is not initialized for another reason.
+func (l *look) recovering(n evidence.NodeObject) bool {
+	claim := l.NodeClaim()
+	c, _ := claim.Value.Condition("Initialized")
+	return l.Finding.Kind == roll.Uninitialized && !l.overdue() && len(l.remaining(n)) == 0 &&
+		(!l.karpenters() || claim.Known() && !resourceReason(c))
+}
+
+func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) cause.Cause {
+	confidence, outcome := roll.Suggestive, "which may be why it was not ready at first"
+	if l.flap(n, s) && (ready(n).Status != string(roll.ConditionTrue) || l.Finding.Kind == roll.Flapping || l.recovering(n)) {
+		confidence, outcome = roll.Decisive, "and it renews its lease: a flap of its start, which passes, and no fault"
+	}
+	if s.young >= crashing || s.later > 0 {
+		outcome = "which looks like a kubelet that fails again and again rather than a start that takes two"
+	}
+	return cause.Cause{
+		Code: cause.KubeletRestartedDuringStartup, Confidence: confidence,
+		Summary: fmt.Sprintf("the kubelet of node %s started %d times within %s of the node's creation, %s", n.Name, s.young+s.later, minutes(max(time.Minute, (s.last.Sub(n.Created)+59*time.Second).Truncate(time.Minute))), outcome),
+		Evidence: []roll.Evidence{
+			{Source: "events", Field: "Starting kubelet.", Observed: fmt.Sprintf("%d times, the last at %s", s.young+s.later, roll.Clock(s.last)), Expected: "once"},
+			{Source: "node", Field: "metadata.creationTimestamp", Observed: roll.Clock(n.Created), Expected: "a node that is older than " + minutes(settling)},
+			{Source: "lease", Field: "spec.renewTime", Observed: roll.Clock(lease.Renewed), Expected: "renewed"},
+		},
+		Fix: lines(kubectl("get", "node", n.Name, "--watch")+"   # it should settle by itself",
+			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=Node,involvedObject.name="+n.Name, "--sort-by=.lastTimestamp")),
+	}
+}

@@ -1,0 +1,781 @@
+package startup_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/startup"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	instance = roll.InstanceID("i-0123456789abcdef0")
+	name     = "ip-10-0-1-17.eu-west-1.compute.internal"
+	twin     = "ip-10-0-1-18.eu-west-1.compute.internal"
+	group    = roll.Group("nodepool/default")
+
+	cilium      = "node.cilium.io/agent-not-ready"
+	ebs         = "ebs.csi.aws.com/agent-not-ready"
+	noNetwork   = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	starting    = "Starting kubelet."
+	noExecute   = "NoExecute"
+	noSchedule  = "NoSchedule"
+	stillExists = "StartupTaint \"node.cilium.io/agent-not-ready:NoExecute\" still exists"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func taint(key, effect string) evidence.Taint { return evidence.Taint{Key: key, Effect: effect} }
+
+// world is a finding of a new node of Karpenter's and what was read about it.
+type world struct {
+	finding roll.Finding
+	node    evidence.Node
+	other   evidence.Node // of another NodeClaim, if one names it
+	claims  evidence.Fact[[]evidence.NodeClaim]
+	pool    evidence.Fact[evidence.NodePool]
+}
+
+func (w *world) object() *evidence.NodeObject { return &w.node.Object.Value }
+func (w *world) claim() *evidence.NodeClaim   { return &w.claims.Value[0] }
+
+// aged has the node have been created so long ago, and the finding be due a quarter of
+// an hour later.
+func (w *world) aged(age time.Duration) {
+	w.object().Created = now.Add(-age)
+	w.claim().Created = now.Add(-age - 40*time.Second)
+	w.claim().Conditions[0].Since = w.object().Created.Add(10 * time.Second)
+	w.finding.Stage = roll.Watching
+	if age >= 15*time.Minute {
+		w.finding.Stage = roll.Overdue
+	}
+}
+
+func (w *world) tainted(taints ...evidence.Taint) {
+	w.object().Taints = append(w.object().Taints, taints...)
+}
+
+// declares writes the startup taints of the NodePool and of the NodeClaim made of it.
+func (w *world) declares(taints ...evidence.Taint) {
+	w.pool.Value.StartupTaints, w.claim().Startup = taints, taints
+}
+
+func (w *world) unready(message string) {
+	w.object().Conditions[0] = evidence.Condition{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message, Since: w.object().Created}
+}
+
+// starts adds kubelet starts, so long after the node's creation.
+func (w *world) starts(after ...time.Duration) {
+	for _, a := range after {
+		at := w.object().Created.Add(a)
+		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, Source: "kubelet", First: at, Last: at, Count: 1})
+	}
+}
+
+// pod puts a DaemonSet's pod on the node.
+func (w *world) pod(daemonSet string, change func(*evidence.Pod)) {
+	p := evidence.Pod{Namespace: "kube-system", Name: daemonSet + "-x7k2p", Owner: "DaemonSet/" + daemonSet, Phase: "Running", Ready: true}
+	change(&p)
+	w.node.Pods.Value = append(w.node.Pods.Value, p)
+}
+
+// sibling adds a NodeClaim of the same NodePool that was created so long after the
+// node's own.
+func (w *world) sibling(after time.Duration, change ...func(*evidence.NodeClaim)) {
+	c := evidence.NodeClaim{Name: "default-zzzzz", NodePool: "default", Instance: "i-00000002", Created: w.claim().Created.Add(after)}
+	for _, f := range change {
+		f(&c)
+	}
+	w.claims.Value = append(w.claims.Value, c)
+}
+
+// of is a new node of Karpenter's, 20 minutes old, Ready, and found for no visible
+// reason.
+func of(kind roll.Kind) *world {
+	w := &world{
+		finding: roll.Finding{Instance: instance, Node: name, Kind: kind, Owner: roll.OwnerKarpenter, Group: group},
+		node: evidence.Node{
+			Name: name, Object: evidence.Read(evidence.NodeObject{
+				Name: name, Labels: map[string]string{"karpenter.sh/registered": "true"},
+				Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Reason: "KubeletReady"}},
+			}),
+			Lease:  evidence.Read(evidence.Lease{Renewed: now.Add(-5 * time.Second), Duration: 40 * time.Second}),
+			Events: evidence.Read([]evidence.Event{}), Pods: evidence.Read([]evidence.Pod{}),
+		},
+		claims: evidence.Read([]evidence.NodeClaim{{
+			Name: "default-x7k2p", NodePool: "default", Instance: instance, Node: name,
+			Conditions: []evidence.Condition{{Type: "Registered", Status: "True"}, {Type: "Initialized", Status: "Unknown", Reason: "NodeNotReady"}},
+		}}),
+		pool: evidence.Read(evidence.NodePool{Name: "default"}),
+	}
+	w.aged(20 * time.Minute)
+	if kind == roll.NotReady {
+		w.unready("PLEG is not healthy")
+	}
+	return w
+}
+
+func (w *world) analyze() *cause.Sheet {
+	e := &evidence.Evidence{
+		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
+		Nodes:  map[string]evidence.Node{name: w.node, twin: w.other},
+		Groups: map[roll.Group]evidence.Group{group: {Group: group, NodePool: w.pool, NodeClaims: w.claims}},
+	}
+	s := &cause.Sheet{}
+	startup.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)
+	return s
+}
+
+func told(s *cause.Sheet) string {
+	var out []string
+	for _, c := range s.Causes() {
+		mark := ""
+		if c.Confidence != roll.Decisive {
+			mark = "?"
+		}
+		out = append(out, string(c.Code)+mark)
+	}
+	return strings.Join(out, " ")
+}
+
+// test is a world and what is to be told of it; words are to stand in the first cause's
+// summary or fix.
+type test struct {
+	name  string
+	spoil func(*world)
+	want  string
+	words string
+}
+
+func check(t *testing.T, kind roll.Kind, tests []test) {
+	t.Helper()
+	for _, tt := range tests {
+		w := of(kind)
+		tt.spoil(w)
+		s := w.analyze()
+		if got := told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			continue
+		}
+		if causes := s.Causes(); tt.words != "" && !strings.Contains(causes[0].Summary+"\n"+causes[0].Fix, tt.words) {
+			t.Errorf("%s: %s\n%s\nlacks %q", tt.name, causes[0].Summary, causes[0].Fix, tt.words)
+		}
+		whole(t, tt.name, s)
+	}
+}
+
+// whole asks whether a sheet has all that is told of a cause, and no reason is missing.
+func whole(t *testing.T, name string, s *cause.Sheet) {
+	t.Helper()
+	for _, c := range s.Causes() {
+		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || c.Fix == "" || len(c.Evidence) == 0 || (c.Subject == "") != (c.Code == cause.KubeletRestartedDuringStartup) {
+			t.Errorf("%s: %+v", name, c)
+		}
+		for _, e := range c.Evidence {
+			if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
+				t.Errorf("%s: %s rests on %+v", name, c.Code, e)
+			}
+		}
+	}
+	for _, u := range s.Open() {
+		if u.Reason == "" {
+			t.Errorf("%s: %s is not checked, and nobody says why", name, u.Code)
+		}
+	}
+}
+
+func TestStartupTaintsThatRemain(t *testing.T) {
+	ciliumStays := func(w *world) {
+		w.tainted(taint(cilium, noExecute))
+		w.declares(taint(cilium, noExecute))
+	}
+	check(t, roll.Uninitialized, []test{
+		{"no taint", func(*world) {}, "", ""},
+		{"taints of the control plane", func(w *world) {
+			w.tainted(taint("node.kubernetes.io/not-ready", noSchedule), taint("karpenter.sh/disrupted", noSchedule))
+		}, "", ""},
+		{"a lasting taint of the NodePool", func(w *world) {
+			w.tainted(taint("example.com/team", noSchedule))
+			w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)}
+		}, "", ""},
+		{"Cilium has no pod there", ciliumStays, "StartupTaintNotRemoved", "there is no such pod on the node"},
+		{"Cilium has no pod there, and the node has another taint", func(w *world) {
+			ciliumStays(w)
+			w.tainted(taint("nvidia.com/gpu", noSchedule))
+		}, "StartupTaintNotRemoved", "nvidia.com/gpu:NoSchedule"},
+		{"Cilium's image does not arrive", func(w *world) {
+			ciliumStays(w)
+			w.pod("cilium", func(p *evidence.Pod) {
+				p.Ready, p.Phase, p.Waiting, p.Message = false, "Pending", "ImagePullBackOff", "Back-off pulling image \"quay.io/cilium/cilium:v1.18.3\""
+			})
+		}, "StartupTaintNotRemoved", "that pod waits in ImagePullBackOff"},
+		{"Cilium crashes, by its label", func(w *world) {
+			ciliumStays(w)
+			w.pod("my-cilium", func(p *evidence.Pod) {
+				p.Ready, p.Waiting, p.Labels = false, "CrashLoopBackOff", map[string]string{"k8s-app": "cilium"}
+			})
+		}, "StartupTaintNotRemoved", "kubectl -n kube-system logs my-cilium-x7k2p"},
+		{"Cilium is Pending", func(w *world) {
+			ciliumStays(w)
+			w.pod("cilium", func(p *evidence.Pod) { p.Ready, p.Phase = false, "Pending" })
+		}, "StartupTaintNotRemoved", "that pod is Pending"},
+		{"Cilium runs and is not ready", func(w *world) {
+			ciliumStays(w)
+			w.pod("cilium", func(p *evidence.Pod) { p.Ready = false })
+		}, "StartupTaintNotRemoved", "runs and is not ready"},
+		{"Cilium is ready", func(w *world) {
+			ciliumStays(w)
+			w.pod("cilium", func(*evidence.Pod) {})
+		}, "StartupTaintNotRemoved", "deployment/cilium-operator"},
+		{"the pods were not read", func(w *world) {
+			ciliumStays(w)
+			w.node.Pods = evidence.Failed[[]evidence.Pod]("why")
+		}, "StartupTaintNotRemoved", "the node's pods were not read"},
+		{"within the tolerance", func(w *world) {
+			w.aged(12 * time.Minute)
+			ciliumStays(w)
+		}, "StartupTaintNotRemoved?", ""},
+		{"warned, and not overdue", func(w *world) {
+			ciliumStays(w)
+			w.finding.Stage = roll.Warned
+		}, "StartupTaintNotRemoved?", ""},
+		{"the EBS driver's", func(w *world) {
+			w.tainted(taint(ebs, noExecute))
+			w.declares(taint(ebs, noExecute))
+		}, "StartupTaintNotRemoved", "ebs-csi-node"},
+		{"Karpenter's own", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+			w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "RegistrationHookPending", Message: "placement-group"}
+		}, "StartupTaintNotRemoved", "Unknown (RegistrationHookPending): placement-group"},
+		{"the cloud provider's", func(w *world) {
+			w.tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule})
+		}, "StartupTaintNotRemoved", "cloud controller manager"},
+		{"a readiness rule's", func(w *world) { w.tainted(taint("readiness.k8s.io/gpu", noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nodereadinessrules"},
+		{"one that only the NodePool declares", func(w *world) {
+			w.tainted(taint("example.com/warming-up", noSchedule))
+			w.declares(taint("example.com/warming-up", noSchedule))
+		}, "StartupTaintNotRemoved", "no agent is known"},
+		{"one that is no startup taint, and declared as one", func(w *world) {
+			w.tainted(taint("nvidia.com/gpu", noSchedule))
+			w.declares(taint("nvidia.com/gpu", noSchedule))
+		}, "StartupTaintNotRemoved", "belongs to spec.template.spec.taints"},
+		{"one that only the policy names", func(w *world) {
+			w.tainted(taint("example.com/warming-up", noSchedule))
+			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
+		}, "StartupTaintNotRemoved", "the policy names it"},
+		{"one that only looks like one", func(w *world) { w.tainted(taint("example.com/agent-not-ready", noSchedule)) }, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"the network agent's, while the network is missing", func(w *world) {
+			ciliumStays(w)
+			w.unready(noNetwork)
+			w.pod("cilium", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
+		}, "StartupTaintNotRemoved CniNotReady", "CrashLoopBackOff"},
+		{"the network agent's, while the runtime is down", func(w *world) {
+			ciliumStays(w)
+			w.unready("container runtime is down")
+		}, "StartupTaintNotRemoved?", ""},
+		{"a driver's, while the network is missing", func(w *world) {
+			w.tainted(taint(ebs, noExecute))
+			w.declares(taint(ebs, noExecute))
+			w.unready(noNetwork)
+		}, "CniNotReady StartupTaintNotRemoved?", ""},
+		{"two, and the node waits for the network", func(w *world) {
+			w.tainted(taint(ebs, noExecute), taint(cilium, noExecute))
+			w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
+			w.unready(noNetwork)
+		}, "StartupTaintNotRemoved CniNotReady", "cilium"},
+	})
+}
+
+func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
+	const minute = time.Minute
+	check(t, roll.Uninitialized, []test{
+		{"declared", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noExecute))
+			w.declares(taint(cilium, noExecute))
+		}, "StartupTaintNotRemoved?", ""},
+		{"declared, with a value", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute})
+			w.declares(taint(cilium, noExecute))
+		}, "StartupTaintNotRemoved?", ""},
+		{"declared as a lasting one", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noExecute))
+			w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)}
+		}, "StartupTaintNotRemoved?", ""},
+		{"not declared", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?",
+			`kubectl patch nodepool default --type=merge -p '{"spec":{"template":{"spec":{"startupTaints":[{"effect":"NoSchedule","key":"node.cilium.io/agent-not-ready"}]}}}}'`},
+		{"declared with another effect", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.declares(taint(cilium, noExecute))
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "declares only with the effect NoExecute"},
+		{"a moment before it is old", func(w *world) {
+			w.aged(10*minute - time.Second)
+			w.tainted(taint(cilium, noSchedule))
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"no longer young", func(w *world) {
+			w.aged(10 * minute)
+			w.tainted(taint(cilium, noSchedule))
+		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"long there, and overdue", func(w *world) { w.tainted(taint(cilium, noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", ""},
+		{"not registered yet", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint(cilium, noSchedule), taint("karpenter.sh/unregistered", noExecute))
+		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"Karpenter's and the cloud provider's own", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.cloudprovider.kubernetes.io/uninitialized", noSchedule))
+		}, "StartupTaintNotRemoved?", ""},
+		{"a readiness rule's", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("readiness.k8s.io/gpu", noSchedule))
+		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"no agent's", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+		}, "", ""},
+		{"one that keeps no pod away", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint(cilium, "PreferNoSchedule"))
+		}, "StartupTaintNotRemoved?", ""},
+		{"a node that is not Karpenter's", func(w *world) {
+			w.aged(minute)
+			w.finding.Owner = roll.OwnerManagedNodeGroup
+			w.tainted(taint(cilium, noSchedule))
+		}, "StartupTaintNotRemoved?", ""},
+		{"the NodePool declares it by now", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.pool.Value.StartupTaints = []evidence.Taint{taint(cilium, noSchedule)}
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "declares it by now"},
+		{"the NodePool was edited, and the claim still declares it", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)}
+		}, "StartupTaintNotRemoved?", ""},
+		{"the NodeClaim was not read", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.claims = evidence.Skipped[[]evidence.NodeClaim]("")
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"the NodePool was not read", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.pool = evidence.Failed[evidence.NodePool]("why")
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "kubectl edit nodepool default"},
+		{"neither was read", func(w *world) {
+			w.aged(3 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.pool, w.claims = evidence.Failed[evidence.NodePool]("why"), evidence.Failed[[]evidence.NodeClaim]("why")
+		}, "StartupTaintNotRemoved?", ""},
+	})
+	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", func(w *world) {
+		w.aged(3 * minute)
+		w.tainted(taint(cilium, noSchedule))
+	}, "UndeclaredStartupTaint?", ""}})
+}
+
+func TestThePatchKeepsWhatIsDeclared(t *testing.T) {
+	w := of(roll.Uninitialized)
+	w.aged(time.Minute)
+	w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
+	w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noSchedule})
+	fix := w.analyze().Causes()[0].Fix
+	_, patch, _ := strings.Cut(fix, "-p '")
+	patch, _, _ = strings.Cut(patch, "'")
+	var p struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					StartupTaints []struct{ Key, Value, Effect string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(patch), &p); err != nil {
+		t.Fatalf("%s: %v", patch, err)
+	}
+	if got, want := fmt.Sprint(p.Spec.Template.Spec.StartupTaints), "[{ebs.csi.aws.com/agent-not-ready  NoExecute} {node.cilium.io/agent-not-ready  NoExecute} {node.cilium.io/agent-not-ready true NoSchedule}]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestANodeWithoutANetwork(t *testing.T) {
+	tests := []test{
+		{"it is not ready for another reason", func(w *world) { w.unready("container runtime is down") }, "", ""},
+		{"no plugin's pod is there", func(w *world) { w.unready(noNetwork) }, "CniNotReady", "there is no pod of a known one"},
+		{"in the words of older kubelets", func(w *world) { w.unready("docker: network plugin is not ready: cni config uninitialized") }, "CniNotReady", ""},
+		{"the VPC CNI crashes", func(w *world) {
+			w.unready(noNetwork)
+			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
+		}, "CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff"},
+		{"its pods were not read", func(w *world) {
+			w.unready(noNetwork)
+			w.node.Pods = evidence.Failed[[]evidence.Pod]("why")
+		}, "CniNotReady", "spec.nodeName=" + name},
+		{"it is silent with that message", func(w *world) {
+			w.unready(noNetwork)
+			w.object().Conditions[0].Status = "Unknown"
+		}, "", ""},
+	}
+	check(t, roll.NotReady, tests)
+	check(t, roll.Uninitialized, tests)
+}
+
+func TestKubeletsThatStartTwice(t *testing.T) {
+	const minute, second = time.Minute, time.Second
+	young := func(age time.Duration, starts ...time.Duration) func(*world) {
+		return func(w *world) {
+			w.aged(age)
+			w.unready("PLEG is not healthy")
+			w.starts(starts...)
+		}
+	}
+	const flap = "KubeletRestartedDuringStartup"
+	check(t, roll.NotReady, []test{
+		{"once", young(5*minute, -2*second), "", ""},
+		{"no start is told", young(5 * minute), "", ""},
+		{"twice", young(5*minute, -2*second, 90*second), flap, "which passes"},
+		{"twice, and overdue", young(20*minute, -2*second, 90*second), flap, ""},
+		{"twice, long ago", young(30*minute, -2*second, 90*second), flap + "?", ""},
+		{"twice, the second time late", young(20*minute, -2*second, 11*minute), "", ""},
+		{"three times, the last late", young(20*minute, -2*second, 90*second, 11*minute), flap + "?", "again and again"},
+		{"five times", young(5*minute, 0, minute, 2*minute, 3*minute, 4*minute), flap, ""},
+		{"six times", young(6*minute, 0, minute, 2*minute, 3*minute, 4*minute, 5*minute), flap + "?", "again and again"},
+		{"twice in one event", func(w *world) {
+			young(5*minute, 0)(w)
+			w.node.Events.Value[0].Count, w.node.Events.Value[0].Last = 2, w.object().Created.Add(minute)
+		}, flap, ""},
+		{"in one event, begun by another node of its name", func(w *world) {
+			young(5*minute, 0)(w)
+			w.node.Events.Value[0].Count, w.node.Events.Value[0].First = 2, w.object().Created.Add(-20*minute)
+		}, "", ""},
+		{"another node of its name did", young(5*minute, -30*minute, -20*minute, 0), "", ""},
+		{"the kube-proxy started too", func(w *world) {
+			young(5*minute, 0)(w)
+			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Source: "kube-proxy", Last: w.object().Created.Add(minute), Count: 1})
+		}, "", ""},
+		{"twice, and its lease ran out", func(w *world) {
+			young(5*minute, 0, minute)(w)
+			w.node.Lease.Value.Renewed = now.Add(-3 * minute)
+		}, "", ""},
+		{"twice, and it has no lease", func(w *world) {
+			young(5*minute, 0, minute)(w)
+			w.node.Lease = evidence.None[evidence.Lease]()
+		}, "", ""},
+		{"twice, and its lease was not read", func(w *world) {
+			young(5*minute, 0, minute)(w)
+			w.node.Lease = evidence.Failed[evidence.Lease]("why")
+		}, "", ""},
+		{"twice, and the network is missing", func(w *world) {
+			young(5*minute, 0, minute)(w)
+			w.unready(noNetwork)
+		}, flap + " CniNotReady", ""},
+	})
+	check(t, roll.Uninitialized, []test{
+		{"a node that has its flap behind it", func(w *world) {
+			w.starts(0, minute)
+			w.tainted(taint(ebs, noExecute))
+			w.declares(taint(ebs, noExecute))
+		}, "StartupTaintNotRemoved " + flap + "?", ""},
+		{"a node that is Ready again within its time", func(w *world) {
+			w.aged(6 * minute)
+			w.starts(0, minute)
+		}, flap, ""},
+		{"a node that is Ready again, and has a taint left", func(w *world) {
+			w.aged(6 * minute)
+			w.starts(0, minute)
+			w.tainted(taint(cilium, noSchedule))
+		}, "UndeclaredStartupTaint " + flap + "? StartupTaintNotRemoved?", ""},
+		{"a node that is Ready again, and waits for a resource", func(w *world) {
+			w.aged(6 * minute)
+			w.starts(0, minute)
+			w.claim().Conditions[1].Reason = "ResourceNotRegistered"
+		}, flap + "? ResourceNotRegistered?", ""},
+		{"a node that is Ready again, and is not in time", func(w *world) { w.starts(0, minute) }, flap + "?", ""},
+	})
+	check(t, roll.Flapping, []test{{"a node that is Ready again", func(w *world) {
+		w.aged(8 * minute)
+		w.starts(0, minute, 3*minute)
+	}, flap, ""}})
+}
+
+func TestNodeClaimsThatFollowEachOther(t *testing.T) {
+	const second, minute = time.Second, time.Minute
+	surprised := func(w *world) {
+		w.aged(3 * minute)
+		w.tainted(taint(cilium, noSchedule))
+	}
+	const undeclared = "UndeclaredStartupTaint DuplicateLaunch StartupTaintNotRemoved?"
+	check(t, roll.Uninitialized, []test{
+		{"one alone", func(w *world) { w.aged(3 * minute) }, "", ""},
+		{"a second after an undeclared taint", func(w *world) {
+			surprised(w)
+			w.sibling(70 * second)
+		}, undeclared, ""},
+		{"a second in the same decision", func(w *world) {
+			surprised(w)
+			w.sibling(10 * second)
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second in the same decision, and times to the second", func(w *world) {
+			surprised(w)
+			w.claim().Conditions[0].Since = w.claim().Created
+			w.sibling(10 * second)
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second before the first was a node", func(w *world) {
+			surprised(w)
+			w.sibling(45 * second)
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second much later", func(w *world) {
+			w.aged(9 * minute)
+			w.tainted(taint(cilium, noSchedule))
+			w.sibling(5*minute + second)
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second of another NodePool", func(w *world) {
+			surprised(w)
+			w.sibling(70*second, func(c *evidence.NodeClaim) { c.NodePool = "gpu" })
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second after the first was initialized", func(w *world) {
+			surprised(w)
+			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(60 * second)}
+			w.sibling(70 * second)
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second, initialized since", func(w *world) {
+			surprised(w)
+			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(100 * second)}
+			w.sibling(70 * second)
+		}, undeclared, ""},
+		{"a second, for no reason that shows", func(w *world) {
+			w.aged(3 * minute)
+			w.sibling(70 * second)
+		}, "DuplicateLaunch?", ""},
+		{"an old node, and two claims at its start", func(w *world) {
+			w.aged(40 * minute)
+			w.sibling(70 * second)
+		}, "", ""},
+		{"a second after a flap of the first", func(w *world) {
+			w.aged(3 * minute)
+			w.unready("PLEG is not healthy")
+			w.starts(0, minute)
+			w.sibling(2 * minute)
+		}, "KubeletRestartedDuringStartup DuplicateLaunch", ""},
+		{"it is the second, and the first has the taint", func(w *world) {
+			w.aged(minute)
+			w.other = of(roll.Uninitialized).node
+			w.other.Object.Value.Created = now.Add(-4 * minute)
+			w.other.Object.Value.Taints = []evidence.Taint{taint(cilium, noSchedule)}
+			w.sibling(-2*minute, func(c *evidence.NodeClaim) {
+				c.Node = twin
+				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True", Since: now.Add(-3 * minute)}}
+			})
+		}, "DuplicateLaunch", "default-zzzzz"},
+	})
+	check(t, roll.Unregistered, []test{
+		{"it never became a node, and follows one with the taint", func(w *world) {
+			w.finding.Node = ""
+			w.aged(minute)
+			w.other = of(roll.Uninitialized).node
+			w.other.Object.Value.Created = now.Add(-4 * minute)
+			w.other.Object.Value.Taints = []evidence.Taint{taint(cilium, noSchedule)}
+			w.sibling(-2*minute, func(c *evidence.NodeClaim) {
+				c.Node = twin
+				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True", Since: now.Add(-3 * minute)}}
+			})
+		}, "DuplicateLaunch?", ""},
+	})
+}
+
+func TestResourcesThatNobodyRegisters(t *testing.T) {
+	waits := func(reason, message string) func(*world) {
+		return func(w *world) {
+			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "Unknown", Reason: reason, Message: message}
+		}
+	}
+	const gpu = `Resource "nvidia.com/gpu" was requested but not registered`
+	check(t, roll.Uninitialized, []test{
+		{"a GPU", waits("ResourceNotRegistered", gpu), "ResourceNotRegistered", "the resource nvidia.com/gpu, which no device plugin has registered"},
+		{"a GPU, whose plugin crashes", func(w *world) {
+			waits("ResourceNotRegistered", gpu)(w)
+			w.pod("nvidia-device-plugin-daemonset", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
+		}, "ResourceNotRegistered", "waits in CrashLoopBackOff"},
+		{"a GPU, within the tolerance", func(w *world) {
+			w.aged(5 * time.Minute)
+			waits("ResourceNotRegistered", gpu)(w)
+		}, "ResourceNotRegistered?", ""},
+		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
+		{"a driver", waits("DRADriverPoolsNotPublished", `DRA driver "gpu.nvidia.com" has not published a complete resource pool`), "ResourceNotRegistered", "the DRA driver gpu.nvidia.com"},
+		{"a startup taint", waits("StartupTaintsExist", stillExists), "", ""},
+		{"it was said before it was initialized", func(w *world) {
+			waits("ResourceNotRegistered", gpu)(w)
+			w.claim().Conditions[1].Status = "True"
+		}, "", ""},
+		{"a node that is not Karpenter's", func(w *world) {
+			waits("ResourceNotRegistered", gpu)(w)
+			w.finding.Owner = roll.OwnerAutoScalingGroup
+		}, "", ""},
+		{"the NodeClaim was not read", func(w *world) {
+			waits("ResourceNotRegistered", gpu)(w)
+			w.claims = evidence.Failed[[]evidence.NodeClaim]("why")
+		}, "", ""},
+	})
+}
+
+func TestWhatIsInOrderIsRuledOut(t *testing.T) {
+	tests := []struct {
+		kind  roll.Kind
+		owner roll.Owner
+		want  []cause.Code
+	}{
+		{roll.Uninitialized, roll.OwnerKarpenter, []cause.Code{
+			cause.KubeletRestartedDuringStartup, cause.UndeclaredStartupTaint, cause.ResourceNotRegistered, cause.StartupTaintNotRemoved, cause.DuplicateLaunch, cause.CniNotReady}},
+		{roll.Uninitialized, roll.OwnerManagedNodeGroup, []cause.Code{cause.KubeletRestartedDuringStartup, cause.StartupTaintNotRemoved, cause.CniNotReady}},
+		{roll.NotReady, roll.OwnerKarpenter, []cause.Code{cause.KubeletRestartedDuringStartup, cause.UndeclaredStartupTaint, cause.DuplicateLaunch, cause.CniNotReady}},
+		{roll.Ghost, roll.OwnerKarpenter, nil},
+	}
+	for _, tt := range tests {
+		w := of(tt.kind)
+		w.finding.Owner = tt.owner
+		w.starts(0)
+		if got := w.analyze().Clear(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s of %s: ruled out %v, want %v", tt.kind, tt.owner, got, tt.want)
+		}
+	}
+}
+
+func TestWhatWasNotReadIsNotChecked(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*world)
+		codes []cause.Code
+		words string
+	}{
+		{"the node", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("no permission") },
+			[]cause.Code{cause.StartupTaintNotRemoved, cause.CniNotReady, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup}, "no permission"},
+		{"the node is gone", func(w *world) { w.node.Object = evidence.None[evidence.NodeObject]() }, []cause.Code{cause.StartupTaintNotRemoved}, "there is no node"},
+		{"the events", func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("no permission") }, []cause.Code{cause.KubeletRestartedDuringStartup}, "no permission"},
+		{"the events tell nothing", func(*world) {}, []cause.Code{cause.KubeletRestartedDuringStartup}, "proves nothing"},
+		{"the lease", func(w *world) {
+			w.starts(0, time.Minute)
+			w.node.Lease = evidence.Skipped[evidence.Lease]("")
+		}, []cause.Code{cause.KubeletRestartedDuringStartup}, "was not read"},
+		{"the NodeClaims", func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("forbidden") }, []cause.Code{cause.ResourceNotRegistered, cause.DuplicateLaunch}, "forbidden"},
+		{"what is declared", func(w *world) {
+			w.tainted(taint("example.com/warming-up", noSchedule))
+			w.claims, w.pool = evidence.Failed[[]evidence.NodeClaim]("forbidden"), evidence.Failed[evidence.NodePool]("forbidden")
+		}, []cause.Code{cause.StartupTaintNotRemoved, cause.UndeclaredStartupTaint}, "forbidden"},
+		{"the first of two nodes", func(w *world) {
+			w.aged(3 * time.Minute)
+			w.node.Object = evidence.Failed[evidence.NodeObject]("sampled")
+			w.claim().Conditions = nil
+			w.sibling(70 * time.Second)
+		}, []cause.Code{cause.DuplicateLaunch}, "sampled"},
+	}
+	for _, tt := range tests {
+		w := of(roll.Uninitialized)
+		tt.spoil(w)
+		open := w.analyze().Open()
+		for _, code := range tt.codes {
+			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
+				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
+			}
+		}
+	}
+}
+
+// Names come from the cluster's API, or from whoever wrote a bundle.
+func TestNamesAreQuotedForTheShell(t *testing.T) {
+	w := of(roll.Uninitialized)
+	w.object().Name = "node; rm -rf x"
+	w.tainted(taint(cilium, noExecute))
+	fix := w.analyze().Causes()[0].Fix
+	if strings.Contains(strings.ReplaceAll(fix, "'node; rm -rf x'", ""), " node; rm") {
+		t.Error(fix)
+	}
+}
+
+// Whatever could not be read, nothing becomes decisive that was not. NodeClaims are made
+// of their NodePool: that one was edited since cannot be told once the other is hidden.
+func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	spoil := []func(*world){
+		func(w *world) { w.aged(3 * time.Minute) },
+		func(w *world) { w.aged(12 * time.Minute) },
+		func(w *world) { w.tainted(taint(cilium, noSchedule)) },
+		func(w *world) { w.declares(taint(cilium, noExecute)) },
+		func(w *world) { w.declares(taint(cilium, noSchedule)) },
+		func(w *world) { w.tainted(taint(ebs, noExecute)) },
+		func(w *world) { w.tainted(taint("karpenter.sh/unregistered", noExecute)) },
+		func(w *world) { w.tainted(taint("example.com/team", noSchedule)) },
+		func(w *world) { w.unready(noNetwork) },
+		func(w *world) { w.starts(0, time.Minute) },
+		func(w *world) { w.sibling(80 * time.Second) },
+		func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) },
+		func(w *world) { w.claim().Conditions[1].Reason = "ResourceNotRegistered" },
+		func(w *world) { w.finding.Owner = roll.OwnerManagedNodeGroup },
+	}
+	hide := []func(*world, string){
+		func(w *world, why string) { w.node.Object = evidence.Failed[evidence.NodeObject](why) },
+		func(w *world, why string) { w.node.Lease = evidence.Skipped[evidence.Lease](why) },
+		func(w *world, why string) { w.node.Events = evidence.Failed[[]evidence.Event](why) },
+		func(w *world, why string) { w.node.Pods = evidence.Skipped[[]evidence.Pod](why) },
+		func(w *world, why string) { w.claims = evidence.Failed[[]evidence.NodeClaim](why) },
+		func(w *world, why string) { w.pool = evidence.Skipped[evidence.NodePool](why) },
+	}
+	kinds := roll.Kinds()
+	for n := range 4000 {
+		kind := kinds[n%len(kinds)]
+		w := of(kind)
+		for _, s := range spoil {
+			if rng.IntN(3) == 0 {
+				s(w)
+			}
+		}
+		before := decisive(w.analyze())
+		for _, h := range hide {
+			if rng.IntN(3) == 0 {
+				h(w, []string{"", "why"}[rng.IntN(2)])
+			}
+		}
+		s := w.analyze()
+		for _, code := range decisive(s) {
+			if !slices.Contains(before, code) {
+				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
+			}
+		}
+		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
+	}
+}
+
+func decisive(s *cause.Sheet) (out []cause.Code) {
+	for _, c := range s.Causes() {
+		if c.Confidence == roll.Decisive {
+			out = append(out, c.Code)
+		}
+	}
+	return out
+}
+
+func ExampleAnalyze() {
+	w := of(roll.Uninitialized)
+	w.aged(3 * time.Minute)
+	w.tainted(taint(cilium, noSchedule))
+	w.declares(taint(cilium, noExecute))
+	for _, c := range w.analyze().Causes() {
+		fmt.Println(c.Code, c.Confidence)
+	}
+	// Output:
+	// UndeclaredStartupTaint decisive
+	// StartupTaintNotRemoved suggestive
+}

@@ -1,0 +1,170 @@
+package startup
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// young is how old a node may be for a taint on it to count as one of its start.
+const young = 10 * time.Minute
+
+// surprise is a taint that an agent puts on a node and that Karpenter was not told of.
+type surprise struct {
+	evidence.Taint
+	agent *agent
+	// other is the effect with which the key is declared, "" if it is not.
+	other string
+}
+
+// sure reports that Karpenter takes the taint for a lasting one. Since 2026 it knows by
+// itself that those of the Node Readiness Controller pass, and nothing tells which
+// release of it runs.
+// https://github.com/kubernetes-sigs/karpenter/pull/3025
+func (s surprise) sure() bool { return !s.agent.guess && !s.agent.prefix }
+
+// declaration is what Karpenter was told of a node's taints.
+type declaration struct {
+	source, name, field string
+	startup, lasting    []evidence.Taint
+}
+
+// declared is what counts for a node: its NodeClaim's spec, which is made of the
+// NodePool's template and stays as it was when that is edited later. If no NodeClaim was
+// read the NodePool tells; that it was edited since is then not seen.
+func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, bool) {
+	pool := l.Group().NodePool
+	switch {
+	case claim.Known():
+		return declaration{"NodeClaim", claim.Value.Name, "spec.startupTaints", claim.Value.Startup, claim.Value.Taints}, true
+	case pool.Known():
+		return declaration{"NodePool", pool.Value.Name, "spec.template.spec.startupTaints", pool.Value.StartupTaints, pool.Value.Taints}, true
+	}
+	return declaration{}, false
+}
+
+// surprises are the agents' taints on a node that were declared neither as startup
+// taints nor as lasting ones, comparing key and effect. Once a node is registered
+// Karpenter counts them against its pending pods as it counts lasting ones: it looks
+// over none but those that are declared and those that it knows by itself
+// (StateNode.Taints).
+// https://karpenter.sh/docs/faq/#why-do-i-see-extra-nodes-get-launched-to-schedule-pending-pods-that-remain-empty-and-are-later-removed
+func (d declaration) surprises(n evidence.NodeObject) []surprise {
+	var out []surprise
+	for _, t := range n.Taints {
+		a := agentOf(t.Key)
+		if a == nil || a.ephemeral || t.Effect == "PreferNoSchedule" || has(d.startup, t) || has(d.lasting, t) {
+			continue
+		}
+		s := surprise{Taint: t, agent: a}
+		if i := slices.IndexFunc(d.startup, func(o evidence.Taint) bool { return o.Key == t.Key }); i >= 0 {
+			s.other = d.startup[i].Effect
+		}
+		out = append(out, s)
+	}
+	slices.SortStableFunc(out, func(x, y surprise) int { return x.agent.order() - y.agent.order() })
+	return out
+}
+
+// undeclared asks whether an agent put a taint on a young node of Karpenter's that its
+// NodePool does not declare. It is decisive for nodes that are not initialized alone: it
+// has Karpenter launch more of them, and does not make a node unready.
+func (l *look) undeclared() {
+	if !l.karpenters() {
+		return
+	}
+	n, ok := l.object(cause.UndeclaredStartupTaint)
+	if !ok {
+		return
+	}
+	d, ok := l.declared(l.NodeClaim())
+	if !ok {
+		l.s.NotChecked(why(l.Group().NodePool, "NodePool of "+string(l.Finding.Group)), cause.UndeclaredStartupTaint)
+		return
+	}
+	found := d.surprises(n)
+	if len(found) == 0 {
+		l.s.RuledOut(cause.UndeclaredStartupTaint)
+		return
+	}
+	confidence := roll.Suggestive
+	if l.Finding.Kind == roll.Uninitialized && l.age(n) < young && found[0].sure() && counted(n) {
+		confidence = roll.Decisive
+	}
+	l.s.Found(l.undeclaredCause(n, d, found, confidence))
+}
+
+// counted reports that Karpenter goes by the node's own taints: before it has registered
+// the node, and taken its own taint off, it goes by the NodeClaim's.
+func counted(n evidence.NodeObject) bool {
+	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == "karpenter.sh/unregistered" })
+}
+
+func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []surprise, confidence roll.Confidence) cause.Cause {
+	s, pool := found[0], l.pool()
+	how := "does not declare"
+	if s.other != "" {
+		how = "declares only with the effect " + s.other
+	}
+	seen := []roll.Evidence{}
+	for _, f := range found {
+		seen = append(seen, roll.Evidence{Source: "node", Field: "spec.taints", Observed: told(f.Taint) + ", " + minutes(l.age(n)) + " after its creation", Expected: "a taint that startupTaints declare, with this effect"})
+	}
+	seen = append(seen, roll.Evidence{Source: d.source, Field: d.field, Observed: all(d.startup), Expected: told(s.Taint)})
+	return cause.Cause{
+		Code: cause.UndeclaredStartupTaint, Confidence: confidence, Subject: "nodepool/" + pool,
+		Summary: fmt.Sprintf("node %s has the startup taint %s of %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
+			n.Name, told(s.Taint), s.agent.name, pool, how),
+		Evidence: seen,
+		Fix:      l.declare(pool, found),
+	}
+}
+
+// pool is the name of the group's NodePool.
+func (l *look) pool() string {
+	if name, ok := l.Finding.Group.NodePool(); ok {
+		return name
+	}
+	return l.Group().NodePool.Value.Name
+}
+
+// declare is how to add the taints to the NodePool's startupTaints. A merge patch
+// replaces a list as a whole, so it repeats what is there.
+func (l *look) declare(pool string, found []surprise) string {
+	fact := l.Group().NodePool
+	if !fact.Known() {
+		return kubectl("edit", "nodepool", pool) + "   # add " + told(found[0].Taint) + " to spec.template.spec.startupTaints"
+	}
+	list := []map[string]string{}
+	missing := false
+	add := func(t evidence.Taint) {
+		entry := map[string]string{"key": t.Key, "effect": t.Effect}
+		if t.Value != "" {
+			entry["value"] = t.Value
+		}
+		list = append(list, entry)
+	}
+	for _, t := range fact.Value.StartupTaints {
+		add(t)
+	}
+	for _, s := range found {
+		if !has(fact.Value.StartupTaints, s.Taint) {
+			add(s.Taint)
+			missing = true
+		}
+	}
+	if !missing {
+		return "# NodePool " + pool + " declares it by now: nodes that are launched from now on start with it\n" + kubectl("get", "nodepool", pool, "-o", "jsonpath={.spec.template.spec.startupTaints}")
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"startupTaints": list}}}})
+	if err != nil {
+		return kubectl("edit", "nodepool", pool)
+	}
+	return lines(kubectl("patch", "nodepool", pool, "--type=merge", "-p", string(patch)),
+		"# Karpenter then replaces the nodes of the pool one after another (drift), within its disruption budgets")
+}
