@@ -103,8 +103,10 @@ func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) 
 			return ReplacementRepeats, c.Summary, true
 		}
 	}
-	if c, ok := decisive(p.Causes[f.Key()]); ok && c.Cure == roll.CureWait {
-		return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true
+	for _, c := range p.Causes[f.Key()] {
+		if c.Confidence == roll.Decisive && c.Cure == roll.CureWait {
+			return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true
+		}
 	}
 	if reason, text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now); ok {
 		p.next(until)

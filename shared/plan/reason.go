@@ -78,7 +78,7 @@ const (
 	MassSilence Reason = "MassSilence"
 	// SharedCause: it shares its cause with others, and a replacement would have it too.
 	SharedCause Reason = "SharedCause"
-	// CausePasses: its cause passes by itself, such as a kubelet that restarts while the
+	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
 	// node starts up, or is not its own.
 	CausePasses Reason = "CausePasses"
 	// UnhealthyShare: too large a share of the cluster or of the group is past its

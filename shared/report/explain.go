@@ -35,11 +35,12 @@ func (c Check) Explain(w io.Writer) error {
 }
 
 // Explained are the findings that an explanation is about: those past their warning
-// time, and of what still has time those with a decisive cause.
+// time, and of what still has time those with a decisive cause that is more than how it
+// shows.
 func (c Check) Explained() []roll.Finding {
 	out := c.Findings()
 	for _, f := range append(c.Watching(), c.Assessment.Starting...) {
-		if _, ok := c.Diagnoses[f.Key()].Decisive(); ok {
+		if slices.ContainsFunc(c.Diagnoses[f.Key()].Causes, func(w roll.Cause) bool { return w.Confidence == roll.Decisive && !w.Symptom }) {
 			out = append(out, f)
 		}
 	}

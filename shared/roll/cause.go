@@ -24,6 +24,9 @@ type Cause struct {
 	Subject string
 	// Cure is what helps against it.
 	Cure Cure
+	// Symptom: it only says how the trouble shows, as every start of a node may for a
+	// while; it is no news while the finding has time.
+	Symptom bool
 }
 
 // Cure is what helps against a cause.

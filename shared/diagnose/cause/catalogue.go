@@ -24,7 +24,6 @@ var catalogue = []entry{
 	{ZoneOutage, false, roll.CureWait},
 	{OwnerGone, false, roll.CureUnclear},
 	{InstanceStopped, false, roll.CureNone},
-	{KubeletRestartedDuringStartup, false, roll.CureWait},
 
 	{ImdsDisabled, false, roll.CureChange},
 	{InstanceProfileMissing, false, roll.CureChange},
@@ -67,9 +66,9 @@ var catalogue = []entry{
 	{AdmissionWebhookBlocks, false, roll.CureChange},
 
 	{UndeclaredStartupTaint, false, roll.CureChange},
+	{KubeletRestartedDuringStartup, false, roll.CureWait},
 	{ResourceNotRegistered, false, roll.CureUnclear},
 	{StartupTaintNotRemoved, false, roll.CureUnclear},
-	{DuplicateLaunch, true, roll.CureUnclear},
 
 	{SystemStatusImpaired, false, roll.CureReplace},
 	{KernelPanic, false, roll.CureReboot},
@@ -90,6 +89,7 @@ var catalogue = []entry{
 	{CniNotReady, true, roll.CureUnclear},
 	{NeverReported, true, roll.CureUnclear},
 	{KubeletSilent, true, roll.CureUnclear},
+	{DuplicateLaunch, true, roll.CureUnclear},
 }
 
 var rank = func() map[Code]int {

@@ -64,8 +64,12 @@ func cluster(c *evidence.Case, s *cause.Sheet) {
 }
 
 func unreachable(c *evidence.Case, g roll.Gap) cause.Cause {
+	confidence := roll.Decisive
+	if !joins(c.Finding.Kind) {
+		confidence = roll.Suggestive // it is EC2, or the tags, that tell of it
+	}
 	return cause.Cause{
-		Code: cause.ControlPlaneUnreachable, Confidence: roll.Decisive, Subject: "cluster/" + c.ClusterID.Name,
+		Code: cause.ControlPlaneUnreachable, Confidence: confidence, Subject: "cluster/" + c.ClusterID.Name,
 		Summary:  fmt.Sprintf("the Kubernetes API of %s could not be asked, so nothing can be concluded about its nodes", c.ClusterID.Name),
 		Evidence: []roll.Evidence{{Source: "Kubernetes API", Field: g.Call, Observed: g.Detail, Expected: "an answer"}},
 		Fix:      fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.{status:status,health:health,endpoint:endpoint,vpc:resourcesVpcConfig,access:accessConfig}'", c.Region, c.ClusterID.Name),

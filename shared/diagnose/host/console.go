@@ -82,7 +82,7 @@ func (l *look) traced(t trace) {
 	switch {
 	case t.code == cause.DiskFull && l.saysFull():
 		l.s.Found(l.diskOfNode())
-	case when == current && l.explains():
+	case when == current && (l.explains() || t.code == cause.DiskFull && l.runtimeDown(f)):
 		l.s.Found(l.shown(t, f, roll.Decisive))
 	case t.code == cause.KernelPanic && when != past && l.speaks():
 		l.s.RuledOut(t.code) // its kernel runs
@@ -113,6 +113,14 @@ func (l *look) explains() bool {
 		return status.Known() && status.Value.Instance == impaired
 	}
 	return false
+}
+
+// runtimeDown reports that the node is not ready because its container runtime does not
+// answer, and that the runtime is what could not write.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/runtime.go
+func (l *look) runtimeDown(f console.Found) bool {
+	told := l.notReady().Message
+	return f.Detail == "containerd" && (strings.Contains(told, "container runtime is down") || strings.Contains(told, "PLEG is not healthy"))
 }
 
 // speaks reports that the kubelet itself says how the node is: it is not ready, or not

@@ -214,7 +214,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
 		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"a pod was killed at its limit", func(w *world) { w.shows(console.CgroupOutOfMemory, "java", 1) }, "KubeletSilent"},
-		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "MemoryPressurePreceded OutOfMemory KubeletSilent"},
+		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed in an earlier boot", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.Console.Value.Boots = 2
@@ -230,7 +230,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"it killed, in output without a time", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.ConsoleAt = time.Time{}
-		}, "MemoryPressurePreceded OutOfMemory KubeletSilent"},
+		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 
 		{"its kernel panicked", func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic KubeletSilent"},
 		{"its kernel panicked, and booted since", func(w *world) {

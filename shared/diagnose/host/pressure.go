@@ -144,7 +144,9 @@ func event(e evidence.Event) roll.Evidence {
 	return roll.Evidence{Source: "events", Field: e.Reason, Observed: e.Message + " at " + roll.Clock(e.Last), Expected: "none before the node went silent"}
 }
 
-// killed is the kernel's word on the console that the machine ran out of memory.
+// killed is the kernel's word on the console that the machine ran out of memory. Alone it
+// only hints at a pressure: the kill itself is OutOfMemory, and nothing tells how long the
+// node had run short.
 func (l *look) killed(p pressure) []proof {
 	if p.condition != roll.MemoryPressure {
 		return nil
@@ -153,7 +155,7 @@ func (l *look) killed(p pressure) []proof {
 	if when == nowhere || when == past || when == stale && !l.justBefore() {
 		return nil
 	}
-	return []proof{{line(f, "no process killed for want of memory"), when == current}}
+	return []proof{{line(f, "no process killed for want of memory"), false}}
 }
 
 func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {

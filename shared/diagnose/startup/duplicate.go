@@ -22,9 +22,9 @@ const (
 
 // duplicates asks whether the instance, or the one launched just before it, was launched
 // twice for the same pods. Two NodeClaims shortly after each other are mostly an ordinary
-// scale-up. They are told apart by what the first of them was doing: it had registered
-// and was not initialized, so that its room was counted on, and then it was lost from
-// that count, by a taint that nobody declared or by a flap of its kubelet.
+// scale-up. They are told apart by what the first of them was doing: it was not
+// initialized, so that its room was counted on, and then it was lost from that count, by a
+// taint that nobody declared, by a flap of its kubelet, or by not being ready any more.
 func (l *look) duplicates() {
 	if !l.karpenters() {
 		return
@@ -101,11 +101,8 @@ func (p pair) near() bool {
 	return apart > batch && apart <= together
 }
 
-// fits reports that the first was a node when the second was made, and not initialized.
+// fits reports that the first was on its way and not initialized when the second was made.
 func (p pair) fits() bool {
-	if p.registered.IsZero() || p.registered.After(p.second.Created) {
-		return false
-	}
 	c, ok := p.first.Condition("Initialized")
 	return !ok || c.Status != string(roll.ConditionTrue) || c.Since.After(p.second.Created)
 }
@@ -127,9 +124,11 @@ func (l *look) duplicate(p pair) cause.Cause {
 	confidence, told := roll.Suggestive, "was not initialized yet"
 	if p.reason != "" {
 		told = p.reason
-		if l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady {
-			confidence = roll.Decisive
-		}
+	}
+	// Of a first that starts on, a later one is what an ordinary scale-up makes too.
+	trouble := l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady
+	if trouble && (p.reason != "" || p.first.Instance == l.Finding.Instance && l.Finding.Kind == roll.NotReady) {
+		confidence = roll.Decisive
 	}
 	state := "not there yet"
 	if c, ok := p.first.Condition("Initialized"); ok {

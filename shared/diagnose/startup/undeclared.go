@@ -34,18 +34,19 @@ type declaration struct {
 	startup, lasting    []evidence.Taint
 }
 
-// declared is what counts for a node: its NodeClaim's spec, which is made of the
-// NodePool's template and stays as it was when that is edited later. If no NodeClaim was
-// read the NodePool tells; that it was edited since is then not seen.
+// declared is what Karpenter was told of a node's taints. Its NodeClaim's spec is made of
+// the NodePool's template, and counts; it stays as it was when the template is edited
+// later. What either declares is taken for declared: an edit in between is not told from a
+// claim that was captured in part, and no fault is made of what one of them denies.
 func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, bool) {
 	pool := l.Group().NodePool
-	switch {
-	case claim.Known():
-		return declaration{"NodeClaim", claim.Value.Name, "spec.startupTaints", claim.Value.Startup, claim.Value.Taints}, true
-	case pool.Known():
-		return declaration{"NodePool", pool.Value.Name, "spec.template.spec.startupTaints", pool.Value.StartupTaints, pool.Value.Taints}, true
+	d := declaration{source: "NodePool", name: pool.Value.Name, field: "spec.template.spec.startupTaints"}
+	if !pool.Known() {
+		d = declaration{source: "NodeClaim", name: claim.Value.Name, field: "spec.startupTaints"}
 	}
-	return declaration{}, false
+	d.startup = slices.Concat(pool.Value.StartupTaints, claim.Value.Startup)
+	d.lasting = slices.Concat(pool.Value.Taints, claim.Value.Taints)
+	return d, claim.Known() || pool.Known()
 }
 
 // surprises are the agents' taints on a node that were declared neither as startup
@@ -72,8 +73,8 @@ func (d declaration) surprises(n evidence.NodeObject) []surprise {
 }
 
 // undeclared asks whether an agent put a taint on a young node of Karpenter's that its
-// NodePool does not declare. It is decisive for nodes that are not initialized alone: it
-// has Karpenter launch more of them, and does not make a node unready.
+// NodePool does not declare. It is decisive for nodes that start or come and go: what it
+// does is to have Karpenter launch more of them.
 func (l *look) undeclared() {
 	if !l.karpenters() {
 		return
@@ -93,10 +94,19 @@ func (l *look) undeclared() {
 		return
 	}
 	confidence := roll.Suggestive
-	if l.Finding.Kind == roll.Uninitialized && l.age(n) < young && found[0].sure() && counted(n) {
+	if l.starts() && l.age(n) < young && found[0].sure() && counted(n) {
 		confidence = roll.Decisive
 	}
 	l.s.Found(l.undeclaredCause(n, d, found, confidence))
+}
+
+// starts reports kinds of findings of nodes that are there and not, or not steadily, ready.
+func (l *look) starts() bool {
+	switch l.Finding.Kind {
+	case roll.Uninitialized, roll.NotReady, roll.Flapping:
+		return true
+	}
+	return false
 }
 
 // counted reports that Karpenter goes by the node's own taints: before it has registered
