@@ -59,7 +59,7 @@ func bootstrapCases() []Case {
 				g.Image, g.Name, g.Template = imageBottlerocket, "locked", "lt-0bb00000000000000"
 				m := b.Unregistered(g)
 				b.retext(m, nodeadmData(Cluster, CA))
-				return unregistered(m, "UserDataUnparseable", "UserDataWrongFormat")
+				return unregistered(m, "UserDataWrongFormat", "UserDataUnparseable")
 			},
 		},
 		{
