@@ -151,7 +151,6 @@ func (l *look) declare(pool string, found []surprise) string {
 		return kubectl("edit", "nodepool", pool) + "   # add " + told(found[0].Taint) + " to spec.template.spec.startupTaints"
 	}
 	list := []map[string]string{}
-	missing := false
 	add := func(t evidence.Taint) {
 		entry := map[string]string{"key": t.Key, "effect": t.Effect}
 		if t.Value != "" {
@@ -165,11 +164,7 @@ func (l *look) declare(pool string, found []surprise) string {
 	for _, s := range found {
 		if !has(fact.Value.StartupTaints, s.Taint) {
 			add(s.Taint)
-			missing = true
 		}
-	}
-	if !missing {
-		return "# NodePool " + pool + " declares it by now: nodes that are launched from now on start with it\n" + kubectl("get", "nodepool", pool, "-o", "jsonpath={.spec.template.spec.startupTaints}")
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"startupTaints": list}}}})
 	if err != nil {
