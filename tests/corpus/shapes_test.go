@@ -117,7 +117,7 @@ func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 		broken := map[string]bool{}
 		for _, f := range c.Expect.Findings {
 			broken["aws-auth.json"] = broken["aws-auth.json"] || f.FirstDecisive == "AwsAuthUnparseable"
-			broken["user-data/"+f.Instance+".txt"] = f.FirstDecisive == "UserDataUnparseable"
+			broken["user-data/"+f.Instance+".txt"] = f.FirstDecisive == "UserDataUnparseable" || slices.Contains(f.AlsoDecisive, "UserDataUnparseable")
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
 			var err error
