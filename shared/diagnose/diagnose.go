@@ -1,0 +1,72 @@
+// Package diagnose says why: from the evidence of a check it tells, of each finding,
+// the causes that were found, those that were ruled out, and those that could not be
+// checked.
+//
+// Each group of causes has an analyzer, a package of its own below this one. An
+// analyzer is a pure function: it reads a case and notes its verdicts on a sheet. What
+// was not read is never a pass and never a fault: it is told as not checked, with what
+// stood in the way. COVERAGE.md compares the catalogue with the checklists of others.
+//
+// The package is pure: no I/O, no clock.
+package diagnose
+
+import (
+	"rollcall/shared/diagnose/bootstrap"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/fleet"
+	"rollcall/shared/diagnose/host"
+	"rollcall/shared/diagnose/identity"
+	"rollcall/shared/diagnose/network"
+	"rollcall/shared/diagnose/startup"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// analyzers look for one group of causes each.
+var analyzers = []func(*evidence.Case, *cause.Sheet){
+	fleet.Analyze, identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze,
+}
+
+// Diagnose diagnoses every finding of the evidence.
+func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
+	out := make(map[roll.FindingKey]roll.Diagnosis, len(e.Findings))
+	for _, f := range e.Findings {
+		out[f.Key()] = One(e, f)
+	}
+	return out
+}
+
+// One diagnoses one finding.
+func One(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
+	c := &evidence.Case{Evidence: e, Finding: f}
+	s := &cause.Sheet{}
+	for _, analyze := range analyzers {
+		analyze(c, s)
+	}
+	var d roll.Diagnosis
+	for _, found := range s.Causes() {
+		d.Causes = append(d.Causes, roll.Cause{
+			Code: string(found.Code), Confidence: found.Confidence, Summary: found.Summary, Evidence: found.Evidence,
+			Fix: found.Fix, Subject: found.Subject, Cure: cause.CureOf(found.Code),
+			Symptom: cause.Symptom(found.Code) && found.Code != cause.DuplicateLaunch, // which shows nowhere else
+		})
+	}
+	for _, code := range s.Clear() {
+		d.RuledOut = append(d.RuledOut, string(code))
+	}
+	for _, open := range s.Open() {
+		d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(open.Code), Reason: open.Reason})
+	}
+	return d
+}
+
+// Causes are the causes of each finding, and nothing else, as package plan takes them.
+func Causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
+	out := make(map[roll.FindingKey][]roll.Cause, len(of))
+	for key, d := range of {
+		if len(d.Causes) > 0 {
+			out[key] = d.Causes
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package network
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"rollcall/shared/evidence"
+)
+
+// place is where the API server's name leads.
+type place uint8
+
+const (
+	nowhere place = iota
+	private       // to the cluster's network interfaces in the VPC
+	public        // to an address outside of it
+)
+
+// api is where the API server's name leads to from the instance.
+type api struct {
+	place place
+	// sure: the name leads there for certain. With both kinds of access on, the private
+	// addresses are those of a hosted zone of the VPC, which only Amazon's resolver knows,
+	// and only with both DNS attributes on; any other resolver tells the public ones. With
+	// private access alone the private addresses are in public DNS.
+	sure bool
+	gap  string // why it is not known, if nowhere
+}
+
+func (l *look) api() api {
+	foreign := l.foreign()
+	switch {
+	case l.k.PrivateAccess && !foreign:
+		return api{place: private, sure: !l.k.PublicAccess || l.resolvesPrivately()}
+	case l.k.PublicAccess:
+		return api{place: public, sure: true}
+	case foreign:
+		return api{gap: "the instance is in " + l.i.VPC + " and the private endpoint in " + l.k.VPC + ": what connects them is not read"}
+	}
+	return api{gap: "the EKS cluster tells neither private nor public endpoint access"}
+}
+
+// foreign: the instance is in another VPC than the cluster.
+func (l *look) foreign() bool { return l.i.VPC != "" && l.k.VPC != "" && l.i.VPC != l.k.VPC }
+
+// resolvesPrivately reports that the VPC's DNS certainly answers with the private
+// addresses.
+func (l *look) resolvesPrivately() bool {
+	v := l.VPC()
+	return v.DNSSupport.Value && v.DNSHostnames.Value && amazonDNS(v.DHCP)
+}
+
+// amazonDNS reports that instances of the VPC certainly ask Amazon's resolver.
+func amazonDNS(f evidence.Fact[evidence.DHCPOptions]) bool {
+	return f.State == evidence.Absent || f.Known() && slices.ContainsFunc(f.Value.NameServer, isAmazonDNS)
+}
+
+func isAmazonDNS(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
+
+// host is the API server's name.
+func (l *look) host() string {
+	u, err := url.Parse(l.k.Endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// family is IPv4 or IPv6 as a way to the API server.
+type family struct {
+	v6 bool
+	// sure: the API server certainly has addresses of the family.
+	sure bool
+}
+
+// families are those by which the instance may reach the API server. An IPv4 cluster's
+// endpoint has IPv4 addresses; that of an IPv6 cluster has both if it is under api.aws,
+// and had IPv4 alone before. In China the name does not tell.
+// https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
+func (l *look) families() []family {
+	four := family{sure: true}
+	if l.k.IPFamily != "ipv6" || !l.i.IPv6 || strings.HasSuffix(l.host(), ".eks.amazonaws.com") {
+		return []family{four}
+	}
+	return []family{four, {v6: true, sure: strings.HasSuffix(l.host(), ".api.aws")}}
+}
+
+// answer is what is known of a way by one family.
+type answer[T any] interface {
+	is() state
+	// doubt is the same, not known for the reason.
+	doubt(why string) T
+}
+
+// either joins what is known of the ways by each family: the instance takes whichever
+// is open.
+func either[T answer[T]](families []family, ask func(v6 bool) T) T {
+	var unknown []T
+	var first T
+	for i, f := range families {
+		r := ask(f.v6)
+		if r.is() == open && !f.sure {
+			r = r.doubt("IPv6 is open, and whether it is a way is not known")
+		}
+		switch {
+		case r.is() == open:
+			return r
+		case r.is() == unsure:
+			unknown = append(unknown, r)
+		}
+		if i == 0 {
+			first = r
+		}
+	}
+	if len(unknown) > 0 {
+		return unknown[0]
+	}
+	return first
+}
+
+// apiSpace is where the API server's private addresses are: in the cluster's subnets.
+// With known false it is all addresses, since a subnet was not read, or is of a family
+// that subnets do not tell.
+// https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
+func (l *look) apiSpace(v6 bool) (s space, known bool) {
+	if v6 {
+		return everything6, false
+	}
+	return l.spaceOf(l.k.Subnets)
+}
+
+// spaceOf is the addresses of subnets, or all of them if one was not read.
+func (l *look) spaceOf(subnets []string) (s space, known bool) {
+	for _, id := range subnets {
+		f := l.Network.Subnets[id]
+		p, ok := parsePrefix(f.Value.CIDR)
+		if !f.Known() || !ok || isIPv6(p) {
+			return everything4, false
+		}
+		s = append(s.minus(p), p)
+	}
+	if len(s) == 0 {
+		return everything4, false
+	}
+	return s, true
+}
+
+func internet(v6 bool) space {
+	if v6 {
+		return internet6
+	}
+	return internet4
+}
+
+// address is the instance's private IPv4 address.
+func (l *look) address() (netip.Prefix, bool) { return parsePrefix(l.i.PrivateIP) }

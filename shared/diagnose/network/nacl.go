@@ -1,0 +1,271 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// The ports to which answers come. Those of Linux and Windows are the systems' defaults;
+// a NAT gateway uses any from 1024 on.
+// https://docs.aws.amazon.com/vpc/latest/userguide/custom-network-acl.html#nacl-ephemeral-ports
+var (
+	linuxPorts   = portRange{32768, 60999}
+	windowsPorts = portRange{49152, 65535}
+	natPorts     = portRange{1024, 65535}
+	httpsPort    = portRange{https, https}
+)
+
+func (l *look) ephemeral() portRange {
+	if l.i.Platform == "windows" {
+		return windowsPorts
+	}
+	return linuxPorts
+}
+
+// networkACLs follows HTTPS to the API server and its answers through the network ACLs
+// of the subnets at both ends, and of the NAT gateway between (NaclBlocksApi). ACLs keep
+// no state: both directions need a rule. Within one subnet no ACL is asked.
+// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
+func (l *look) networkACLs() {
+	const code = cause.NaclBlocksApi
+	a, ok := l.path(code)
+	if !ok {
+		return
+	}
+	near, far := l.aclNear(a.place), l.aclFar(a.place)
+	switch {
+	case near.state == closed:
+		l.aclRefuses(a, near, l.aclSure(a))
+	case far.state == closed:
+		l.aclRefuses(a, far, a.sure)
+	case near.partial:
+		l.aclRefuses(a, near, false)
+	case far.partial:
+		l.aclRefuses(a, far, false)
+	case near.state == unsure:
+		l.s.NotChecked(near.gap, code)
+	case far.state == unsure:
+		l.s.NotChecked(far.gap, code)
+	default:
+		l.s.RuledOut(code)
+	}
+}
+
+// aclNear is what the ACL of the instance's subnet says.
+func (l *look) aclNear(to place) result {
+	f := l.ACL()
+	if !f.Known() {
+		return result{gap: gap(f, "the network ACL of "+l.i.Subnet)}
+	}
+	return either(l.families(), func(v6 bool) result {
+		s, known := internet(v6), false
+		if to == private {
+			s, known = l.apiSpace(v6)
+			s, known = l.elsewhere(s, known)
+		}
+		if len(s) == 0 { // the API server is in the instance's own subnet
+			return result{state: open}
+		}
+		return both(
+			decide(f.Value, flow{egress: true, ports: httpsPort, to: s, known: known, what: "the API server"}),
+			decide(f.Value, flow{ports: l.ephemeral(), to: s, known: known, what: "the API server"}))
+	})
+}
+
+// elsewhere is the part of the API server's addresses outside of the instance's subnet.
+func (l *look) elsewhere(s space, known bool) (space, bool) {
+	own, ok := parsePrefix(l.Subnet().Value.CIDR)
+	if ok && known && l.Subnet().Known() {
+		return s.minus(own), true
+	}
+	return s, known
+}
+
+// both joins two directions: traffic needs both.
+func both(a, b result) result {
+	for _, r := range []result{a, b} {
+		if r.state == closed {
+			return r
+		}
+	}
+	for _, r := range []result{a, b} {
+		if r.partial {
+			return r
+		}
+	}
+	if a.state == unsure {
+		return a
+	}
+	return b
+}
+
+// aclSure: the ACL at the instance's subnet keeps it from joining whatever address it
+// tries. A subnet of the cluster's may hold one of the API server's network interfaces,
+// which is then reached without asking the ACL; an ACL that stops all HTTPS keeps the
+// instance from EC2 as well, without which no node gets its name.
+func (l *look) aclSure(a api) bool {
+	if !a.sure && !l.aclClosesInternet() {
+		return false
+	}
+	if a.place == public || !slices.Contains(l.k.Subnets, l.i.Subnet) {
+		return true
+	}
+	return l.Finding.Kind == roll.Unregistered && l.aclClosesInternet() && l.needsEC2() == open && l.noEC2Within()
+}
+
+func (l *look) aclClosesInternet() bool { return l.aclNear(public).state == closed }
+
+// noEC2Within: EC2's VPC endpoint certainly has no network interface in the instance's
+// own subnet.
+func (l *look) noEC2Within() bool {
+	endpoints := l.VPC().Endpoints
+	return endpoints.Known() && !slices.ContainsFunc(endpoints.Value, func(e evidence.VPCEndpoint) bool {
+		return l.serves(e, "ec2") && slices.Contains(e.Subnets, l.i.Subnet)
+	})
+}
+
+// aclFar is what the ACLs further on say, of those that were read: of the subnets of the
+// API server's interfaces, or of the NAT gateway.
+func (l *look) aclFar(to place) result {
+	node, ok := l.address()
+	if !ok || isIPv6(node) || len(l.families()) > 1 {
+		return result{state: open}
+	}
+	if to == private {
+		return l.aclCluster(space{node})
+	}
+	return l.aclNAT(space{node})
+}
+
+// aclCluster asks the ACLs of the cluster's subnets. The API server is in some of them:
+// only if all refuse, it is out of reach.
+func (l *look) aclCluster(node space) result {
+	var refused []result
+	for _, id := range l.k.Subnets {
+		f := l.Network.ACLs[id]
+		if id == l.i.Subnet || f.State == evidence.NotAsked {
+			continue
+		}
+		if !f.Known() {
+			return result{gap: gap(f, "the network ACL of "+id)}
+		}
+		r := both(
+			decide(f.Value, flow{ports: httpsPort, to: node, known: true, what: "the instance"}),
+			decide(f.Value, flow{egress: true, ports: l.ephemeral(), to: node, known: true, what: "the instance"}))
+		if r.state != open {
+			refused = append(refused, r)
+		}
+	}
+	if len(refused) == 0 {
+		return result{state: open}
+	}
+	r := refused[0]
+	if len(refused) < len(l.k.Subnets) || slices.ContainsFunc(refused, func(r result) bool { return r.state != closed }) {
+		r.state, r.partial, r.gap = unsure, true, orElse(r.gap, "some of the cluster's subnets refuse the instance")
+	}
+	return r
+}
+
+// aclNAT asks the ACL of the NAT gateway's subnet: HTTPS comes in from the node and goes
+// out, and the answers likewise.
+func (l *look) aclNAT(node space) result {
+	if t := l.RouteTable(); !t.Known() {
+		return result{gap: gap(t, "the subnet's route table")}
+	}
+	via := l.out(false).via
+	n := l.Network.NATGateways[via]
+	f := l.Network.ACLs[n.Value.Subnet]
+	switch {
+	case strings.HasPrefix(via, "nat-") && !n.Settled():
+		return result{gap: gap(n, "NAT gateway "+via)}
+	case !n.Known(), n.Value.Subnet == l.i.Subnet, f.State == evidence.NotAsked:
+		return result{state: open}
+	}
+	if !f.Known() {
+		return result{gap: gap(f, "the network ACL of "+n.Value.Subnet)}
+	}
+	r := result{state: open}
+	for _, f := range []result{
+		decide(f.Value, flow{ports: httpsPort, to: node, known: true, what: "the instance"}),
+		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet4, what: "the internet"}),
+		decide(f.Value, flow{ports: natPorts, to: internet4, what: "the internet"}),
+		decide(f.Value, flow{egress: true, ports: l.ephemeral(), to: node, known: true, what: "the instance"}),
+	} {
+		r = both(r, f)
+	}
+	return r
+}
+
+func (l *look) aclRefuses(a api, r result, sure bool) {
+	proxied, why := l.proxied()
+	if proxied == open {
+		l.s.NotChecked(why, cause.NaclBlocksApi)
+		return
+	}
+	d := r.deny
+	what := fmt.Sprintf("lets no tcp %s %s", d.ports, map[bool]string{true: "out", false: "in"}[d.egress])
+	if r.state != closed {
+		what = fmt.Sprintf("lets only some of tcp %s %s", d.ports, map[bool]string{true: "out", false: "in"}[d.egress])
+	}
+	if d.ports != httpsPort {
+		what += ", where the answers come"
+	}
+	where := "within the VPC"
+	if a.place == public {
+		where = "over the internet"
+	}
+	l.found(cause.Cause{
+		Code: cause.NaclBlocksApi, Confidence: weaker(l.confidence(), sure && proxied == closed), Subject: "network-acl/" + d.acl,
+		Summary:  fmt.Sprintf("The network ACL %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, what, l.clusterName(), where),
+		Evidence: r.evidence, Fix: l.allowACL(d),
+	})
+}
+
+// allowACL adds a rule in front of the one that denies.
+func (l *look) allowACL(d denial) string {
+	way, ports := "--ingress", d.ports
+	if d.egress {
+		way = "--egress"
+	}
+	if ports != httpsPort {
+		ports = natPorts
+	}
+	return l.aws("ec2", "create-network-acl-entry", "--network-acl-id", d.acl, way, "--rule-number", fmt.Sprint(free(d)),
+		"--protocol", "tcp", "--port-range", fmt.Sprintf("From=%d,To=%d", ports.from, ports.to), cidrFlag(d.cidr), d.cidr, "--rule-action", "allow")
+}
+
+func cidrFlag(cidr string) string {
+	if p, ok := parsePrefix(cidr); ok && isIPv6(p) {
+		return "--ipv6-cidr-block"
+	}
+	return "--cidr-block"
+}
+
+// lastNumber is the highest number that a rule of one's own may have.
+const lastNumber = 32766
+
+// free is a free rule number before the rule that denies, as near to it as there is one;
+// where only the last rule denies, the first from 100 on.
+func free(d denial) int {
+	taken := map[int]bool{}
+	for _, r := range d.rules {
+		taken[r.Number] = taken[r.Number] || r.Egress == d.egress
+	}
+	if d.rule < 1 || d.rule > lastNumber {
+		n := 100
+		for taken[n] && n < lastNumber {
+			n++
+		}
+		return n
+	}
+	n := d.rule - 1
+	for taken[n] && n > 1 {
+		n--
+	}
+	return max(n, 1)
+}

@@ -1,0 +1,160 @@
+package network_test
+
+import (
+	"testing"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+func TestDnsDisabled(t *testing.T) {
+	const code = cause.DnsDisabled
+	support := func(w *world) { w.vpc.DNSSupport = evidence.Read(false) }
+	hostnames := func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }
+	own := func(w *world) {
+		w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"10.20.0.10"}, DomainName: "example.com"})
+	}
+	run(t, []scenario{
+		{
+			name: "no resolver", change: support, decisive: codes(code),
+			says: []string{"[vpc/" + vpcID + "]", "aws ec2 modify-vpc-attribute --vpc-id " + vpcID + ` --enable-dns-support '{"Value":true}'`},
+		},
+		{name: "no resolver, with resolvers of its own", change: func(w *world) { support(w); own(w) }, hint: codes(code, cause.DhcpOptionsWrong)},
+		{
+			name: "no resolver, and which ones there are is not known", change: func(w *world) { support(w); w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") },
+			hint: codes(code), open: codes(cause.DhcpOptionsWrong),
+		},
+		{name: "no resolver, with the resolver that Nitro sets", change: func(w *world) { support(w); w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }, decisive: codes(code)},
+		{name: "no host names, private endpoint", change: func(w *world) { hostnames(w); w.privateOnly() }, decisive: codes(code), says: []string{"--enable-dns-hostnames"}},
+		{name: "no host names, both endpoints", change: hostnames, decisive: codes(code)},
+		{name: "no host names, with resolvers of its own", change: func(w *world) { hostnames(w); own(w) }, hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "no host names, public endpoint alone", change: func(w *world) { hostnames(w); w.publicOnly() }, hint: codes(code)},
+		{name: "a silent node keeps its connection", change: func(w *world) { support(w); w.kind(roll.Unknown, hour) }, hint: codes(code)},
+		{name: "support not read", change: func(w *world) { w.vpc.DNSSupport = evidence.Failed[bool]("ec2:DescribeVpcAttribute: no") }, open: codes(code), says: []string{"ec2:DescribeVpcAttribute: no"}},
+		{name: "host names not read", change: func(w *world) { w.vpc.DNSHostnames = evidence.Fact[bool]{} }, open: codes(code)},
+	})
+}
+
+func TestDhcpOptionsWrong(t *testing.T) {
+	const code = cause.DhcpOptionsWrong
+	options := func(domain string, servers ...string) func(*world) {
+		return func(w *world) {
+			w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: servers, DomainName: domain})
+		}
+	}
+	run(t, []scenario{
+		{name: "resolvers of its own may forward", change: options("example.com", "10.20.0.10", "10.20.1.10"), hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
+		{name: "Amazon's among them", change: options("example.com", "10.20.0.10", "AmazonProvidedDNS"), clear: codes(code)},
+		{name: "resolvers on the internet, with a way there", change: options("example.com", "8.8.8.8"), hint: codes(code)},
+		{
+			name: "resolvers on the internet, and no way there", change: func(w *world) {
+				options("example.com", "8.8.8.8", "1.1.1.1")(w)
+				w.routes()
+				w.endpoints(nil, "ec2", "sts")
+			}, decisive: codes(code), clear: codes(cause.VpcEndpointMissing),
+		},
+		{
+			name: "one of them in the VPC", change: func(w *world) {
+				options("example.com", "8.8.8.8", "10.0.0.2")(w)
+				w.routes()
+				w.endpoints(nil, "ec2", "sts")
+			}, hint: codes(code),
+		},
+		{name: "no resolver", change: options("example.com"), hint: codes(code)},
+		{name: "a domain of its own", change: options("corp.example.com", "AmazonProvidedDNS"), clear: codes(code)},
+		{name: "no domain", change: options("", "AmazonProvidedDNS"), hint: codes(code)},
+		{name: "two domains", change: options("ec2.internal example.com", "AmazonProvidedDNS"), hint: codes(code), says: []string{"several domains"}},
+		{name: "no options on Nitro", change: func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }, clear: codes(code)},
+		{name: "no options on Xen", change: func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions](); w.config.Type = "t2.large" }, hint: codes(code)},
+		{name: "not read", change: func(w *world) { w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("ec2:DescribeDhcpOptions: no") }, open: codes(code), says: []string{"ec2:DescribeDhcpOptions: no"}},
+	})
+}
+
+func TestWrongVpc(t *testing.T) {
+	const code = cause.WrongVpc
+	elsewhere := func(w *world) {
+		w.config.VPC = "vpc-0a1b2c3d4e5f60009"
+		w.privateOnly()
+	}
+	run(t, []scenario{
+		{
+			name: "another VPC", change: elsewhere, decisive: codes(code), open: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi),
+			says: []string{"[vpc/vpc-0a1b2c3d4e5f60009]", "what connects them is not read"},
+		},
+		{
+			name: "Karpenter's", change: func(w *world) {
+				elsewhere(w)
+				w.Finding.Owner, w.config.NodeClass = roll.OwnerKarpenter, "default"
+			}, decisive: codes(code), says: []string{"kubectl patch ec2nodeclass default", `{"id":"` + apiSubnet1 + `"}`},
+		},
+		{
+			name: "a self-managed group's", change: func(w *world) {
+				elsewhere(w)
+				w.Finding.Owner, w.config.ASG = roll.OwnerAutoScalingGroup, "edge nodes"
+			}, decisive: codes(code), says: []string{"--auto-scaling-group-name 'edge nodes' --vpc-zone-identifier " + apiSubnet1 + "," + apiSubnet2},
+		},
+		{name: "not told", change: func(w *world) { w.config.VPC = "" }, open: codes(code, cause.DnsDisabled, cause.DhcpOptionsWrong)},
+		{name: "of a node it is not asked", change: func(w *world) { elsewhere(w); w.kind(roll.Unknown, hour) }, open: codes(cause.ApiEndpointUnreachable)},
+	})
+}
+
+func TestClusterTagMissing(t *testing.T) {
+	const code = cause.ClusterTagMissing
+	selfManaged := func(w *world) {
+		w.Finding.Owner, w.Finding.Group = roll.OwnerAutoScalingGroup, roll.AutoScalingGroup("edge")
+		w.config.Owner, w.config.ASG, w.config.ClusterTags = roll.OwnerAutoScalingGroup, "edge", []string{"other"}
+	}
+	run(t, []scenario{
+		{
+			name: "a kubelet of today", change: selfManaged, hint: codes(code),
+			says: []string{"[asg/edge]", "Key=kubernetes.io/cluster/payments,Value=owned", "PropagateAtLaunch=true"},
+		},
+		{name: "a kubelet that needs it", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "1.25" }, decisive: codes(code)},
+		{name: "a control plane older than that", change: func(w *world) {
+			selfManaged(w)
+			w.image.Kubernetes, w.cluster.Version = "", "1.25"
+		}, decisive: codes(code)},
+		{name: "the first kubelet that does not", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "1.26" }, hint: codes(code)},
+		{name: "an AMI that does not tell", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "" }, hint: codes(code)},
+		{name: "Karpenter's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerKarpenter }, hint: codes(code)},
+		{name: "a managed node group's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerManagedNodeGroup }},
+		{name: "tagged", change: func(w *world) { selfManaged(w); w.config.ClusterTags = []string{"other", "payments"} }, clear: codes(code)},
+		{
+			name: "the cloud controller waits", change: func(w *world) {
+				selfManaged(w)
+				w.kind(roll.Uninitialized, 0)
+				w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}}
+			}, decisive: codes(code),
+		},
+		{name: "another taint", change: func(w *world) {
+			selfManaged(w)
+			w.kind(roll.Uninitialized, 0)
+			w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: "NoSchedule"}}
+		}, hint: codes(code)},
+		{name: "of a silent node it is not asked", change: func(w *world) { selfManaged(w); w.kind(roll.Unknown, hour) }},
+	})
+}
+
+func TestMetadataService(t *testing.T) {
+	off := func(w *world) { w.config.IMDSDisabled = true }
+	one := func(pods ...evidence.Pod) func(*world) {
+		return func(w *world) { w.config.HopLimit = 1; w.waitsForCNI(roll.NotReady, pods...) }
+	}
+	run(t, []scenario{
+		{name: "off", change: off, decisive: codes(cause.ImdsDisabled), says: []string{"[nodegroup/workers]", "aws ec2 modify-instance-metadata-options --instance-id i-0123456789abcdef0 --http-endpoint enabled"}},
+		{name: "off, of a silent node", change: func(w *world) { off(w); w.kind(roll.Unknown, hour) }, hint: codes(cause.ImdsDisabled)},
+		{name: "off, Karpenter's", change: func(w *world) {
+			off(w)
+			w.Finding.Owner, w.config.NodeClass = roll.OwnerKarpenter, "default"
+		}, decisive: codes(cause.ImdsDisabled), says: []string{`'{"spec":{"metadataOptions":{"httpEndpoint":"enabled"}}}'`}},
+		{name: "one hop and a pod that asks it", change: one(daemon("ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")), hint: codes(cause.ImdsHopLimit)},
+		{name: "one hop and a pod that says so", change: one(daemon("agent", "CrashLoopBackOff", "Get http://169.254.169.254/latest/api/token: context deadline exceeded")), hint: codes(cause.ImdsHopLimit)},
+		{name: "one hop and a pod that fails otherwise", change: one(daemon("agent", "CrashLoopBackOff", "back-off")), clear: codes(cause.ImdsHopLimit)},
+		{name: "one hop and no pod that fails", change: one(), clear: codes(cause.ImdsHopLimit)},
+		{name: "two hops", change: func(w *world) { one(daemon("ebs-csi-node", "CrashLoopBackOff", ""))(w); w.config.HopLimit = 2 }, clear: codes(cause.ImdsHopLimit)},
+		{name: "one hop and pods not read", change: func(w *world) { one()(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }, open: codes(cause.ImdsHopLimit)},
+		{name: "not told", change: func(w *world) { one()(w); w.config.HopLimit = 0 }, open: codes(cause.ImdsHopLimit)},
+		{name: "one hop does not keep an instance from joining", change: func(w *world) { w.config.HopLimit = 1 }},
+	})
+}

@@ -1,0 +1,185 @@
+package network_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/network"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// scenario is a world with one thing changed, and what follows.
+type scenario struct {
+	name   string
+	change func(*world)
+	// decisive and hint are the codes that are found, each with its confidence; no others
+	// may be. open are those that are not checked, among others; clear those ruled out.
+	decisive, hint, open, clear []cause.Code
+	// says are words of the summaries, subjects, evidence and fixes.
+	says []string
+}
+
+func run(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	for _, c := range scenarios {
+		t.Run(c.name, func(t *testing.T) {
+			w := healthy()
+			c.change(w)
+			s := &cause.Sheet{}
+			full := w.finish()
+			network.Analyze(full, s)
+			decisive, hint := split(s)
+			if !slices.Equal(decisive, c.decisive) || !slices.Equal(hint, c.hint) {
+				t.Errorf("found %v and the hints %v, want %v and %v\n%s", decisive, hint, c.decisive, c.hint, tell(s))
+			}
+			for _, code := range c.clear {
+				if !slices.Contains(s.Clear(), code) {
+					t.Errorf("%s is not ruled out\n%s", code, tell(s))
+				}
+			}
+			for _, code := range c.open {
+				if !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == code && u.Reason != "" }) {
+					t.Errorf("%s is not told as not checked\n%s", code, tell(s))
+				}
+			}
+			for _, word := range c.says {
+				if !strings.Contains(tell(s), word) {
+					t.Errorf("nothing says %q\n%s", word, tell(s))
+				}
+			}
+			wellFormed(t, s)
+			partial(t, full, s)
+		})
+	}
+}
+
+func split(s *cause.Sheet) (decisive, hint []cause.Code) {
+	for _, c := range s.Causes() {
+		if c.Confidence == roll.Decisive {
+			decisive = append(decisive, c.Code)
+		} else {
+			hint = append(hint, c.Code)
+		}
+	}
+	return decisive, hint
+}
+
+func tell(s *cause.Sheet) string {
+	var b strings.Builder
+	for _, c := range s.Causes() {
+		fmt.Fprintf(&b, "%s (%s) %s [%s]\n", c.Code, c.Confidence, c.Summary, c.Subject)
+		for _, e := range c.Evidence {
+			fmt.Fprintf(&b, "  %s %s: %s, expected %s\n", e.Source, e.Field, e.Observed, e.Expected)
+		}
+		fmt.Fprintln(&b, c.Fix)
+	}
+	for _, u := range s.Open() {
+		fmt.Fprintf(&b, "not checked %s: %s\n", u.Code, u.Reason)
+	}
+	return b.String() + fmt.Sprint("ruled out ", s.Clear())
+}
+
+// wellFormed: every cause has evidence and a fix that a shell reads, and is a sentence
+// without its full stop.
+func wellFormed(t *testing.T, s *cause.Sheet) {
+	t.Helper()
+	for _, c := range s.Causes() {
+		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || len(c.Evidence) == 0 || c.Fix == "" {
+			t.Errorf("%s is incomplete: %+v", c.Code, c)
+		}
+		for _, e := range c.Evidence {
+			if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
+				t.Errorf("%s: evidence with a gap: %+v", c.Code, e)
+			}
+		}
+		if _, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), ""); err != nil {
+			t.Errorf("%s: a shell does not read the fix: %v\n%s", c.Code, err, c.Fix)
+		}
+	}
+	for _, u := range s.Open() {
+		if u.Reason == "" || strings.HasSuffix(u.Reason, ".") {
+			t.Errorf("%s is not checked because %q", u.Code, u.Reason)
+		}
+	}
+}
+
+func codes(all ...cause.Code) []cause.Code { return all }
+
+func TestNothingIsFoundWhereAllIsWell(t *testing.T) {
+	run(t, []scenario{
+		{
+			name: "both endpoints", change: func(*world) {},
+			clear: codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled,
+				cause.DhcpOptionsWrong, cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.WrongVpc, cause.ImdsDisabled),
+		},
+		{
+			name: "public endpoint alone", change: func(w *world) { w.publicOnly() },
+			clear: codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled),
+		},
+		{
+			name: "a node that fell silent", change: func(w *world) { w.kind(roll.Unknown, hour) },
+			clear: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.ImdsDisabled),
+		},
+	})
+}
+
+func TestWithoutAnInstanceNothingIsChecked(t *testing.T) {
+	run(t, []scenario{
+		{
+			name: "unreadable",
+			change: func(w *world) {
+				w.instance(func(i *evidence.Instance) {
+					i.Config = evidence.Failed[evidence.InstanceConfig]("ec2:DescribeInstances: no")
+				})
+			},
+			open: codes(cause.ApiEndpointUnreachable, cause.WrongVpc, cause.ImdsDisabled, cause.ClusterTagMissing),
+			says: []string{"ec2:DescribeInstances: no"},
+		},
+		{
+			name:   "the cluster unreadable",
+			change: func(w *world) { w.Cluster.Config = evidence.Failed[evidence.ClusterConfig]("eks:DescribeCluster: no") },
+			open: codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled,
+				cause.VpcEndpointMissing, cause.WrongVpc),
+			clear: codes(cause.SubnetIpsExhausted, cause.ImdsDisabled, cause.DhcpOptionsWrong),
+		},
+	})
+}
+
+func TestKindsThatTheNetworkDoesNotExplain(t *testing.T) {
+	for _, k := range []roll.Kind{roll.Ghost, roll.Orphaned, roll.Impaired, roll.Flapping, roll.ConditionFailed, roll.Conflict} {
+		w := healthy()
+		w.kind(k, 0)
+		w.publicOnly()
+		w.routes()
+		s := &cause.Sheet{}
+		network.Analyze(w.finish(), s)
+		if len(s.Causes())+len(s.Open())+len(s.Clear()) != 0 {
+			t.Errorf("%s: %s", k, tell(s))
+		}
+	}
+}
+
+// A node that reports has shown that the way is open, whatever the configuration looks like.
+func TestANodeThatReportsHasAWay(t *testing.T) {
+	path := codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled, cause.DhcpOptionsWrong)
+	broken := func(k roll.Kind) func(*world) {
+		return func(w *world) {
+			w.kind(k, 5e9)
+			w.publicOnly("203.0.113.0/24")
+			w.routes()
+			w.egress()
+			w.acl(nodeSubnet)
+			w.vpc.DNSSupport = evidence.Read(false)
+		}
+	}
+	run(t, []scenario{
+		{name: "Ready=False", change: broken(roll.NotReady), clear: path},
+		{name: "a fresh lease", change: broken(roll.Uninitialized), clear: path},
+	})
+}

@@ -1,0 +1,297 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// way is what is known of the way from a subnet to the internet.
+type way struct {
+	state state
+	gap   string // why it is unsure
+	// What closes it, for a sentence ("... has no default route"), the thing to change
+	// and its route: only where it is closed.
+	why     string
+	subject string
+	remedy  remedy
+	table   string
+	// broken: there was a way, and its end is gone.
+	broken   bool
+	evidence []roll.Evidence
+	// sources are the public addresses that the packets have outside, as far as they are
+	// known: also of a way that is closed further on.
+	sources []string
+	via     string // what sources are of, such as nat-...
+}
+
+func (w way) is() state { return w.state }
+
+func (w way) doubt(why string) way {
+	w.state, w.gap = unsure, why
+	return w
+}
+
+// remedy is what opens a closed way.
+type remedy uint8
+
+const (
+	addRoute remedy = iota
+	replaceRoute
+	publicAddress
+	natRoute // of the NAT gateway's own subnet
+)
+
+// exit is a route that takes packets to a part of the internet.
+type exit struct {
+	route evidence.Route
+	// share is the part that no more specific route takes; nil for a prefix list, of
+	// which only the id is known.
+	share space
+	wide  bool
+}
+
+// exits are the routes of a table to the internet, the widest first, and the part of it
+// to which there is none. Of the routes that match an address the longest prefix counts.
+// https://docs.aws.amazon.com/vpc/latest/userguide/route-tables-priority.html
+func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
+	left := internet(v6)
+	var prefixes []netip.Prefix
+	routes := map[netip.Prefix]evidence.Route{}
+	for _, r := range t.Routes {
+		p, ok := parsePrefix(r.Destination)
+		switch {
+		case ok && isIPv6(p) == v6:
+			prefixes, routes[p] = append(prefixes, p), r
+		case !ok && !l.gatewayEndpoint(r.Target):
+			all = append(all, exit{route: r})
+		}
+	}
+	slices.SortFunc(prefixes, func(a, b netip.Prefix) int { return b.Bits() - a.Bits() })
+	for _, p := range prefixes {
+		share := left.within(p)
+		left = left.minus(p)
+		if len(share) > 0 && routes[p].Target != "local" { // the VPC's own addresses are not the internet
+			all = append([]exit{{route: routes[p], share: share, wide: p.Bits() <= wideBits(v6)}}, all...)
+		}
+	}
+	return all, left
+}
+
+// wideBits is how long the prefix of a route may be that is meant for the internet as a
+// whole rather than for somebody's part of it.
+func wideBits(v6 bool) int {
+	if v6 {
+		return 3
+	}
+	return 4
+}
+
+// gatewayEndpoint: the target is a gateway endpoint, whose route holds the addresses of
+// S3 or DynamoDB and nothing else.
+// https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
+func (l *look) gatewayEndpoint(target string) bool {
+	return slices.ContainsFunc(l.VPC().Endpoints.Value, func(e evidence.VPCEndpoint) bool {
+		return e.ID == target && strings.EqualFold(e.Type, "Gateway")
+	})
+}
+
+// out is the way from the instance's subnet to the internet.
+func (l *look) out(v6 bool) way {
+	t := l.RouteTable()
+	if !t.Known() {
+		return way{gap: gap(t, "the subnet's route table")}
+	}
+	return l.outBy(t.Value, v6, l.beyond)
+}
+
+// outBy joins what is known of a table's exits. It is closed only if every exit is; it is
+// open if those for the internet as a whole are.
+func (l *look) outBy(t evidence.RouteTable, v6 bool, beyond func(evidence.RouteTable, evidence.Route, bool) way) way {
+	exits, none := l.exits(t, v6)
+	if len(exits) == 0 {
+		return noRoute(t, v6)
+	}
+	var ways []way
+	wide, allClosed, wideOpen := false, true, len(none) == 0
+	for _, e := range exits {
+		w := beyond(t, e.route, v6)
+		ways = append(ways, w)
+		allClosed = allClosed && w.state == closed
+		wide = wide || e.wide
+		wideOpen = wideOpen && (!e.wide || w.state == open)
+	}
+	switch {
+	case allClosed && !wide:
+		return noRoute(t, v6)
+	case allClosed, wide && wideOpen:
+		return ways[0]
+	}
+	first := ways[0]
+	if i := slices.IndexFunc(ways, func(w way) bool { return w.state == unsure }); i >= 0 {
+		first.gap = ways[i].gap
+	} else {
+		first.gap = "route table " + t.ID + " leads to a part of the internet only, and which part the API server is in is not known"
+	}
+	first.state = unsure
+	return first
+}
+
+func defaultRoute(v6 bool) string {
+	if v6 {
+		return "::/0"
+	}
+	return "0.0.0.0/0"
+}
+
+func noRoute(t evidence.RouteTable, v6 bool) way {
+	return way{
+		state: closed, why: "route table " + t.ID + " has no route out of the VPC", subject: "route-table/" + t.ID, remedy: addRoute, table: t.ID,
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: describeRoutes(t.Routes), Expected: "a route for " + defaultRoute(v6)}},
+	}
+}
+
+func describeRoutes(routes []evidence.Route) string {
+	if len(routes) == 0 {
+		return "none"
+	}
+	var words []string
+	for i, r := range routes {
+		if i == 6 {
+			words = append(words, fmt.Sprintf("and %d more", len(routes)-i))
+			break
+		}
+		words = append(words, r.Destination+" to "+r.Target)
+	}
+	return strings.Join(words, ", ")
+}
+
+// beyond is the way on from a route of the instance's subnet.
+func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
+	kind, _, _ := strings.Cut(r.Target, "-")
+	switch {
+	case r.Blackhole:
+		return blackhole(t, r)
+	case kind == "igw":
+		return l.gateway(t, r, v6)
+	case kind == "eigw" && v6 && l.i.IPv6:
+		return way{state: open, via: r.Target}
+	case kind == "nat" && !v6:
+		return l.nat(t, r)
+	}
+	return way{gap: behind(r)}
+}
+
+func behind(r evidence.Route) string {
+	return fmt.Sprintf("%s is routed to %s, and what lies behind that is not read", r.Destination, r.Target)
+}
+
+// blackhole is a route whose target is gone: packets are dropped.
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
+func blackhole(t evidence.RouteTable, r evidence.Route) way {
+	return way{
+		state: closed, broken: true, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		why:      fmt.Sprintf("the route of %s in %s leads to %s, which is gone", r.Destination, t.ID, named(r.Target)),
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: named(r.Target) + ", state blackhole", Expected: "state active"}},
+	}
+}
+
+func named(target string) string {
+	if target == "" {
+		return "a target"
+	}
+	return target
+}
+
+// gateway is the way through an internet gateway, which passes only packets of
+// interfaces that have a public address.
+// https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Internet_Gateway.html
+func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
+	if v6 {
+		if l.i.IPv6 {
+			return way{state: open, via: r.Target}
+		}
+		return way{state: closed, why: "the instance has no IPv6 address", subject: "subnet/" + l.i.Subnet}
+	}
+	if l.i.PublicIP != "" {
+		return way{state: open, sources: []string{l.i.PublicIP}, via: "the instance"}
+	}
+	return way{
+		state: closed, subject: "subnet/" + l.i.Subnet, remedy: publicAddress, table: t.ID,
+		why: fmt.Sprintf("%s routes %s to the internet gateway %s and the instance has no public address, without which nothing passes there", t.ID, r.Destination, r.Target),
+		evidence: []roll.Evidence{
+			{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "a NAT gateway, or a public address of the instance"},
+			{Source: "instance", Field: "PublicIpAddress", Observed: "none", Expected: "a public address"},
+		},
+	}
+}
+
+// nat is the way through a NAT gateway.
+// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html
+func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
+	f := l.Network.NATGateways[r.Target]
+	if f.State == evidence.Absent {
+		return natGone(t, r, "no such NAT gateway")
+	}
+	if !f.Known() {
+		return way{via: r.Target, gap: gap(f, "NAT gateway "+r.Target)}
+	}
+	n := f.Value
+	w := way{via: n.ID, sources: n.PublicIPs}
+	switch strings.ToLower(n.State) {
+	case "available":
+	case "failed", "deleted":
+		return natGone(t, r, "state "+n.State)
+	default: // pending, or deleting, which may still pass traffic
+		w.gap = "NAT gateway " + n.ID + " is " + n.State
+		return w
+	}
+	own := l.natExit(n)
+	w.state, w.gap = own.state, own.gap
+	if own.state == closed {
+		w.why, w.subject, w.remedy, w.table, w.broken, w.evidence = own.why, own.subject, natRoute, own.table, own.broken, own.evidence
+	}
+	return w
+}
+
+func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
+	return way{
+		state: closed, broken: true, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		why:      fmt.Sprintf("%s routes %s to the NAT gateway %s, which does not work (%s)", t.ID, r.Destination, r.Target, observed),
+		evidence: []roll.Evidence{{Source: "NAT gateway " + r.Target, Field: "State", Observed: observed, Expected: "available"}},
+	}
+}
+
+// natExit is the way on from a NAT gateway, by the route table of its own subnet: a
+// public one reaches the internet through an internet gateway there, which drops what a
+// private one sends. A table that nobody asked for is taken to be fine, one that could
+// not be read is not.
+func (l *look) natExit(n evidence.NATGateway) way {
+	if n.Private {
+		return way{gap: n.ID + " is a private NAT gateway, and what lies behind it is not read"}
+	}
+	t := l.Network.RouteTables[n.Subnet]
+	switch {
+	case t.State == evidence.NotAsked:
+		return way{state: open}
+	case !t.Known():
+		return way{gap: gap(t, "the route table of "+n.ID)}
+	}
+	w := l.outBy(t.Value, false, func(t evidence.RouteTable, r evidence.Route, _ bool) way {
+		switch {
+		case r.Blackhole:
+			return blackhole(t, r)
+		case strings.HasPrefix(r.Target, "igw-"):
+			return way{state: open}
+		}
+		return way{gap: behind(r)}
+	})
+	if w.state == closed {
+		w.why = fmt.Sprintf("the NAT gateway %s has no way out of its subnet %s: %s", n.ID, n.Subnet, w.why)
+	}
+	return w
+}

@@ -1,0 +1,252 @@
+package network_test
+
+import (
+	"testing"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+const imagePull = `Back-off pulling image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
+
+func TestVpcEndpointMissingForRegistration(t *testing.T) {
+	const code = cause.VpcEndpointMissing
+	cutOff := func(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
+		return func(w *world) { w.routes(); w.endpoints(change, services...) }
+	}
+	others := []string{"ecr.api", "ecr.dkr", "s3", "sts"}
+	run(t, []scenario{
+		{
+			name: "no endpoint of EC2", change: cutOff(nil, others...), decisive: codes(code),
+			says: []string{"[vpc/" + vpcID + "]", "none of com.amazonaws.eu-west-1.ec2", "--service-name com.amazonaws.eu-west-1.ec2 --subnet-ids " + nodeSubnet, "--private-dns-enabled"},
+		},
+		{name: "all there", change: cutOff(nil, append(others, "ec2")...), clear: codes(code)},
+		{name: "a way to the internet", change: func(w *world) { w.endpoints(nil) }, clear: codes(code)},
+		{name: "a transit gateway", change: func(w *world) { w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code)},
+		{name: "an endpoint of a service with a like name", change: cutOff(nil, append(others, "ec2messages")...), decisive: codes(code)},
+		{name: "an endpoint of another region", change: cutOff(func(e *evidence.VPCEndpoint) { e.Service = "com.amazonaws.us-east-1.ec2" }, "ec2", "sts"), decisive: codes(code)},
+		{name: "not available", change: cutOff(func(e *evidence.VPCEndpoint) { e.State = "pendingAcceptance" }, "ec2"), decisive: codes(code), says: []string{"pendingAcceptance"}},
+		{name: "no private DNS", change: cutOff(func(e *evidence.VPCEndpoint) { e.PrivateDNS = false }, "ec2"), hint: codes(code), says: []string{"modify-vpc-endpoint", "--private-dns-enabled"}},
+		{
+			name: "its group refuses", change: func(w *world) {
+				cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2")(w)
+				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
+			}, decisive: codes(code), says: []string{"[security-group/sg-0a1b2c3d4e5f60008]", "authorize-security-group-ingress --group-id sg-0a1b2c3d4e5f60008"},
+		},
+		{
+			name: "its group was not read", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2", "sts"), open: codes(code),
+		},
+		{
+			name: "the second of two serves", change: func(w *world) {
+				w.routes()
+				w.endpoints(nil, "ec2", "sts")
+				broken := w.vpc.Endpoints.Value[0]
+				broken.State = "failed"
+				w.vpc.Endpoints.Value = append([]evidence.VPCEndpoint{broken}, w.vpc.Endpoints.Value...)
+			}, clear: codes(code),
+		},
+		{
+			name: "HTTPS may leave to the API server alone", change: func(w *world) { w.egress(member(443, apiGroup)); w.endpoints(nil) }, decisive: codes(code),
+			says: []string{"its security groups let no HTTPS out of the VPC"},
+		},
+		{
+			name: "the instance's groups refuse the endpoint", change: func(w *world) {
+				w.egress(member(443, apiGroup))
+				w.endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2")
+				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{all("0.0.0.0/0")}})
+			}, decisive: codes(code), says: []string{"authorize-security-group-egress"},
+		},
+		{name: "endpoints not read", change: func(w *world) {
+			w.routes()
+			w.vpc.Endpoints = evidence.Failed[[]evidence.VPCEndpoint]("ec2:DescribeVpcEndpoints: no")
+		}, open: codes(code)},
+		{name: "STS alone", change: cutOff(nil, "ec2"), hint: codes(code)},
+		{
+			name: "in China", change: func(w *world) {
+				cutOff(func(e *evidence.VPCEndpoint) { e.Service = "cn.com.amazonaws.cn-north-1.ec2" }, "ec2")(w)
+				w.Region = "cn-north-1"
+				sts := w.vpc.Endpoints.Value[0]
+				sts.Service = "cn.com.amazonaws.cn-north-1.sts"
+				w.vpc.Endpoints.Value = append(w.vpc.Endpoints.Value, sts)
+			}, clear: codes(code),
+		},
+		{
+			name: "none in China", change: func(w *world) { cutOff(nil)(w); w.Region = "cn-north-1" }, decisive: codes(code), says: []string{"--service-name cn.com.amazonaws.cn-north-1.ec2"},
+		},
+		{name: "none in a partition of its own", change: func(w *world) { cutOff(nil)(w); w.Region = "us-iso-east-1" }, decisive: codes(code), says: []string{"describe-vpc-endpoint-services"}},
+		{name: "named by its id, nodeadm does not ask", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins[0].InstanceIDName = true }, hint: codes(code)},
+		{
+			name: "Bottlerocket", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins[0].Tool = userdata.BottlerocketSettings }, decisive: codes(code),
+		},
+		{
+			name: "Bottlerocket with a name of its own", change: func(w *world) {
+				cutOff(nil, others...)(w)
+				w.boot.Joins[0].Tool = userdata.BottlerocketSettings
+				w.boot.Joins[0].Kubelet.HostnameOverride = userdata.Setting{State: userdata.Given, Value: "node-1"}
+			}, hint: codes(code),
+		},
+		{name: "bootstrap.sh", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31"
+		}, decisive: codes(code)},
+		{name: "bootstrap.sh of an AMI that does not tell its version", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, ""
+		}, hint: codes(code)},
+		{name: "user data that joins nothing", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins = nil }, hint: codes(code)},
+		{name: "a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Proxy = userdata.Proxy{HTTPS: true} }, open: codes(code)},
+		{name: "IPv6 may be a way", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.config.IPv6 = true
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+		}, open: codes(code)},
+		{
+			name: "with a public endpoint alone the API server is what is out of reach", change: func(w *world) { cutOff(nil, others...)(w); w.publicOnly() },
+			decisive: codes(cause.ApiEndpointUnreachable),
+		},
+	})
+}
+
+func TestVpcEndpointMissingForImages(t *testing.T) {
+	const code = cause.VpcEndpointMissing
+	node := func(services []string, pods ...evidence.Pod) func(*world) {
+		return func(w *world) { w.waitsForCNI(roll.Uninitialized, pods...); w.routes(); w.endpoints(nil, services...) }
+	}
+	waits := daemon("aws-node", "ImagePullBackOff", imagePull)
+	run(t, []scenario{
+		{
+			name: "no endpoint of ECR, and the CNI's image does not come", change: node([]string{"ec2", "sts", "s3"}, waits), decisive: codes(code),
+			says: []string{"cannot reach ecr.api, ecr.dkr", "pod kube-system/aws-node-x2x4l", "com.amazonaws.eu-west-1.ecr.api", "com.amazonaws.eu-west-1.ecr.dkr"},
+		},
+		{name: "S3 alone is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, waits), decisive: codes(code), says: []string{"--vpc-endpoint-type Gateway", "--route-table-ids " + nodeTable}},
+		{
+			name: "S3's gateway is not in the table", change: func(w *world) {
+				node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits)(w)
+				w.vpc.Endpoints.Value[2].RouteTables = []string{"rtb-0a1b2c3d4e5f60999"}
+			}, decisive: codes(code), says: []string{"--add-route-table-ids " + nodeTable},
+		},
+		{name: "all there", change: node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), clear: codes(code)},
+		{name: "no pod waits for an image", change: node([]string{"ec2"}), hint: codes(code)},
+		{name: "a pod waits for an image from elsewhere", change: node([]string{"ec2"}, daemon("cilium", "ImagePullBackOff", `Back-off pulling image "quay.io/cilium/cilium:v1.18"`)), hint: codes(code)},
+		{name: "the registry answered", change: node([]string{"ec2"}, daemon("aws-node", "ErrImagePull", imagePull+": not found")), hint: codes(code)},
+		{
+			name: "pods not read", change: func(w *world) { node([]string{"ec2"})(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }, hint: codes(code),
+		},
+		{
+			name: "a pod that the node does not wait for", change: func(w *world) {
+				node([]string{"ec2"}, daemon("node-exporter", "ImagePullBackOff", imagePull))(w)
+				w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "node.cilium.io/agent-not-ready"}}})
+			}, hint: codes(code),
+		},
+		{
+			name: "a startup taint's agent", change: func(w *world) {
+				node([]string{"ec2"}, daemon("ebs-csi-node", "ImagePullBackOff", imagePull))(w)
+				w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready"}}})
+			}, decisive: codes(code),
+		},
+		{name: "a way to the internet", change: func(w *world) { w.waitsForCNI(roll.NotReady, waits) }, clear: codes(code)},
+		{
+			name: "user data not read", change: func(w *world) {
+				node([]string{"ec2"}, waits)(w)
+				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+			}, hint: codes(code),
+		},
+		{
+			name: "the registry was dialed itself", change: func(w *world) {
+				p := waits
+				p.Events = []evidence.Event{{Type: "Warning", Reason: "Failed", Message: "Failed to pull image: dial tcp 203.0.113.5:443: i/o timeout"}}
+				node([]string{"ec2"}, p)(w)
+				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+			}, decisive: codes(code),
+		},
+		{
+			name: "though a proxy is set", change: func(w *world) {
+				p := waits
+				p.Message += ": dial tcp 203.0.113.5:443: i/o timeout"
+				node([]string{"ec2"}, p)(w)
+				w.boot.Proxy.HTTPS = true
+			}, decisive: codes(code),
+		},
+		{
+			name: "the proxy was dialed", change: func(w *world) {
+				p := waits
+				p.Message += ": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"
+				node([]string{"ec2"}, p)(w)
+				w.boot.Proxy.HTTPS = true
+			}, open: codes(code),
+		},
+		{name: "a node that reaches a public endpoint has one", change: func(w *world) { node([]string{}, waits)(w); w.publicOnly() }, clear: codes(code)},
+		{name: "STS alone", change: node([]string{"ecr.api", "ecr.dkr", "s3"}), hint: codes(code)},
+	})
+}
+
+func TestSubnetIpsExhausted(t *testing.T) {
+	const code = cause.SubnetIpsExhausted
+	left := func(n int) func(*world) {
+		return func(w *world) {
+			s := w.Network.Subnets[nodeSubnet]
+			s.Value.FreeAddresses = n
+			w.Network.Subnets[nodeSubnet] = s
+		}
+	}
+	failed := func(subnet string) func(*world) {
+		return func(w *world) {
+			w.group.Activities = evidence.Read([]evidence.Activity{{
+				Status:  "Failed",
+				Message: "There are not enough free addresses in subnet '" + subnet + "' to satisfy the requested number of instances. Launching EC2 instance failed.",
+			}})
+		}
+	}
+	sandbox := evidence.Event{Type: "Warning", Reason: "FailedCreatePodSandBox", Message: `plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`}
+	run(t, []scenario{
+		{name: "none left", change: left(0), hint: codes(code), says: []string{"[subnet/" + nodeSubnet + "]", "WARM_IP_TARGET=1"}},
+		{name: "four left", change: left(4), hint: codes(code)},
+		{name: "five left", change: left(5), clear: codes(code)},
+		{name: "an instance that does not register has its address", change: func(w *world) { left(0)(w); failed(nodeSubnet)(w) }, hint: codes(code), says: []string{"scaling activities"}},
+		{
+			name: "the CNI says so to a pod", change: func(w *world) {
+				left(3)(w)
+				p := daemon("ebs-csi-node", "ContainerCreating", "")
+				p.Events = []evidence.Event{sandbox}
+				w.waitsForCNI(roll.Uninitialized, p)
+			}, decisive: codes(code), says: []string{"event FailedCreatePodSandBox"},
+		},
+		{
+			name: "the monitoring agent says so", change: func(w *world) {
+				left(3)(w)
+				w.waitsForCNI(roll.NotReady)
+				w.node.Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "NetworkingReady", Message: "IPAMDNoIPs: no IPs"}})
+			}, decisive: codes(code),
+		},
+		{
+			name: "the CNI says so, and there are enough", change: func(w *world) {
+				p := daemon("ebs-csi-node", "ContainerCreating", "")
+				p.Events = []evidence.Event{sandbox}
+				w.waitsForCNI(roll.Uninitialized, p)
+			}, clear: codes(code),
+		},
+		{name: "launches fail and the node waits for its CNI", change: func(w *world) { left(3)(w); failed(nodeSubnet)(w); w.waitsForCNI(roll.Uninitialized) }, decisive: codes(code)},
+		{name: "launches fail in another subnet", change: func(w *world) { left(3)(w); failed(apiSubnet1)(w); w.waitsForCNI(roll.Uninitialized) }, hint: codes(code)},
+		{
+			name: "Karpenter's launches fail", change: func(w *world) {
+				left(3)(w)
+				w.waitsForCNI(roll.Uninitialized)
+				w.group.NodeClaims = evidence.Read([]evidence.NodeClaim{{Name: "default-x", Conditions: []evidence.Condition{{
+					Type: "Launched", Status: "Unknown", Reason: "LaunchFailed", Message: "InsufficientFreeAddressesInSubnet: not enough in " + nodeSubnet,
+				}}}})
+			}, decisive: codes(code), says: []string{"NodeClaim default-x"},
+		},
+		{
+			name: "networking failed", change: func(w *world) {
+				left(1)(w)
+				w.kind(roll.ConditionFailed, 0)
+				w.Finding.Condition = "NetworkingReady"
+			}, hint: codes(code),
+		},
+		{name: "not read", change: func(w *world) {
+			w.Network.Subnets[nodeSubnet] = evidence.Failed[evidence.Subnet]("ec2:DescribeSubnets: no")
+		}, open: codes(code), says: []string{"ec2:DescribeSubnets: no"}},
+	})
+}
