@@ -156,7 +156,8 @@ func nodePool(p *nodePoolJSON) evidence.NodePool {
 	return out
 }
 
-// nodeClassJSON is as much of an EC2NodeClass as is looked at. Its user data is not.
+// nodeClassJSON is as much of an EC2NodeClass as is looked at. Of its user data only that
+// there is some.
 // https://karpenter.sh/docs/concepts/nodeclasses/
 type nodeClassJSON struct {
 	Metadata metadata `json:"metadata"`
@@ -167,6 +168,7 @@ type nodeClassJSON struct {
 		} `json:"amiSelectorTerms"`
 		Role            string `json:"role"`
 		InstanceProfile string `json:"instanceProfile"`
+		UserData        string `json:"userData"`
 	} `json:"spec"`
 	Status struct {
 		Conditions []condition `json:"conditions"`
@@ -175,7 +177,7 @@ type nodeClassJSON struct {
 
 func nodeClassOf(c *nodeClassJSON) evidence.NodeClass {
 	out := evidence.NodeClass{
-		Name: c.Metadata.Name, AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, Profile: c.Spec.InstanceProfile,
+		Name: c.Metadata.Name, AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, Profile: c.Spec.InstanceProfile, UserData: c.Spec.UserData != "",
 		Conditions: conditions(c.Status.Conditions),
 	}
 	for _, term := range c.Spec.AMISelectorTerms {

@@ -2,6 +2,8 @@ package collect
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -39,8 +41,22 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 		return evidence.None[userdata.Boot]()
 	}
 	data, err := userdata.Decode(encoded)
+	if errors.Is(err, userdata.ErrTooLarge) {
+		return evidence.Read(tooLarge(encoded))
+	}
 	if err != nil {
 		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
 	}
 	return evidence.Read(userdata.ReadBoot(data))
+}
+
+// tooLarge is user data above what EC2 keeps: its size is a finding, and nothing else of it
+// is read.
+func tooLarge(encoded string) userdata.Boot {
+	return userdata.Boot{
+		Size: base64.StdEncoding.DecodedLen(len(encoded)),
+		Faults: []userdata.Fault{{
+			Problem: userdata.Problem{Part: "user data", Format: userdata.Unknown, Reason: userdata.TooLarge}, By: userdata.Rollcall, Effect: userdata.Unread,
+		}},
+	}
 }

@@ -106,5 +106,6 @@ type NodeClass struct {
 	AMIAlias   string // such as al2023@latest, "" if none
 	Role       string // name of the node role, "" with Profile
 	Profile    string // name of the instance profile, "" with Role
+	UserData   bool   // it adds user data of its own; what it says stands with the instances
 	Conditions []Condition
 }

@@ -128,6 +128,30 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			}, decisive: codes(code),
 		},
 		{
+			name: "Karpenter's own sets none", change: func(w *world) {
+				w.publicOnly()
+				w.routes()
+				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIAlias: "al2023@latest"})
+			}, decisive: codes(code),
+		},
+		{
+			name: "an EC2NodeClass with user data of its own may", change: func(w *world) {
+				w.publicOnly()
+				w.routes()
+				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIAlias: "al2023@latest", UserData: true})
+			}, hint: codes(code),
+		},
+		{
+			name: "an EC2NodeClass for an AMI of one's own may", change: func(w *world) {
+				w.publicOnly()
+				w.routes()
+				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIFamily: "Custom"})
+			}, hint: codes(code),
+		},
+		{
 			name: "a launch template of one's own may", change: func(w *world) {
 				w.publicOnly()
 				w.routes()

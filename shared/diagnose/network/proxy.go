@@ -51,5 +51,8 @@ func (l *look) proxied() (s state, why string) {
 	if g := l.Group().NodeGroup; g.Known() && g.Value.LaunchTemplate == "" {
 		return closed, "" // without a launch template of one's own, EKS writes all of the user data
 	}
+	if n := l.Group().NodeClass; n.Known() && !n.Value.UserData && n.Value.AMIFamily != "Custom" && (n.Value.AMIFamily != "" || n.Value.AMIAlias != "") {
+		return closed, "" // likewise Karpenter, for the families that it knows
+	}
 	return unsure, gap(boot, "user data")
 }
