@@ -1,0 +1,134 @@
+// Package bootstrap looks for what keeps an instance from becoming a node by itself: its
+// user data, its AMI, and what its console says of both.
+//
+// User data is judged as the instance holds it. EKS merges its own part into that of
+// managed node groups without an AMI of their own, and Karpenter into that of all AMI
+// families but Custom, so what the instance holds is whole.
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+// https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
+//
+// A node that registered has been through all of this, so the codes are about instances
+// that did not; only taints and the kubelet's version matter beyond. What an instance of
+// the same launch template and version works with proves nothing against another: such a
+// cause is a hint at most.
+//
+// The package is pure.
+package bootstrap
+
+import (
+	"fmt"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+// Analyze notes what it finds about the bootstrap of the case's instance. The user data
+// and the AMI of EKS Auto Mode are AWS's own.
+func Analyze(c *evidence.Case, s *cause.Sheet) {
+	if c.Finding.Owner == roll.OwnerAutoMode {
+		return
+	}
+	b := newStart(c, s)
+	switch c.Finding.Kind {
+	case roll.Unregistered:
+		b.userData()
+		b.taintConflict()
+		b.startupTaint()
+		b.withoutKubernetes()
+		b.architecture()
+		b.skew()
+		b.unsupported()
+		b.nodeadm()
+		b.cloudInit()
+	case roll.Uninitialized:
+		b.taintConflict()
+		b.startupTaint()
+		b.skew()
+	case roll.NotReady:
+		b.skew()
+	}
+}
+
+// start is how an instance was to become a node.
+type start struct {
+	*evidence.Case
+	s      *cause.Sheet
+	data   evidence.Fact[userdata.Boot]
+	source string // of data
+	os     system
+}
+
+func newStart(c *evidence.Case, s *cause.Sheet) *start {
+	b := &start{Case: c, s: s}
+	b.data, b.source = readData(c)
+	b.os = readSystem(c)
+	return b
+}
+
+// readData is the instance's user data. Where its own was not read, that of its launch
+// template is the same, if an Auto Scaling group launched it: the group has no other to
+// give (https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html).
+func readData(c *evidence.Case) (data evidence.Fact[userdata.Boot], source string) {
+	own := c.Instance().UserData
+	if i := c.Config(); !own.Settled() && i.Known() && i.Value.ASG != "" && i.Value.LaunchTemplate != "" {
+		t := c.Templates[i.Value.LaunchTemplate+":"+i.Value.LaunchTemplateVersion]
+		if t.Known() && t.Value.UserData.Settled() {
+			return t.Value.UserData, "launch template " + i.Value.LaunchTemplate + ":" + i.Value.LaunchTemplateVersion
+		}
+	}
+	return own, "user data"
+}
+
+// found notes a cause: decisive if it is sure.
+func (b *start) found(sure bool, c cause.Cause) {
+	c.Confidence = roll.Suggestive
+	if sure {
+		c.Confidence = roll.Decisive
+	}
+	b.s.Found(c)
+}
+
+// given notes a cause that lies in what the instance was given: its user data or AMI.
+func (b *start) given(sure bool, c cause.Cause) {
+	if c.Subject == "" {
+		c.Subject = b.subject()
+	}
+	if mate := b.mate(); mate != "" {
+		sure = false
+		c.Evidence = append(c.Evidence, roll.Evidence{
+			Source: "launch template", Field: "version", Observed: fmt.Sprintf("%s comes from the same one and is healthy", mate), Expected: "no node that works with it",
+		})
+	}
+	b.found(sure, c)
+}
+
+// mate is a healthy instance of the same version of the same launch template, "" if none
+// is known.
+func (b *start) mate() roll.InstanceID {
+	i := b.Config().Value
+	if i.LaunchTemplate == "" || i.LaunchTemplateVersion == "" {
+		return ""
+	}
+	for _, m := range b.Group().Members {
+		if m.Healthy && m.Instance != b.Finding.Instance && m.LaunchTemplate == i.LaunchTemplate && m.LaunchTemplateVersion == i.LaunchTemplateVersion {
+			return m.Instance
+		}
+	}
+	return ""
+}
+
+// subject is where the user data comes from.
+func (b *start) subject() string {
+	i := b.Config().Value
+	switch {
+	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
+		return "nodeclass/" + i.NodeClass
+	case i.LaunchTemplate != "":
+		return "launch-template/" + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
+	case b.data.Value.SHA256 != "":
+		return "user-data/" + b.data.Value.SHA256
+	}
+	return "" // the instance was launched by itself
+}

@@ -1,0 +1,516 @@
+package bootstrap_test
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/shared/console"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+type example struct {
+	name string
+	s    *scene
+	want string // as told says
+}
+
+func check(t *testing.T, examples []example) {
+	t.Helper()
+	for _, x := range examples {
+		t.Run(x.name, func(t *testing.T) {
+			sheet := x.s.analyze()
+			if got := told(sheet); got != x.want {
+				t.Errorf("%q, want %q", got, x.want)
+				for _, c := range sheet.Causes() {
+					t.Logf("%s: %s", c.Code, c.Summary)
+				}
+			}
+			for _, c := range sheet.Causes() {
+				if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || c.Fix == "" || len(c.Evidence) == 0 {
+					t.Errorf("%+v", c)
+				}
+				for _, e := range c.Evidence {
+					if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
+						t.Errorf("%s: incomplete evidence %+v", c.Code, e)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWellWrittenUserDataHasNothingFound(t *testing.T) {
+	check(t, soundUserData())
+}
+
+func soundUserData() []example {
+	return []example{
+		{"a NodeConfig", nodeadm(), ""},
+		{"a NodeConfig in MIME, beside a script", nodeadm().data(multipart(part(ofShell, script("echo hello")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"an address in other letters and with a slash", nodeadm().data(nodeConfig(name, strings.ToLower(endpoint[:len("https://")+32])+endpoint[len("https://")+32:]+"/", ca)), ""},
+		{"bootstrap.sh, which is AL2 and worth a hint with 1.35", legacy(), "AmiFamilyUnsupported?"},
+		{"bootstrap.sh on a cluster that still has AL2", legacy().cluster(func(c *evidence.ClusterConfig) { c.Version = "1.32" }), ""},
+		{"bootstrap.sh on Ubuntu", healthyWith(amiUbuntu, bootstrapSh("")), ""},
+		{"TOML", rocket(), ""},
+		{"PowerShell", healthyWith(amiWindows, "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \""+name+"\"\n</powershell>\n"), ""},
+		{"two NodeConfigs that complete each other", nodeadm().data(multipart(
+			part(ofNodeadm, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - --node-labels=team=a\n"),
+			part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"EKS Auto Mode is AWS's own", func() *scene { s := nodeadm().without(); s.f.Owner = roll.OwnerAutoMode; return s }(), ""},
+	}
+}
+
+func TestUserDataForAnotherSystem(t *testing.T) {
+	check(t, foreignUserData())
+}
+
+func foreignUserData() []example {
+	twice := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	both := multipart(part(ofShell, script("/etc/eks/bootstrap.sh "+name+" || true")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))
+	return []example{
+		{"bootstrap.sh on AL2023", nodeadm().data(bootstrapSh("")), "UserDataWrongFormat"},
+		{"bootstrap.sh in a branch on AL2023", nodeadm().data(script("if [ -x /etc/eks/bootstrap.sh ]; then", "  /etc/eks/bootstrap.sh "+name, "fi")), "UserDataWrongFormat"},
+		{"bootstrap.sh beside a NodeConfig", nodeadm().data(both), ""},
+		{"a NodeConfig on AL2", legacy().data(nodeConfig(name, endpoint, ca)), "UserDataWrongFormat AmiFamilyUnsupported?"},
+		{"a NodeConfig beside bootstrap.sh on AL2", legacy().data(both), "AmiFamilyUnsupported?"},
+		{"a NodeConfig on Ubuntu is a hint", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)), "UserDataWrongFormat?"},
+		{"TOML on AL2023", nodeadm().data(toml(name, endpoint, ca)), "UserDataWrongFormat"},
+		{"TOML on AL2", legacy().data(toml(name, endpoint, ca)), "UserDataWrongFormat AmiFamilyUnsupported?"},
+		{"a script on Bottlerocket", rocket().data(bootstrapSh("")), "UserDataWrongFormat"},
+		{"a NodeConfig on Bottlerocket", rocket().data(nodeConfig(name, endpoint, ca)), "UserDataWrongFormat"},
+		{"MIME on Bottlerocket, even with TOML in it", rocket().data(multipart(part("text/plain", toml(name, endpoint, ca)))), "UserDataWrongFormat"},
+		{"a script on Windows", healthyWith(amiWindows, bootstrapSh("")), "UserDataWrongFormat"},
+		{"a NodeConfig in a part of another type", nodeadm().data(multipart(part("text/plain", nodeConfig(name, endpoint, ca)))), "UserDataWrongFormat"},
+		{"base64 of base64 on Bottlerocket", rocket().data(twice(toml(name, endpoint, ca))), "UserDataWrongFormat"},
+		{"base64 of base64 on AL2", legacy().data(twice(bootstrapSh(""))), "UserDataWrongFormat AmiFamilyUnsupported?"},
+		{"base64 of base64, which nodeadm undoes", nodeadm().data(twice(nodeConfig(name, endpoint, ca))), ""},
+		{"bootstrap.sh, and a part that was not followed", nodeadm().data(multipart(part(ofShell, bootstrapSh("")), part("text/x-include-url", "#include\nhttps://example.com/more"))), "UserDataWrongFormat?"},
+		{"an AMI of which nothing tells the family", healthyWith(amiOwn, bootstrapSh("")), ""},
+		{"an AMI of which only the console tells the family", healthyWith(amiOwn, bootstrapSh("")).console(bootAL2023...), "UserDataWrongFormat"},
+		{"another AMI, of which the node group's type tells", healthyWith(amiOwn, bootstrapSh("")).managed("AL2023_x86_64_STANDARD"), "UserDataWrongFormat"},
+		{"a healthy instance of the same template works with it", nodeadm().data(bootstrapSh("")).group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+		}), "UserDataWrongFormat?"},
+		{"one of another version proves nothing", nodeadm().data(bootstrapSh("")).group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "2"}}
+		}), "UserDataWrongFormat"},
+		{"the console alone shows that bootstrap.sh is gone", nodeadm().unread().console(lines(bootAL2023, []string{
+			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
+		})...), "UserDataWrongFormat?"},
+		{"the console shows that nodeadm found no NodeConfig either", nodeadm().unread().console(lines(bootAL2023, []string{
+			`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
+			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
+		})...), "UserDataWrongFormat NodeadmFailed"},
+	}
+}
+
+// unread is a scene whose user data could not be read.
+func (s *scene) unread() *scene {
+	return s.update(func(i *evidence.Instance) {
+		i.UserData = evidence.Failed[userdata.Boot]("ec2:DescribeInstanceAttribute: no permission")
+	})
+}
+
+func TestUserDataThatCannotBeRead(t *testing.T) {
+	check(t, brokenUserData())
+}
+
+func brokenUserData() []example {
+	return []example{
+		{"a NodeConfig that is no YAML", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n"), "UserDataUnparseable"},
+		{"a NodeConfig of another kind", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "kind: NodeConfig", "kind: NodeConfiguration", 1)), "UserDataUnparseable"},
+		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
+		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
+		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
+		{"MIME whose part has no empty line after its header", nodeadm().data(multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), "Content-Type: text/x-shellscript\n#!/bin/bash\nset -ex\n")), "UserDataUnparseable"},
+		{"TOML that does not parse", rocket().data(toml(name, endpoint, ca) + "example.com/x86=:NoSchedule\n"), "UserDataUnparseable"},
+		{"TOML without a settings table", rocket().data("[setting.kubernetes]\ncluster-name = \"" + name + "\"\n# settings.\n"), "UserDataUnparseable"},
+		{"a cloud-config that does not parse and would have joined", legacy().data("#cloud-config\nruncmd:\n- [ /etc/eks/bootstrap.sh, " + name + "\n"), "UserDataUnparseable AmiFamilyUnsupported?"},
+		{"a cloud-config that does not parse beside a script that joins", legacy().data(multipart(part("text/cloud-config", "#cloud-config\nruncmd: [\n"), part(ofShell, bootstrapSh("")))), "UserDataUnparseable? AmiFamilyUnsupported?"},
+		{"a script that begins with a blank line, which the kernel does not run", legacy().data("\n" + bootstrapSh("")), "UserDataUnparseable AmiFamilyUnsupported?"},
+		{"a script that bash gives up somewhere", legacy().data(script("/etc/eks/bootstrap.sh "+name+" --apiserver-endpoint "+endpoint+" --b64-cluster-ca "+ca, "if true; then")), "UserDataUnparseable? AmiFamilyUnsupported?"},
+		{"a broken script beside a NodeConfig", nodeadm().data(multipart(part(ofShell, script("if true; then")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"a broken NodeConfig on a system that nothing tells", healthyWith(amiOwn, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n"), "UserDataUnparseable?"},
+	}
+}
+
+func TestUserDataForAnotherCluster(t *testing.T) {
+	check(t, othersUserData())
+	names := nodeadm().data(nodeConfig("Payments", endpoint, ca)).analyze().Causes()[0].Summary
+	if !strings.Contains(names, "upper and lower case") {
+		t.Errorf("%s: does not say that the case matters", names)
+	}
+}
+
+func othersUserData() []example {
+	return []example{
+		{"another name", nodeadm().data(nodeConfig("billing", endpoint, ca)), "UserDataClusterMismatch"},
+		{"the name in other letters", nodeadm().data(nodeConfig("Payments", endpoint, ca)), "UserDataClusterMismatch"},
+		{"a variable that nobody put in", nodeadm().data(nodeConfig("${CLUSTER}", endpoint, ca)), "UserDataClusterMismatch"},
+		{"another endpoint", nodeadm().data(nodeConfig(name, other, ca)), "UserDataClusterMismatch"},
+		{"an endpoint of a name of one's own", nodeadm().data(nodeConfig(name, "https://api.example.com", ca)), "UserDataClusterMismatch?"},
+		{"the other name of the same endpoint", nodeadm().data(nodeConfig(name, "https://0123456789ABCDEF0123456789ABCDEF.gr7.eks-cluster.eu-west-1.api.aws", ca)), "UserDataClusterMismatch?"},
+		{"another authority", nodeadm().data(nodeConfig(name, endpoint, otherCA)), "UserDataClusterMismatch"},
+		{"another authority while the cluster is updated", nodeadm().data(nodeConfig(name, endpoint, otherCA)).cluster(func(c *evidence.ClusterConfig) { c.Status = "UPDATING" }), "UserDataClusterMismatch?"},
+		{"another name for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh billing")), "UserDataClusterMismatch AmiFamilyUnsupported?"},
+		{"another endpoint and authority for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + other + " --b64-cluster-ca " + otherCA)), "UserDataClusterMismatch AmiFamilyUnsupported?"},
+		{"another endpoint alone, which bootstrap.sh replaces", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + other)), "AmiFamilyUnsupported?"},
+		{"a call in a branch", legacy().data(script("if test -f /etc/other; then /etc/eks/bootstrap.sh billing; fi")), "UserDataClusterMismatch? AmiFamilyUnsupported?"},
+		{"a wrong call and a right one", legacy().data(script("/etc/eks/bootstrap.sh billing || /etc/eks/bootstrap.sh " + name)), "UserDataClusterMismatch? AmiFamilyUnsupported?"},
+		{"a name that the instance computes", legacy().data(script("/etc/eks/bootstrap.sh $(cat /etc/cluster)")), "AmiFamilyUnsupported?"},
+		{"TOML for another cluster", rocket().data(toml("billing", endpoint, ca)), "UserDataClusterMismatch"},
+		{"a NodeConfig of which a later one corrects the name", nodeadm().data(multipart(part(ofNodeadm, nodeConfig("billing", other, otherCA)), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+	}
+}
+
+func TestKubeletFlags(t *testing.T) {
+	check(t, kubeletFlags())
+}
+
+func kubeletFlags() []example {
+	hint := " AmiFamilyUnsupported?"
+	flags := func(list string) string { return nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n"+list) }
+	return []example{
+		// What was seen to work, and what only looks like it.
+		{"quotes within quotes", legacy().data(extraArgs(`'--node-labels="team=a,tier=b" --max-pods=58'`)), "UserDataMalformedFlags?" + hint},
+		{"single quotes within quotes, which old systemd may drop", legacy().data(extraArgs(`"--node-labels='team=a' --max-pods=58"`)), "UserDataMalformedFlags?" + hint},
+		{"a quote that is never closed", legacy().data(extraArgs(`'--node-labels="team=a,tier=b --max-pods=58'`)), "UserDataMalformedFlags" + hint},
+		{"a quote that is never closed, after which nothing comes", legacy().data(extraArgs(`'--node-labels=team=a --max-pods="58'`)), "UserDataMalformedFlags?" + hint},
+		{"quotes that reach the kubelet", legacy().data(extraArgs(`'--node-labels=team=\\\"a\\\" --max-pods=58'`)), "UserDataMalformedFlags" + hint},
+		{"plain flags", legacy().data(extraArgs(`'--node-labels=team=a --max-pods=58'`)), strings.TrimSpace(hint)},
+
+		{"nested quotes in a NodeConfig's flags", nodeadm().data(flags("    - '--node-labels=\"team=a\"'\n")), "UserDataMalformedFlags?"},
+		{"an unclosed quote in a NodeConfig's flags", nodeadm().data(flags("    - '--node-labels=\"team=a'\n    - --max-pods=58\n")), "UserDataMalformedFlags"},
+		{"quotes in quotes in a NodeConfig's flags", nodeadm().data(flags("    - |-\n      --node-labels='\"team=a\"'\n")), "UserDataMalformedFlags"},
+		{"Karpenter's own quotes", nodeadm().karpenter("AL2023").data(multipart(part(ofNodeadm, "# Karpenter Generated NodeConfig\n"+flags("    - '--node-labels=\"team=a\"'\n")))), ""},
+		{"quotes like Karpenter's in a part of one's own", nodeadm().karpenter("AL2023").data(multipart(part(ofNodeadm, flags("    - '--node-labels=\"team=a\"'\n")))), "UserDataMalformedFlags?"},
+		{"Karpenter's own quotes on AL2", legacy().karpenter("AL2").data(extraArgs(`'--node-labels="team=a" --register-with-taints="karpenter.sh/unregistered:NoExecute"'`)), strings.TrimSpace(hint)},
+
+		{"a label that a kubelet may not set", legacy().data(extraArgs(`--node-labels=node-role.kubernetes.io/worker=`)), "UserDataMalformedFlags" + hint},
+		{"such a label in TOML", rocket().data(toml(name, endpoint, ca) + "[settings.kubernetes.node-labels]\n\"node-role.kubernetes.io/worker\" = \"\"\n"), "UserDataMalformedFlags"},
+		{"a taint without an effect", nodeadm().data(flags("    - --register-with-taints=team=a\n")), "UserDataMalformedFlags"},
+		{"a taint in the configuration whose effect does not exist", nodeadm().data(nodeConfig(name, endpoint, ca, "  kubelet:\n    config:\n      registerWithTaints:\n      - key: team\n        effect: Never\n")), "UserDataMalformedFlags"},
+		{"a flag with one dash", nodeadm().data(flags("    - -max-pods=58\n")), "UserDataMalformedFlags"},
+		{"a word that is no flag", nodeadm().data(flags("    - stray\n")), "UserDataMalformedFlags"},
+		{"a flag that takes the next one for its value", nodeadm().data(flags("    - --node-labels\n    - --max-pods=58\n")), "UserDataMalformedFlags"},
+		{"a path that takes the next flag for its value", nodeadm().data(flags("    - --root-dir\n    - --max-pods=58\n")), "UserDataMalformedFlags?"},
+		{"a flag whose value is missing", nodeadm().data(flags("    - --node-ip\n")), "UserDataMalformedFlags"},
+		{"a quote in a value that is not kept", nodeadm().data(flags("    - |-\n      --provider-id='\"x\"'\n")), "UserDataMalformedFlags?"},
+		{"an unclosed quote around taints", nodeadm().data(flags("    - '--register-with-taints=\"team=a:NoSchedule'\n    - stray\n")), "UserDataMalformedFlags"},
+		{"a flag that no kubelet is known to have", nodeadm().data(flags("    - --max-podz=58\n")), "UserDataMalformedFlags?"},
+		{"a flag that is gone from this kubelet", nodeadm().data(flags("    - --container-runtime=remote\n")), "UserDataMalformedFlags"},
+		{"a flag that is gone, of a kubelet of which nothing tells the version", healthyWith(amiOwn, flags("    - --container-runtime=remote\n")), ""},
+		{"a flag that may be gone, in a branch", legacy().data(script("if test -f /etc/x; then /etc/eks/bootstrap.sh " + name + " --kubelet-extra-args --container-runtime=remote; fi")), "UserDataMalformedFlags?" + hint},
+		{"an argument that bootstrap.sh does not know", legacy().data(script("/etc/eks/bootstrap.sh --kubelet-extra-args='--max-pods=20' " + name)), "UserDataMalformedFlags" + hint},
+		{"a line break, for which systemd drops the flags", legacy().data(extraArgs("'--node-labels=a=b\n --max-pods=20'")), "UserDataMalformedFlags?" + hint},
+		{"flags that the instance computes", legacy().data(extraArgs(`"--node-labels=a=b $MORE"`)), strings.TrimSpace(hint)},
+		{"flags of a unit that the user data writes anew", legacy().data(script("cat > /etc/systemd/system/kubelet.service.d/90-own.conf <<EOF", "[Service]", "EOF",
+			"/etc/eks/bootstrap.sh "+name+` --kubelet-extra-args '--node-labels="a=b --max-pods=20'`)), "UserDataMalformedFlags?" + hint},
+	}
+}
+
+// conditionTaint is what Karpenter before 1.3 says of a node without its taint.
+var conditionTaint = evidence.Condition{Type: "Registered", Status: "False", Reason: "UnregisteredTaintNotFound"}
+
+func TestKarpentersTaint(t *testing.T) {
+	check(t, karpentersTaint())
+	all := karpentersTaint()
+	i := slices.IndexFunc(all, func(x example) bool { return x.name == "the event of 1.3 and later" })
+	summary := all[i].s.analyze().Causes()[0].Summary
+	if !strings.Contains(summary, "since Karpenter 1.3") {
+		t.Errorf("%s: does not say that later versions go on", summary)
+	}
+}
+
+func karpentersTaint() []example {
+	const conflict = "  kubelet:\n    flags:\n    - --register-with-taints=team=a:NoSchedule\n    config:\n      registerWithTaints:\n      - key: karpenter.sh/unregistered\n        effect: NoExecute\n"
+	const taint = "  kubelet:\n    config:\n      registerWithTaints:\n      - key: karpenter.sh/unregistered\n        effect: NoExecute\n"
+	registered := evidence.Condition{Type: "Registered", Status: "True", Reason: "Registered"}
+	event := func(s *scene) *scene {
+		return s.group(func(g *evidence.Group) {
+			g.NodeClaims.Value[0].Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "UnregisteredTaintMissing", Message: "Missing karpenter.sh/unregistered taint"}})
+		})
+	}
+	with := func(family, more string, conditions ...evidence.Condition) *scene {
+		return nodeadm().karpenter(family, conditions...).data(nodeConfig(name, endpoint, ca, more))
+	}
+	return []example{
+		{"taints twice, and Karpenter refuses the node", with("AL2023", conflict, conditionTaint).kind(roll.Uninitialized), "UserDataTaintConflict StartupTaintMissing"},
+		{"taints twice, and Karpenter goes on", with("AL2023", conflict, registered).kind(roll.Uninitialized), "UserDataTaintConflict?"},
+		{"taints twice do not keep a node from registering", with("AL2023", conflict), "UserDataTaintConflict?"},
+		{"taints twice on a node of nobody's", nodeadm().data(nodeConfig(name, endpoint, ca, conflict)), ""},
+		{"Custom without the taint, and Karpenter refuses the node", with("Custom", "", conditionTaint).kind(roll.Uninitialized), "StartupTaintMissing"},
+		{"the condition is Unknown and not False", with("Custom", "", evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "UnregisteredTaintNotFound"}).kind(roll.Uninitialized), "StartupTaintMissing"},
+		{"Custom without the taint, not registered yet", with("Custom", ""), "StartupTaintMissing?"},
+		{"Custom with the taint", with("Custom", taint), ""},
+		{"Custom without the taint, and registered", with("Custom", "", registered).kind(roll.Uninitialized), ""},
+		{"the event of 1.3 and later", event(with("AL2023", taint, registered)).kind(roll.Uninitialized), "StartupTaintMissing?"},
+		{"an alias is not Custom", with("Custom", "").group(func(g *evidence.Group) { g.NodeClass.Value.AMIAlias = "al2023@latest" }), ""},
+		{"another reason for which it is not registered", with("AL2023", taint, evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "NodeNotFound"}), ""},
+	}
+}
+
+func TestBootstrapThatCannotAskEKS(t *testing.T) {
+	check(t, privateClusters())
+}
+
+func privateClusters() []example {
+	bare := script("/etc/eks/bootstrap.sh " + name)
+	const hint = "AmiFamilyUnsupported?"
+	to := func(target string) evidence.Route { return evidence.Route{Destination: "0.0.0.0/0", Target: target} }
+	endpoints := func(s *scene, of ...evidence.VPCEndpoint) *scene {
+		v := s.e.Network.VPCs[vpc]
+		v.Endpoints = evidence.Read(of)
+		s.e.Network.VPCs[vpc] = v
+		return s
+	}
+	eks := evidence.VPCEndpoint{ID: "vpce-1", Service: "com.amazonaws.eu-west-1.eks", State: "available", PrivateDNS: true}
+	return []example{
+		{"no way at all", legacy().data(bare).private(), "UserDataPrivateClusterArgs " + hint},
+		{"the endpoint alone does not do", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + endpoint)).private(), "UserDataPrivateClusterArgs " + hint},
+		{"both arguments", legacy().private(), hint},
+		{"a NAT gateway", legacy().data(bare).private(to("nat-1")), hint},
+		{"a NAT gateway of which nothing is known", legacy().data(bare).private(to("nat-2")), "UserDataPrivateClusterArgs? " + hint},
+		{"a transit gateway", legacy().data(bare).private(evidence.Route{Destination: "10.0.0.0/8", Target: "tgw-1"}), "UserDataPrivateClusterArgs? " + hint},
+		{"an internet gateway, and no public address", legacy().data(bare).private(to("igw-1")), "UserDataPrivateClusterArgs " + hint},
+		{"an internet gateway and a public address", legacy().data(bare).private(to("igw-1")).config(func(c *evidence.InstanceConfig) { c.PublicIP = "192.0.2.7" }), hint},
+		{"a route whose target is gone", legacy().data(bare).private(evidence.Route{Destination: "0.0.0.0/0", Target: "nat-1", Blackhole: true}), "UserDataPrivateClusterArgs " + hint},
+		{"a gateway endpoint of S3", legacy().data(bare).private(evidence.Route{Destination: "pl-6da54004", Target: "vpce-s3"}), "UserDataPrivateClusterArgs " + hint},
+		{"a firewall's endpoint", legacy().data(bare).private(to("vpce-fw")), "UserDataPrivateClusterArgs? " + hint},
+		{"the endpoint of EKS", endpoints(legacy().data(bare).private(), eks), hint},
+		{"the endpoint of EKS that is not accepted yet", endpoints(legacy().data(bare).private(), evidence.VPCEndpoint{ID: "vpce-1", Service: eks.Service, State: "pendingAcceptance"}), "UserDataPrivateClusterArgs? " + hint},
+		{"the endpoint of Pod Identity is another one", endpoints(legacy().data(bare).private(), evidence.VPCEndpoint{ID: "vpce-1", Service: "com.amazonaws.eu-west-1.eks-auth", State: "available", PrivateDNS: true}), "UserDataPrivateClusterArgs " + hint},
+		{"a proxy", legacy().data(script("export https_proxy=http://proxy.example.com:3128", "/etc/eks/bootstrap.sh "+name)).private(), "UserDataPrivateClusterArgs? " + hint},
+		{"a public endpoint alone", legacy().data(bare).cluster(func(c *evidence.ClusterConfig) { c.PrivateAccess = false }), hint},
+		{"nodeadm does not ask", nodeadm().private(), ""},
+		{"a way that the console shows to lead nowhere", legacy().data(bare).private(to("nat-2")).console(lines(bootAL2, []string{
+			`[   40.100000] cloud-init[3301]: Connect timeout on endpoint URL: "https://eks.eu-west-1.amazonaws.com/clusters/payments"`,
+		})...), "UserDataPrivateClusterArgs " + hint},
+	}
+}
+
+func TestNoUserData(t *testing.T) {
+	check(t, noUserData())
+}
+
+func noUserData() []example {
+	return []example{
+		{"an AMI of EKS", nodeadm().without(), "UserDataEmpty"},
+		{"Bottlerocket", rocket().without(), "UserDataEmpty"},
+		{"white space", nodeadm().data(" \n\n"), "UserDataEmpty"},
+		{"an AMI of one's own, which may join by itself", healthyWith(amiOwn, "").without(), "UserDataEmpty?"},
+		{"a node group with an AMI of its own", nodeadm().managed("CUSTOM").without(), "UserDataEmpty"},
+		{"a node group to which EKS gives its part", nodeadm().managed("AL2023_x86_64_STANDARD").without(), "UserDataEmpty?"},
+		{"a template that is known to have none", func() *scene {
+			s := nodeadm().managed("AL2023_x86_64_STANDARD").without()
+			s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{ID: template, Version: "3", Image: image, UserData: evidence.None[userdata.Boot]()})
+			return s
+		}(), "UserDataEmpty"},
+		{"Karpenter's family Custom", nodeadm().karpenter("Custom").without(), "UserDataEmpty"},
+		{"Karpenter adds its part to others", nodeadm().karpenter("AL2023").without(), "UserDataEmpty?"},
+		{"a script that does something else", nodeadm().data(script("echo hello")), "UserDataEmpty?"},
+		{"a script that starts the kubelet in a way of its own", legacy().data(script("systemctl start kubelet")), "AmiFamilyUnsupported?"},
+		{"TOML that says nothing of a cluster", rocket().data("[settings.motd]\nx = 1\n"), "UserDataEmpty?"},
+	}
+}
+
+func TestUserDataAboveTheSizeThatEC2Takes(t *testing.T) {
+	check(t, largeUserData())
+}
+
+func largeUserData() []example {
+	return []example{
+		{"above", nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Boot{Size: userdata.MaxRaw + 1}) }), "UserDataTooLarge"},
+		{"equal", nodeadm().update(func(i *evidence.Instance) {
+			boot := userdata.ReadBoot([]byte(nodeConfig(name, endpoint, ca)))
+			boot.Size = userdata.MaxRaw
+			i.UserData = evidence.Read(boot)
+		}), ""},
+	}
+}
+
+// Where the instance's own user data was not read, that of its launch template is the same
+// if a group launched it.
+func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
+	s := nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
+	s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{
+		ID: template, Version: "3", HasUserData: true, UserData: evidence.Read(userdata.ReadBoot([]byte(nodeConfig("billing", endpoint, ca)))),
+	})
+	sheet := s.analyze()
+	if got := told(sheet); got != "UserDataClusterMismatch" {
+		t.Fatalf("%q", got)
+	}
+	if c := sheet.Causes()[0]; c.Evidence[0].Source != "launch template "+template+":3" || c.Subject != "launch-template/"+template+":3" {
+		t.Errorf("%+v", c)
+	}
+	s.config(func(c *evidence.InstanceConfig) { c.ASG = "" })
+	if got := told(s.analyze()); got != "" {
+		t.Errorf("launched by itself: %q", got)
+	}
+}
+
+func TestAnAMIWithoutKubernetes(t *testing.T) {
+	check(t, bareImages())
+}
+
+func bareImages() []example {
+	plain := func(data string, text ...[]string) *scene {
+		return healthyWith(amiOwn, data).console(lines(text...)...)
+	}
+	config := nodeConfig(name, endpoint, ca)
+	missing := []string{"[   12.100000] cloud-init[1893]: /var/lib/cloud/instance/scripts/part-001: line 3: /etc/eks/bootstrap.sh: No such file or directory"}
+	return []example{
+		{"booted without a trace of nodeadm", plain(config, bootAL2023, finished), "AmiWithoutKubernetes"},
+		{"not booted to the end yet", plain(config, bootAL2023), ""},
+		{"the beginning of the boot is missing", plain(config, finished), "AmiWithoutKubernetes?"},
+		{"booted, and nodeadm ran", plain(config, bootAL2023, nodeadmDone, finished), ""},
+		{"an AMI of EKS whose console shows nothing of it", nodeadm().console(lines(bootAL2023, finished)...), ""},
+		{"bootstrap.sh prints where it is told to", plain(bootstrapSh(""), bootAL2, finished), "AmiWithoutKubernetes? AmiFamilyUnsupported?"},
+		{"bootstrap.sh is not there", plain(bootstrapSh(""), bootAL2, missing, finished), "AmiWithoutKubernetes AmiFamilyUnsupported?"},
+		{"AL2023 without the tools of EKS", plain(bootstrapSh(""), bootAL2023, missing, finished), "AmiWithoutKubernetes UserDataWrongFormat?"},
+		{"a copy of an AMI of EKS", healthyWith(evidence.Image{Name: amiAL2023.Name, Family: "al2023", Kubernetes: "1.35"}, config).console(lines(bootAL2023, finished)...), "AmiWithoutKubernetes?"},
+		{"an AMI that joins by itself, without user data", plain("", bootAL2023, finished).without(), "UserDataEmpty? AmiWithoutKubernetes?"},
+	}
+}
+
+func TestArchitecture(t *testing.T) {
+	check(t, architectures())
+	for _, s := range []*scene{arm(nodeadm()), arm(rocket()), arm(nodeadm()).data(nodeConfig("billing", endpoint, ca))} {
+		if !slices.Contains(s.analyze().Clear(), cause.ArchitectureMismatch) {
+			t.Errorf("the architecture of a running instance whose AMI agrees is not ruled out: %s", told(s.analyze()))
+		}
+	}
+}
+
+// arm makes the instance, and its AMI, one of arm64.
+func arm(s *scene) *scene {
+	s.config(func(c *evidence.InstanceConfig) { c.Architecture, c.Type = "arm64", "m7g.large" })
+	return s.image(func(i *evidence.Image) { i.Architecture = "arm64" })
+}
+
+func architectures() []example {
+	fetch := func(arch string) string {
+		return multipart(part(ofShell, script("set -e", "curl -fsSLo /usr/local/bin/fetch-ca https://artifacts.example.com/fetch-ca/linux_"+arch+"/fetch-ca", "chmod +x /usr/local/bin/fetch-ca", "/usr/local/bin/fetch-ca")),
+			part(ofNodeadm, nodeConfig(name, endpoint, ca)))
+	}
+	branch := multipart(part(ofShell, script(`if [ "$(uname -m)" = x86_64 ]; then`, "curl -fsSLo /usr/local/bin/fetch-ca https://artifacts.example.com/fetch-ca/linux_amd64/fetch-ca", "chmod +x /usr/local/bin/fetch-ca", "fi", "/usr/local/bin/fetch-ca")),
+		part(ofNodeadm, nodeConfig(name, endpoint, ca)))
+	refused := func(path string) []string {
+		return lines(bootAL2023, []string{"[   12.553021] cloud-init[1893]: /var/lib/cloud/instance/scripts/part-001: line 5: " + path + ": cannot execute binary file: Exec format error"})
+	}
+	activity := evidence.Activity{Status: "Failed", Message: "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified AMI. Launching EC2 instance failed."}
+	return []example{
+		{"seed 002: arm64 runs, and its AMI agrees", arm(nodeadm()), ""},
+		{"a program for amd64 is fetched, and the kernel refuses it", arm(nodeadm()).data(fetch("amd64")).console(refused("/usr/local/bin/fetch-ca")...), "ArchitectureMismatch"},
+		{"a program for amd64 is fetched", arm(nodeadm()).data(fetch("amd64")), "ArchitectureMismatch?"},
+		{"a program for arm64 is fetched", arm(nodeadm()).data(fetch("arm64")), ""},
+		{"a program for amd64 is fetched in a branch that asks for the architecture", arm(nodeadm()).data(branch), ""},
+		{"and the kernel refuses that very program", arm(nodeadm()).data(branch).console(refused("/usr/local/bin/fetch-ca")...), "ArchitectureMismatch"},
+		{"and the kernel refuses another one", arm(nodeadm()).data(branch).console(refused("/opt/agent")...), "ArchitectureMismatch?"},
+		{"a refused program, and nodeadm did its work", arm(nodeadm()).data(fetch("amd64")).console(lines(refused("/usr/local/bin/fetch-ca"), nodeadmDone)...), "ArchitectureMismatch?"},
+		{"a program of which the console tells the machine", nodeadm().data(fetch("arm64")).config(func(c *evidence.InstanceConfig) { c.Architecture = "" }).console(refused("/usr/local/bin/fetch-ca")...), "ArchitectureMismatch"},
+		{"the kernel refuses a program of which nothing else is known", arm(nodeadm()).console(refused("/opt/agent")...), "ArchitectureMismatch?"},
+		{"the kernel refuses the kubelet", arm(nodeadm()).console(refused("/usr/bin/kubelet")...), "ArchitectureMismatch"},
+		{"EC2 refused others of the group, and this one runs", nodeadm().group(func(g *evidence.Group) { g.Activities = evidence.Read([]evidence.Activity{activity}) }), ""},
+		{"EC2 refused others of the group, and this one's AMI is not known", nodeadm().hideImage().group(func(g *evidence.Group) { g.Activities = evidence.Read([]evidence.Activity{activity}) }), "ArchitectureMismatch?"},
+		{"a NodeClaim of the pool was refused", nodeadm().hideImage().karpenter("AL2023").group(func(g *evidence.Group) {
+			g.NodeClaims.Value = append(g.NodeClaims.Value, evidence.NodeClaim{Name: "default-2", Conditions: []evidence.Condition{{Type: "Launched", Status: "Unknown", Reason: "LaunchFailed", Message: activity.Message}}})
+		}), "ArchitectureMismatch?"},
+		{"AMI and instance are said to differ", nodeadm().image(func(i *evidence.Image) { i.Architecture = "arm64" }), "ArchitectureMismatch?"},
+	}
+}
+
+func (s *scene) hideImage() *scene {
+	s.e.Images = nil
+	return s
+}
+
+func TestVersionsThatAreTooFarApart(t *testing.T) {
+	check(t, versions())
+}
+
+func versions() []example {
+	ami := func(version string) *scene {
+		return nodeadm().image(func(i *evidence.Image) { i.Kubernetes = version })
+	}
+	return []example{
+		{"newer than the control plane", ami("1.36"), "KubeletVersionSkew"},
+		{"as new", ami("1.35"), ""},
+		{"three minors older", ami("1.32"), ""},
+		{"four minors older", ami("1.31"), "KubeletVersionSkew"},
+		{"before 1.25 two minors are the most", ami("1.24").cluster(func(c *evidence.ClusterConfig) { c.Version = "1.27" }), "KubeletVersionSkew"},
+		{"two minors before 1.25", ami("1.24").cluster(func(c *evidence.ClusterConfig) { c.Version = "1.26" }), ""},
+		{"the console tells better than the name of a copy", ami("1.36").image(func(i *evidence.Image) { i.EKS = false }).console(lines(bootAL2023, []string{`[    9.710421] nodeadm[1701]: {"level":"info","msg":"Fetched kubelet version","version":"v1.35.2"}`})...), ""},
+		{"only a copy's name tells", ami("1.36").image(func(i *evidence.Image) { i.EKS = false }), "KubeletVersionSkew?"},
+		{"only the node group tells", healthyWith(amiOwn, nodeConfig(name, endpoint, ca)).managed("AL2023_x86_64_STANDARD").group(func(g *evidence.Group) { g.NodeGroup.Value.Version = "1.31" }), "KubeletVersionSkew?"},
+		{"a healthy node has the same AMI", ami("1.36").group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, Image: image}}
+		}), "KubeletVersionSkew?"},
+		{"a node that is not ready", nodeadm().kind(roll.NotReady).node("v1.31.6-eks-1552ad0"), "KubeletVersionSkew"},
+		{"a node that does not become ready", nodeadm().kind(roll.Uninitialized).node("v1.36.0-eks-1a2b3c4"), "KubeletVersionSkew"},
+		{"a node within the range", nodeadm().kind(roll.NotReady).node("v1.33.4-eks-1a2b3c4"), ""},
+		{"a node that went silent worked with its version", nodeadm().kind(roll.Unknown).node("v1.31.6-eks-1552ad0"), ""},
+	}
+}
+
+func TestAmazonLinux2(t *testing.T) {
+	check(t, amazonLinux2())
+}
+
+func amazonLinux2() []example {
+	own := func() *scene { return healthyWith(amiOwn, bootstrapSh("")) }
+	kubelet := func(version string, more ...string) []string {
+		return lines(bootAL2, []string{"2026-03-10T11:20:46+0000 [eks-bootstrap] INFO: Using kubelet version " + version}, more)
+	}
+	return []example{
+		{"none is published for the cluster's version", legacy(), "AmiFamilyUnsupported?"},
+		{"the last version for which one is published", legacy().cluster(func(c *evidence.ClusterConfig) { c.Version = "1.32" }), ""},
+		{"a kubelet of 1.35 on cgroup v1", own().console(kubelet("1.35.0")...), "AmiFamilyUnsupported"},
+		{"a kubelet of 1.34 on cgroup v1", own().console(kubelet("1.34.1")...), "AmiFamilyUnsupported?"},
+		{"failCgroupV1 is off", own().data(extraArgs("--fail-cgroupv1=false")).console(kubelet("1.35.0")...), "AmiFamilyUnsupported?"},
+		{"a configuration of its own may turn failCgroupV1 off", own().data(extraArgs("--config=/etc/kubelet.yaml")).console(kubelet("1.35.0")...), "AmiFamilyUnsupported?"},
+		{"the user data was not read", own().unread().console(kubelet("1.35.0")...), "AmiFamilyUnsupported?"},
+		{"the kubelet says so itself", own().unread().update(func(i *evidence.Instance) {
+			i.Console = evidence.Read(console.Log{Lines: 9, OS: "al2", Found: []console.Found{{Sign: "CgroupV1Refused", Line: 8, Count: 1, Excerpt: "kubelet is configured to not run on a host using cgroup v1"}}})
+		}), "AmiFamilyUnsupported"},
+		{"Amazon Linux 2023", nodeadm(), ""},
+	}
+}
+
+func TestWhatTheConsoleSaysOfTheBoot(t *testing.T) {
+	check(t, consoles())
+}
+
+func consoles() []example {
+	const failed = `[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`
+	const crashed = "[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler)."
+	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
+	return []example{
+		{"nodeadm failed", nodeadm().console(lines(bootAL2023, []string{failed})...), "NodeadmFailed"},
+		{"its unit failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."})...), "NodeadmFailed"},
+		{"nodeadm failed, and was run again", nodeadm().console(lines(bootAL2023, []string{failed}, nodeadmDone)...), ""},
+		{"nodeadm failed in an earlier boot", nodeadm().console(lines(bootAL2023, []string{failed}, bootAL2023, nodeadmDone)...), ""},
+		{"the kubelet's unit failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start kubelet.service - Kubernetes Kubelet."})...), "NodeadmFailed?"},
+		{"units of other things failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start systemd-hwdb-update.service - Rebuild Hardware Database."}, nodeadmDone, finished)...), ""},
+		{"cloud-init crashed", nodeadm().console(lines(bootAL2023, []string{crashed})...), "CloudInitFailed"},
+		{"cloud-init crashed, and the kubelet was started", nodeadm().console(lines(bootAL2023, []string{crashed}, nodeadmDone)...), ""},
+		{"a script of the user data failed", nodeadm().console(lines(bootAL2023, []string{scriptFailed})...), "CloudInitFailed?"},
+		{"bootstrap.sh failed", legacy().console(lines(bootAL2, []string{"2026-03-10T11:20:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!"})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},
+		{"nothing was printed yet", nodeadm(), ""},
+	}
+}
+
+func TestWhatStandsFirst(t *testing.T) {
+	s := nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n").console(lines(bootAL2023, []string{
+		`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
+	})...)
+	if got := told(s.analyze()); got != "UserDataUnparseable NodeadmFailed" {
+		t.Errorf("%q: what is to be changed comes before what shows it", got)
+	}
+}

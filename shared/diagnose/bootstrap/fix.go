@@ -1,0 +1,133 @@
+package bootstrap
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// change is how the user data is changed where it comes from, and what is to stand there.
+func (b *start) change(what string) string {
+	i := b.Config().Value
+	id, version := i.LaunchTemplate, i.LaunchTemplateVersion
+	switch {
+	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
+		return fmt.Sprintf("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.userData}'\nkubectl edit ec2nodeclass %[1]s   # spec.userData: %[2]s", i.NodeClass, what)
+	case b.Finding.Owner == roll.OwnerManagedNodeGroup:
+		return b.changeNodeGroup(what)
+	case id != "":
+		return b.newVersion(id, version, what) + b.useVersion(id)
+	}
+	return fmt.Sprintf("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute userData --query UserData.Value --output text | base64 -d > user-data.txt\n# %s: %s",
+		b.Region, b.Finding.Instance, "launch another instance with it corrected", what)
+}
+
+// changeNodeGroup changes the launch template that a person gave the node group; the one
+// that its instances come from is EKS's own.
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+func (b *start) changeNodeGroup(what string) string {
+	name, _ := b.Finding.Group.NodeGroup()
+	g := b.Group().NodeGroup
+	if !g.Known() || g.Value.LaunchTemplate == "" {
+		return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, %s", b.Region, b.ClusterID.Name, quote(name), what)
+	}
+	return b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what) + fmt.Sprintf(
+		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, quote(name), g.Value.LaunchTemplate)
+}
+
+// newVersion makes a version of a launch template with other user data.
+func (b *start) newVersion(id, version, what string) string {
+	if version == "" {
+		version = "$Latest"
+	}
+	return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s --query 'LaunchTemplateVersions[0].LaunchTemplateData.UserData' --output text | base64 -d > user-data.txt\n"+
+		"${EDITOR:-vi} user-data.txt   # %[4]s\n"+
+		"VERSION=$(aws ec2 create-launch-template-version --region %[1]s --launch-template-id %[2]s --source-version %[3]s --launch-template-data \"{\\\"UserData\\\":\\\"$(base64 < user-data.txt | tr -d '\\n')\\\"}\" --query LaunchTemplateVersion.VersionNumber --output text)",
+		b.Region, id, quote(version), what)
+}
+
+// useVersion has the Auto Scaling group launch from the new version.
+func (b *start) useVersion(id string) string {
+	asg := b.Config().Value.ASG
+	if asg == "" {
+		return ""
+	}
+	return fmt.Sprintf("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, quote(asg), id)
+}
+
+// describe is how a person sees what the cluster is called by.
+func (b *start) describe() string {
+	return fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.{name:name,endpoint:endpoint,ca:certificateAuthority.data,cidr:kubernetesNetworkConfig.serviceIpv4Cidr}'", b.Region, b.ClusterID.Name)
+}
+
+// showConsole is how a person sees the console.
+func (b *start) showConsole() string {
+	return fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", b.Region, b.Finding.Instance)
+}
+
+// newImage is how a person finds the AMI of EKS for a version of Kubernetes, and has the
+// owner use it.
+func (b *start) newImage(family, version string) string {
+	i := b.Config().Value
+	name, managed := b.Finding.Group.NodeGroup()
+	g := b.Group().NodeGroup
+	ofEKS := managed && g.Known() && familyOf(g.Value.AMIType) != ""
+	switch {
+	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && aliases[family] != "":
+		return fmt.Sprintf("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
+			"kubectl patch ec2nodeclass %[1]s --type merge -p '{\"spec\":{\"amiFamily\":null,\"amiSelectorTerms\":[{\"alias\":\"%[2]s\"}]}}'   # or pin a version; its user data must be for that AMI", i.NodeClass, aliases[family])
+	case ofEKS && familyOf(g.Value.AMIType) == family:
+		return fmt.Sprintf("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, quote(name))
+	case ofEKS:
+		return fmt.Sprintf("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
+			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, quote(name))
+	}
+	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
+}
+
+// aliases are those of Karpenter for the families.
+// https://karpenter.sh/docs/concepts/nodeclasses/#alias
+var aliases = map[string]string{al2023: "al2023@latest", bottlerocket: "bottlerocket@latest"}
+
+// findImage asks for the AMI of a family for a version.
+//
+//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
+//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-windows-ami-id.html
+func (b *start) findImage(family, version string) string {
+	parameter := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/standard/recommended/image_id", version, b.arch())
+	switch family {
+	case bottlerocket:
+		parameter = fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s/%s/latest/image_id", version, b.arch())
+	case windows:
+		parameter = fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-%s/image_id", version)
+	}
+	return fmt.Sprintf("aws ssm get-parameter --region %s --name %s --query Parameter.Value --output text", b.Region, parameter)
+}
+
+// arch is the instance's architecture as AMIs name it.
+func (b *start) arch() string {
+	if a := b.Config().Value.Architecture; a == "arm64" {
+		return a
+	}
+	return "x86_64"
+}
+
+func amiArch(arch string) string {
+	if arch == "arm64" {
+		return "ARM_64"
+	}
+	return arch
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// quote makes one word of a shell of text.
+func quote(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

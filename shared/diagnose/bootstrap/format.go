@@ -1,0 +1,179 @@
+package bootstrap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/console"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+// foreign are the forms of user data that nothing on a system reads, so that user data
+// which has them and nothing else was written for another one.
+//
+//   - Amazon Linux 2023 has nodeadm and no bootstrap.sh, Amazon Linux 2 the reverse:
+//     https://docs.aws.amazon.com/eks/latest/userguide/al2023.html
+//   - Bottlerocket takes the whole for TOML:
+//     https://bottlerocket.dev/en/os/latest/concepts/api-driven/
+//   - EC2Launch looks for <powershell> or tasks:
+//     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+var foreign = map[string][]userdata.Format{
+	al2:    {userdata.NodeConfig, userdata.Bottlerocket, userdata.PowerShell},
+	ubuntu: {userdata.Bottlerocket, userdata.PowerShell, userdata.NodeConfig},
+	al2023: {userdata.Bottlerocket, userdata.PowerShell},
+	bottlerocket: {
+		userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.PowerShell, userdata.Include,
+	},
+	windows: {userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.Bottlerocket},
+}
+
+// reads are the words for what a system reads.
+var reads = map[string]string{
+	al2:          "a shell script that calls /etc/eks/bootstrap.sh",
+	ubuntu:       "a shell script that calls /etc/eks/bootstrap.sh",
+	al2023:       "a NodeConfig for nodeadm",
+	bottlerocket: "TOML settings",
+	windows:      "PowerShell",
+}
+
+// wrongFormat asks whether the user data is written for another system than the instance
+// runs. It reports whether that is certain.
+func (b *start) wrongFormat() bool {
+	d := b.data.Value
+	if b.os.family == "" {
+		b.s.NotChecked(b.os.gap, cause.UserDataWrongFormat)
+		return false
+	}
+	observed, wrong := b.misfit()
+	if !wrong {
+		b.s.RuledOut(cause.UserDataWrongFormat)
+		return false
+	}
+	// What was not followed may hold the right form; Ubuntu's images are not EKS's; and an
+	// AMI that has none of EKS's tools reads no form at all.
+	sure := !d.Unread() && (b.os.family != ubuntu || !slices.Contains(d.Formats, userdata.NodeConfig)) && !b.toolless()
+	b.given(sure, b.formatCause(observed))
+	return sure && b.mate() == ""
+}
+
+// toolless reports whether only the console tells the system, and that bootstrap.sh is not
+// there: AL2023 of EKS has one that says that it was removed.
+func (b *start) toolless() bool {
+	log := b.Instance().Console
+	if !log.Known() || b.os.source != "console" {
+		return false
+	}
+	_, missing := inLastBoot(log.Value, console.BootstrapMissing)
+	return missing
+}
+
+// misfit says what the user data holds in place of what the system reads.
+func (b *start) misfit() (observed string, wrong bool) {
+	d := b.data.Value
+	switch {
+	case b.encodedTwice():
+		return "base64 within the base64 that EC2 undoes", true
+	case len(b.ofSystem()) > 0:
+		return "", false
+	case b.os.family == bottlerocket && slices.ContainsFunc(d.Formats, b.isForeign):
+		return b.foreignForms(), true
+	case slices.Contains(d.Formats, userdata.NodeConfig) && b.os.family == al2023:
+		if f, ok := b.fault(userdata.Misplaced, userdata.ByNodeadm); ok {
+			return "a NodeConfig in " + f.Part + ", which is no MIME part of the type application/node.eks.aws: nodeadm passes it over", true
+		}
+		return "", false // it is there; whether nodeadm can read it is another question
+	case d.Uses(userdata.BootstrapScript) && b.os.family == al2023:
+		return "only a call of /etc/eks/bootstrap.sh, which was removed there", true
+	case slices.ContainsFunc(d.Formats, b.isForeign) && !slices.Contains(d.Edits, userdata.RestartsKubelet):
+		return b.foreignForms(), true
+	}
+	return "", false
+}
+
+// ofSystem are the ways of joining that are there on the system, whether they are run or
+// not. Bottlerocket reads no part of anything but TOML as a whole.
+func (b *start) ofSystem() []userdata.Join {
+	var out []userdata.Join
+	for _, j := range b.data.Value.Joins {
+		if b.os.fits(j.Tool) && (b.os.family != bottlerocket || j.Part == "user data") {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func (b *start) isForeign(f userdata.Format) bool { return slices.Contains(foreign[b.os.family], f) }
+
+func (b *start) foreignForms() string {
+	var out []string
+	for _, f := range b.data.Value.Formats {
+		if b.isForeign(f) {
+			out = append(out, map[userdata.Format]string{
+				userdata.Shell: "a shell script", userdata.CloudConfig: "a cloud-config", userdata.Archive: "a cloud-config archive",
+				userdata.Multipart: "a MIME document", userdata.NodeConfig: "a NodeConfig", userdata.Bottlerocket: "TOML settings for Bottlerocket",
+				userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include",
+			}[f])
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+// fault finds a fault of the reason that the reader stumbles over.
+func (b *start) fault(why userdata.Reason, by userdata.Reader) (userdata.Fault, bool) {
+	for _, f := range b.data.Value.Faults {
+		if f.Reason == why && f.By == by {
+			return f, true
+		}
+	}
+	return userdata.Fault{}, false
+}
+
+// encodedTwice reports whether what EC2 hands out is still base64, and the system does not
+// undo that: nodeadm does, cloud-init from 23.3 on, Bottlerocket does not.
+func (b *start) encodedTwice() bool {
+	if !b.data.Value.EncodedTwice {
+		return false
+	}
+	if b.os.family == bottlerocket {
+		return true
+	}
+	f, ok := b.fault(userdata.EncodedAgain, userdata.CloudInit)
+	return ok && b.os.family == al2 && b.stops(f)
+}
+
+func (b *start) formatCause(observed string) cause.Cause {
+	return cause.Cause{
+		Code:    cause.UserDataWrongFormat,
+		Summary: fmt.Sprintf("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed),
+		Evidence: []roll.Evidence{
+			{Source: b.source, Field: "UserData", Observed: observed, Expected: reads[b.os.family]},
+			{Source: b.os.source, Field: b.os.field, Observed: b.os.told, Expected: "a system that reads such user data"},
+		},
+		Fix: b.describe() + "\n" + b.change("write "+b.needs()),
+	}
+}
+
+// removedScript tells what the console alone shows: bootstrap.sh was called where it does
+// not exist any more. Without the user data nobody knows whether a NodeConfig stands beside
+// the call; that nodeadm found none does.
+// https://github.com/awslabs/amazon-eks-ami, templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh
+func (b *start) removedScript() {
+	log := b.Instance().Console
+	if !log.Known() {
+		return
+	}
+	f, ok := inLastBoot(log.Value, console.BootstrapRemoved)
+	if !ok {
+		return
+	}
+	_, none := inLastBoot(log.Value, console.NodeConfigMissing)
+	b.given(none, cause.Cause{
+		Code:     cause.UserDataWrongFormat,
+		Summary:  fmt.Sprintf("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]),
+		Evidence: consoleEvidence(f, "no call of bootstrap.sh"),
+		Fix:      b.describe() + "\n" + b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+b.ClusterID.Name),
+	})
+}

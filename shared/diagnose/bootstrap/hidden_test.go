@@ -1,0 +1,274 @@
+package bootstrap_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"rollcall/shared/console"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+func everyExample() []example {
+	return slices.Concat(soundUserData(), foreignUserData(), brokenUserData(), othersUserData(), kubeletFlags(), karpentersTaint(), privateClusters(),
+		noUserData(), largeUserData(), bareImages(), architectures(), versions(), amazonLinux2(), consoles())
+}
+
+// why is that of everything that these tests hide.
+const why = "no permission for rollcall-inspect"
+
+// hiders each hide one fact.
+var hiders = map[string]func(*scene){
+	"config": func(s *scene) {
+		s.update(func(i *evidence.Instance) { i.Config = evidence.Failed[evidence.InstanceConfig](why) })
+	},
+	"user data": func(s *scene) {
+		s.update(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot](why) })
+	},
+	"console":  func(s *scene) { s.update(func(i *evidence.Instance) { i.Console = evidence.Failed[console.Log](why) }) },
+	"instance": func(s *scene) { s.e.Instances = map[roll.InstanceID]evidence.Instance{} },
+	"image": func(s *scene) {
+		s.e.Images = map[string]evidence.Fact[evidence.Image]{image: evidence.Failed[evidence.Image](why)}
+	},
+	"templates": func(s *scene) { s.e.Templates = nil },
+	"cluster":   func(s *scene) { s.e.Cluster.Config = evidence.Failed[evidence.ClusterConfig](why) },
+	"routes":    func(s *scene) { s.e.Network.RouteTables = nil },
+	"gateways":  func(s *scene) { s.e.Network.NATGateways = nil },
+	"endpoints": func(s *scene) { s.e.Network.VPCs = nil },
+	"node":      func(s *scene) { s.e.Nodes = nil },
+	"node group": func(s *scene) {
+		s.group(func(g *evidence.Group) { g.NodeGroup = evidence.Failed[evidence.NodeGroup](why) })
+	},
+	"node class": func(s *scene) {
+		s.group(func(g *evidence.Group) { g.NodeClass = evidence.Failed[evidence.NodeClass](why) })
+	},
+	"node claims": func(s *scene) {
+		s.group(func(g *evidence.Group) { g.NodeClaims = evidence.Failed[[]evidence.NodeClaim](why) })
+	},
+	"events": func(s *scene) {
+		s.group(func(g *evidence.Group) {
+			claims := slices.Clone(g.NodeClaims.Value)
+			for i := range claims {
+				claims[i].Events = evidence.Failed[[]evidence.Event](why)
+			}
+			g.NodeClaims.Value = claims
+		})
+	},
+	"activities": func(s *scene) {
+		s.group(func(g *evidence.Group) { g.Activities = evidence.Failed[[]evidence.Activity](why) })
+	},
+}
+
+// clone is a scene whose maps are its own.
+func (s *scene) clone() *scene {
+	e := *s.e
+	e.Instances, e.Images, e.Templates, e.Nodes, e.Groups = maps.Clone(e.Instances), maps.Clone(e.Images), maps.Clone(e.Templates), maps.Clone(e.Nodes), maps.Clone(e.Groups)
+	return &scene{e: &e, f: s.f}
+}
+
+func decisive(s *cause.Sheet) []cause.Code {
+	var out []cause.Code
+	for _, c := range s.Causes() {
+		if c.Confidence == roll.Decisive {
+			out = append(out, c.Code)
+		}
+	}
+	return out
+}
+
+// Whatever could not be read, nothing becomes decisive that was not, nothing is ruled out
+// that was found, and what is not checked says why.
+func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	names := slices.Sorted(maps.Keys(hiders))
+	for _, x := range everyExample() {
+		before := x.s.analyze()
+		for range 100 {
+			s := x.s.clone()
+			var hidden []string
+			for _, n := range names {
+				if rng.IntN(4) == 0 {
+					hiders[n](s)
+					hidden = append(hidden, n)
+				}
+			}
+			after := s.analyze()
+			for _, code := range decisive(after) {
+				if !slices.Contains(decisive(before), code) {
+					t.Fatalf("%s: %s becomes decisive once %s are hidden; before %q", x.name, code, hidden, told(before))
+				}
+			}
+			for _, c := range before.Causes() {
+				// What only the console tells is not there for whoever does not read it: a
+				// console that says nothing rules nothing out, and keeps nothing from being so.
+				console := func(e roll.Evidence) bool { return e.Source == "console" }
+				unseen := slices.ContainsFunc(c.Evidence, console) && (slices.Contains(hidden, "console") || slices.Contains(hidden, "instance"))
+				if c.Confidence == roll.Decisive && slices.Contains(after.Clear(), c.Code) && !unseen {
+					t.Fatalf("%s: %s is ruled out once %s are hidden", x.name, c.Code, hidden)
+				}
+			}
+			for _, u := range after.Open() {
+				if u.Reason == "" {
+					t.Fatalf("%s: %s is not checked, and nobody says why", x.name, u.Code)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatWasReadAndIsFineIsRuledOut(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    *scene
+		want []cause.Code
+	}{
+		{"AL2023", nodeadm().console(lines(bootAL2023, nodeadmDone, finished)...), []cause.Code{
+			cause.UserDataEmpty, cause.UserDataTooLarge, cause.UserDataWrongFormat, cause.UserDataUnparseable, cause.UserDataClusterMismatch, cause.UserDataMalformedFlags,
+			cause.AmiWithoutKubernetes, cause.ArchitectureMismatch, cause.KubeletVersionSkew, cause.AmiFamilyUnsupported, cause.NodeadmFailed, cause.CloudInitFailed,
+		}},
+		{"AL2 in a private cluster", legacy().private(), []cause.Code{cause.UserDataPrivateClusterArgs, cause.UserDataWrongFormat, cause.UserDataClusterMismatch, cause.UserDataMalformedFlags}},
+		{"Karpenter", nodeadm().karpenter("Custom").data(nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n    - --register-with-taints=karpenter.sh/unregistered:NoExecute\n")), []cause.Code{
+			cause.UserDataTaintConflict, cause.StartupTaintMissing,
+		}},
+		{"a node that is not ready", nodeadm().kind(roll.NotReady).node("v1.35.0-eks-70ce843"), []cause.Code{cause.KubeletVersionSkew}},
+	} {
+		sheet := tt.s.analyze()
+		for _, code := range tt.want {
+			if !slices.Contains(sheet.Clear(), code) {
+				t.Errorf("%s: %s is not ruled out; found %q", tt.name, code, told(sheet))
+			}
+		}
+		if tt.s.f.Kind == roll.NotReady && len(sheet.Clear()) != 1 {
+			t.Errorf("%s: ruled out %v, of which most cannot apply", tt.name, sheet.Clear())
+		}
+	}
+}
+
+func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
+	custom := func() *scene { return nodeadm().karpenter("Custom") }
+	own := func() *scene { return healthyWith(amiOwn, nodeConfig(name, endpoint, ca)) }
+	bare := func() *scene { return legacy().data(script("/etc/eks/bootstrap.sh " + name)).private() }
+	for _, tt := range []struct {
+		hide string
+		s    *scene
+		want []cause.Code
+	}{
+		{"user data", nodeadm(), []cause.Code{
+			cause.UserDataEmpty, cause.UserDataTooLarge, cause.UserDataWrongFormat, cause.UserDataUnparseable, cause.UserDataClusterMismatch,
+			cause.UserDataMalformedFlags, cause.UserDataPrivateClusterArgs, cause.ArchitectureMismatch,
+		}},
+		{"user data", custom(), []cause.Code{cause.UserDataTaintConflict, cause.StartupTaintMissing}},
+		{"node class", custom(), []cause.Code{cause.StartupTaintMissing}},
+		{"image", own(), []cause.Code{cause.UserDataWrongFormat, cause.AmiWithoutKubernetes, cause.ArchitectureMismatch, cause.KubeletVersionSkew, cause.AmiFamilyUnsupported}},
+		{"config", own(), []cause.Code{cause.ArchitectureMismatch, cause.AmiWithoutKubernetes}},
+		{"cluster", nodeadm(), []cause.Code{cause.UserDataClusterMismatch, cause.KubeletVersionSkew}},
+		{"cluster", legacy(), []cause.Code{cause.AmiFamilyUnsupported}},
+		{"cluster", bare(), []cause.Code{cause.UserDataPrivateClusterArgs}},
+		{"routes", bare(), []cause.Code{cause.UserDataPrivateClusterArgs}},
+		{"endpoints", bare(), []cause.Code{cause.UserDataPrivateClusterArgs}},
+		{"console", nodeadm(), []cause.Code{cause.NodeadmFailed, cause.CloudInitFailed}},
+		{"console", own(), []cause.Code{cause.AmiWithoutKubernetes, cause.NodeadmFailed, cause.CloudInitFailed}},
+		{"node", nodeadm().kind(roll.NotReady).node("v1.35.0").hideImage(), []cause.Code{cause.KubeletVersionSkew}},
+	} {
+		hiders[tt.hide](tt.s)
+		open := tt.s.analyze().Open()
+		for _, code := range tt.want {
+			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && u.Reason != "" }) {
+				t.Errorf("%s hidden: %s is not told as not checked", tt.hide, code)
+			}
+		}
+	}
+}
+
+// A fix is for a shell: it must parse, and name what it is about.
+func TestFixesCanBePasted(t *testing.T) {
+	for _, x := range everyExample() {
+		for _, c := range x.s.analyze().Causes() {
+			if _, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), ""); err != nil {
+				t.Errorf("%s: %s: %v\n%s", x.name, c.Code, err, c.Fix)
+			}
+			if strings.Contains(c.Fix, "%!") || strings.Contains(c.Fix, "  --") {
+				t.Errorf("%s: %s: %s", x.name, c.Code, c.Fix)
+			}
+		}
+	}
+}
+
+func TestFixesNameWhereTheUserDataComesFrom(t *testing.T) {
+	const wrong = "billing"
+	for _, tt := range []struct {
+		name  string
+		s     *scene
+		parts []string
+	}{
+		{"an Auto Scaling group", nodeadm(), []string{"--launch-template-id " + template + " --source-version 3", "update-auto-scaling-group --region eu-west-1 --auto-scaling-group-name payments-workers"}},
+		{"a managed node group", nodeadm().managed("CUSTOM"), []string{"--launch-template-id lt-0aaaaaaaaaaaaaaaa --source-version 7", "update-nodegroup-version --region eu-west-1 --cluster-name payments --nodegroup-name workers --launch-template id=lt-0aaaaaaaaaaaaaaaa,version=$VERSION"}},
+		{"a managed node group without a template of its own", nodeadm().managed("AL2023_x86_64_STANDARD"), []string{"describe-nodegroup --region eu-west-1 --cluster-name payments --nodegroup-name workers"}},
+		{"Karpenter", nodeadm().karpenter("AL2023"), []string{"kubectl edit ec2nodeclass default"}},
+		{"a template whose version is not known", nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplateVersion, c.ASG = "", "a group" }), []string{"--source-version '$Latest'", "--auto-scaling-group-name 'a group'"}},
+		{"nobody", nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplate, c.ASG = "", "" }), []string{"describe-instance-attribute --region eu-west-1 --instance-id " + string(instance)}},
+	} {
+		fix := tt.s.data(nodeConfig(wrong, endpoint, ca)).analyze().Causes()[0].Fix
+		for _, p := range append(tt.parts, "describe-cluster --region eu-west-1 --name payments") {
+			if !strings.Contains(fix, p) {
+				t.Errorf("%s:\n%s\nlacks %s", tt.name, fix, p)
+			}
+		}
+	}
+}
+
+func TestInstancesOfOneTemplateHaveOneSubject(t *testing.T) {
+	for _, tt := range []struct {
+		s    *scene
+		want string
+	}{
+		{nodeadm(), "launch-template/" + template + ":3"},
+		{nodeadm().karpenter("AL2023"), "nodeclass/default"},
+		{nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplate = "" }), "user-data/"},
+	} {
+		if got := tt.s.data(nodeConfig("billing", endpoint, ca)).analyze().Causes()[0].Subject; !strings.HasPrefix(got, tt.want) {
+			t.Errorf("subject %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestFixesNameTheImageToTake(t *testing.T) {
+	old := func(s *scene) *scene { return s.image(func(i *evidence.Image) { i.Kubernetes = "1.30" }) }
+	for _, tt := range []struct {
+		name string
+		s    *scene
+		part string
+	}{
+		{"AL2023", old(nodeadm()), "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/recommended/image_id"},
+		{"arm64", old(arm(nodeadm())), "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/standard/recommended/image_id"},
+		{"Bottlerocket", old(rocket()), "/aws/service/bottlerocket/aws-k8s-1.35/x86_64/latest/image_id"},
+		{"Windows", old(healthyWith(amiWindows, "<powershell></powershell>")), "Windows_Server-2022-English-Core-EKS_Optimized-1.35/image_id"},
+		{"a managed node group", old(nodeadm().managed("AL2023_x86_64_STANDARD")), "aws eks update-nodegroup-version --region eu-west-1 --cluster-name payments --nodegroup-name workers"},
+		{"a managed node group of AL2", old(legacy().managed("AL2_ARM_64")), "AL2023_x86_64_STANDARD"},
+		{"Karpenter", old(rocket().karpenter("Bottlerocket")), `{"alias":"bottlerocket@latest"}`},
+	} {
+		causes := tt.s.analyze().Causes()
+		i := slices.IndexFunc(causes, func(c cause.Cause) bool { return c.Code == cause.KubeletVersionSkew })
+		if i < 0 || !strings.Contains(causes[i].Fix, tt.part) {
+			t.Errorf("%s: %+v lacks %s", tt.name, causes, tt.part)
+		}
+	}
+}
+
+// A quote that is not closed takes in the values of other flags, which may be secrets.
+func TestWhatAFlagSwallowedIsNotShown(t *testing.T) {
+	for _, c := range legacy().data(extraArgs(`'--node-labels="team=a --manifest-url-header=Authorization:hunter2'`)).analyze().Causes() {
+		for _, e := range c.Evidence {
+			if strings.Contains(c.Summary+c.Fix+e.Observed+e.Field+e.Expected, "hunter2") {
+				t.Errorf("%s: %+v", c.Code, c)
+			}
+		}
+	}
+}
