@@ -18,6 +18,8 @@ var said = []struct {
 	{"Out of memory: Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
 	{"Sep 18 17:02:19 ip-10-0-0-1 kernel: Out of memory: Killed process 34 (x) total-vm:1kB", "OutOfMemory: x"},
 	{"[ 9.000001] Memory cgroup out of memory: Kill process 34 (x) score 1980 or sacrifice child", "CgroupOutOfMemory: x"},
+	{`[   24.0] kubelet[3622]: E0310 run.go:72] "command failed" err="failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported"`, "CgroupV1Refused"},
+	{"[   24.0] kubelet[3622]: W0310 cgroup v1 support is in maintenance mode, please migrate to cgroup v2", ""},
 	{"[ 9.000001] Out of memory and no killable processes...", ""},
 	{"[ 9.000001] my app ran Out of memory: Killed process 34 (x) total-vm", ""},
 	{"[ 9.000001] app[34]: Out of memory: Killed process 34 (x) total-vm", ""},

@@ -82,6 +82,9 @@ const (
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
 	ContainerdFailed Sign = "ContainerdFailed"
+	// CgroupV1Refused: the kubelet does not start on a host with cgroup v1.
+	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/apis/config/validation/validation_linux.go
+	CgroupV1Refused Sign = "CgroupV1Refused"
 	// NetworkFailed: the network was not configured in time. Detail is the unit.
 	// https://github.com/bottlerocket-os/bottlerocket/issues/3726.
 	NetworkFailed Sign = "NetworkFailed"
@@ -150,7 +153,7 @@ var Signs = []Sign{
 	OutOfMemory, CgroupOutOfMemory, KernelPanic, CPUStuck, TaskHung, FilesystemFailed,
 	DiskFull, ExecFormatError, ScriptNotExecutable, DNSFailed, EndpointUnreachable, TLSTimeout, CertificateRejected,
 	AccessDenied, ClusterNotFound, NoCredentials, APIRetries, IMDSFailed, ECRPullFailed,
-	UnitFailed, KubeletFailed, ContainerdFailed, NetworkFailed, DependencyFailed, EmergencyMode,
+	UnitFailed, KubeletFailed, ContainerdFailed, CgroupV1Refused, NetworkFailed, DependencyFailed, EmergencyMode,
 	CloudInitFailed, UserScriptFailed, UserDataIgnored,
 	NodeadmFailed, NodeConfigMissing, NodeConfigInvalid,
 	BootstrapFailed, BootstrapMissing, BootstrapRemoved, BottlerocketFailed,

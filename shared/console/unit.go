@@ -15,6 +15,7 @@ var unitRules = []rule{
 	{needle: ": Failed at step ", read: failedAtStep},
 	{needle: "emergency mode", read: emergency},
 	{needle: "Started ", read: started},
+	{needle: "kubelet is configured to not run on a host using cgroup v1", read: says(CgroupV1Refused, "")},
 }
 
 // unit is one that matters to a node.

@@ -105,7 +105,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			want: `
 				user data by bootstrap.sh
 				  cluster: demo
-				  flag node-labels=a=b --register-with-taints=k=v:NoSchedule --max-pods=20; a quote is not closed; quotes within quotes
+				  flag node-labels=a=b -; a quote is not closed; quotes within quotes
 				  label =; is not <key>=<value>`,
 		},
 		{

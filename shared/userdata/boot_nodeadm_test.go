@@ -197,7 +197,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  cidr: 10.100.0.0/16
 				  flag node-labels=a=b
 				  flag max-pods=20
-				  flag register-with-taints=karpenter.sh/unregistered:NoExecute --node-ip=10.0.0.1; a quote is not closed; quotes within quotes
+				  flag register-with-taints=karpenter.sh/unregistered:NoExecute -; a quote is not closed; quotes within quotes
 				  taint karpenter.sh/unregistered=: by --register-with-taints; has no effect, or one that does not exist
 				  label a=b
 				  max pods: 20`,

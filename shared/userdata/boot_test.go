@@ -251,3 +251,12 @@ func TestBootIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// A quote that is not closed takes in the next flag, whose value may be a secret.
+func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
+	const secret = "hunter2hunter2"
+	b := ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))
+	if text := fmt.Sprintf("%+v", b); strings.Contains(text, secret) {
+		t.Errorf("it is kept: %s", text)
+	}
+}

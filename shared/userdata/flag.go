@@ -196,8 +196,17 @@ func (f *Flag) take(name, value string, given bool) {
 	case len(value) > maxFlagValue || !valueForm.MatchString(value):
 		f.State = Malformed
 	default:
-		f.Value, f.State = value, Given
+		f.Value, f.State = swallowed(value), Given
 	}
+}
+
+// swallowed cuts a value where it takes in the next flag, as one does whose quote is not
+// closed: the value of that flag may be a secret. That it did stays to be seen.
+func swallowed(value string) string {
+	if i := strings.Index(value, " -"); i >= 0 {
+		return value[:i+len(" -")]
+	}
+	return value
 }
 
 // KeptFlag reports whether the values of a kubelet flag are kept: those that

@@ -35,8 +35,14 @@ func Clock() time.Time {
 const PageInterval = time.Nanosecond
 
 // hook lets the process die before or after its n-th AWS call, as
-// ROLLCALL_TEST_DIE=before:n or after:n says, as a function dies whose machine does.
+// ROLLCALL_TEST_DIE=before:n or after:n says, as a function dies whose machine does. To
+// know which calls those are, it has the name of each written to the file that
+// ROLLCALL_TEST_CALLS names, in the order in which they are counted.
 func hook(cfg *aws.Config) {
+	if path := os.Getenv("ROLLCALL_TEST_CALLS"); path != "" {
+		tell(cfg, path)
+		return
+	}
 	when, count, ok := strings.Cut(os.Getenv("ROLLCALL_TEST_DIE"), ":")
 	if !ok {
 		return
@@ -57,6 +63,22 @@ func hook(cfg *aws.Config) {
 				os.Exit(137)
 			}
 			return out, metadata, err
+		}), middleware.Before)
+	})
+}
+
+// tell appends the name of each call to a file, a line each.
+func tell(cfg *aws.Config, path string) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic("ROLLCALL_TEST_CALLS: " + err.Error())
+	}
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("RollcallTestCalls", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			if _, err := file.WriteString(stack.ID() + "\n"); err != nil {
+				panic("ROLLCALL_TEST_CALLS: " + err.Error())
+			}
+			return next.HandleInitialize(ctx, in)
 		}), middleware.Before)
 	})
 }

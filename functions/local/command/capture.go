@@ -102,7 +102,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	findings := append(slices.Concat(found.Findings, found.Starting), specimens(s, found.Findings)...)
 	e := look.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
 	recorder.Remember(e.Remembered())
-	whole(ctx, dialer, s.Cluster)
+	whole(ctx, dialer, s)
 	files, err := recorder.Files()
 	if err != nil {
 		return err
@@ -132,13 +132,22 @@ func specimens(s *roll.Snapshot, findings []roll.Finding) (out []roll.Finding) {
 	return out
 }
 
-// whole has the recorder see what no diagnosis reads whole: all nodes and leases.
-func whole(ctx context.Context, dialer *bundle.RecordedKube, c roll.Cluster) {
-	client, err := dialer.Dial(c)
+// whole has the recorder see what no diagnosis reads whole: all nodes and leases, and the
+// NodeClaims of every pool, since one that is not asked for looks as if it had none.
+func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
+	client, err := dialer.Dial(s.Cluster)
 	if err != nil {
 		return // there is nothing to be read, which the bundle tells by what it lacks
 	}
-	for _, q := range []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks()} {
+	questions := []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks()}
+	asked := map[string]bool{}
+	for _, m := range roll.Pair(s) {
+		if pool, ok := m.Group().NodePool(); ok && !asked[pool] && kube.ValidPool(pool) {
+			asked[pool] = true
+			questions = append(questions, kube.NodeClaimsOf(pool))
+		}
+	}
+	for _, q := range questions {
 		_, _ = client.Read(ctx, q) // the recorder notes the answer, or why there is none
 	}
 }

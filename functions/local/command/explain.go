@@ -132,7 +132,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout, WhyTime: f.timeout}
 	p := newProgress(env, 1)
 	runner.Progress = p.tell
-	cluster := f.cluster
+	var cluster string
 	if q.bundle != nil {
 		look := eyes.OfBundle(q.bundle)
 		runner.Observer, runner.Why = look.Observer, look.Explain

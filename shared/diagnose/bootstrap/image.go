@@ -172,17 +172,13 @@ func (b *start) cgroupUnset() bool {
 	return true
 }
 
-// cgroupV1Refused is the sign of "kubelet is configured to not run on a host using cgroup
-// v1" (Kubernetes, pkg/kubelet/apis/config/validation/validation_linux.go).
-const cgroupV1Refused console.Sign = "CgroupV1Refused"
-
 // cgroupRefused is the kubelet's own word on the console that it does not start.
 func (b *start) cgroupRefused() (console.Found, bool) {
 	log := b.Instance().Console
 	if !log.Known() {
 		return console.Found{}, false
 	}
-	return inLastBoot(log.Value, cgroupV1Refused)
+	return inLastBoot(log.Value, console.CgroupV1Refused)
 }
 
 func (b *start) oldFamily(words string, seen []roll.Evidence) cause.Cause {

@@ -46,13 +46,15 @@ func webhooks(c *evidence.Case, s *cause.Sheet) {
 // resources, all subresources, or both.
 func matches(rules []string, resource string) bool {
 	return slices.ContainsFunc(rules, func(r string) bool {
-		switch {
-		case r == resource, r == "*/*":
+		switch r {
+		case resource, "*/*":
 			return true
-		case r == "*":
+		case "*":
 			return resource == "nodes"
+		case "nodes/*":
+			return resource != "nodes"
 		}
-		return r == "nodes/*" && resource != "nodes" || r == "*/status" && resource == "nodes/status"
+		return r == "*/status" && resource == "nodes/status"
 	})
 }
 
