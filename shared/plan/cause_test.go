@@ -109,3 +109,31 @@ func TestTheTagNamesTheFirstDecisiveCause(t *testing.T) {
 		t.Error("nothing is tagged")
 	}
 }
+
+// Whatever the number of instances: one cause that they share is one notice, and nothing
+// is ended for it.
+func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
+	const sick = 500
+	w := newWorld()
+	w.causes = map[roll.FindingKey][]roll.Cause{}
+	for n := 1; n <= sick+2000; n++ {
+		silent := time.Duration(0)
+		if n <= sick {
+			silent = 2*time.Hour + time.Duration(n)*5*time.Minute // each at a time of its own
+		}
+		w.add(n, silent)
+		if n <= sick {
+			w.silent(n, silent)
+			w.causes[roll.FindingKey{Instance: instanceID(n), Kind: roll.Unknown}] = []roll.Cause{{Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Cure: roll.CureChange, Subject: "role/x"}}
+		}
+	}
+	_, p := w.make(now)
+	if len(p.Orders) != 0 || len(p.Held) != sick || len(p.Notices) != 1 || len(p.Notices[0].Entries) != sick {
+		t.Fatalf("%d orders, %d held, %d notices", len(p.Orders), len(p.Held), len(p.Notices))
+	}
+	for _, h := range p.Held {
+		if h.Reason != SharedCause {
+			t.Fatalf("held for %s: %s", h.Reason, h.Detail)
+		}
+	}
+}

@@ -87,15 +87,15 @@ func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) 
 				return MassSilence, text, true
 			}
 		}
+		if text, ok := sharedCause(f, p.Causes); ok {
+			return SharedCause, text, true // which says more than that there are many
+		}
 		if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
 			return UnhealthyShare, text, true
 		}
 		if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
 			return UnhealthyShare, text, true
 		}
-	}
-	if text, ok := sharedCause(f, p.Causes); ok {
-		return SharedCause, text, true
 	}
 	for _, c := range p.Causes[f.Key()] {
 		// The ledger's own count of this limit comes later; the group may know more.
