@@ -41,6 +41,9 @@ func (t *table[T]) put(rows ...T) {
 	}
 }
 
+// has reports whether there is a row of the key.
+func (t *table[T]) has(key string) bool { _, ok := t.at[key]; return ok }
+
 // missing says that the file is not there.
 func (t *table[T]) missing() error {
 	if t.held {

@@ -103,6 +103,7 @@ type Inquiry struct {
 	Evidence  *evidence.Evidence
 	recorder  *bundle.Recorder // nil if nothing is to be kept
 	store     store
+	fault     error // why the evidence cannot be kept
 }
 
 // Keeps reports whether evidence can be kept at all.
@@ -122,6 +123,7 @@ func (i *Inquirer) Inquire(ctx context.Context, in collect.Input, record bool) *
 	out.Diagnoses = diagnose.Diagnose(out.Evidence)
 	if out.recorder != nil {
 		out.recorder.Remember(out.Evidence.Remembered())
+		out.fault = out.recorder.Snapshot(in.Snapshot)
 	}
 	return out
 }
@@ -135,6 +137,9 @@ var ErrNotRecorded = errors.New("the answers were not recorded")
 func (q *Inquiry) Keep(ctx context.Context, key archive.Key, findings any) (archive.Link, error) {
 	if q.recorder == nil {
 		return archive.Link{}, ErrNotRecorded
+	}
+	if q.fault != nil {
+		return archive.Link{}, q.fault
 	}
 	files, err := q.recorder.Files()
 	if err != nil {

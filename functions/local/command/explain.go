@@ -147,6 +147,11 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	}
 	c := runner.Look(ctx, cluster, q.at)
 	p.clear()
+	if q.bundle != nil {
+		for _, name := range q.bundle.Ignored() {
+			c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
+		}
+	}
 	return printExplanation(env, q, c)
 }
 

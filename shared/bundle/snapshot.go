@@ -1,0 +1,97 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Snapshot adds what a snapshot tells of the nodes of the instances that were read, as far
+// as they were not read themselves. Evidence about single instances has no listing of all
+// nodes, and without it their neighbours would look as if they had none. What it adds is
+// cut down as the snapshot is: names, readiness, taints that matter, and whose it is.
+func (r *Recorder) Snapshot(s *roll.Snapshot) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := r.c.objects[fileNodes]
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Instance == "" || !r.c.instances.has(string(n.Instance)) {
+			continue
+		}
+		raw, err := json.Marshal(nodeOf(n))
+		if err != nil {
+			return fmt.Errorf("put node %s into the bundle: %w", n.Name, err)
+		}
+		one, err := newItem(raw, servedAs("Node"))
+		if err != nil {
+			return fmt.Errorf("put node %s into the bundle: %w", n.Name, err)
+		}
+		if !nodes.has(one.key()) {
+			nodes.keep(one)
+		}
+	}
+	if s.Has(roll.ScopeNodes) {
+		nodes.held = true
+	}
+	return nil
+}
+
+// tree is an object as it is printed.
+type tree = map[string]any
+
+// nodeOf is a node of a snapshot as the API server would print the rest of it.
+func nodeOf(n *roll.Node) tree {
+	labels := tree{}
+	label := func(key, value string) {
+		if value != "" {
+			labels[key] = value
+		}
+	}
+	label("topology.kubernetes.io/zone", n.Zone)
+	label("topology.k8s.aws/zone-id", n.ZoneID)
+	if pool, ok := n.Group.NodePool(); ok {
+		label("karpenter.sh/nodepool", pool)
+	}
+	if group, ok := n.Group.NodeGroup(); ok {
+		label("eks.amazonaws.com/nodegroup", group)
+	}
+	if n.Registered {
+		label("karpenter.sh/registered", "true")
+	}
+	if n.Initialized {
+		label("karpenter.sh/initialized", "true")
+	}
+	if n.Owner == roll.OwnerAutoMode {
+		label("eks.amazonaws.com/compute-type", "auto")
+	}
+	metadata := tree{"name": n.Name, "creationTimestamp": stamp(n.Created), "labels": labels}
+	if n.UID != "" {
+		metadata["uid"] = n.UID
+	}
+	spec := tree{"providerID": fmt.Sprintf("aws:///%s/%s", n.Zone, n.Instance)}
+	if n.Unschedulable {
+		spec["unschedulable"] = true
+	}
+	if key, effect, ok := strings.Cut(n.StartupTaint, ":"); ok {
+		spec["taints"] = []tree{{"key": key, "effect": effect}}
+	}
+	conditions := []tree{condition("Ready", n.Ready)}
+	for _, c := range n.Conditions {
+		conditions = append(conditions, condition(c.Type, c.Condition))
+	}
+	return tree{"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": tree{"conditions": conditions}}
+}
+
+func condition(kind string, c roll.Condition) tree {
+	out := tree{"type": kind, "status": string(c.Status), "lastTransitionTime": stamp(c.Since)}
+	if c.Reason != "" {
+		out["reason"] = c.Reason
+	}
+	return out
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
