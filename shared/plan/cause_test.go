@@ -34,7 +34,7 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 			w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "")
 			w.because("InstanceStatusImpaired", roll.Decisive, roll.CureReplace, "")
 		}, Reboot, ""},
-		{"its zone is down", func(w *world) { w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a") }, "", CausePasses},
+		{"its zone is down", func(w *world) { w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a") }, "", ZoneOutage},
 		{"its kubelet restarts while it starts up", func(w *world) {
 			w.because("KubeletRestartedDuringStartup", roll.Decisive, roll.CureWait, "")
 		}, "", CausePasses},

@@ -119,37 +119,6 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 	return fmt.Sprintf("%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share), true
 }
 
-// sharedCause tells whether the first decisive cause of a finding lies outside of its
-// instance, and others have it too: a replacement would have it as well.
-func sharedCause(f roll.Finding, causes map[roll.FindingKey][]roll.Cause) (string, bool) {
-	own, ok := decisive(causes[f.Key()])
-	if !ok || own.Subject == "" {
-		return "", false
-	}
-	with := map[roll.InstanceID]bool{f.Instance: true}
-	for key, others := range causes {
-		for _, c := range others {
-			if c.Confidence == roll.Decisive && c.Code == own.Code && c.Subject == own.Subject {
-				with[key.Instance] = true
-			}
-		}
-	}
-	if len(with) < 2 {
-		return "", false
-	}
-	return fmt.Sprintf("%d instances have the cause %s in common (%s): a replacement would have it too", len(with), own.Code, own.Subject), true
-}
-
-// decisive is the first decisive cause.
-func decisive(causes []roll.Cause) (roll.Cause, bool) {
-	for _, c := range causes {
-		if c.Confidence == roll.Decisive {
-			return c, true
-		}
-	}
-	return roll.Cause{}, false
-}
-
 // snapshotFault finds what makes the whole snapshot unfit to act on.
 func snapshotFault(s *roll.Snapshot) (Reason, string, bool) {
 	if clusterGone(s) {

@@ -9,14 +9,14 @@ import (
 )
 
 // objection is the ladder of refusals, in the order of the reasons' list: what makes
-// every verdict worthless, what speaks for this instance, what the owner does, what
+// every verdict worthless, what speaks for this instance, why it is so, what the owner does, what
 // speaks against acting now at all, and what acts before this one leave over.
 func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	if p.fault {
 		return p.faultReason, p.faultDetail, true
 	}
 	for _, ask := range []func(roll.Finding, Action, policy.Policy) (Reason, string, bool){
-		p.targetObjects, p.ownerObjects, p.sightingObjects, p.clusterObjects, p.historyObjects, p.budgetObjects,
+		p.targetObjects, p.causeObjects, p.ownerObjects, p.sightingObjects, p.clusterObjects, p.historyObjects, p.budgetObjects,
 	} {
 		if reason, detail, ok := ask(f, act, pol); ok {
 			return reason, detail, true
@@ -39,11 +39,11 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if n != nil && n.Deleting {
 		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
 	}
-	if act == DeleteNode {
+	if act == DeleteNode && !p.cleanUp(f) {
 		return "", "", false // the instance is gone: nothing else about it matters
 	}
-	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok {
-		return reason, detail, true
+	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok || act == DeleteNode {
+		return reason, detail, ok
 	}
 	if i.State != roll.StateRunning {
 		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
@@ -56,6 +56,31 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	}
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
+	}
+	return "", "", false
+}
+
+// causeObjects asks whether what a diagnosis found speaks against ending the instance: a
+// cause that others share, one that passes by itself, or replacements that fail alike. It
+// comes before the owner, since it tells more than who would act.
+func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Reason, string, bool) {
+	if act == DeleteNode {
+		return "", "", false // no replacement follows from it
+	}
+	if c, ok := decisive(p.Causes[f.Key()]); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
+		return Reason(c.Code), c.Summary, true // limits that a diagnosis may see before they count it
+	}
+	if text, ok := p.shares.object(f, p.Causes[f.Key()], p.Unchecked[f.Key()]); ok {
+		return SharedCause, text, true
+	}
+	for _, c := range p.Causes[f.Key()] {
+		switch {
+		case c.Confidence != roll.Decisive:
+		case c.Code == string(ReplacementRepeats):
+			return ReplacementRepeats, c.Summary, true
+		case c.Cure == roll.CureWait:
+			return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true
+		}
 	}
 	return "", "", false
 }
@@ -73,7 +98,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 }
 
 // clusterObjects asks whether the fault is hardly in the instance.
-func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (Reason, string, bool) {
 	if text, ok := shifted(f, p.Snapshot); ok {
 		return ZonalShift, text, true
 	}
@@ -87,25 +112,11 @@ func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) 
 				return MassSilence, text, true
 			}
 		}
-		if text, ok := sharedCause(f, p.Causes); ok {
-			return SharedCause, text, true // which says more than that there are many
-		}
 		if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
 			return UnhealthyShare, text, true
 		}
 		if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
 			return UnhealthyShare, text, true
-		}
-	}
-	for _, c := range p.Causes[f.Key()] {
-		// The ledger's own count of this limit comes later; the group may know more.
-		if c.Confidence == roll.Decisive && c.Code == string(ReplacementRepeats) && act != DeleteNode {
-			return ReplacementRepeats, c.Summary, true
-		}
-	}
-	for _, c := range p.Causes[f.Key()] {
-		if c.Confidence == roll.Decisive && c.Cure == roll.CureWait {
-			return CausePasses, fmt.Sprintf("%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary), true
 		}
 	}
 	if reason, text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now); ok {

@@ -35,8 +35,8 @@ func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 	case roll.OwnerAutoMode, roll.OwnerClusterAPI:
 		return false
 	}
-	if act == DeleteNode {
-		return true // nothing is ended by it
+	if act == DeleteNode && f.Kind == roll.Ghost {
+		return true // nothing is ended by it; of an instance that is only stopped the owner decides
 	}
 	switch pol.Owners[f.Owner] {
 	case policy.OwnerTerminate:

@@ -33,6 +33,8 @@ type Input struct {
 	State      ledger.State
 	// Causes are what a diagnosis found, the root first; nil if none was made.
 	Causes map[roll.FindingKey][]roll.Cause
+	// Unchecked are the codes of causes that could not be looked for.
+	Unchecked map[roll.FindingKey][]string
 	// Policy tells the effective policy for a group, its mode already lowered to
 	// what the caller permits.
 	Policy func(roll.Selector) policy.Policy
@@ -150,6 +152,7 @@ func Make(in Input) Plan {
 	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
 	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
+	p.shares = sharesOf(in.Assessment.Findings, in.Causes)
 	p.remediateSince()
 	p.storm()
 	for _, f := range in.Assessment.Findings {
@@ -174,6 +177,7 @@ type planner struct {
 	since     map[roll.Group]time.Time           // remediate on since, after this check
 	verdicts  map[roll.FindingKey]verdict
 	trouble   *ledger.Trouble // the cluster's, after this check; nil if there is none
+	shares    shares
 
 	// would counts orders, and what only the mode holds, by that mode. Apart, so that
 	// the first does not take the second's place.

@@ -40,6 +40,11 @@ const (
 	// OlderThanCluster: it was launched before the cluster was created, perhaps for
 	// another one of that name.
 	OlderThanCluster Reason = "OlderThanCluster"
+	// SharedCause: it shares its cause with others, and a replacement would have it too.
+	SharedCause Reason = "SharedCause"
+	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
+	// node starts up, or is not its own.
+	CausePasses Reason = "CausePasses"
 	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
 	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
@@ -76,11 +81,6 @@ const (
 	ZoneOutage Reason = "ZoneOutage"
 	// MassSilence: many nodes went silent within minutes of each other.
 	MassSilence Reason = "MassSilence"
-	// SharedCause: it shares its cause with others, and a replacement would have it too.
-	SharedCause Reason = "SharedCause"
-	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
-	// node starts up, or is not its own.
-	CausePasses Reason = "CausePasses"
 	// UnhealthyShare: too large a share of the cluster or of the group is past its
 	// tolerance; then the fault is hardly in the instances.
 	UnhealthyShare Reason = "UnhealthyShare"

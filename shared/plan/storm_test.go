@@ -88,34 +88,6 @@ func TestCooling(t *testing.T) {
 	}
 }
 
-func TestSharedCause(t *testing.T) {
-	key := func(n int) roll.FindingKey { return roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered} }
-	cause := func(code, subject string, c roll.Confidence) []roll.Cause {
-		return []roll.Cause{{Code: code, Subject: subject, Confidence: c}}
-	}
-	own := cause("NodeRoleNotMapped", "role/x", roll.Decisive)
-	tests := []struct {
-		name  string
-		mine  []roll.Cause
-		other []roll.Cause
-		want  bool
-	}{
-		{"nobody knows why", nil, nil, false},
-		{"one alone", own, nil, false},
-		{"two with the same role", own, own, true},
-		{"two with other roles", own, cause("NodeRoleNotMapped", "role/y", roll.Decisive), false},
-		{"the other only perhaps", own, cause("NodeRoleNotMapped", "role/x", roll.Suggestive), false},
-		{"both only perhaps", cause("X", "role/x", roll.Suggestive), cause("X", "role/x", roll.Suggestive), false},
-		{"in the instances themselves", cause("KubeletSilent", "", roll.Decisive), cause("KubeletSilent", "", roll.Decisive), false},
-	}
-	for _, tt := range tests {
-		causes := map[roll.FindingKey][]roll.Cause{key(1): tt.mine, key(2): tt.other}
-		if _, got := sharedCause(roll.Finding{Instance: instanceID(1), Kind: roll.Unregistered}, causes); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
 func TestShifted(t *testing.T) {
 	snapshot := func(may bool, read roll.Answer, zones ...string) *roll.Snapshot {
 		s := &roll.Snapshot{Cluster: roll.Cluster{ZonalShift: may}, ShiftsRead: read}

@@ -52,7 +52,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 		if record {
 			t.Error("a look keeps nothing")
 		}
-		return map[roll.FindingKey]roll.Diagnosis{findings[0].Key(): {Causes: []roll.Cause{{Code: "ZoneOutage", Confidence: roll.Decisive, Cure: roll.CureWait}}}}, nil
+		return map[roll.FindingKey]roll.Diagnosis{findings[0].Key(): {Causes: []roll.Cause{{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait}}}}, nil
 	}
 	if c := r.Look(t.Context(), "demo", now); len(c.Plan.Orders) != 0 || c.Plan.Held[0].Reason != plan.CausePasses {
 		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
