@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// StageWarned is the stage of evidence that is kept at a finding's warning time. That of
-// evidence which is kept before an act is the order's id.
+// StageWarned is, or begins, the stage of evidence that is kept at a finding's warning
+// time. That of evidence which is kept before an act is the order's id.
 const StageWarned = "warned"
 
 // Key says whose evidence it is and what it is for.
@@ -22,7 +22,7 @@ type Key struct {
 	// At is when the finding was first seen, or when the order was given; never when the
 	// evidence was read, which differs from one delivery to the next.
 	At    time.Time
-	Stage string // StageWarned, or the id of an order
+	Stage string // StageWarned with or without more, or the id of an order
 }
 
 // timestamp is RFC 3339 without its separators: a colon has to be escaped in many places.

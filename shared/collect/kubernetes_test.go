@@ -244,6 +244,21 @@ func TestActsOfAGroup(t *testing.T) {
 	}
 }
 
+// A look at one instance shows no neighbours, and must not be taken for one that shows
+// that there are none.
+func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
+	a, in := oneOfEach()
+	good := at.Add(-2 * time.Hour)
+	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Good: good}}
+	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Good.Equal(good) {
+		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	}
+	in.Snapshot.Target = in.Findings[0].Instance
+	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Good.Equal(good) {
+		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	}
+}
+
 func TestNodesOfEachZone(t *testing.T) {
 	unknown := func(m int) roll.Condition {
 		return roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-time.Duration(m) * time.Minute)}

@@ -42,7 +42,7 @@ func newLook(ctx context.Context, o Options, in Input) *look {
 	l.samples = sampled(l.findings, o.Free)
 	l.kube = newKubeClient(l)
 	l.ev = &evidence.Evidence{
-		At: s.At, Region: o.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps,
+		At: s.At, Region: o.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
 		Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},
 		Profiles: map[string]evidence.Fact[evidence.InstanceProfile]{}, Roles: map[string]evidence.Fact[evidence.Role]{}, Policies: map[string]evidence.Fact[evidence.Policies]{},
 		Images: map[string]evidence.Fact[evidence.Image]{}, Templates: map[string]evidence.Fact[evidence.LaunchTemplate]{},

@@ -12,7 +12,9 @@ import (
 // fromSnapshot fills in what needs no call: zones, groups' members and acts, and what is
 // remembered of the nodes.
 func (l *look) fromSnapshot() {
-	l.ev.Zones = zones(l.in.Snapshot)
+	if !l.ev.Alone {
+		l.ev.Zones = zones(l.in.Snapshot)
+	}
 	l.readMembers()
 	states := map[string]roll.Node{}
 	for _, n := range l.in.Snapshot.Nodes {

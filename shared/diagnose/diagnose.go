@@ -31,13 +31,13 @@ var analyzers = []func(*evidence.Case, *cause.Sheet){
 func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	out := make(map[roll.FindingKey]roll.Diagnosis, len(e.Findings))
 	for _, f := range e.Findings {
-		out[f.Key()] = One(e, f)
+		out[f.Key()] = one(e, f)
 	}
 	return out
 }
 
-// One diagnoses one finding.
-func One(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
+// one diagnoses one finding.
+func one(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	for _, analyze := range analyzers {
@@ -57,16 +57,6 @@ func One(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
 	for _, open := range s.Open() {
 		d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(open.Code), Reason: open.Reason})
 	}
+	scrub(&d)
 	return d
-}
-
-// Causes are the causes of each finding, and nothing else, as package plan takes them.
-func Causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
-	out := make(map[roll.FindingKey][]roll.Cause, len(of))
-	for key, d := range of {
-		if len(d.Causes) > 0 {
-			out[key] = d.Causes
-		}
-	}
-	return out
 }

@@ -22,8 +22,11 @@ type Evidence struct {
 	Templates map[string]Fact[LaunchTemplate]  // by id:version
 	Groups    map[roll.Group]Group
 	Network   Network
-	// Zones count the cluster's nodes by availability zone.
+	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
+	// Alone: one instance alone was looked at, as before an act. That others are not among
+	// the members of its group then says nothing of them.
+	Alone bool
 	// Findings are all findings of the check, watching ones too, for what shows only in
 	// several.
 	Findings []roll.Finding

@@ -6,16 +6,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// decisive is the first decisive cause.
-func decisive(causes []roll.Cause) (roll.Cause, bool) {
-	for _, c := range causes {
-		if c.Confidence == roll.Decisive {
-			return c, true
-		}
-	}
-	return roll.Cause{}, false
-}
-
 // outside are the decisive causes that lie outside of the instance: each breaks it by
 // itself, so it is enough if one of them is shared, whichever is told first. What only
 // shows the trouble counts where nothing explains it.
@@ -49,10 +39,11 @@ type shares struct {
 	found     map[stratum]map[string]common // by code, that of the most urgent finding
 }
 
-func sharesOf(findings []roll.Finding, causes map[roll.FindingKey][]roll.Cause) shares {
+func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis) shares {
 	s := shares{instances: map[common]map[roll.InstanceID]bool{}, found: map[stratum]map[string]common{}}
 	for _, f := range findings {
-		for _, c := range causes[f.Key()] {
+		causes := why[f.Key()].Causes
+		for _, c := range causes {
 			if c.Confidence == roll.Decisive && c.Subject != "" {
 				s.has(common{c.Code, c.Subject}, f.Instance)
 			}
@@ -60,7 +51,7 @@ func sharesOf(findings []roll.Finding, causes map[roll.FindingKey][]roll.Cause) 
 		if f.Group == roll.GroupNone {
 			continue // instances of no group have nothing to do with each other
 		}
-		for _, c := range outside(causes[f.Key()]) {
+		for _, c := range outside(causes) {
 			s.find(stratum{f.Group, f.Kind}, common{c.Code, c.Subject})
 		}
 	}
@@ -86,14 +77,14 @@ func (s shares) find(in stratum, c common) {
 // object tells whether others have a decisive cause of the finding too: a replacement
 // would have it as well. So it is where a cause could not be looked for in this instance,
 // of which only a sample is, and another one of its group has it.
-func (s shares) object(f roll.Finding, causes []roll.Cause, unchecked []string) (string, bool) {
-	for _, c := range outside(causes) {
+func (s shares) object(f roll.Finding, why roll.Diagnosis) (string, bool) {
+	for _, c := range outside(why.Causes) {
 		if n := len(s.instances[common{c.Code, c.Subject}]); n > 1 {
 			return fmt.Sprintf("%d instances have the cause %s in common (%s): a replacement would have it too", n, c.Code, c.Subject), true
 		}
 	}
-	for _, code := range unchecked {
-		if c, ok := s.found[stratum{f.Group, f.Kind}][code]; ok {
+	for _, open := range why.NotChecked {
+		if c, ok := s.found[stratum{f.Group, f.Kind}][open.Code]; ok {
 			return fmt.Sprintf("others of %s have the cause %s (%s), which was not looked for in %s: most likely it has it too, and a replacement would", f.Group, c.code, c.subject, f.Instance), true
 		}
 	}

@@ -90,7 +90,7 @@ func (p *planner) cannot(f roll.Finding, act Action) string {
 		if a, begun := p.State.Action(p.orderID(f, Reboot)); begun && a.Interrupted() {
 			return "" // it is done already, and what follows waits for what comes of it
 		}
-		if c, ok := decisive(p.Causes[f.Key()]); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
+		if c, ok := p.Diagnoses[f.Key()].Decisive(); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
 			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
 		}
 	}

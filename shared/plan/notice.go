@@ -225,7 +225,7 @@ func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
 func (p *planner) entry(f roll.Finding) Entry {
 	v := p.verdicts[f.Key()]
 	known, _ := p.known(f)
-	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held, Causes: p.Causes[f.Key()], Evidence: known.Evidence}
+	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held, Causes: p.Diagnoses[f.Key()].Causes, Evidence: known.Evidence}
 	if i := p.instances[f.Instance]; i != nil && roll.HoldActive(i.Hold, p.Now) {
 		e.Hold = i.Hold
 	}

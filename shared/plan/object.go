@@ -67,13 +67,14 @@ func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Rea
 	if act == DeleteNode {
 		return "", "", false // no replacement follows from it
 	}
-	if c, ok := decisive(p.Causes[f.Key()]); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
+	why := p.Diagnoses[f.Key()]
+	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
 		return Reason(c.Code), c.Summary, true // limits that a diagnosis may see before they count it
 	}
-	if text, ok := p.shares.object(f, p.Causes[f.Key()], p.Unchecked[f.Key()]); ok {
+	if text, ok := p.shares.object(f, why); ok {
 		return SharedCause, text, true
 	}
-	for _, c := range p.Causes[f.Key()] {
+	for _, c := range why.Causes {
 		switch {
 		case c.Confidence != roll.Decisive:
 		case c.Code == string(ReplacementRepeats):

@@ -31,10 +31,8 @@ type Input struct {
 	Snapshot   *roll.Snapshot
 	Assessment assess.Assessment
 	State      ledger.State
-	// Causes are what a diagnosis found, the root first; nil if none was made.
-	Causes map[roll.FindingKey][]roll.Cause
-	// Unchecked are the codes of causes that could not be looked for.
-	Unchecked map[roll.FindingKey][]string
+	// Diagnoses are why the findings are; nil if nobody tried to find out.
+	Diagnoses map[roll.FindingKey]roll.Diagnosis
 	// Policy tells the effective policy for a group, its mode already lowered to
 	// what the caller permits.
 	Policy func(roll.Selector) policy.Policy
@@ -152,7 +150,7 @@ func Make(in Input) Plan {
 	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
 	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
-	p.shares = sharesOf(in.Assessment.Findings, in.Causes)
+	p.shares = sharesOf(in.Assessment.Findings, in.Diagnoses)
 	p.remediateSince()
 	p.storm()
 	for _, f := range in.Assessment.Findings {

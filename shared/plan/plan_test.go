@@ -25,6 +25,8 @@ type world struct {
 	doc      *policy.Document
 	mode     policy.Mode
 	causes   map[roll.FindingKey][]roll.Cause
+	// unchecked are the codes of causes that could not be looked for.
+	unchecked map[roll.FindingKey][]string
 }
 
 func newWorld() *world {
@@ -73,7 +75,26 @@ func (w *world) make(at time.Time) (assess.Assessment, Plan) {
 	w.snapshot.At = at
 	pol := w.doc.Cluster("demo", "", w.mode)
 	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: at})
-	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Causes: w.causes, Policy: pol, Now: at})
+	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Diagnoses: w.diagnoses(), Policy: pol, Now: at})
+}
+
+func (w *world) diagnoses() map[roll.FindingKey]roll.Diagnosis {
+	out := map[roll.FindingKey]roll.Diagnosis{}
+	for key, causes := range w.causes {
+		out[key] = roll.Diagnosis{Causes: causes}
+	}
+	for key, codes := range w.unchecked {
+		out[key] = diagnosis(out[key].Causes, codes)
+	}
+	return out
+}
+
+func diagnosis(causes []roll.Cause, unchecked []string) roll.Diagnosis {
+	d := roll.Diagnosis{Causes: causes}
+	for _, code := range unchecked {
+		d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: code, Reason: "sampled"})
+	}
+	return d
 }
 
 // sick is a world of four nodes, the first of which is to be terminated.

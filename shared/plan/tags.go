@@ -108,7 +108,7 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 		m.Next = verb + " after " + p.notBefore(f, act, policy.StepAt(ladder, i, f.Due)).UTC().Format(time.RFC3339)
 		break
 	}
-	if c, ok := decisive(p.Causes[f.Key()]); ok {
+	if c, ok := p.Diagnoses[f.Key()].Decisive(); ok {
 		m.Cause = c.Code
 	}
 	return m

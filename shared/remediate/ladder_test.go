@@ -428,6 +428,23 @@ func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
 	}
 }
 
+// The wait of the next step counts from the act, not from when its order was taken up.
+func TestAnActIsDatedWhenItIsDone(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	r := w.remediator(t)
+	at := now
+	r.clock = func() time.Time { return at }
+	w.diagnosing = func() { at = now.Add(2 * time.Minute) }
+	if out := r.Act(t.Context(), o, now); out.Result != Acted {
+		t.Fatalf("%+v", out)
+	}
+	a := w.actions(t)[0]
+	if !a.At.Equal(at) || a.Outcome == nil || !a.Outcome.At.Equal(at) {
+		t.Errorf("the act is of %s, its outcome %+v, want both of %s", a.At, a.Outcome, at)
+	}
+}
+
 func TestAnOrderThatExpiresWhileTheEvidenceIsKeptIsRefused(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)

@@ -200,13 +200,13 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 	if no != nil {
 		return *no
 	}
-	out := v.does.do(r, ctx, v, now)
+	out := v.does.do(r, ctx, v, v.at)
 	out.Order, out.Evidence = v.order, v.evidence
 	if c, ok := v.seen.Diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive(); ok {
 		out.Cause = c.Code
 	}
 	out.News = (!v.tried || v.before != out.Detail) && out.Result != Ongoing && !strings.HasPrefix(out.Detail, ledger.NotYet)
-	return r.finish(ctx, out, now)
+	return r.finish(ctx, out, v.at)
 }
 
 // notBefore is the time of an act. A check judges as of the minute for which it was
@@ -232,16 +232,18 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 			return refusal(o, plan.EvidenceNotStored, "what %s can still tell could not be kept, so nothing was done: %v", o.Instance, err)
 		}
 	}
-	if r.clock != nil && !r.clock().Before(v.expires) {
+	// A diagnosis takes its time, and what follows the act counts from when it was done.
+	v.at = r.later(now)
+	if !v.at.Before(v.expires) {
 		return refusal(o, plan.OrderExpired, "the order expired at %s while the target was looked at again", v.expires.UTC().Format(time.RFC3339))
 	}
 	if v.resumed {
 		return nil
 	}
 	intent := ledger.Action{
-		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: now, Free: v.does.free,
+		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
 	}
-	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: now.Add(-plan.Hour), Ordered: v.ordered})
+	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
 		return refusal(o, plan.AlreadyBegun, "%v", err)
@@ -254,8 +256,19 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	case err != nil:
 		return refusal(o, plan.NotRecorded, "the intent could not be recorded, so nothing was done: %v", err)
 	}
-	v.begun = now
+	v.begun = v.at
 	return nil
+}
+
+// later is the time by now, and never before the one given.
+func (r *Remediator) later(now time.Time) time.Time {
+	if r.clock == nil {
+		return now
+	}
+	if t := r.clock(); t.After(now) {
+		return t
+	}
+	return now
 }
 
 // finish records the outcome, unless there is none yet.

@@ -37,6 +37,7 @@ type verified struct {
 	before  string // why
 	resumed bool   // the intent is recorded already
 	begun   time.Time
+	at      time.Time // of the act
 }
 
 // look is everything that an order rests on, read and judged anew.
@@ -112,7 +113,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
 	r.judge(ctx, &l, doc, o, now)
-	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Causes: causes(l.diagnoses), Policy: l.policy, Now: now})
+	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Diagnoses: l.diagnoses, Policy: l.policy, Now: now})
 	return l, nil
 }
 
@@ -145,14 +146,6 @@ func (l *look) open(o plan.Order) bool {
 	return slices.ContainsFunc(l.assessment.Findings, func(f roll.Finding) bool {
 		return f.Instance == o.Instance && f.Kind == o.Kind && f.Stage == roll.Overdue
 	})
-}
-
-func causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
-	out := make(map[roll.FindingKey][]roll.Cause, len(of))
-	for key, d := range of {
-		out[key] = d.Causes
-	}
-	return out
 }
 
 // remember reads the ledger, and refuses an order that was carried out or that may

@@ -40,7 +40,7 @@ func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report
 		c.Diagnoses, _ = r.Why(asking, c.Snapshot, all, state, false)
 	}
 	c.Plan = plan.Make(plan.Input{
-		Snapshot: c.Snapshot, Assessment: c.Assessment, State: confirmed(state, c.Assessment.Findings, now), Causes: causes(c.Diagnoses), Policy: pol, Now: now,
+		Snapshot: c.Snapshot, Assessment: c.Assessment, State: confirmed(state, c.Assessment.Findings, now), Diagnoses: c.Diagnoses, Policy: pol, Now: now,
 	})
 	r.tell(cluster, "done")
 	return c

@@ -109,7 +109,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	seenAt := r.Clock() // the diagnosis that follows is no sighting
 	c.Mode = highest(pol, c.Assessment.Findings)
 	keep := r.diagnose(ctx, &c, state)
-	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Causes: causes(c.Diagnoses), Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered})
+	c.Plan = plan.Make(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered})
 	r.carryOut(ctx, &c, state, pol, keep)
 	r.tell(cluster, "done")
 	return c

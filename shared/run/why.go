@@ -26,16 +26,6 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 	return keep
 }
 
-func causes(of map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey][]roll.Cause {
-	out := make(map[roll.FindingKey][]roll.Cause, len(of))
-	for key, d := range of {
-		if len(d.Causes) > 0 {
-			out[key] = d.Causes
-		}
-	}
-	return out
-}
-
 // fleeting reports findings whose instance somebody else may end before anybody has
 // looked: Karpenter ends what does not register, and repairs nodes by replacing them.
 // Before an act of Rollcall's own, whoever acts keeps the evidence.

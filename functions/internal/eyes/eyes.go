@@ -4,6 +4,10 @@ package eyes
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,6 +36,10 @@ import (
 // leads to one of the services, as to IAM in a network without internet, a call would
 // take all the time there is.
 const WhyTime = 45 * time.Second
+
+// KeepTime bounds the keeping of evidence. Where no way leads to S3, the time that is left
+// is for what a check says and orders, and for a refusal to be told.
+const KeepTime = 20 * time.Second
 
 // Eyes look at the clusters of one account and region.
 type Eyes struct {
@@ -114,10 +122,32 @@ func (e *Eyes) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Find
 		return q.Diagnoses, nil
 	}
 	return q.Diagnoses, func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (string, error) {
-		key := archive.Key{Cluster: c.Snapshot.Cluster.ID, Instance: f.Instance, Kind: f.Kind, At: firstSeen, Stage: archive.StageWarned}
-		link, err := q.Keep(ctx, key, c.Document())
-		return link.URI, err
+		key := archive.Key{Cluster: c.Snapshot.Cluster.ID, Instance: f.Instance, Kind: f.Kind, At: firstSeen, Stage: warned(c.Findings())}
+		return keep(ctx, q, key, c.Document())
 	}
+}
+
+// warned is the stage of what is kept of a check with these findings. Several are told by
+// their set: where a check died before it was remembered what it kept, the next one may
+// have more to keep, and what is kept is never written again.
+func warned(findings []roll.Finding) string {
+	if len(findings) == 1 {
+		return archive.StageWarned
+	}
+	keys := make([]string, 0, len(findings))
+	for _, f := range findings {
+		keys = append(keys, string(f.Instance)+" "+string(f.Kind))
+	}
+	slices.Sort(keys)
+	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
+	return archive.StageWarned + "-" + hex.EncodeToString(sum[:8])
+}
+
+func keep(ctx context.Context, q *inquiry.Inquiry, key archive.Key, doc report.Document) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, KeepTime)
+	defer cancel()
+	link, err := q.Keep(ctx, key, doc)
+	return link.URI, err
 }
 
 // Explain finds out why, for a person who asks: what still has time is looked at too.
@@ -135,7 +165,6 @@ func (e *Eyes) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Findin
 		// one with each look.
 		key := archive.Key{Cluster: o.Cluster, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}
 		doc := report.Check{Snapshot: seen.Snapshot, Assessment: seen.Assessment, Diagnoses: seen.Diagnoses, Plan: seen.Plan}.Document()
-		link, err := q.Keep(ctx, key, doc)
-		return link.URI, err
+		return keep(ctx, q, key, doc)
 	}
 }

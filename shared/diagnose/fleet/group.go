@@ -107,9 +107,12 @@ func keep(c *evidence.Case) string {
 	return fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true", c.Region, c.Finding.Instance, roll.TagHold)
 }
 
-// failedSince reports whether this instance was launched since a moment, and no other of
-// the group that was is healthy.
+// failedSince reports whether this instance was launched since a moment, and none of the
+// group that was is healthy, or ever was as far as anybody remembers.
 func failedSince(c *evidence.Case, g evidence.Group, at time.Time) bool {
+	if g.Good.After(at) {
+		return false
+	}
 	own := false
 	for _, m := range g.Members {
 		if !m.Launched.After(at) {

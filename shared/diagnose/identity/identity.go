@@ -9,7 +9,8 @@
 // A node that reports its status is known to the cluster, so the codes are about
 // instances that never registered and about nodes that went silent: the kubelet's token
 // is refused as soon as its mapping is gone. Of a silent node a missing mapping is only
-// suggestive while others of its group are healthy, since they have the same role.
+// suggestive while others of its group are healthy, since they have the same role, and
+// where nobody looked whether they are.
 //
 // The package is pure.
 package identity
@@ -45,6 +46,9 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 func confidence(c *evidence.Case) roll.Confidence {
 	if c.Finding.Kind == roll.Unregistered {
 		return roll.Decisive
+	}
+	if c.Alone {
+		return roll.Suggestive
 	}
 	for _, m := range c.Group().Members {
 		if m.Healthy {

@@ -253,6 +253,11 @@ func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherIsWell(t *testing.T)
 	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped?" {
 		t.Errorf("with others that are well: %q", got)
 	}
+	g.Members = nil
+	e.Groups[groupOfNode], e.Alone = g, true
+	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped?" {
+		t.Errorf("where nobody looked at the others: %q", got)
+	}
 	if got := told(analyze(e, roll.NotReady)); got != "" {
 		t.Errorf("a node that reports is known to its cluster: %q", got)
 	}

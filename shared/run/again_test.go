@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/bundle"
+	"rollcall/shared/collect"
+	"rollcall/shared/inquiry"
+	"rollcall/shared/ledger"
+	"rollcall/shared/observe"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// captured is a captured cluster that is looked at as a check does, and as whoever carries
+// an order out.
+type captured struct {
+	bundle   *bundle.Bundle
+	observer *observe.Observer
+	inquirer *inquiry.Inquirer
+	doc      *policy.Document
+}
+
+func open(t *testing.T, dir string, doc *policy.Document) captured {
+	t.Helper()
+	b, err := bundle.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := b.ClusterID().Region
+	return captured{b, observe.New(observe.Options{
+		EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: region, PageInterval: time.Nanosecond,
+	}), inquiry.New(inquiry.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube(), Region: region}), doc}
+}
+
+// look makes the plan of a look at the whole cluster, or at one instance. The memory is
+// what a check before it left, or nil for the first one.
+func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memory *ledger.State) (plan.Plan, ledger.State) {
+	t.Helper()
+	name := c.bundle.ClusterID().Name
+	s := c.observer.Snapshot
+	if target != "" {
+		s = func(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot {
+			return c.observer.Target(ctx, cluster, target, at, watch)
+		}
+	}
+	snapshot := s(t.Context(), name, now, c.doc.Watch())
+	pol := c.doc.Cluster(name, "", policy.Remediate)
+	var state ledger.State
+	if memory != nil {
+		state = *memory
+	}
+	a := assess.Thoroughly(assess.Input{Snapshot: snapshot, Policy: pol, State: state, Now: now, Presume: memory == nil},
+		func(q []roll.Question) { c.observer.Details(t.Context(), snapshot, q) })
+	why := c.inquirer.Inquire(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}, false).Diagnoses
+	if memory == nil {
+		state = confirmed(state, a.Findings, now)
+		state.Apply(ledger.Changes{PutGroupMemory: maps.Clone(a.Groups)})
+	}
+	return plan.Make(plan.Input{Snapshot: snapshot, Assessment: a, State: state, Diagnoses: why, Policy: pol, Now: now}), state
+}
+
+// Whoever carries an order out looks at one instance, and sees nobody else. What a check
+// orders it must find again, or it would be ordered and refused without end.
+func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
+	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob("../../tests/corpus/cases/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordered := 0
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		c := open(t, dir, doc)
+		at, _ := c.bundle.At()
+		p, memory := c.look(t, "", at, nil)
+		for _, o := range p.Orders {
+			ordered++
+			again, _ := c.look(t, o.Instance, at, &memory)
+			if len(again.Orders) != 1 || again.Orders[0].ID != o.ID || again.Orders[0].Action != o.Action {
+				t.Errorf("%s: a check orders to %s %s, a second look %+v; held %+v", filepath.Base(dir), o.Action, o.Instance, again.Orders, again.Held)
+			}
+		}
+	}
+	if ordered < 50 {
+		t.Errorf("only %d orders were compared", ordered)
+	}
+}
