@@ -7,7 +7,7 @@ VENV     := .venv
 BIN      := bin
 TOOLS    := $(GO) tool -modfile=tests/tools/go.mod
 # Two packages at a time: the control plane of the tests runs beside them.
-TESTFLAGS ?= -p 2
+TESTFLAGS ?= -p 2 -timeout 20m
 
 .DEFAULT_GOAL := help
 

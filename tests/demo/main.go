@@ -42,8 +42,10 @@ type show struct {
 	bed    *testbed.Bed
 	clock  time.Duration // how far the demo's clock is ahead
 	ledger string
-	topic  string
-	read   func(context.Context) ([]testbed.Notice, error)
+	// evidence is the folder that keeps it.
+	evidence string
+	topic    string
+	read     func(context.Context) ([]testbed.Notice, error)
 }
 
 // say writes to the person who watches.
@@ -67,7 +69,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	}()
 	dir, err := os.MkdirTemp("", "rollcall-demo-")
 	if err != nil {
-		return fmt.Errorf("make a folder for the ledger: %w", err)
+		return fmt.Errorf("make a folder for the ledger and the evidence: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, pair := range bed.EnvFor(testbed.Operator) {
@@ -76,7 +78,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	s.bed, s.ledger = bed, filepath.Join(dir, "ledger.json")
+	s.bed, s.ledger, s.evidence = bed, filepath.Join(dir, "ledger.json"), filepath.Join(dir, "evidence")
 	if s.topic, s.read, err = bed.Topic(ctx); err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (s *show) play(ctx context.Context) error {
 		return err
 	}
 	observe := []string{"--mode", "observe"}
-	remediate := []string{"--mode", "remediate", "--ledger", s.ledger, "--topic", s.topic}
+	remediate := []string{"--mode", "remediate", "--ledger", s.ledger, "--evidence", s.evidence, "--topic", s.topic}
 	scenes := []struct {
 		after time.Duration
 		say   string
@@ -163,7 +165,7 @@ func (s *show) join(ctx context.Context, launched, joined time.Duration) (string
 
 // check runs rollcall check as a person would, and shows what it published.
 func (s *show) check(ctx context.Context, args []string) error {
-	s.say("\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
+	s.say("\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.evidence, "evidence", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
 	var stderr bytes.Buffer
 	code := command.Run(ctx, append([]string{"check"}, args...), command.Environment{
 		Stdout: s.w, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(s.clock) },

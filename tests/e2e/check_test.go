@@ -407,8 +407,13 @@ func TestANodeThatRegistersBetweenOrderAndActIsLeft(t *testing.T) {
 	a.nothingDestroyed("the node registered in between")
 	a.now = nil
 	a.later(time.Minute)
-	if d := a.remediate().only(t); len(d.Findings) != 0 || len(a.tags(id)) != 2 {
-		t.Errorf("afterwards: findings %+v, tags %v, want none of Rollcall's", d.Findings, a.tags(id))
+	if d := a.remediate().only(t); len(d.Findings) != 0 {
+		t.Errorf("afterwards: findings %+v", d.Findings)
+	}
+	for key, value := range a.tags(id) {
+		if slices.Contains(roll.MarkKeys(), key) {
+			t.Errorf("afterwards: it still has the tag %s=%s", key, value)
+		}
 	}
 }
 

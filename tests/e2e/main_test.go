@@ -101,12 +101,13 @@ func leastPrivilege(path string) error {
 // account is one test's view of the bed: emptied, with a clock, a ledger and a
 // topic of its own.
 type account struct {
-	t      *testing.T
-	ledger string
-	topic  string
-	read   func(context.Context) ([]testbed.Notice, error)
-	ahead  time.Duration // the test's clock before the real one
-	now    func()        // called whenever the program reads the clock
+	t        *testing.T
+	ledger   string
+	evidence string // the folder that keeps it
+	topic    string
+	read     func(context.Context) ([]testbed.Notice, error)
+	ahead    time.Duration // the test's clock before the real one
+	now      func()        // called whenever the program reads the clock
 }
 
 func newAccount(t *testing.T) *account {
@@ -123,7 +124,8 @@ func newAccount(t *testing.T) *account {
 			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
 		}
 	})
-	return &account{t: t, ledger: filepath.Join(t.TempDir(), "ledger.json"), topic: topic, read: read}
+	dir := t.TempDir()
+	return &account{t: t, ledger: filepath.Join(dir, "ledger.json"), evidence: filepath.Join(dir, "evidence"), topic: topic, read: read}
 }
 
 func must(t *testing.T, err error) {
@@ -160,14 +162,36 @@ func (a *account) check(args ...string) result {
 	if slices.Contains(args, "remediate") {
 		who = testbed.Operator
 	}
+	code, stdout, stderr := a.run(who, append([]string{"check", "--output", "json"}, args...)...)
+	return result{code: code, stderr: stderr, checks: documents(a.t, stdout)}
+}
+
+// documents are what the program printed as JSON.
+func documents(t *testing.T, stdout string) (all []report.Document) {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(stdout))
+	for {
+		var d report.Document
+		err := dec.Decode(&d)
+		if err == io.EOF {
+			return all
+		}
+		must(t, err)
+		all = append(all, d)
+	}
+}
+
+// run runs rollcall with somebody's credentials, and forgets the calls made before.
+func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, stderr string) {
+	a.t.Helper()
 	for _, pair := range bed.EnvFor(who) {
 		name, value, _ := strings.Cut(pair, "=")
 		a.t.Setenv(name, value)
 	}
 	must(a.t, bed.ForgetCalls(a.t.Context()))
-	var stdout, stderr bytes.Buffer
-	code := command.Run(a.t.Context(), append([]string{"check", "--output", "json"}, args...), command.Environment{
-		Stdout: &stdout, Stderr: &stderr,
+	var out, errs bytes.Buffer
+	code = command.Run(a.t.Context(), args, command.Environment{
+		Stdout: &out, Stderr: &errs,
 		Now: func() time.Time {
 			if a.now != nil {
 				a.now()
@@ -180,23 +204,13 @@ func (a *account) check(args ...string) result {
 	for _, c := range calls {
 		called[c.Service+":"+c.Action] = true
 	}
-	r := result{code: code, stderr: stderr.String()}
-	dec := json.NewDecoder(&stdout)
-	for {
-		var d report.Document
-		err := dec.Decode(&d)
-		if err == io.EOF {
-			return r
-		}
-		must(a.t, err)
-		r.checks = append(r.checks, d)
-	}
+	return code, out.String(), errs.String()
 }
 
 // remediate runs rollcall check with everything it may do.
 func (a *account) remediate(args ...string) result {
 	a.t.Helper()
-	return a.check(append([]string{"--cluster", testbed.ClusterName, "--mode", "remediate", "--ledger", a.ledger, "--topic", a.topic}, args...)...)
+	return a.check(append([]string{"--cluster", testbed.ClusterName, "--mode", "remediate", "--ledger", a.ledger, "--evidence", a.evidence, "--topic", a.topic}, args...)...)
 }
 
 func (a *account) policy(text string) string {

@@ -11,10 +11,11 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
     GET    unexpected                       answers that AWS would not have given
     POST   faults, DELETE faults            see Fault
     PUT    page-size                        {"size": n}: the most reservations on a page of DescribeInstances
-    PUT    clusters/NAME                    endpoint, ca, status, version, tags, authenticationMode, createdAt and
-                                            zonalShift of an EKS cluster
+    POST   foundation                       {"cluster", "role"}: what an EKS cluster stands on, see post_foundation
+    PUT    clusters/NAME                    endpoint, ca, status, version, tags, authenticationMode, createdAt, network
+                                            (resourcesVpcConfig) and zonalShift of an EKS cluster
     DELETE clusters/NAME                    EKS knows it no more
-    PUT    clusters/NAME/access-entries     the access entries of an EKS cluster
+    PUT    clusters/NAME/access-entries     the access entries of an EKS cluster, each with its access policies
     PUT    clusters/NAME/nodegroups/GROUP   {"nodeRepair": bool}: a managed node group, made if there is none
     PUT    clusters/NAME/shifts             the zonal shifts of an EKS cluster, see put_shifts
     PUT    instances/ID                     see put_instance
@@ -61,6 +62,7 @@ from moto.ec2.models.instances import Instance, InstanceBackend, InstancePlaceme
 from moto.ec2.responses.general import General  # noqa: E402
 from moto.ec2.responses.instances import InstanceResponse  # noqa: E402
 from moto.eks.models import Nodegroup, eks_backends  # noqa: E402
+from moto.iam.models import AWSManagedPolicy, IAMBackend, aws_managed_policies_data, iam_backends  # noqa: E402
 from moto.events.models import events_backends  # noqa: E402
 from moto.events.utils import EventTemplateParser  # noqa: E402
 from moto.moto_api._internal.models import moto_api_backend  # noqa: E402
@@ -74,6 +76,21 @@ from werkzeug.serving import run_simple  # noqa: E402
 ACCOUNT = "123456789012"
 DEFAULT_REGION = "eu-west-1"
 REQUEST_ID = "00000000-0000-4000-8000-000000000000"
+NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")  # of the roles of nodes
+NODE_IMAGE = {  # the AMI of nodes: an EKS-optimized Amazon Linux 2023
+    "ami_id": "ami-0a2023e5d00000001",
+    "name": "amazon-eks-node-al2023-x86_64-standard-1.36-v20261103",
+    "description": "EKS-optimized Kubernetes node based on Amazon Linux 2023, (k8s: 1.36.3, containerd: 2.1.*)",
+    "owner_id": "602401143452",
+    "image_location": "amazon/amazon-eks-node-al2023-x86_64-standard-1.36-v20261103",
+    "public": True,
+    "architecture": "x86_64",
+    "virtualization_type": "hvm",
+    "hypervisor": "xen",
+    "root_device_type": "ebs",
+    "root_device_name": "/dev/xvda",
+    "creation_date": "2026-11-03T00:00:00.000Z",
+}
 STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 EVENT_TEMPLATE = (  # what targets receive: moto's own with the account; the time is a number until it is sent
     '{"version": "0", "id": "<id>", "detail-type": "<detail-type>", "source": "<source>", "account": "<account>", '
@@ -114,6 +131,7 @@ class State:
         self.ids = itertools.count(1)
         self.pages = {}  # the number of the page that a token leads to
         self.access_entries = {}  # by cluster
+        self.access_policies = {}  # those of an access entry, by cluster and principal
         self.shifts = {}  # by cluster
         self.activities = {}  # by Auto Scaling group
 
@@ -374,7 +392,7 @@ def own_answer(call):
             f"<ResponseMetadata><RequestId>{REQUEST_ID}</RequestId></ResponseMetadata></GetCallerIdentityResponse>"
         )
         return Answer(200, [("Content-Type", "text/xml")], xml.encode())
-    path = re.fullmatch(r"/clusters/([^/]+)/access-entries(?:/(.+))?", call.path)
+    path = re.fullmatch(r"/clusters/([^/]+)/access-entries(?:/(.+?))?(/access-policies)?", call.path)
     if call.service == "eks" and call.method == "GET" and path:
         return access_entries(call, *path.groups())
     if call.service == "arc-zonal-shift" and call.action == "GetManagedResource":
@@ -384,8 +402,8 @@ def own_answer(call):
     return None
 
 
-def access_entries(call, name, principal):
-    """ListAccessEntries, or DescribeAccessEntry if a principal is given."""
+def access_entries(call, name, principal, policies):
+    """ListAccessEntries, or of one principal DescribeAccessEntry or ListAssociatedAccessPolicies."""
     cluster = eks_backends[ACCOUNT][call.region].clusters.get(name)
     if cluster is None:
         return error(call, 404, "ResourceNotFoundException", f"No cluster found for name: {name}.")
@@ -403,6 +421,9 @@ def access_entries(call, name, principal):
     if principal not in entries:
         text = "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
         return error(call, 404, "ResourceNotFoundException", text)
+    if policies:
+        of = {"clusterName": name, "principalArn": principal}
+        return as_json(dict(of, associatedAccessPolicies=STATE.access_policies.get((name, principal), [])))
     return as_json({"accessEntry": entries[principal]})
 
 
@@ -469,6 +490,11 @@ def reset(_):
 
 def put_access_entries(entries, name):
     created = datetime.now(timezone.utc).timestamp()
+    for e in entries:
+        STATE.access_policies[name, e["principalArn"]] = [
+            {"policyArn": p, "accessScope": {"type": "cluster"}, "associatedAt": created, "modifiedAt": created}
+            for p in e.get("policies") or []
+        ]
     STATE.access_entries[name] = {
         e["principalArn"]: {
             "clusterName": name,
@@ -485,6 +511,58 @@ def put_access_entries(entries, name):
     }
 
 
+def post_foundation(wanted):
+    """Makes what an EKS cluster stands on, and nothing with which nodes could not join it:
+
+    a VPC with a private subnet in each zone and a NAT gateway in a public one, the security group that EKS makes for a
+    cluster, and a role with an instance profile for its nodes. Answers with their ids.
+    """
+    backend, name = ec2_backends[ACCOUNT][DEFAULT_REGION], wanted["cluster"]
+    vpc = backend.create_vpc("10.0.0.0/16")
+    backend.modify_vpc_attribute(vpc.id, "enable_dns_hostnames", True)
+    options = backend.create_dhcp_options(
+        domain_name_servers=["AmazonProvidedDNS"], domain_name=f"{DEFAULT_REGION}.compute.internal"
+    )
+    backend.associate_dhcp_options(options, vpc)
+    zones = [z.name for z in RegionsAndZonesBackend.zones[DEFAULT_REGION]][:3]
+    cidrs = {z: f"10.0.{n * 64}.0/18" for n, z in enumerate(zones)}
+    private = {z: backend.create_subnet(vpc.id, cidr, availability_zone=z) for z, cidr in cidrs.items()}
+    public = backend.create_subnet(vpc.id, "10.0.192.0/18", availability_zone=zones[0])
+    gateway = backend.create_internet_gateway()
+    backend.attach_internet_gateway(gateway.id, vpc.id)
+    nat = backend.create_nat_gateway(public.id, backend.allocate_address("vpc").allocation_id)
+    tables = {}
+    for kind, subnets in (("public", [public]), ("private", private.values())):
+        tables[kind] = backend.create_route_table(vpc.id)
+        for subnet in subnets:
+            backend.associate_route_table(tables[kind].id, subnet_id=subnet.id)
+    backend.create_route(tables["public"].id, "0.0.0.0/0", gateway_id=gateway.id)
+    backend.create_route(tables["private"].id, "0.0.0.0/0", nat_gateway_id=nat.id)
+    group = backend.create_security_group(
+        f"eks-cluster-sg-{name}-1", "EKS created security group", vpc.id, {f"kubernetes.io/cluster/{name}": "owned"}
+    )
+    backend.authorize_security_group_ingress(group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}])
+    return {
+        "vpcId": vpc.id,
+        "subnets": {zone: subnet.id for zone, subnet in private.items()},
+        "routeTable": tables["private"].id,
+        "securityGroup": group.id,
+        "profile": make_node_profile(wanted["role"]),
+    }
+
+
+def make_node_profile(role):
+    """Makes a role for nodes and an instance profile of the same name, and answers with the profile's ARN."""
+    backend = iam_backends[ACCOUNT]["aws"]
+    trust = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    backend.create_role(role, json.dumps({"Version": "2012-10-17", "Statement": [trust]}), "/", None, "", [], "3600")
+    for policy in NODE_POLICIES:
+        backend.attach_role_policy(f"arn:aws:iam::aws:policy/{policy}", role)
+    profile = backend.create_instance_profile(role, "/", [])
+    backend.add_role_to_instance_profile(role, role)
+    return profile.arn
+
+
 def put_cluster(change, name):
     cluster = eks_backends[ACCOUNT][DEFAULT_REGION].clusters[name]
     for key in ("endpoint", "status", "version", "tags"):
@@ -496,6 +574,8 @@ def put_cluster(change, name):
         cluster.created_at = moto_time(change["createdAt"])
     if "authenticationMode" in change:
         cluster.access_config = {"authenticationMode": change["authenticationMode"]}
+    if "network" in change:
+        cluster.resources_vpc_config = dict(cluster.resources_vpc_config, **change["network"])
     if "zonalShift" in change:
         cluster.zonal_shift_config = {"enabled": change["zonalShift"]}
 
@@ -595,6 +675,7 @@ ROUTES = [
     ("POST", "faults", lambda rule: STATE.faults.append(Fault(rule))),
     ("DELETE", "faults", lambda _: STATE.faults.clear()),
     ("PUT", "page-size", lambda v: setattr(STATE, "page_size", v["size"])),
+    ("POST", "foundation", post_foundation),
     ("PUT", "clusters/([^/]+)", put_cluster),
     ("DELETE", "clusters/([^/]+)", delete_cluster),
     ("PUT", "clusters/([^/]+)/access-entries", put_access_entries),
@@ -700,16 +781,13 @@ def zone_id(placement):
     return next(z.zone_id for z in zones if z.name == placement.zone)
 
 
-def console_output(usual):
-    def chosen(response):
-        instance = response.ec2_backend.get_instance(response._get_param("InstanceId"))
-        text = getattr(instance, "rollcall_console", None)
-        if text is None:
-            return usual(response)
-        output = Base64EncodedString.from_raw_string(text)
-        return ActionResult({"InstanceId": instance.id, "Timestamp": instance.launch_time, "Output": output})
-
-    return chosen
+def console_output(response):
+    """The console text that was chosen, or none: EC2 has none either until a while after the boot."""
+    instance = response.ec2_backend.get_instance(response._get_param("InstanceId"))
+    answer = {"InstanceId": instance.id, "Timestamp": instance.launch_time}
+    if text := getattr(instance, "rollcall_console", None):
+        answer["Output"] = Base64EncodedString.from_raw_string(text)
+    return ActionResult(answer)
 
 
 def remembered(usual):
@@ -725,7 +803,15 @@ def remembered(usual):
     return possible_keys
 
 
+def node_policies():
+    """Only the managed policies of nodes' roles: moto has all of them or none, and all take seconds of every reset."""
+    known = {name: p for name, p in json.loads(aws_managed_policies_data).items() if name in NODE_POLICIES}
+    return lambda iam: [AWSManagedPolicy.from_data(n, iam.account_id, iam.region_name, p) for n, p in known.items()]
+
+
 def patch_moto():
+    IAMBackend._init_aws_policies = node_policies()
+    image_models.AMIS.append(NODE_IMAGE)
     XFormedAttributePicker.get_possible_keys = remembered(XFormedAttributePicker.get_possible_keys)
     image_models.load_resource = lambda _: []  # 1,250 images beside the basic ones: half a second of every reset
     instance_models.random_instance_id = lambda: f"i-{next(STATE.ids):017x}"
@@ -740,7 +826,7 @@ def patch_moto():
     Instance.instance_status = status_check("rollcall_instanceStatus", Instance.instance_status)
     Instance.system_status = status_check("rollcall_systemStatus", Instance.system_status)
     Instance.reboot = reboot(Instance.reboot)
-    General.get_console_output = console_output(General.get_console_output)
+    General.get_console_output = console_output
 
 
 def main():

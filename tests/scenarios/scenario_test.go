@@ -18,10 +18,12 @@ import (
 // A scenario is one folder: a world, what happens in it over time, and what Rollcall is to make of it. See README.md for
 // what the fields mean; an unknown key is an error.
 type scenario struct {
-	What    string  `yaml:"what"`
-	Mode    string  `yaml:"mode"`
-	Cluster cluster `yaml:"cluster"`
-	Steps   []step  `yaml:"steps"`
+	What string `yaml:"what"`
+	Mode string `yaml:"mode"`
+	// Diagnose has Rollcall find out why, as it does wherever it is deployed.
+	Diagnose bool    `yaml:"diagnose"`
+	Cluster  cluster `yaml:"cluster"`
+	Steps    []step  `yaml:"steps"`
 
 	instances []instance
 	nodes     []node
@@ -57,6 +59,7 @@ type check struct {
 	Cordoned   []string `yaml:"cordoned"`
 	Pods       []string `yaml:"pods"`
 	Tags       []string `yaml:"tags"`
+	Causes     []string `yaml:"causes"`
 }
 
 // change is one thing that happens: exactly one of its fields is set.
@@ -83,6 +86,7 @@ type change struct {
 	Policy       *string         `yaml:"policy"`
 	ZonalShift   string          `yaml:"zonalShift"`
 	ForgetLedger bool            `yaml:"forgetLedger"`
+	UnmapNodes   bool            `yaml:"unmapNodes"`
 }
 
 type cluster struct {

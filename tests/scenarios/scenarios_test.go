@@ -56,7 +56,7 @@ func play(t *testing.T, dir string) {
 	must(t, err)
 	w, err := build(t.Context(), bed, s, time.Now().UTC().Truncate(time.Second))
 	must(t, err)
-	d, err := deploy(t.Context(), w, s.Mode, t.TempDir())
+	d, err := deploy(t.Context(), w, s, t.TempDir())
 	must(t, err)
 	began := w.now
 	for i, st := range s.Steps {
@@ -129,9 +129,12 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	if doc.Waiting != want.Waiting {
 		p.t.Errorf("%s: %d waiting, want %d", p.when, doc.Waiting, want.Waiting)
 	}
-	var findings, watching, notNodes, orders, held, acts []string
+	var findings, causes, watching, notNodes, orders, held, acts []string
 	for _, f := range doc.Findings {
 		findings = append(findings, words(f.Instance, f.Kind, f.Stage))
+		for _, c := range f.Causes {
+			causes = append(causes, words(f.Instance, f.Kind, c.Code, c.Confidence))
+		}
 	}
 	for _, f := range doc.Watching {
 		watching = append(watching, words(f.Instance, f.Kind))
@@ -153,6 +156,9 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	p.sameSet("tagged, not nodes", notNodes, want.NotNodes)
 	p.sameSet("orders", orders, want.Orders)
 	p.sameSet("held", held, want.Held)
+	if want.Causes != nil {
+		p.sameSet("causes", causes, want.Causes)
+	}
 	p.same("acts", acts, want.Acts)
 	p.same("calls", calls, want.Calls)
 	for _, note := range want.Notes {

@@ -31,7 +31,8 @@ import (
 type deployment struct {
 	world     *world
 	mode      policy.Mode
-	dir       string // of the ledger
+	diagnose  bool   // find out why
+	dir       string // of the ledger and of the evidence
 	ledgers   int
 	topic     string
 	runner    *run.Runner
@@ -39,12 +40,12 @@ type deployment struct {
 	faults    []error      // of beforeAct
 }
 
-func deploy(ctx context.Context, w *world, mode, dir string) (*deployment, error) {
-	permitted, err := policy.ParseMode(mode)
+func deploy(ctx context.Context, w *world, s *scenario, dir string) (*deployment, error) {
+	permitted, err := policy.ParseMode(s.Mode)
 	if err != nil {
 		return nil, err
 	}
-	d := &deployment{world: w, mode: permitted, dir: dir}
+	d := &deployment{world: w, mode: permitted, diagnose: s.Diagnose, dir: dir}
 	if d.topic, _, err = w.bed.Topic(ctx); err != nil {
 		return nil, err
 	}
@@ -61,12 +62,12 @@ func (d *deployment) wire() error {
 		return err
 	}
 	viewer := config(d.world.bed, testbed.Viewer)
-	observer, _, err := newObserver(viewer)
+	observer, dialer, err := newObserver(viewer)
 	if err != nil {
 		return err
 	}
 	d.runner = &run.Runner{
-		Observer: observer, Ledger: memory, Permitted: d.mode, Clock: d.clock,
+		Observer: observer, Why: d.why(viewer, dialer), Ledger: memory, Permitted: d.mode, Clock: d.clock,
 		Tags: mark.New(ec2.NewFromConfig(viewer), principal),
 	}
 	if d.mode.Allows(policy.Notify) {
@@ -81,7 +82,7 @@ func (d *deployment) wire() error {
 		return err
 	}
 	acts, err := remediate.New(remediate.Options{
-		Targets: targets, EC2: ec2.NewFromConfig(remediator), Kube: hands, Ledger: memory, Permitted: d.mode, Principal: principal, Clock: d.clock,
+		Targets: targets, EC2: ec2.NewFromConfig(remediator), Kube: hands, Why: d.whyAct(remediator, hands), Ledger: memory, Permitted: d.mode, Principal: principal, Clock: d.clock,
 		Policy: func(context.Context) (*policy.Document, error) { return policy.Parse([]byte(d.world.policy)) },
 	})
 	if err != nil {

@@ -129,6 +129,8 @@ func (w *world) changeAround(ctx context.Context, c change) error {
 		w.policy = *c.Policy
 	case c.ZonalShift != "":
 		return w.shift(ctx, c.ZonalShift)
+	case c.UnmapNodes:
+		return w.bed.UnmapNodes(ctx)
 	case c.ForgetLedger:
 		w.dropLedger = true
 	}

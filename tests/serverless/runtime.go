@@ -204,10 +204,16 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-func (b *lockedBuffer) String() string {
+// all is everything that was written.
+func (b *lockedBuffer) all() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.buf.String()
+	return b.buf.String()
+}
+
+// String is the end of what was written.
+func (b *lockedBuffer) String() string {
+	s := b.all()
 	if len(s) > 8000 {
 		s = "..." + s[len(s)-8000:]
 	}

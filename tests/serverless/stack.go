@@ -105,6 +105,9 @@ type Stack struct {
 	// Die makes the named function die at its n-th AWS call, once: "before:3". Under an act,
 	// such as "cordon", it makes remediate die over the first order of that act.
 	Die map[string]string
+	// Tell, by the same names, is a file to which the function writes the names of the AWS
+	// calls of its next invocation, in the order in which they are counted.
+	Tell map[string]string
 	// Step is how far the clock moves at once; zero is a minute.
 	Step time.Duration
 	// Died counts the deaths.
@@ -119,7 +122,7 @@ type Stack struct {
 // group in the bed's account and starts the functions' runtimes.
 func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
-	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
+	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Tell: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
 	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
 		return nil, fmt.Errorf("write the clock: %w", err)
 	}
@@ -416,6 +419,10 @@ func (s *Stack) invoke(ctx context.Context, name string, payload any) ([]byte, e
 		if die := s.Die[key]; die != "" {
 			delete(s.Die, key)
 			extra = []string{"ROLLCALL_TEST_DIE=" + die}
+		}
+		if file := s.Tell[key]; file != "" {
+			delete(s.Tell, key)
+			extra = append(extra, "ROLLCALL_TEST_CALLS="+file)
 		}
 	}
 	return s.functions[name].invoke(ctx, payload, extra...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -15,11 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// defaultMapRoles is the aws-auth of a healthy cluster: its nodes, and Rollcall's roles.
-const defaultMapRoles = `- rolearn: ` + NodeRoleARN + `
+// mapNodes is the entry of aws-auth for the cluster's nodes.
+const mapNodes = `- rolearn: ` + NodeRoleARN + `
   username: system:node:{{EC2PrivateDNSName}}
   groups: [system:bootstrappers, system:nodes]
-- rolearn: ` + ViewerRoleARN + `
+`
+
+// mapRollcall are the entries of aws-auth for Rollcall's roles.
+const mapRollcall = `- rolearn: ` + ViewerRoleARN + `
   username: ` + ViewerUsername + `
   groups: ["` + ViewersGroup + `"]
 - rolearn: ` + RemediatorRoleARN + `
@@ -30,9 +34,10 @@ const defaultMapRoles = `- rolearn: ` + NodeRoleARN + `
   groups: ["` + ViewersGroup + `", "` + RemediatorsGroup + `"]
 `
 
-// mapRoles is the bed's aws-auth after [Bed.Reset]: the default, [Options.Viewers] and [Options.Remediators].
+// mapRoles is the bed's aws-auth after [Bed.Reset], that of a healthy cluster: its nodes, Rollcall's roles,
+// [Options.Viewers] and [Options.Remediators].
 func (b *Bed) mapRoles() string {
-	roles := defaultMapRoles
+	roles := mapNodes + mapRollcall
 	for _, arn := range b.options.Viewers {
 		roles += "- rolearn: " + arn + "\n  username: viewer\n  groups: [\"" + ViewersGroup + "\"]\n"
 	}
@@ -60,6 +65,12 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the next second: %w", context.Cause(ctx))
 	}
+}
+
+// UnmapNodes takes the role of nodes out of aws-auth, as somebody does who edits it by hand: no node can join any more.
+// It returns when the authenticator works by it.
+func (b *Bed) UnmapNodes(ctx context.Context) error {
+	return b.SetAWSAuth(ctx, strings.TrimPrefix(b.mapRoles(), mapNodes))
 }
 
 // ResetAWSAuth puts aws-auth back to what it is after [Start], if it is not so.

@@ -127,8 +127,21 @@ type ClusterChange struct {
 	CreatedAt string `json:"createdAt,omitempty"`
 	// AuthenticationMode is API, API_AND_CONFIG_MAP or CONFIG_MAP.
 	AuthenticationMode string `json:"authenticationMode,omitempty"`
+	// Network replaces what it says in resourcesVpcConfig, as far as it is given.
+	Network *ClusterNetwork `json:"network,omitempty"`
 	// ZonalShift: ARC may shift it away from a zone; see [Bed.SetShifts].
 	ZonalShift *bool `json:"zonalShift,omitempty"`
+}
+
+// ClusterNetwork is the resourcesVpcConfig of an EKS cluster; what is nil or empty stays as it is.
+type ClusterNetwork struct {
+	VPCID                  string   `json:"vpcId,omitempty"`
+	SubnetIDs              []string `json:"subnetIds,omitempty"`
+	ClusterSecurityGroupID string   `json:"clusterSecurityGroupId,omitempty"`
+	SecurityGroupIDs       []string `json:"securityGroupIds,omitempty"`
+	PublicAccess           *bool    `json:"endpointPublicAccess,omitempty"`
+	PrivateAccess          *bool    `json:"endpointPrivateAccess,omitempty"`
+	PublicAccessCIDRs      []string `json:"publicAccessCidrs,omitempty"`
 }
 
 // SetCluster changes what DescribeCluster says about an existing cluster.
@@ -192,6 +205,8 @@ type AccessEntry struct {
 	Username         string            `json:"username"`
 	KubernetesGroups []string          `json:"kubernetesGroups"`
 	Tags             map[string]string `json:"tags"`
+	// Policies are the ARNs of the access policies that are associated with it.
+	Policies []string `json:"policies"`
 }
 
 // SetAccessEntries replaces the access entries of an EKS cluster. They are what the EKS API tells: the API server of

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,12 +32,19 @@ type InstanceSpec struct {
 	State       string // EC2 state name; running if empty
 	Zone        string // eu-west-1a, b or c; a if empty
 	Type        string // m5.large if empty
-	ImageID     string // an Amazon Linux image for x86_64 if empty
-	UserData    string // plain text
-	Protected   bool   // termination protection
+	ImageID     string // the AMI of nodes if empty, which is Amazon Linux 2023 for EKS on x86_64
+	// UserData is plain text. Empty is what makes it a node, as [Bed.NodeUserData] does, if something launches it that
+	// launches nodes: an Auto Scaling group, a managed node group or Karpenter.
+	UserData string
+	// Profile is the ARN of its instance profile: that of nodes if empty. [NoProfile] leaves it without one.
+	Profile   string
+	Protected bool // termination protection
 	// Managed marks it as run by EKS Auto Mode; see [InstanceChange].
 	Managed bool
 }
+
+// NoProfile stands for no instance profile.
+const NoProfile = "none"
 
 // RunInstance runs one instance by the EC2 API, in a reservation of its own, and returns its id.
 func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error) {
@@ -49,22 +58,17 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 	if spec.Cluster != "" {
 		tags["kubernetes.io/cluster/"+spec.Cluster] = "owned"
 	}
-	subnet, ok := b.subnets[cmp.Or(spec.Zone, Region+"a")]
-	if !ok {
-		return "", fmt.Errorf("run instance %q: no subnet in zone %q", spec.Name, spec.Zone)
+	in, err := b.launch(spec, tags)
+	if err != nil {
+		return "", err
 	}
-	in := &ec2.RunInstancesInput{
-		ImageId:      aws.String(cmp.Or(spec.ImageID, imageID)),
-		InstanceType: ec2types.InstanceType(cmp.Or(spec.Type, "m5.large")),
-		MinCount:     aws.Int32(1),
-		MaxCount:     aws.Int32(1),
-		SubnetId:     aws.String(subnet),
-	}
-	if len(tags) > 0 {
-		in.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: ec2Tags(tags)}}
-	}
-	if spec.UserData != "" {
-		in.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte(spec.UserData)))
+	if spec.Group != "" {
+		// What comes from a launch template says so in its tags; what is given beside it wins.
+		template, err := b.makeGroup(ctx, spec.Group, nodeCluster(spec, tags))
+		if err != nil {
+			return "", err
+		}
+		in.LaunchTemplate = &ec2types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), Version: aws.String("1")}
 	}
 	out, err := b.ec2.RunInstances(ctx, in)
 	if err != nil {
@@ -101,30 +105,86 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 	return id, b.ChangeInstance(ctx, id, change)
 }
 
-// joinGroup attaches the instance to an Auto Scaling group, creating an empty group first if there is none. It asks
-// first, since moto replaces a group of the same name instead of refusing it.
-func (b *Bed) joinGroup(ctx context.Context, group, id string) error {
-	known, err := b.autoscaling.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
-	if err != nil {
-		return fmt.Errorf("look up Auto Scaling group %s: %w", group, err)
+// launch is the request to run an instance.
+func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstancesInput, error) {
+	subnet, ok := b.ground.Subnets[cmp.Or(spec.Zone, Region+"a")]
+	if !ok {
+		return nil, fmt.Errorf("run instance %q: no subnet in zone %q", spec.Name, spec.Zone)
 	}
-	if len(known.AutoScalingGroups) == 0 {
-		_, err := b.autoscaling.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
-			AutoScalingGroupName: aws.String(group),
-			MinSize:              aws.Int32(0),
-			MaxSize:              aws.Int32(5000),
-			DesiredCapacity:      aws.Int32(0),
-			VPCZoneIdentifier:    aws.String(b.subnetList()),
-			LaunchTemplate: &asgtypes.LaunchTemplateSpecification{
-				LaunchTemplateId: aws.String(b.launchTemplateID),
-				Version:          aws.String("$Latest"),
-			},
-		})
-		if err != nil {
-			return fmt.Errorf("create Auto Scaling group %s: %w", group, err)
+	in := &ec2.RunInstancesInput{
+		ImageId:          aws.String(cmp.Or(spec.ImageID, imageID)),
+		InstanceType:     ec2types.InstanceType(cmp.Or(spec.Type, "m5.large")),
+		MinCount:         aws.Int32(1),
+		MaxCount:         aws.Int32(1),
+		SubnetId:         aws.String(subnet),
+		SecurityGroupIds: []string{b.ground.SecurityGroup},
+		MetadataOptions:  &ec2types.InstanceMetadataOptionsRequest{HttpPutResponseHopLimit: aws.Int32(hopLimit), HttpTokens: ec2types.HttpTokensStateRequired},
+	}
+	if spec.Profile != NoProfile {
+		in.IamInstanceProfile = &ec2types.IamInstanceProfileSpecification{Arn: aws.String(cmp.Or(spec.Profile, b.ground.Profile))}
+	}
+	if len(tags) > 0 {
+		in.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: ec2Tags(tags)}}
+	}
+	userData := spec.UserData
+	if cluster := nodeCluster(spec, tags); userData == "" && cluster != "" {
+		userData = b.NodeUserData(cluster)
+		if tags["karpenter.sh/nodepool"] != "" {
+			userData = b.nodeConfig(cluster, karpenterKubelet)
 		}
 	}
-	_, err = b.autoscaling.AttachInstances(ctx, &autoscaling.AttachInstancesInput{
+	if userData != "" {
+		in.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte(userData)))
+	}
+	return in, nil
+}
+
+// nodeCluster is the cluster of which an instance is to become a node; "" if nothing that launches nodes launches it.
+func nodeCluster(spec InstanceSpec, tags map[string]string) string {
+	if spec.Group == "" && tags["karpenter.sh/nodepool"] == "" && tags["eks:nodegroup-name"] == "" {
+		return ""
+	}
+	if tags["kubernetes.io/cluster/"+ClusterName] != "" {
+		return ClusterName
+	}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if cluster, ok := strings.CutPrefix(key, "kubernetes.io/cluster/"); ok {
+			return cluster
+		}
+	}
+	return ""
+}
+
+// makeGroup makes an empty Auto Scaling group with a launch template of its own, unless there is one, and returns the
+// template's id. It asks first, since moto replaces a group of the same name instead of refusing it.
+func (b *Bed) makeGroup(ctx context.Context, group, cluster string) (template string, err error) {
+	known, err := b.autoscaling.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
+	if err != nil {
+		return "", fmt.Errorf("look up Auto Scaling group %s: %w", group, err)
+	}
+	if len(known.AutoScalingGroups) > 0 {
+		return aws.ToString(known.AutoScalingGroups[0].LaunchTemplate.LaunchTemplateId), nil
+	}
+	if template, err = b.makeTemplate(ctx, group, cluster); err != nil {
+		return "", err
+	}
+	_, err = b.autoscaling.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(group),
+		MinSize:              aws.Int32(0),
+		MaxSize:              aws.Int32(5000),
+		DesiredCapacity:      aws.Int32(0),
+		VPCZoneIdentifier:    aws.String(b.subnetList()),
+		LaunchTemplate:       &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), Version: aws.String("1")},
+	})
+	if err != nil {
+		return "", fmt.Errorf("create Auto Scaling group %s: %w", group, err)
+	}
+	return template, nil
+}
+
+// joinGroup attaches the instance to an Auto Scaling group.
+func (b *Bed) joinGroup(ctx context.Context, group, id string) error {
+	_, err := b.autoscaling.AttachInstances(ctx, &autoscaling.AttachInstancesInput{
 		AutoScalingGroupName: aws.String(group),
 		InstanceIds:          []string{id},
 	})

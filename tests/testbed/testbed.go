@@ -75,7 +75,7 @@ type Bed struct {
 	sns         *sns.Client
 	sqs         *sqs.Client
 
-	network
+	ground foundation
 }
 
 // Start starts a bed and returns when everything answers and [Bed.Reset] has been done once: about 5 seconds. On

@@ -1,0 +1,262 @@
+package serverless
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"rollcall/shared/archive/archivetest"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
+)
+
+// objects are those in the bucket of evidence, by key.
+func (s *Stack) objects(t *testing.T) map[string][]byte {
+	t.Helper()
+	client := s3.NewFromConfig(bed.AWSConfigFor(testbed.Seeder))
+	listed, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(s.Evidence)})
+	must(t, err)
+	all := map[string][]byte{}
+	for _, o := range listed.Contents {
+		got, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(s.Evidence), Key: o.Key})
+		must(t, err)
+		data, err := io.ReadAll(got.Body)
+		must(t, err)
+		all[aws.ToString(o.Key)] = data
+	}
+	return all
+}
+
+// findings are those that were kept as evidence at a stage, of one place.
+func (s *Stack) findings(t *testing.T, stage string) report.Document {
+	t.Helper()
+	var d report.Document
+	n := 0
+	for key, data := range s.objects(t) {
+		if path.Base(key) == "findings.json" && strings.HasSuffix(path.Dir(key), stage) {
+			must(t, json.Unmarshal(data, &d))
+			n++
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d places of evidence for the stage %q, want 1", n, stage)
+	}
+	return d
+}
+
+// documents are the notices that came since the last look, as programs get them.
+func (s *Stack) documents(t *testing.T) (all []report.NoticeDocument) {
+	t.Helper()
+	notices, err := s.Notices(t.Context())
+	must(t, err)
+	for _, n := range notices {
+		var d report.NoticeDocument
+		must(t, json.Unmarshal([]byte(n.Message), &d))
+		all = append(all, d)
+	}
+	return all
+}
+
+// puts counts what was put into the bucket, or was to be.
+func puts(t *testing.T) (n int) {
+	t.Helper()
+	calls, err := bed.Calls(t.Context())
+	must(t, err)
+	for _, c := range calls {
+		if c.Action == "PutObject" {
+			n++
+		}
+	}
+	return n
+}
+
+func tagsOf(t *testing.T, id string) map[string]string {
+	t.Helper()
+	out, err := ec2.NewFromConfig(bed.AWSConfigFor(testbed.Seeder)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	must(t, err)
+	tags := map[string]string{}
+	for _, tag := range out.Reservations[0].Instances[0].Tags {
+		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return tags
+}
+
+func TestWithoutEvidenceThereIsNoAct(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.Step = 6 * time.Minute
+	fleet(t, 3)
+	id := launch(t)
+	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.Deny}))
+	must(t, s.Advance(t.Context(), 24*time.Minute))
+	same(t, "terminations", acts(t, "TerminateInstances"), nil)
+	if puts(t) == 0 {
+		t.Error("nobody tried to keep evidence")
+	}
+	if out := s.Output(Remediate); !strings.Contains(out, "EvidenceNotStored") || !strings.Contains(out, "s3:PutObject") {
+		t.Errorf("remediate does not say what is missing:\n%s", out)
+	}
+	open, err := s.open(t.Context())
+	must(t, err)
+	if open != 0 {
+		t.Errorf("%d intents in the ledger", open)
+	}
+	must(t, bed.ClearFaults(t.Context()))
+	must(t, s.Advance(t.Context(), 12*time.Minute))
+	same(t, "terminations once it can be kept", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	if d := s.findings(t, tagsOf(t, id)[roll.TagOrder]); len(d.Findings) != 1 || d.Findings[0].Instance != id {
+		t.Errorf("the evidence is about %+v", d.Findings)
+	}
+}
+
+// Karpenter ends what does not register, so its evidence is kept at the warning: once.
+func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
+	s := deploy(t, "remediate")
+	fleet(t, 3)
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Tags: map[string]string{"karpenter.sh/nodepool": "default"}, UserData: secretive()})
+	must(t, err)
+	console := "[   12.1] cloud-init[1680]: + mysql --user=app --password=" + secrets[1] + "\n"
+	must(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{Console: &console}))
+	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must(t, s.Advance(t.Context(), 7*time.Minute))
+	objects := s.objects(t)
+	var names []string
+	for key := range objects {
+		names = append(names, path.Base(key))
+	}
+	slices.Sort(names)
+	same(t, "objects of the warning", names, []string{"bundle.tar.gz", "findings.json"})
+	told := s.documents(t)
+	if len(told) != 1 || !strings.HasPrefix(told[0].Evidence, "s3://"+s.Evidence+"/") || !strings.Contains(told[0].Evidence, id) || !strings.HasSuffix(told[0].Evidence, "-Unregistered-warned/") {
+		t.Errorf("the notices say %+v", told)
+	}
+	if d := s.findings(t, "-warned"); len(d.Findings) != 1 || d.Findings[0].Instance != id || len(d.Findings[0].RuledOut) == 0 {
+		t.Errorf("the findings that were kept: %+v", d.Findings)
+	}
+	must(t, s.Advance(t.Context(), 7*time.Minute))
+	if n := puts(t); n != 2 {
+		t.Errorf("%d objects were put in 14 minutes, want two, once", n)
+	}
+
+	kept, err := archivetest.Unpack(objects)
+	must(t, err)
+	bundled := false
+	for name, content := range kept {
+		bundled = bundled || strings.HasSuffix(name, "/bundle/user-data/"+id+".txt")
+		tellsNoSecret(t, name, content)
+	}
+	if !bundled {
+		t.Errorf("the evidence lacks the user data")
+	}
+	for _, name := range []string{Inspect, Remediate, Sweep, StateChange} {
+		tellsNoSecret(t, "the log of "+name, s.functions[name].output.all())
+	}
+	text, err := json.Marshal(told)
+	must(t, err)
+	tellsNoSecret(t, "the notices", string(text))
+}
+
+// secrets are of the kinds that people write into user data, and that show on consoles.
+var secrets = []string{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "correct-horse-battery-staple"}
+
+// secretive is the user data of a node that also holds secrets.
+func secretive() string {
+	script := "--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\nexport AWS_SECRET_ACCESS_KEY=" + secrets[0] + "\nmysql --user=app --password=" + secrets[1] + "\n\n--//--\n"
+	return strings.Replace(bed.NodeUserData(testbed.ClusterName), "--//--\n", script, 1)
+}
+
+func tellsNoSecret(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range secrets {
+		if bytes.Contains([]byte(text), []byte(secret)) {
+			t.Errorf("%s holds %q", what, secret)
+		}
+	}
+}
+
+// Nobody of the group can join, since somebody took its role out of aws-auth. A
+// replacement could not either.
+func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.Step = 6 * time.Minute
+	fleet(t, 12)
+	must(t, bed.UnmapNodes(t.Context()))
+	ids := []string{launch(t), launch(t)}
+	must(t, s.Advance(t.Context(), 30*time.Minute))
+	same(t, "terminations", acts(t, "TerminateInstances", "RebootInstances"), nil)
+	var named []report.NoticeDocument
+	for _, d := range s.documents(t) {
+		if d.Severity == report.SeverityCritical {
+			named = append(named, d)
+		}
+	}
+	if len(named) != 1 || named[0].Count != 2 || named[0].Cause != "NodeRoleNotMapped" || len(named[0].Causes) == 0 || named[0].Causes[0].Count != 2 {
+		t.Fatalf("the notices past the deadline: %+v", named)
+	}
+	if fix := named[0].Causes[0].Fix; !strings.Contains(fix, testbed.NodeRoleARN) {
+		t.Errorf("the fix is %q", fix)
+	}
+	for _, i := range named[0].Instances {
+		if i.Held != "SharedCause" || !slices.Contains(ids, i.Instance) {
+			t.Errorf("the notice says of %s that it is held by %q", i.Instance, i.Held)
+		}
+	}
+	for _, id := range ids {
+		if got := tagsOf(t, id)[roll.TagCause]; got != "NodeRoleNotMapped" {
+			t.Errorf("%s has the tag %s=%q", id, roll.TagCause, got)
+		}
+	}
+}
+
+// A permission that is missing costs what it shows, and no more: what could not be
+// checked is said so, and the instance is ended all the same.
+func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.Step = 6 * time.Minute
+	fleet(t, 3)
+	id := launch(t)
+	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetRole", Kind: testbed.Deny}))
+	must(t, s.Advance(t.Context(), 24*time.Minute))
+	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
+	reasons := map[string]string{}
+	for _, f := range d.Findings {
+		for _, n := range f.NotChecked {
+			reasons[n.Code] = n.Reason
+		}
+	}
+	for _, code := range []string{"NodeRoleNotMapped", "RoleTrustInvalid"} {
+		if !strings.Contains(reasons[code], "iam:GetRole") {
+			t.Errorf("%s is not checked because of %q", code, reasons[code])
+		}
+	}
+	if out := s.Output(Inspect); !strings.Contains(out, `"complete":true`) || strings.Contains(out, `"complete":false`) {
+		t.Errorf("the checks were not complete:\n%s", out)
+	}
+}
+
+// The node role has an entry of Auto Mode's type with its policy: as good as a mapping.
+// Everything that the identity of a node can rest on is read.
+func TestARoleWithAnAccessEntryOfAutoModeIsNoCause(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.Step = 6 * time.Minute
+	fleet(t, 3)
+	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{
+		PrincipalARN: testbed.NodeRoleARN, Type: "EC2", Policies: []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"},
+	}))
+	ids := []string{launch(t), launch(t)}
+	must(t, s.Advance(t.Context(), 24*time.Minute))
+	if got := acts(t, "TerminateInstances"); len(got) != 1 || !slices.Contains(ids, strings.TrimPrefix(got[0], "TerminateInstances ")) {
+		t.Errorf("terminations %q, want one of %q: they share nothing that is wrong", got, ids)
+	}
+}
