@@ -73,11 +73,18 @@ func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
 		var g errgroup.Group
 		g.SetLimit(parallel)
 		for _, task := range phase {
-			g.Go(func() error { task(); return nil })
+			g.Go(func() error { attempt(task); return nil })
 		}
 		_ = g.Wait() // no task returns an error: what fails is a fact
 	}
 	return l.ev
+}
+
+// attempt runs a task. What it stumbles over in an answer must not keep a check from its
+// other work: what it would have read stays not asked for.
+func attempt(task func()) {
+	defer func() { _ = recover() }()
+	task()
 }
 
 // phases are what is read, in steps: what one step asks for follows from the answers of

@@ -11,6 +11,9 @@
 package diagnose
 
 import (
+	"fmt"
+	"slices"
+
 	"rollcall/shared/diagnose/bootstrap"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/fleet"
@@ -40,8 +43,14 @@ func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 func one(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
+	broken := ""
 	for _, analyze := range analyzers {
-		analyze(c, s)
+		if fault := attempt(analyze, c, s); fault != "" {
+			broken = fault
+		}
+	}
+	if broken != "" {
+		s.NotChecked(broken, undecided(s)...)
 	}
 	var d roll.Diagnosis
 	for _, found := range s.Causes() {
@@ -59,4 +68,31 @@ func one(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
 	}
 	scrub(&d)
 	return d
+}
+
+// attempt runs an analyzer. What it stumbles over in what was read must not keep a check
+// from its other work: it is told as not checked.
+func attempt(analyze func(*evidence.Case, *cause.Sheet), c *evidence.Case, s *cause.Sheet) (fault string) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Sprintf("an analyzer failed on what was read of %s: a defect of Rollcall, please report it", c.Finding.Instance)
+		}
+	}()
+	analyze(c, s)
+	return ""
+}
+
+// undecided are the codes of which nothing is noted.
+func undecided(s *cause.Sheet) []cause.Code {
+	noted := map[cause.Code]bool{}
+	for _, c := range s.Causes() {
+		noted[c.Code] = true
+	}
+	for _, c := range s.Clear() {
+		noted[c] = true
+	}
+	for _, c := range s.Open() {
+		noted[c.Code] = true
+	}
+	return slices.DeleteFunc(cause.Codes(), func(c cause.Code) bool { return noted[c] })
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"rollcall/shared/redact"
 	"rollcall/shared/roll"
 )
 
@@ -80,7 +81,8 @@ func said(err error) error {
 	return err
 }
 
-// message is the innermost text of the error, without the nesting of URLs.
+// message is the innermost text of the error, without the nesting of URLs and without
+// what looks like a secret: webhooks and proxies say what they like.
 func message(err error) string {
 	for {
 		next := errors.Unwrap(err)
@@ -90,7 +92,8 @@ func message(err error) string {
 			}
 		}
 		if next == nil {
-			return err.Error()
+			clean, _ := redact.Text(err.Error())
+			return clean
 		}
 		err = next
 	}

@@ -95,6 +95,9 @@ func (b *start) given(sure bool, c cause.Cause) {
 	if c.Subject == "" {
 		c.Subject = b.subject()
 	}
+	if b.Alone {
+		sure = false // whether others like it work was not looked at
+	}
 	if mate := b.mate(); mate != "" {
 		sure = false
 		c.Evidence = append(c.Evidence, roll.Evidence{

@@ -76,7 +76,9 @@ var catalogue = []entry{
 	{DiskPressurePreceded, false, roll.CureReplace},
 	{PidPressurePreceded, false, roll.CureReboot},
 	{OutOfMemory, false, roll.CureReboot},
-	{DiskFull, false, roll.CureReplace},
+	// A line on the console may be weeks old, and the disk cleaned up since: that alone must
+	// not have a node ended without a reboot before.
+	{DiskFull, false, roll.CureReboot},
 	{MonitoringConditionLatched, false, roll.CureNone},
 	{RolePoliciesMissing, false, roll.CureChange},
 	{ImdsHopLimit, false, roll.CureChange},

@@ -82,7 +82,7 @@ func (l *look) traced(t trace) {
 	switch {
 	case t.code == cause.DiskFull && l.saysFull():
 		l.s.Found(l.diskOfNode())
-	case when == current && (l.explains(t.code) || t.code == cause.DiskFull && l.runtimeDown(f)):
+	case when == current && (l.explains() || t.code == cause.DiskFull && l.runtimeDown(f)):
 		l.s.Found(l.shown(t, f, roll.Decisive))
 	case t.code == cause.KernelPanic && when != past && l.speaks():
 		l.s.RuledOut(t.code) // its kernel runs
@@ -102,16 +102,12 @@ func (l *look) traced(t trace) {
 // explains reports whether such a sign in the last boot alone explains the finding. It
 // does where nothing speaks any more: the node is silent, the instance never became one,
 // or does not pass EC2's check of its system, which such things make it fail. A kubelet
-// that reports outlived it. And a node that went silent after weeks may have had its disk
-// full at any time of them, and cleaned up since: that alone must not decide that it is
-// replaced without a reboot.
+// that reports outlived it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/TroubleshootingInstances.html
-func (l *look) explains(code cause.Code) bool {
+func (l *look) explains() bool {
 	switch l.Finding.Kind {
-	case roll.Unregistered:
+	case roll.Unknown, roll.Unregistered:
 		return true
-	case roll.Unknown:
-		return code != cause.DiskFull
 	case roll.Impaired:
 		status := l.Instance().Status
 		return status.Known() && status.Value.Instance == impaired

@@ -245,7 +245,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.shows(console.KernelPanic, "Fatal exception", 0)
 			w.instance.Console.Value.Boots, w.instance.Console.Value.Truncated = 0, true
 		}, "KernelPanic KubeletSilent"},
-		{"its disk was full at some time", func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, "KubeletSilent DiskFull?"},
+		{"its disk is full", func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, "DiskFull KubeletSilent"},
 		{"its disk was full an earlier boot", func(w *world) {
 			w.shows(console.DiskFull, "containerd", 1)
 			w.instance.Console.Value.Boots = 2
