@@ -52,7 +52,10 @@ func (w *world) changes(ctx context.Context) (lines []string, err error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b call) int { return a.at.Compare(b.at) })
-	for _, c := range all {
+	for i, c := range all {
+		if again, conflict := strings.CutSuffix(c.line, fmt.Sprintf(" %d", http.StatusConflict)); conflict && slices.ContainsFunc(all[i+1:], func(later call) bool { return later.line == again }) {
+			continue // the control plane wrote on the object at that moment, and it was asked for once more
+		}
 		lines = append(lines, c.line)
 	}
 	if len(faults) > 0 {
