@@ -28,7 +28,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 		"eks:cluster-name":               "demo",
 		"aws:ec2launchtemplate:id":       "lt-0123456789abcdef0",
 		"bootID":                         "9e1b6c1e-6a4d-4c7b-8a55-3c5d8c1f0b11",
-		"image":                          "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni@sha256:9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
+		"image":                          "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni@sha256:9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
 		"message":                        "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
 		"serviceAccountName":             "default",
 		"secretName":                     "web-tls",

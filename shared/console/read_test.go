@@ -153,7 +153,7 @@ func TestRead(t *testing.T) {
 				"2 NetworkFailed: systemd-networkd-wait-online.service",
 				"3 BottlerocketFailed: pluto: Timed out retrieving private DNS name from EC2: deadline has elapsed",
 				"4 BottlerocketFailed: pluto.service",
-				"5 ECRPullFailed: 328549459982.dkr.ecr.us-east-2.amazonaws.com/bottlerocket-admin:v0.11.0",
+				"5 ECRPullFailed: 123456789012.dkr.ecr.us-east-2.amazonaws.com/bottlerocket-admin:v0.11.0",
 			},
 		},
 		{

@@ -77,7 +77,7 @@ var said = []struct {
 	{"nodeadm-x[7]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 4", ""},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - DataSourceEc2.py[CRITICAL]: Giving up on md from ['http://169.254.169.254/'] after 240 seconds", "IMDSFailed: cloud-init"},
 	{"pluto[7]: IMDS request failed: No 'local-ipv4' found", "IMDSFailed: pluto | BottlerocketFailed: pluto: IMDS request failed: No 'local-ipv4' found"},
-	{"x[7]: failed to pull image \"602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5\": i/o", "ECRPullFailed: 602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5"},
+	{"x[7]: failed to pull image \"123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5\": i/o", "ECRPullFailed: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5"},
 
 	// systemd.
 	{"[FAILED] Failed to start Kubernetes Kubelet.", "KubeletFailed: kubelet.service"},

@@ -47,7 +47,7 @@ K8S_CLUSTER_DNS_IP=172.20.0.10
 TOKEN=$(curl -s -X PUT "http://169.254.169.254/latest/api/token" -H "X-aws-ec2-metadata-token-ttl-seconds: 21600")
 INSTANCE_ID=$(curl -s -H "X-aws-ec2-metadata-token: $TOKEN" http://169.254.169.254/latest/meta-data/instance-id)
 /etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=eks.amazonaws.com/nodegroup-image=ami-0123456789abcdef0,eks.amazonaws.com/capacityType=ON_DEMAND,eks.amazonaws.com/nodegroup=ng-1 --max-pods=110 --register-with-taints=dedicated=gpu:NoSchedule,karpenter.sh/unregistered:NoExecute --authentication-token-webhook=true --authorization-mode=Webhook --anonymous-auth=false --client-ca-file=/etc/kubernetes/pki/ca.crt --image-credential-provider-config=/etc/eks/image-credential-provider/config.json --image-credential-provider-bin-dir=/etc/eks/image-credential-provider' --b64-cluster-ca $B64_CLUSTER_CA --apiserver-endpoint $API_SERVER_URL --dns-cluster-ip $K8S_CLUSTER_DNS_IP --use-max-pods false
-aws ecr get-login-password --region eu-west-1 | docker login --username AWS --password-stdin 602401143452.dkr.ecr.eu-west-1.amazonaws.com
+aws ecr get-login-password --region eu-west-1 | docker login --username AWS --password-stdin 123456789012.dkr.ecr.eu-west-1.amazonaws.com
 DB_PASSWORD=$(aws secretsmanager get-secret-value --secret-id prod/db --query SecretString --output text)
 export API_KEY="${API_KEY}" VAULT_TOKEN="$(cat /var/run/secrets/token)"
 SECRET_ARN=arn:aws:secretsmanager:eu-west-1:111122223333:secret:prod/db-AbCdEf
@@ -181,7 +181,7 @@ spec:
   imagePullSecrets:
   - name: regcred
   containers:
-  - image: 602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/secret-sync:v1.2.3
+  - image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/secret-sync:v1.2.3
     env:
     - name: DB_PASSWORD
       valueFrom:
@@ -210,7 +210,7 @@ error: You must be logged in to the server (the server has asked for the client 
 could not get token: AccessDenied: User: arn:aws:sts::111122223333:assumed-role/node/i-0123456789abcdef0 is not authorized to perform: sts:GetCallerIdentity
 failed to refresh cached credentials, no EC2 IMDS role found, operation error ec2imds: GetMetadata, http response error StatusCode: 404
 NoCredentialProviders: no valid providers in chain. Deprecated.
-Failed to pull image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5": pull access denied, authorization failed: no basic auth credentials
+Failed to pull image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5": pull access denied, authorization failed: no basic auth credentials
 x509: certificate signed by unknown authority; invalid bearer token
 MountVolume.SetUp failed for volume "kube-api-access-abcde" : failed to fetch token: serviceaccounts "aws-node" not found
 Flag --cloud-provider has been deprecated, will be removed in 1.25 or later

@@ -228,7 +228,7 @@ func TestATextWithoutSecretsStays(t *testing.T) {
 	values := []string{
 		"demo", "i-0123456789abcdef0", "subnet-0a1b2c3d4e5f60718", "sg-0123456789abcdef0", "ami-0123456789abcdef0",
 		"arn:aws:iam::111122223333:role/eks-node-secret", "https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com",
-		"602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5", "dedicated=gpu:NoSchedule", "10.0.0.0/16", "110", "true",
+		"123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5", "dedicated=gpu:NoSchedule", "10.0.0.0/16", "110", "true",
 		"vpc-cni-v1.18.1-eksbuild.3", "2024-01-01T00:00:00Z", "ip-10-0-1-2.eu-west-1.compute.internal", "m5.large",
 		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "aws:///eu-west-1a/i-0123456789abcdef0", ca,
 	}

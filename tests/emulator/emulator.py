@@ -81,7 +81,7 @@ NODE_IMAGE = {  # the AMI of nodes: an EKS-optimized Amazon Linux 2023
     "ami_id": "ami-0a2023e5d00000001",
     "name": "amazon-eks-node-al2023-x86_64-standard-1.36-v20261103",
     "description": "EKS-optimized Kubernetes node based on Amazon Linux 2023, (k8s: 1.36.3, containerd: 2.1.*)",
-    "owner_id": "602401143452",
+    "owner_id": "123456789012",
     "image_location": "amazon/amazon-eks-node-al2023-x86_64-standard-1.36-v20261103",
     "public": True,
     "architecture": "x86_64",

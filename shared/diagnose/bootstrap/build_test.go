@@ -43,7 +43,7 @@ type scene struct {
 // healthyWith is an instance of an Auto Scaling group that has all that it needs, with that
 // AMI and that user data.
 func healthyWith(ami evidence.Image, data string) *scene {
-	ami.ID, ami.Architecture, ami.Owner = image, "x86_64", "602401143452"
+	ami.ID, ami.Architecture, ami.Owner = image, "x86_64", "123456789012"
 	c := userdata.CertificateOf(ca)
 	s := &scene{f: roll.Finding{Instance: instance, Kind: roll.Unregistered, Owner: roll.OwnerAutoScalingGroup, Group: asg}}
 	s.e = &evidence.Evidence{

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/userdata"
 )
 
-const imagePull = `Back-off pulling image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
+const imagePull = `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
 
 func TestVpcEndpointMissingForRegistration(t *testing.T) {
 	const code = cause.VpcEndpointMissing

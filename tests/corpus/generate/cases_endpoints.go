@@ -43,8 +43,8 @@ func endpointCases() []Case {
 				m.moved()
 				b.Join(m, 25*time.Minute)
 				b.neverReady(m)
-				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
-				b.podEvent(p, "Failed", `Failed to pull image "602401143452.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1": dial tcp 203.0.113.5:443: i/o timeout`, 2*time.Minute, 6)
+				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
+				b.podEvent(p, "Failed", `Failed to pull image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1": dial tcp 203.0.113.5:443: i/o timeout`, 2*time.Minute, 6)
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
 			},
 		},

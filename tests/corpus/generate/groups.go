@@ -19,8 +19,8 @@ type Image struct{ ID, Name, Owner, Arch, OS, Kubelet string }
 
 // The owners of EKS's own images, and of Bottlerocket's.
 const (
-	ownerEKS          = "602401143452"
-	ownerBottlerocket = "092701018921"
+	ownerEKS          = "123456789012"
+	ownerBottlerocket = "123456789012"
 )
 
 var (
