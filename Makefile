@@ -36,9 +36,10 @@ lint: ## Check formatting, imports and habits
 	$(TOOLS) golangci-lint run ./...
 
 .PHONY: bench
-bench: testbed-deps ## Measure observation against its floor, and decisions
+bench: testbed-deps ## Measure observation and explanations against their floors, and decisions
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
 	$(GO) test -run '^$$' -bench . -benchtime 5x ./functions/statechange ./tests/serverless
+	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/console
 
 .PHONY: corpus
 corpus: ## Write the corpus of diagnosis cases anew from its generator
