@@ -15,34 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/collect"
 )
-
-type ec2API interface {
-	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeInstanceStatus(context.Context, *ec2.DescribeInstanceStatusInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
-	DescribeInstanceAttribute(context.Context, *ec2.DescribeInstanceAttributeInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error)
-	GetConsoleOutput(context.Context, *ec2.GetConsoleOutputInput, ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
-	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
-	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
-	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	DescribeRouteTables(context.Context, *ec2.DescribeRouteTablesInput, ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error)
-	DescribeNetworkAcls(context.Context, *ec2.DescribeNetworkAclsInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error)
-	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
-	DescribeNatGateways(context.Context, *ec2.DescribeNatGatewaysInput, ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error)
-	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
-	DescribeVpcs(context.Context, *ec2.DescribeVpcsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error)
-	DescribeVpcAttribute(context.Context, *ec2.DescribeVpcAttributeInput, ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error)
-	DescribeDhcpOptions(context.Context, *ec2.DescribeDhcpOptionsInput, ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error)
-}
 
 // RecordedEC2 asks another EC2 client and remembers.
 type RecordedEC2 struct {
 	r    *Recorder
-	next ec2API
+	next collect.EC2API
 }
 
 // EC2 remembers what the client answers.
-func (r *Recorder) EC2(next ec2API) *RecordedEC2 { return &RecordedEC2{r, next} }
+func (r *Recorder) EC2(next collect.EC2API) *RecordedEC2 { return &RecordedEC2{r, next} }
 
 // DescribeInstances asks the client.
 func (e *RecordedEC2) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
@@ -191,23 +174,21 @@ func (e *RecordedEC2) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeD
 	return keep(e.r, fileDHCPOptions, len(in.DhcpOptionsIds) == 0, out, err, func(c *contents, out *ec2.DescribeDhcpOptionsOutput) { c.dhcp.put(out.DhcpOptions...) })
 }
 
-type eksAPI interface {
+// EKSAPI is as much of EKS as is recorded: what is asked for evidence, and the listing
+// that an observer begins with.
+type EKSAPI interface {
+	collect.EKSAPI
 	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
-	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
-	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
-	ListAccessEntries(context.Context, *eks.ListAccessEntriesInput, ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error)
-	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
-	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
 }
 
 // RecordedEKS asks another EKS client and remembers.
 type RecordedEKS struct {
 	r    *Recorder
-	next eksAPI
+	next EKSAPI
 }
 
 // EKS remembers what the client answers about the one cluster that is captured.
-func (r *Recorder) EKS(next eksAPI) *RecordedEKS { return &RecordedEKS{r, next} }
+func (r *Recorder) EKS(next EKSAPI) *RecordedEKS { return &RecordedEKS{r, next} }
 
 // ListClusters asks the client and remembers nothing: a bundle is about one cluster.
 func (e *RecordedEKS) ListClusters(ctx context.Context, in *eks.ListClustersInput, opts ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
@@ -275,20 +256,14 @@ func (e *RecordedEKS) ListAssociatedAccessPolicies(ctx context.Context, in *eks.
 	})
 }
 
-type autoScalingAPI interface {
-	DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
-	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
-	DescribeScalingActivities(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
-}
-
 // RecordedAutoScaling asks another Auto Scaling client and remembers.
 type RecordedAutoScaling struct {
 	r    *Recorder
-	next autoScalingAPI
+	next collect.AutoScalingAPI
 }
 
 // AutoScaling remembers what the client answers.
-func (r *Recorder) AutoScaling(next autoScalingAPI) *RecordedAutoScaling {
+func (r *Recorder) AutoScaling(next collect.AutoScalingAPI) *RecordedAutoScaling {
 	return &RecordedAutoScaling{r, next}
 }
 
@@ -316,21 +291,14 @@ func (a *RecordedAutoScaling) DescribeScalingActivities(ctx context.Context, in 
 	})
 }
 
-type iamAPI interface {
-	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
-	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
-	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
-	ListRolePolicies(context.Context, *iam.ListRolePoliciesInput, ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error)
-}
-
 // RecordedIAM asks another IAM client and remembers.
 type RecordedIAM struct {
 	r    *Recorder
-	next iamAPI
+	next collect.IAMAPI
 }
 
 // IAM remembers what the client answers.
-func (r *Recorder) IAM(next iamAPI) *RecordedIAM { return &RecordedIAM{r, next} }
+func (r *Recorder) IAM(next collect.IAMAPI) *RecordedIAM { return &RecordedIAM{r, next} }
 
 // GetInstanceProfile asks the client.
 func (i *RecordedIAM) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/collect"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -60,20 +61,15 @@ func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	}
 }
 
-// dialer makes clients for clusters' Kubernetes APIs.
-type dialer interface {
-	Dial(roll.Cluster) (*kube.Client, error)
-}
-
 // RecordedKube makes clients whose readings are remembered.
 type RecordedKube struct {
 	r    *Recorder
-	next dialer
+	next collect.Dialer
 }
 
 // Kube remembers what is read by kube.Client.Read. Listings by Nodes and NodeClaims,
 // which cut objects down, are not: a capture reads kube.AllNodes beside them.
-func (r *Recorder) Kube(next dialer) *RecordedKube { return &RecordedKube{r, next} }
+func (r *Recorder) Kube(next collect.Dialer) *RecordedKube { return &RecordedKube{r, next} }
 
 // Dial implements the dialers of observe and collect.
 func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {

@@ -24,11 +24,11 @@ type Collector struct{ o Options }
 
 // Options are what a collector is made of.
 type Options struct {
-	EC2         ec2API
-	EKS         eksAPI
-	AutoScaling autoScalingAPI
-	IAM         iamAPI
-	Kube        dialer
+	EC2         EC2API
+	EKS         EKSAPI
+	AutoScaling AutoScalingAPI
+	IAM         IAMAPI
+	Kube        Dialer
 	// Region is that of the clients.
 	Region string
 	// Principal tells whose credentials are used, for messages; it may return "" and may

@@ -66,11 +66,6 @@ func OfBundle(b *bundle.Bundle) *Eyes {
 	}
 }
 
-// Store keeps evidence; *archive.S3 and *archive.Dir do.
-type Store interface {
-	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
-}
-
 // Options are what eyes are made of.
 type Options struct {
 	// Agent is what the Kubernetes clients call themselves in audit logs.
@@ -78,7 +73,7 @@ type Options struct {
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
-	Store Store
+	Store inquiry.Store
 	// PageInterval is that of observe.Options.
 	PageInterval time.Duration
 }
@@ -96,10 +91,7 @@ func Open(cfg aws.Config, o Options) (*Eyes, error) {
 	}
 	e.asking = inquiry.Options{
 		EC2: e.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
-		Kube: e.Kube, Region: cfg.Region, Principal: o.Principal,
-	}
-	if o.Store != nil {
-		e.asking.Store = o.Store
+		Kube: e.Kube, Region: cfg.Region, Principal: o.Principal, Store: o.Store,
 	}
 	e.Observer, e.Inquirer = observe.New(e.seeing), inquiry.New(e.asking)
 	return e, nil

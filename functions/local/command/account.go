@@ -16,6 +16,7 @@ import (
 	"rollcall/functions/internal/eyes"
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
+	"rollcall/shared/inquiry"
 	"rollcall/shared/mark"
 	"rollcall/shared/observe"
 	"rollcall/shared/policy"
@@ -76,7 +77,7 @@ func connect(ctx context.Context, region, evidence string) (*account, error) {
 
 // evidenceIn is where evidence is kept: a folder, or an S3 bucket as s3://BUCKET; nil for
 // nowhere.
-func evidenceIn(cfg aws.Config, place string) (eyes.Store, error) {
+func evidenceIn(cfg aws.Config, place string) (inquiry.Store, error) {
 	bucket, inS3 := strings.CutPrefix(place, "s3://")
 	switch {
 	case place == "":
