@@ -28,6 +28,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/shared/collect"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -35,12 +36,12 @@ import (
 
 // clients are those of a bundle, or of a recorder over them.
 type clients struct {
-	ec2  ec2API
-	eks  eksAPI
-	asg  autoScalingAPI
-	iam  iamAPI
+	ec2  collect.EC2API
+	eks  EKSAPI
+	asg  collect.AutoScalingAPI
+	iam  collect.IAMAPI
 	arc  zonalShiftAPI
-	kube dialer
+	kube collect.Dialer
 }
 
 func of(b *Bundle) clients {
@@ -269,7 +270,7 @@ func TestFilesHaveTheShapesOfTheCLI(t *testing.T) {
 
 // stub answers of EC2 with what it is told to, or fails.
 type stub struct {
-	ec2API
+	collect.EC2API
 	err  error
 	tags []types.Tag
 	data string // user data, also of launch templates

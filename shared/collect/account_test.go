@@ -90,7 +90,7 @@ func (a *account) collector() *Collector {
 	return New(Options{EC2: a, EKS: a, AutoScaling: a, IAM: a, Kube: a, Region: "eu-west-1", Principal: func(context.Context) string { return principal }})
 }
 
-// Dial implements dialer.
+// Dial implements Dialer.
 func (a *account) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewClientOver(a.api) }
 
 // total is how many AWS calls were made.
