@@ -2,9 +2,8 @@ package bootstrap
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
@@ -31,10 +30,10 @@ func (b *start) changeNodeGroup(what string) string {
 	name, _ := b.Finding.Group.NodeGroup()
 	g := b.Group().NodeGroup
 	if !g.Known() || g.Value.LaunchTemplate == "" {
-		return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, %s", b.Region, b.ClusterID.Name, quote(name), what)
+		return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, %s", b.Region, b.ClusterID.Name, paste.Word(name), what)
 	}
 	return b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what) + fmt.Sprintf(
-		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, quote(name), g.Value.LaunchTemplate)
+		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, paste.Word(name), g.Value.LaunchTemplate)
 }
 
 // newVersion makes a version of a launch template with other user data.
@@ -45,7 +44,7 @@ func (b *start) newVersion(id, version, what string) string {
 	return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s --query 'LaunchTemplateVersions[0].LaunchTemplateData.UserData' --output text | base64 -d > user-data.txt\n"+
 		"${EDITOR:-vi} user-data.txt   # %[4]s\n"+
 		"VERSION=$(aws ec2 create-launch-template-version --region %[1]s --launch-template-id %[2]s --source-version %[3]s --launch-template-data \"{\\\"UserData\\\":\\\"$(base64 < user-data.txt | tr -d '\\n')\\\"}\" --query LaunchTemplateVersion.VersionNumber --output text)",
-		b.Region, id, quote(version), what)
+		b.Region, id, paste.Word(version), what)
 }
 
 // useVersion has the Auto Scaling group launch from the new version.
@@ -54,7 +53,7 @@ func (b *start) useVersion(id string) string {
 	if asg == "" {
 		return ""
 	}
-	return fmt.Sprintf("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, quote(asg), id)
+	return fmt.Sprintf("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, paste.Word(asg), id)
 }
 
 // describe is how a person sees what the cluster is called by.
@@ -79,10 +78,10 @@ func (b *start) newImage(family, version string) string {
 		return fmt.Sprintf("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
 			"kubectl patch ec2nodeclass %[1]s --type merge -p '{\"spec\":{\"amiFamily\":null,\"amiSelectorTerms\":[{\"alias\":\"%[2]s\"}]}}'   # or pin a version; its user data must be for that AMI", i.NodeClass, aliases[family])
 	case ofEKS && familyOf(g.Value.AMIType) == family:
-		return fmt.Sprintf("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, quote(name))
+		return fmt.Sprintf("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, paste.Word(name))
 	case ofEKS:
 		return fmt.Sprintf("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
-			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, quote(name))
+			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, paste.Word(name))
 	}
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
@@ -120,14 +119,4 @@ func amiArch(arch string) string {
 		return "ARM_64"
 	}
 	return arch
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
-// quote makes one word of a shell of text.
-func quote(s string) string {
-	if plain.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

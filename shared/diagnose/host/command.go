@@ -1,40 +1,13 @@
 package host
 
 import (
-	"strings"
-
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
-// plain are the characters that a shell takes as they are.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
-
-// command is a command with words that a shell reads as the texts.
-func command(words ...string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w
-		if w == "" || strings.Trim(w, plain) != "" {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 // ec2 is a command of the AWS CLI about the instance.
 func (l *look) ec2(words ...string) string {
-	return command(append(append([]string{"aws", "ec2"}, words...), "--region", l.Region)...)
-}
-
-// lines joins commands and comments; empty ones are left out.
-func lines(all ...string) string {
-	var out []string
-	for _, l := range all {
-		if l != "" {
-			out = append(out, l)
-		}
-	}
-	return strings.Join(out, "\n")
+	return paste.Command(append(append([]string{"aws", "ec2"}, words...), "--region", l.Region)...)
 }
 
 // screen shows what the console says now; --latest works on Nitro instances alone.
@@ -55,9 +28,9 @@ const loss = "   # ends the instance: what is only on its own disks is lost"
 func (l *look) replace() string {
 	switch claim := l.NodeClaim(); {
 	case l.Finding.Owner == roll.OwnerKarpenter && claim.Known(), l.Finding.Owner == roll.OwnerAutoMode && claim.Known():
-		return command("kubectl", "delete", "nodeclaim", claim.Value.Name) + loss
+		return paste.Command("kubectl", "delete", "nodeclaim", claim.Value.Name) + loss
 	case l.inAutoScaling():
-		return command("aws", "autoscaling", "terminate-instance-in-auto-scaling-group", "--region", l.Region,
+		return paste.Command("aws", "autoscaling", "terminate-instance-in-auto-scaling-group", "--region", l.Region,
 			"--instance-id", string(l.Finding.Instance), "--no-should-decrement-desired-capacity") + loss
 	}
 	return l.ec2("terminate-instances", "--instance-ids", string(l.Finding.Instance)) + loss
@@ -69,11 +42,11 @@ func (l *look) inAutoScaling() bool {
 
 // pods lists what runs on a node.
 func pods(node string) string {
-	return command("kubectl", "get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
+	return paste.Command("kubectl", "get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
 }
 
 // limits lists the memory that the pods of a node may take.
 func limits(node string) string {
-	return command("kubectl", "get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o",
+	return paste.Command("kubectl", "get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o",
 		"custom-columns=POD:.metadata.name,REQUESTS:.spec.containers[*].resources.requests.memory,LIMITS:.spec.containers[*].resources.limits.memory")
 }

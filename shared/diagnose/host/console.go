@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -170,14 +171,14 @@ func (l *look) shown(t trace, f console.Found, confidence roll.Confidence) cause
 func (l *look) after(code cause.Code) string {
 	switch code {
 	case cause.KernelPanic:
-		return lines(l.screen(), l.reboot(), l.replace())
+		return paste.Lines(l.screen(), l.reboot(), l.replace())
 	case cause.DiskFull:
-		return lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods")
+		return paste.Lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods")
 	}
 	if l.Finding.Node == "" {
-		return lines(l.screen(), l.reboot(), "# and give the group instances with more memory, or start less at boot")
+		return paste.Lines(l.screen(), l.reboot(), "# and give the group instances with more memory, or start less at boot")
 	}
-	return lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
+	return paste.Lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
 }
 
 // full are the C library's words for a full disk.
@@ -203,6 +204,6 @@ func (l *look) diskOfNode() cause.Cause {
 		Code: cause.DiskFull, Confidence: roll.Decisive,
 		Summary:  fmt.Sprintf("node %s says that it is not ready because a disk is full", l.Finding.Node),
 		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: said(l.notReady()), Expected: "True"}},
-		Fix:      lines(pods(l.Finding.Node)+"   # which of them fill the disk?", l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods"),
+		Fix:      paste.Lines(pods(l.Finding.Node)+"   # which of them fill the disk?", l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods"),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -69,7 +70,7 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 			{Source: "lease", Field: "spec.renewTime", Observed: roll.Clock(lease.Renewed), Expected: "renewed"},
 			{Source: "EC2 status checks", Field: "InstanceStatus.Status, SystemStatus.Status", Observed: l.Instance().Status.Value.Instance + ", " + l.Instance().Status.Value.System, Expected: passed},
 		},
-		Fix: lines(command("kubectl", "describe", "node", n.Name)+"   # does what the message names still happen?", l.restartAgent(n.Name)+"   # its conditions begin anew: what is still wrong is said again"),
+		Fix: paste.Lines(paste.Command("kubectl", "describe", "node", n.Name)+"   # does what the message names still happen?", l.restartAgent(n.Name)+"   # its conditions begin anew: what is still wrong is said again"),
 	}
 }
 
@@ -95,8 +96,8 @@ func (l *look) beside(n evidence.NodeObject) []string {
 func (l *look) restartAgent(node string) string {
 	for _, p := range l.Node().Pods.Value {
 		if p.Owner == "DaemonSet/eks-node-monitoring-agent" {
-			return command("kubectl", "-n", p.Namespace, "delete", "pod", p.Name)
+			return paste.Command("kubectl", "-n", p.Namespace, "delete", "pod", p.Name)
 		}
 	}
-	return command("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
+	return paste.Command("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
 }

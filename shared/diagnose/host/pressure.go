@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -182,11 +183,11 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {
 func (l *look) relieve(p pressure) string {
 	switch p.condition {
 	case roll.MemoryPressure:
-		return lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
+		return paste.Lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
 	case roll.DiskPressure:
-		return lines(l.replace(), pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes")
+		return paste.Lines(l.replace(), pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes")
 	}
-	return lines(l.reboot(), pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them")
+	return paste.Lines(l.reboot(), pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them")
 }
 
 // wasWell reports that a check saw shortly before the silence that the node did not run

@@ -5,6 +5,7 @@ import (
 
 	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -45,7 +46,7 @@ func (l *look) never(n evidence.NodeObject, r evidence.Condition, c roll.Confide
 		Summary: fmt.Sprintf("node %s was registered at %s, and its kubelet has never reported its status since", n.Name, roll.Clock(n.Created)),
 		Evidence: append([]roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: said(r), Expected: "True"}},
 			l.hints()...),
-		Fix: lines(l.screen(), l.replace()),
+		Fix: paste.Lines(l.screen(), l.replace()),
 	}
 }
 
@@ -73,7 +74,7 @@ func (l *look) stoppedReporting(n evidence.NodeObject, r evidence.Condition) {
 			{Source: "node", Field: "status.conditions[Ready]", Observed: said(r), Expected: "True"},
 			{Source: "lease", Field: "spec.renewTime", Observed: renewed, Expected: "renewed every 10 s"},
 		}, l.hints()...),
-		Fix: lines(l.screen(), l.ec2("describe-instance-status", "--instance-ids", string(l.Finding.Instance)), l.reboot(), l.replace()),
+		Fix: paste.Lines(l.screen(), l.ec2("describe-instance-status", "--instance-ids", string(l.Finding.Instance)), l.reboot(), l.replace()),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -30,9 +31,9 @@ func (l *look) checks() {
 	}
 	s := fact.Value
 	l.check(cause.InstanceStatusImpaired, "InstanceStatus.Status", s.Instance, s.InstanceSince, "instance status check, which asks whether its operating system answers",
-		lines(l.screen(), l.reboot(), l.replace()))
+		paste.Lines(l.screen(), l.reboot(), l.replace()))
 	l.check(cause.SystemStatusImpaired, "SystemStatus.Status", s.System, s.SystemSince, "system status check: the host that it runs on, or its network, fails",
-		lines(l.ec2("describe-instance-status", "--instance-ids", string(l.Finding.Instance)), l.replace()))
+		paste.Lines(l.ec2("describe-instance-status", "--instance-ids", string(l.Finding.Instance)), l.replace()))
 }
 
 func (l *look) check(code cause.Code, field, status string, since time.Time, what, fix string) {
@@ -88,12 +89,12 @@ func (l *look) stopped() {
 	}
 	gone := ""
 	if l.Finding.Node != "" {
-		gone = command("kubectl", "delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then ends the instance"
+		gone = paste.Command("kubectl", "delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then ends the instance"
 	}
 	l.s.Found(cause.Cause{
 		Code: cause.InstanceStopped, Confidence: roll.Decisive,
 		Summary:  fmt.Sprintf("%s is %s, so nothing runs on it", l.Finding.Instance, state),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "State.Name", Observed: observed, Expected: string(roll.StateRunning)}},
-		Fix:      lines(l.ec2("start-instances", "--instance-ids", string(l.Finding.Instance)), gone),
+		Fix:      paste.Lines(l.ec2("start-instances", "--instance-ids", string(l.Finding.Instance)), gone),
 	})
 }

@@ -3,20 +3,16 @@ package network
 import (
 	"encoding/json"
 	"strings"
+
+	"rollcall/shared/diagnose/paste"
 )
 
-// plain are the characters that a shell takes as they are.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
-
-// quote makes a word that a shell reads as the text. A variable is left to the shell.
+// quote is a word that a shell reads as the text; a variable is left to the shell.
 func quote(word string) string {
 	if name, ok := strings.CutPrefix(word, "$"); ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
 		return `"` + word + `"`
 	}
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return paste.Word(word)
 }
 
 func command(words ...string) string {
@@ -34,9 +30,6 @@ func (l *look) aws(words ...string) string {
 	}
 	return command(append([]string{"aws"}, words...)...)
 }
-
-// lines joins commands and comments.
-func lines(all ...string) string { return strings.Join(all, "\n") }
 
 // jsonText is a value as JSON, for the options of the AWS CLI that take some.
 func jsonText(v any) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -124,7 +125,7 @@ func (l *look) dhcpCause(e roll.Evidence, summary string, sure bool) {
 	e.Source = strings.TrimSpace("DHCP options " + l.VPC().DHCP.Value.ID)
 	l.found(cause.Cause{
 		Code: cause.DhcpOptionsWrong, Confidence: l.byName(sure), Subject: "vpc/" + l.i.VPC, Summary: summary, Evidence: []roll.Evidence{e},
-		Fix: lines(
+		Fix: paste.Lines(
 			"# or let your own resolvers forward to Amazon's; instances ask for new options when they renew their lease, or when they boot",
 			"DHCP_OPTIONS=$("+l.aws("ec2", "create-dhcp-options", "--dhcp-configurations", "Key=domain-name-servers,Values=AmazonProvidedDNS", "Key=domain-name,Values="+l.domain(),
 				"--query", "DhcpOptions.DhcpOptionsId", "--output", "text")+")",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -96,7 +97,7 @@ func asksMetadata(p evidence.Pod) bool {
 func (l *look) metadataOptions(flag, value, patch string) string {
 	own := l.aws("ec2", "modify-instance-metadata-options", "--instance-id", string(l.Finding.Instance), flag, value)
 	if l.Finding.Owner == roll.OwnerKarpenter && l.i.NodeClass != "" {
-		return lines(own, command("kubectl", "patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", `{"spec":{"metadataOptions":`+patch+`}}`))
+		return paste.Lines(own, command("kubectl", "patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", `{"spec":{"metadataOptions":`+patch+`}}`))
 	}
-	return lines(own, "# and in the launch template, for instances to come")
+	return paste.Lines(own, "# and in the launch template, for instances to come")
 }

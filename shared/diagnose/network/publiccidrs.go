@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
@@ -74,7 +75,7 @@ func (l *look) blockedCIDR(w way, out []string, sure bool) {
 			{Source: "EKS cluster", Field: "resourcesVpcConfig.publicAccessCidrs", Observed: strings.Join(l.k.PublicCIDRs, ", "), Expected: "a block with " + strings.Join(out, " and ")},
 			{Source: "EKS cluster", Field: "resourcesVpcConfig.endpointPrivateAccess", Observed: "false", Expected: "true, if nodes are not to depend on that list"},
 		},
-		Fix: lines(
+		Fix: paste.Lines(
 			"# let nodes reach the API server within the VPC, whatever the public list says:", private,
 			"# or admit their address:",
 			l.aws("eks", "update-cluster-config", "--name", l.clusterName(), "--resources-vpc-config", jsonText(map[string]any{"endpointPublicAccess": true, "publicAccessCidrs": wider}))),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -189,7 +190,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 		return lack{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s is %s", e.ID, service, e.State),
 			evidence: roll.Evidence{Source: source, Field: "State", Observed: e.State, Expected: "available"},
-			fix:      lines("# when it does not become available, delete it and make another", l.aws("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
+			fix:      paste.Lines("# when it does not become available, delete it and make another", l.aws("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
 		}
 	case strings.EqualFold(e.Type, "Gateway"):
 		return l.byGateway(e, service)
@@ -285,7 +286,7 @@ func (l *look) lackFound(why way, lacks []lack) {
 	l.s.Found(cause.Cause{
 		Code: cause.VpcEndpointMissing, Confidence: l.lackConfidence(names, sure, pull), Subject: orElse(subject, "vpc/"+l.i.VPC),
 		Summary:  fmt.Sprintf("The instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
-		Evidence: e, Fix: lines(fixes...),
+		Evidence: e, Fix: paste.Lines(fixes...),
 	})
 }
 
@@ -394,7 +395,7 @@ func (l *look) createEndpoint(service string) string {
 	create := l.aws("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Interface", "--service-name", l.serviceName(service),
 		"--subnet-ids", l.i.Subnet, "--security-group-ids", orElse(l.k.ClusterSecurityGroup, first(l.i.SecurityGroups)), "--private-dns-enabled")
 	if strings.HasPrefix(l.Region, "us-iso") || strings.HasPrefix(l.Region, "eu-iso") {
-		return lines("# the service may have another name in this partition:",
+		return paste.Lines("# the service may have another name in this partition:",
 			l.aws("ec2", "describe-vpc-endpoint-services", "--query", "ServiceNames[?ends_with(@, '."+l.Region+"."+service+"')]"), create)
 	}
 	return create

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -35,7 +36,7 @@ func (l *look) addresses() {
 		Code: code, Confidence: roll.Suggestive, Subject: "subnet/" + l.i.Subnet,
 		Summary:  fmt.Sprintf("The subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n),
 		Evidence: []roll.Evidence{{Source: "subnet " + l.i.Subnet, Field: "AvailableIpAddressCount", Observed: fmt.Sprint(n), Expected: fmt.Sprintf("%d or more", fewAddresses)}},
-		Fix: lines(
+		Fix: paste.Lines(
 			"# where there is room:",
 			l.aws("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table"),
 			"# let the Amazon VPC CNI keep fewer addresses in advance:",

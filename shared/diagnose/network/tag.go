@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -61,6 +62,6 @@ func (l *look) addTag(name string) string {
 	if l.i.ASG == "" || l.Finding.Owner != roll.OwnerAutoScalingGroup {
 		return own
 	}
-	return lines(own, l.aws("autoscaling", "create-or-update-tags", "--tags",
+	return paste.Lines(own, l.aws("autoscaling", "create-or-update-tags", "--tags",
 		fmt.Sprintf("ResourceId=%s,ResourceType=auto-scaling-group,Key=%s%s,Value=owned,PropagateAtLaunch=true", l.i.ASG, tagOf, name)))
 }

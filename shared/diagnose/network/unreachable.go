@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
@@ -66,7 +67,7 @@ func (l *look) outside() way { return either(l.families(), l.out) }
 // wayOut are the two things that help: a private endpoint, which needs no way out, or
 // the way out.
 func (l *look) wayOut(w way) string {
-	return lines(
+	return paste.Lines(
 		"# either let nodes reach the API server within the VPC (security groups must let them, too):",
 		l.privateAccess(),
 		"# or open the way to the internet:",
@@ -77,14 +78,14 @@ func (l *look) wayOut(w way) string {
 func (l *look) open(w way) string {
 	switch w.remedy {
 	case publicAddress:
-		return lines(
+		return paste.Lines(
 			l.aws("ec2", "modify-subnet-attribute", "--subnet-id", l.i.Subnet, "--map-public-ip-on-launch"),
 			"# that is for instances to come; a route to a NAT gateway in place of the internet gateway helps this one as well:",
 			l.routeToNAT("replace-route", w.table))
 	case replaceRoute:
 		return l.routeToNAT("replace-route", w.table)
 	case natRoute:
-		return lines(
+		return paste.Lines(
 			"INTERNET_GATEWAY=$("+l.aws("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text")+")",
 			l.aws("ec2", "create-route", "--route-table-id", w.table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "$INTERNET_GATEWAY"))
 	}
@@ -93,7 +94,7 @@ func (l *look) open(w way) string {
 
 // routeToNAT makes a NAT gateway of the VPC the default route of a table.
 func (l *look) routeToNAT(verb, table string) string {
-	return lines(
+	return paste.Lines(
 		"NAT_GATEWAY=$("+l.aws("ec2", "describe-nat-gateways", "--filter", "Name=vpc-id,Values="+l.i.VPC, "Name=state,Values=available", "--query", "NatGateways[?ConnectivityType=='public'] | [0].NatGatewayId", "--output", "text")+")",
 		l.aws("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "$NAT_GATEWAY"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
@@ -38,12 +39,12 @@ func (l *look) rightSubnets() string {
 		for _, s := range l.k.Subnets {
 			terms = append(terms, map[string]string{"id": s})
 		}
-		return lines("# security groups belong to a VPC, too: look at securityGroupSelectorTerms",
+		return paste.Lines("# security groups belong to a VPC, too: look at securityGroupSelectorTerms",
 			command("kubectl", "patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", jsonText(map[string]any{"spec": map[string]any{"subnetSelectorTerms": terms}})))
 	case l.i.ASG != "" && l.i.NodeGroup == "":
-		return lines("# security groups belong to a VPC, too: look at those of the launch template",
+		return paste.Lines("# security groups belong to a VPC, too: look at those of the launch template",
 			l.aws("autoscaling", "update-auto-scaling-group", "--auto-scaling-group-name", l.i.ASG, "--vpc-zone-identifier", strings.Join(l.k.Subnets, ",")))
 	}
-	return lines("# launch it in a subnet of the cluster's VPC:",
+	return paste.Lines("# launch it in a subnet of the cluster's VPC:",
 		l.aws("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.k.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table"))
 }

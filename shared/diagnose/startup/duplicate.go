@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -142,7 +143,7 @@ func (l *look) duplicate(p pair) cause.Cause {
 			{Source: "NodeClaim", Field: p.second.Name + " metadata.creationTimestamp", Observed: roll.Clock(p.second.Created), Expected: "none while " + p.first.Name + ", created at " + roll.Clock(p.first.Created) + ", is initializing"},
 			{Source: "NodeClaim", Field: p.first.Name + " status.conditions[Initialized]", Observed: state, Expected: "True before another is launched for its pods"},
 		},
-		Fix: lines(kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
+		Fix: paste.Lines(kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
 			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+p.second.Name),
 			"# one that stays empty is taken back by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints"),
 	}

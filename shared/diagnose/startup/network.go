@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -69,10 +70,10 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 			continue
 		}
 		seen = []roll.Evidence{{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}}
-		return ": the pod " + p.Name + " " + condition(p), seen, lines(kubectl("-n", p.Namespace, "describe", "pod", p.Name),
+		return ": the pod " + p.Name + " " + condition(p), seen, paste.Lines(kubectl("-n", p.Namespace, "describe", "pod", p.Name),
 			kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100"))
 	}
 	seen = []roll.Evidence{{Source: "pods", Field: "DaemonSet/aws-node, cilium, calico-node or antrea-agent", Observed: "no pod on " + n.Name, Expected: "a pod that is ready"}}
-	return ": there is no pod of a known one on the node", seen, lines(kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
+	return ": there is no pod of a known one on the node", seen, paste.Lines(kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+all(n.Taints)+")?", list)
 }

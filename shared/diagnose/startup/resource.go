@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -54,7 +55,7 @@ func (l *look) resources() {
 		Code: cause.ResourceNotRegistered, Confidence: confidence, Subject: subject,
 		Summary:  fmt.Sprintf("Karpenter waits on node %s for %s", l.Finding.Node, text),
 		Evidence: append([]roll.Evidence{{Source: "NodeClaim", Field: "status.conditions[Initialized]", Observed: reason(c), Expected: "True"}}, more...),
-		Fix:      lines(fix, kubectl("describe", "nodeclaim", claim.Value.Name)),
+		Fix:      paste.Lines(fix, kubectl("describe", "nodeclaim", claim.Value.Name)),
 	})
 }
 
@@ -67,10 +68,10 @@ func resourceReason(initialized evidence.Condition) bool {
 func (l *look) device(reason, name string) (text, subject string, seen []roll.Evidence, fix string) {
 	pods := kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+l.Finding.Node, "-o", "wide")
 	if reason == driverMissing {
-		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, lines(kubectl("get", "resourceslices"), pods)
+		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, paste.Lines(kubectl("get", "resourceslices"), pods)
 	}
 	text = fmt.Sprintf("the resource %s, which no device plugin has registered", name)
-	fix = lines(kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
+	fix = paste.Lines(kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
 	for _, d := range devicePlugins {
 		if d.resource != name {
 			continue
@@ -83,7 +84,7 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 				seen = []roll.Evidence{{Source: "pods", Field: "DaemonSet/" + d.daemonSet, Observed: "no pod on " + l.Finding.Node, Expected: "a pod that is ready, unless the AMI brings the plugin"}}
 			}
 		}
-		fix = lines(fix, "# the plugin's guide: "+d.guide)
+		fix = paste.Lines(fix, "# the plugin's guide: "+d.guide)
 	}
 	return text, "resource/" + name, seen, fix
 }

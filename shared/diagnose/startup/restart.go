@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -120,7 +121,7 @@ func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) 
 			{Source: "node", Field: "metadata.creationTimestamp", Observed: roll.Clock(n.Created), Expected: "a node that is older than " + minutes(settling)},
 			{Source: "lease", Field: "spec.renewTime", Observed: roll.Clock(lease.Renewed), Expected: "renewed"},
 		},
-		Fix: lines(kubectl("get", "node", n.Name, "--watch")+"   # it should settle by itself",
+		Fix: paste.Lines(kubectl("get", "node", n.Name, "--watch")+"   # it should settle by itself",
 			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=Node,involvedObject.name="+n.Name, "--sort-by=.lastTimestamp")),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -107,7 +108,7 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Cause {
 		Code: cause.StartupTaintNotRemoved, Confidence: confidence, Subject: "taint/" + t.Key,
 		Summary:  fmt.Sprintf("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who),
 		Evidence: append(seen, more...),
-		Fix:      lines(fix, kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once"),
+		Fix:      paste.Lines(fix, kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once"),
 	}
 }
 
@@ -124,7 +125,7 @@ func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.E
 	default:
 		fix = kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}")
 		if len(a.logs) > 0 {
-			fix = lines(fix, kubectl(a.logs...))
+			fix = paste.Lines(fix, kubectl(a.logs...))
 		}
 		return a.how, nil, fix
 	}
@@ -148,13 +149,13 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	}
 	pods := l.Node().Pods
 	if !pods.Known() {
-		return a.how + "; the node's pods were not read", nil, lines(list, logs)
+		return a.how + "; the node's pods were not read", nil, paste.Lines(list, logs)
 	}
 	field := "DaemonSet/" + a.daemonSet
 	p, ok := podOf(pods.Value, a.daemonSet, a.label)
 	if !ok {
 		seen = append(seen, roll.Evidence{Source: "pods", Field: field, Observed: "no pod on " + n.Name, Expected: "a pod that is ready"})
-		return a.how + ", and there is no such pod on the node", seen, lines(kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet)+
+		return a.how + ", and there is no such pod on the node", seen, paste.Lines(kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet)+
 			"   # does it exist, select the node, and tolerate its taints ("+all(n.Taints)+")?", list)
 	}
 	seen = append(seen, roll.Evidence{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"})
@@ -163,9 +164,9 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 		if logs == "" {
 			logs = kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100")
 		}
-		return who, seen, lines(list, logs)
+		return who, seen, paste.Lines(list, logs)
 	}
-	return a.how + ", and that pod " + condition(p), seen, lines(
+	return a.how + ", and that pod " + condition(p), seen, paste.Lines(
 		kubectl("-n", p.Namespace, "describe", "pod", p.Name), kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100"))
 }
 
@@ -175,9 +176,9 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 func (l *look) unregistered(a *agent) (who string, seen []roll.Evidence, fix string) {
 	claim := l.NodeClaim()
 	if !claim.Known() {
-		return a.how, nil, lines(kubectl("get", "nodeclaims", "-o", "wide"), kubectl(a.logs...))
+		return a.how, nil, paste.Lines(kubectl("get", "nodeclaims", "-o", "wide"), kubectl(a.logs...))
 	}
-	fix = lines(kubectl("describe", "nodeclaim", claim.Value.Name), kubectl(a.logs...)+"   # in the namespace that Karpenter runs in")
+	fix = paste.Lines(kubectl("describe", "nodeclaim", claim.Value.Name), kubectl(a.logs...)+"   # in the namespace that Karpenter runs in")
 	c, ok := claim.Value.Condition("Registered")
 	if !ok || c.Status == string(roll.ConditionTrue) {
 		return a.how, nil, fix

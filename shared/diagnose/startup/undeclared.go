@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -170,6 +171,6 @@ func (l *look) declare(pool string, found []surprise) string {
 	if err != nil {
 		return kubectl("edit", "nodepool", pool)
 	}
-	return lines(kubectl("patch", "nodepool", pool, "--type=merge", "-p", string(patch)),
+	return paste.Lines(kubectl("patch", "nodepool", pool, "--type=merge", "-p", string(patch)),
 		"# Karpenter then replaces the nodes of the pool one after another (drift), within its disruption budgets")
 }
