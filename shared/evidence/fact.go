@@ -75,3 +75,15 @@ func (f Fact[T]) Gap() string {
 	}
 	return "it was not asked for"
 }
+
+// Missing says why a value that a check needs is not known, also where the thing, which
+// what names, certainly does not exist.
+func (f Fact[T]) Missing(what string) string {
+	switch {
+	case f.State == Absent:
+		return "there is no " + what
+	case f.State == NotAsked && f.Why == "":
+		return what + " was not read"
+	}
+	return f.Gap()
+}

@@ -16,13 +16,14 @@ const (
 // Fresh reports that the lease is good at that time: the kubelet lives and reaches the
 // API server.
 // https://kubernetes.io/docs/reference/node/node-status/#heartbeats
-func (l Lease) Fresh(at time.Time) bool { return at.Sub(l.Renewed) <= l.term() }
+func (l Lease) Fresh(at time.Time) bool { return at.Sub(l.Renewed) <= l.Term() }
 
 // Stale reports that the lease ran out, and so long ago that the control plane has taken
 // the node for silent. A lease may be neither fresh nor stale.
-func (l Lease) Stale(at time.Time) bool { return at.Sub(l.Renewed) > l.term()+leaseGrace }
+func (l Lease) Stale(at time.Time) bool { return at.Sub(l.Renewed) > l.Term()+leaseGrace }
 
-func (l Lease) term() time.Duration {
+// Term is how long a renewal is good for.
+func (l Lease) Term() time.Duration {
 	if l.Duration > 0 {
 		return l.Duration
 	}

@@ -92,7 +92,7 @@ func (l *look) traced(t trace) {
 	case when == stale:
 		l.s.NotChecked(fmt.Sprintf("EC2 took the console output of %s at %s, before this began", l.Finding.Instance, roll.Clock(l.Instance().ConsoleAt)), t.code)
 	case !fact.Known():
-		l.s.NotChecked(why(fact, "console output of "+string(l.Finding.Instance)), t.code)
+		l.s.NotChecked(fact.Missing("console output of "+string(l.Finding.Instance)), t.code)
 	case fact.Value.Lines == 0:
 		l.s.NotChecked(fmt.Sprintf("EC2 has no console output of %s yet", l.Finding.Instance), t.code)
 	default:

@@ -92,20 +92,9 @@ func (l *look) quiet() time.Time {
 func (l *look) object(codes ...cause.Code) (evidence.NodeObject, bool) {
 	fact := l.Node().Object
 	if !fact.Known() {
-		l.s.NotChecked(why(fact, "node "+l.Finding.Node), codes...)
+		l.s.NotChecked(fact.Missing("node "+l.Finding.Node), codes...)
 	}
 	return fact.Value, fact.Known()
-}
-
-// why says why a fact is not known, also where the thing certainly does not exist.
-func why[T any](f evidence.Fact[T], what string) string {
-	switch {
-	case f.State == evidence.Absent:
-		return "there is no " + what
-	case f.State == evidence.NotAsked && f.Why == "":
-		return what + " was not read"
-	}
-	return f.Gap()
 }
 
 // said is a condition's status, reason and message in one text.

@@ -43,11 +43,11 @@ func (l *look) latched() {
 	lease, status := l.Node().Lease, l.Instance().Status
 	switch {
 	case !lease.Known():
-		l.s.NotChecked(why(lease, "lease of node "+n.Name), code)
+		l.s.NotChecked(lease.Missing("lease of node "+n.Name), code)
 	case !lease.Value.Fresh(l.At):
 		l.s.RuledOut(code)
 	case !status.Known():
-		l.s.NotChecked(why(status, "status checks of "+string(l.Finding.Instance)), code)
+		l.s.NotChecked(status.Missing("status checks of "+string(l.Finding.Instance)), code)
 	case status.Value.Instance == impaired || status.Value.System == impaired:
 		l.s.RuledOut(code)
 	default:

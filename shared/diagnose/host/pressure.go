@@ -203,9 +203,9 @@ func (l *look) unseen(p pressure) string {
 	n := l.Node()
 	switch {
 	case !n.Remembered.Settled():
-		return why(n.Remembered, "memory of node "+l.Finding.Node)
+		return n.Remembered.Missing("memory of node " + l.Finding.Node)
 	case !n.Events.Known():
-		return why(n.Events, "list of events of node "+l.Finding.Node)
+		return n.Events.Missing("list of events of node " + l.Finding.Node)
 	}
 	return fmt.Sprintf("no check saw the condition %s of node %s shortly before it went silent, and that its events and console show no sign proves nothing", p.condition, l.Finding.Node)
 }

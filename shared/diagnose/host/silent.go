@@ -54,7 +54,7 @@ func (l *look) stoppedReporting(n evidence.NodeObject, r evidence.Condition) {
 	lease := l.Node().Lease
 	switch {
 	case !lease.Settled():
-		l.s.NotChecked(why(lease, "lease of node "+n.Name), cause.KubeletSilent)
+		l.s.NotChecked(lease.Missing("lease of node "+n.Name), cause.KubeletSilent)
 		return
 	case lease.Known() && lease.Value.Fresh(l.At):
 		l.s.RuledOut(cause.KubeletSilent) // it lives, and will say so

@@ -25,7 +25,7 @@ func (l *look) checks() {
 	fact := l.Instance().Status
 	if !fact.Known() {
 		if fact.State != evidence.Absent { // EC2 does not check an instance that does not run
-			l.s.NotChecked(why(fact, "status checks of "+string(l.Finding.Instance)), cause.InstanceStatusImpaired, cause.SystemStatusImpaired)
+			l.s.NotChecked(fact.Missing("status checks of "+string(l.Finding.Instance)), cause.InstanceStatusImpaired, cause.SystemStatusImpaired)
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func (l *look) stopped() {
 	config := l.Config()
 	if !config.Known() {
 		if config.State != evidence.Absent {
-			l.s.NotChecked(why(config, "instance "+string(l.Finding.Instance)), cause.InstanceStopped)
+			l.s.NotChecked(config.Missing("instance "+string(l.Finding.Instance)), cause.InstanceStopped)
 		}
 		return
 	}

@@ -35,9 +35,9 @@ func (l *look) dns() {
 	case v.DNSHostnames.Known() && !v.DNSHostnames.Value:
 		l.noDNS("enableDnsHostnames", "--enable-dns-hostnames", "which the API server's private endpoint needs to be found by its name", l.k.PrivateAccess && !l.foreign())
 	case !v.DNSSupport.Known():
-		l.s.NotChecked(gap(v.DNSSupport, "enableDnsSupport of "+l.i.VPC), code)
+		l.s.NotChecked(v.DNSSupport.Missing("enableDnsSupport of "+l.i.VPC), code)
 	case !v.DNSHostnames.Known():
-		l.s.NotChecked(gap(v.DNSHostnames, "enableDnsHostnames of "+l.i.VPC), code)
+		l.s.NotChecked(v.DNSHostnames.Missing("enableDnsHostnames of "+l.i.VPC), code)
 	default:
 		l.s.RuledOut(code)
 	}
@@ -80,7 +80,7 @@ func (l *look) dhcp() {
 	case f.State == evidence.Absent:
 		l.s.RuledOut(code) // Nitro instances get Amazon's resolver
 	case !f.Known():
-		l.s.NotChecked(gap(f, "the DHCP options of "+l.i.VPC), code)
+		l.s.NotChecked(f.Missing("the DHCP options of "+l.i.VPC), code)
 	case !amazonDNS(f):
 		servers := strings.Join(f.Value.NameServer, ", ")
 		l.wrongDHCP(orElse(servers, "none"), fmt.Sprintf("The DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, orElse(servers, "no name server")), l.lost(f.Value.NameServer))

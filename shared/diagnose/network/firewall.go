@@ -47,7 +47,7 @@ func (l *look) through(groups []string, egress bool, p peer) result {
 	for _, id := range groups {
 		f := l.Network.SecurityGroups[id]
 		if !f.Known() {
-			missing = gap(f, "security group "+id)
+			missing = f.Missing("security group " + id)
 			continue
 		}
 		for _, r := range directed(f.Value, egress) {

@@ -54,7 +54,7 @@ func (l *look) hopLimit() {
 		l.s.RuledOut(code)
 		return
 	case !pods.Settled():
-		l.s.NotChecked(gap(pods, "the pods on the node"), code)
+		l.s.NotChecked(pods.Missing("the pods on the node"), code)
 		return
 	}
 	i := slices.IndexFunc(pods.Value, asksMetadata)

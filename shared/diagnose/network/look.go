@@ -28,32 +28,18 @@ const (
 	closed
 )
 
-// gap says why a fact is not known, also where the thing is known to be missing.
-func gap[T any](f evidence.Fact[T], what string) string {
-	if f.State == evidence.Absent {
-		return "there is no " + what
-	}
-	if f.State == evidence.NotAsked && f.Why == "" {
-		return what + " was not read"
-	}
-	return f.Gap()
-}
-
 // clusterRead notes the code as not checked unless the cluster was read.
 func (l *look) clusterRead(code cause.Code) bool {
 	if l.Cluster.Config.Known() {
 		return true
 	}
-	l.s.NotChecked(gap(l.Cluster.Config, "the EKS cluster"), code)
+	l.s.NotChecked(l.Cluster.Config.Missing("the EKS cluster"), code)
 	return false
 }
 
 // leaseGrace is how much older than its duration a lease is before the node is taken to
 // be silent. The control plane waits 50 s since the last renewal (node-monitor-grace-period).
 const leaseGrace = 40 * time.Second
-
-// leaseDuration is the kubelet's default.
-const leaseDuration = 40 * time.Second
 
 // speaking reports that the kubelet reached the API server just now: it says Ready=False
 // itself, since a silent one is set to Unknown, or its lease is fresh.
@@ -63,20 +49,13 @@ func (l *look) speaking() bool {
 		return true
 	}
 	lease := l.Node().Lease
-	return l.Finding.Kind != roll.Unregistered && lease.Known() && l.At.Sub(lease.Value.Renewed) <= term(lease.Value)
+	return l.Finding.Kind != roll.Unregistered && lease.Known() && lease.Value.Fresh(l.At)
 }
 
 // silent reports that the node's lease ran out, or that it never had one.
 func (l *look) silent() bool {
 	lease := l.Node().Lease
-	return lease.State == evidence.Absent || lease.Known() && l.At.Sub(lease.Value.Renewed) > term(lease.Value)+leaseGrace
-}
-
-func term(l evidence.Lease) time.Duration {
-	if l.Duration > 0 {
-		return l.Duration
-	}
-	return leaseDuration
+	return lease.State == evidence.Absent || lease.Known() && !lease.Value.Fresh(l.At.Add(-leaseGrace))
 }
 
 // confidence is how sure a closed way to the API server explains the finding.
@@ -101,7 +80,7 @@ func (l *look) found(c cause.Cause) {
 	lease := l.Node().Lease
 	if l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
 		c.Evidence = append(c.Evidence, roll.Evidence{
-			Source: "lease", Field: "spec.renewTime", Observed: lease.Value.Renewed.UTC().Format(time.RFC3339), Expected: "renewed within " + term(lease.Value).String(),
+			Source: "lease", Field: "spec.renewTime", Observed: lease.Value.Renewed.UTC().Format(time.RFC3339), Expected: "renewed within " + lease.Value.Term().String(),
 		})
 	}
 	if f, ok := l.timedOut(); ok {

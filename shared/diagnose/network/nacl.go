@@ -60,7 +60,7 @@ func (l *look) networkACLs() {
 func (l *look) aclNear(to place) result {
 	f := l.ACL()
 	if !f.Known() {
-		return result{gap: gap(f, "the network ACL of "+l.i.Subnet)}
+		return result{gap: f.Missing("the network ACL of " + l.i.Subnet)}
 	}
 	return either(l.families(), func(v6 bool) result {
 		s, known := internet(v6), false
@@ -152,7 +152,7 @@ func (l *look) aclCluster(node space) result {
 			continue
 		}
 		if !f.Known() {
-			return result{gap: gap(f, "the network ACL of "+id)}
+			return result{gap: f.Missing("the network ACL of " + id)}
 		}
 		r := both(
 			decide(f.Value, flow{ports: httpsPort, to: node, known: true, what: "the instance"}),
@@ -175,19 +175,19 @@ func (l *look) aclCluster(node space) result {
 // out, and the answers likewise.
 func (l *look) aclNAT(node space) result {
 	if t := l.RouteTable(); !t.Known() {
-		return result{gap: gap(t, "the subnet's route table")}
+		return result{gap: t.Missing("the subnet's route table")}
 	}
 	via := l.out(false).via
 	n := l.Network.NATGateways[via]
 	f := l.Network.ACLs[n.Value.Subnet]
 	switch {
 	case strings.HasPrefix(via, "nat-") && !n.Settled():
-		return result{gap: gap(n, "NAT gateway "+via)}
+		return result{gap: n.Missing("NAT gateway " + via)}
 	case !n.Known(), n.Value.Subnet == l.i.Subnet, f.State == evidence.NotAsked:
 		return result{state: open}
 	}
 	if !f.Known() {
-		return result{gap: gap(f, "the network ACL of "+n.Value.Subnet)}
+		return result{gap: f.Missing("the network ACL of " + n.Value.Subnet)}
 	}
 	r := result{state: open}
 	for _, f := range []result{

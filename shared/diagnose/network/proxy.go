@@ -54,5 +54,5 @@ func (l *look) proxied() (s state, why string) {
 	if n := l.Group().NodeClass; n.Known() && !n.Value.UserData && n.Value.AMIFamily != "Custom" && (n.Value.AMIFamily != "" || n.Value.AMIAlias != "") {
 		return closed, "" // likewise Karpenter, for the families that it knows
 	}
-	return unsure, gap(boot, "user data")
+	return unsure, boot.Missing("user data")
 }

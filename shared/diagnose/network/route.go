@@ -104,7 +104,7 @@ func (l *look) gatewayEndpoint(target string) bool {
 func (l *look) out(v6 bool) way {
 	t := l.RouteTable()
 	if !t.Known() {
-		return way{gap: gap(t, "the subnet's route table")}
+		return way{gap: t.Missing("the subnet's route table")}
 	}
 	return l.outBy(t.Value, v6, l.beyond)
 }
@@ -238,7 +238,7 @@ func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 		return natGone(t, r, "no such NAT gateway")
 	}
 	if !f.Known() {
-		return way{via: r.Target, gap: gap(f, "NAT gateway "+r.Target)}
+		return way{via: r.Target, gap: f.Missing("NAT gateway " + r.Target)}
 	}
 	n := f.Value
 	w := way{via: n.ID, sources: n.PublicIPs}
@@ -279,7 +279,7 @@ func (l *look) natExit(n evidence.NATGateway) way {
 	case t.State == evidence.NotAsked:
 		return way{state: open}
 	case !t.Known():
-		return way{gap: gap(t, "the route table of "+n.ID)}
+		return way{gap: t.Missing("the route table of " + n.ID)}
 	}
 	w := l.outBy(t.Value, false, func(t evidence.RouteTable, r evidence.Route, _ bool) way {
 		switch {

@@ -54,7 +54,7 @@ func (l *look) services() {
 	}
 	endpoints := l.VPC().Endpoints
 	if !endpoints.Settled() {
-		l.s.NotChecked(gap(endpoints, "the endpoints of "+l.i.VPC), code)
+		l.s.NotChecked(endpoints.Missing("the endpoints of "+l.i.VPC), code)
 		return
 	}
 	l.lacking(why, endpoints.Value)
@@ -127,7 +127,7 @@ func (l *look) internetGroups() way {
 func (l *look) internetACL() way {
 	f := l.ACL()
 	if !f.Known() {
-		return way{gap: gap(f, "the network ACL of "+l.i.Subnet)}
+		return way{gap: f.Missing("the network ACL of " + l.i.Subnet)}
 	}
 	r := both(
 		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet4, what: "the internet"}),
@@ -210,7 +210,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 func (l *look) byGateway(e evidence.VPCEndpoint, service string) lack {
 	t := l.RouteTable()
 	if !t.Known() {
-		return lack{gap: gap(t, "the subnet's route table")}
+		return lack{gap: t.Missing("the subnet's route table")}
 	}
 	routed := slices.ContainsFunc(t.Value.Routes, func(r evidence.Route) bool { return r.Target == e.ID && !r.Blackhole })
 	if routed || slices.Contains(e.RouteTables, t.Value.ID) {

@@ -24,7 +24,7 @@ func (l *look) addresses() {
 	const code = cause.SubnetIpsExhausted
 	f := l.Subnet()
 	if !f.Known() {
-		l.s.NotChecked(gap(f, "subnet "+l.i.Subnet), code)
+		l.s.NotChecked(f.Missing("subnet "+l.i.Subnet), code)
 		return
 	}
 	n := f.Value.FreeAddresses

@@ -32,7 +32,7 @@ func (l *look) duplicates() {
 	}
 	claims := l.Group().NodeClaims
 	if !claims.Known() {
-		l.s.NotChecked(why(claims, "list of NodeClaims of "+string(l.Finding.Group)), cause.DuplicateLaunch)
+		l.s.NotChecked(claims.Missing("list of NodeClaims of "+string(l.Finding.Group)), cause.DuplicateLaunch)
 		return
 	}
 	own := l.NodeClaim()
@@ -87,7 +87,7 @@ func (l *look) pairOf(a, b evidence.NodeClaim) pair {
 	case node.Object.Known():
 		p.registered = node.Object.Value.Created
 	case !ok:
-		p.gap = why(node.Object, "node of NodeClaim "+a.Name)
+		p.gap = node.Object.Missing("node of NodeClaim " + a.Name)
 	}
 	if node.Object.Known() {
 		p.reason = l.lost(a, node)

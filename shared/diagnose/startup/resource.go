@@ -38,7 +38,7 @@ func (l *look) resources() {
 	}
 	claim := l.NodeClaim()
 	if !claim.Known() {
-		l.s.NotChecked(why(claim, "NodeClaim of "+string(l.Finding.Instance)), cause.ResourceNotRegistered)
+		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.ResourceNotRegistered)
 		return
 	}
 	c, ok := claim.Value.Condition("Initialized")

@@ -72,7 +72,7 @@ func (l *look) restarts() {
 	}
 	events, lease := l.Node().Events, l.Node().Lease
 	if !events.Known() {
-		l.s.NotChecked(why(events, "list of events of node "+n.Name), code)
+		l.s.NotChecked(events.Missing("list of events of node "+n.Name), code)
 		return
 	}
 	s := countStarts(events.Value, n.Created)
@@ -82,7 +82,7 @@ func (l *look) restarts() {
 	case s.young < 2:
 		l.s.NotChecked("the events of node "+n.Name+" tell of no start of its kubelet, which proves nothing", code)
 	case !lease.Settled():
-		l.s.NotChecked(why(lease, "lease of node "+n.Name), code)
+		l.s.NotChecked(lease.Missing("lease of node "+n.Name), code)
 	case !lease.Known() || !lease.Value.Fresh(l.At):
 		l.s.RuledOut(code) // its kubelet does not run: a start that failed is no flap
 	default:

@@ -53,7 +53,7 @@ type look struct {
 func (l *look) object(codes ...cause.Code) (evidence.NodeObject, bool) {
 	fact := l.Node().Object
 	if !fact.Known() {
-		l.s.NotChecked(why(fact, "node "+l.Finding.Node), codes...)
+		l.s.NotChecked(fact.Missing("node "+l.Finding.Node), codes...)
 	}
 	return fact.Value, fact.Known()
 }
@@ -69,17 +69,6 @@ func (l *look) age(n evidence.NodeObject) time.Duration { return l.At.Sub(n.Crea
 
 // overdue reports that the finding's tolerance is over.
 func (l *look) overdue() bool { return l.Finding.Stage == roll.Overdue }
-
-// why says why a fact is not known, also where the thing certainly does not exist.
-func why[T any](f evidence.Fact[T], what string) string {
-	switch {
-	case f.State == evidence.Absent:
-		return "there is no " + what
-	case f.State == evidence.NotAsked && f.Why == "":
-		return what + " was not read"
-	}
-	return f.Gap()
-}
 
 // told is a taint as kubectl writes it, without its value: that counts for nobody.
 func told(t evidence.Taint) string { return t.Key + ":" + t.Effect }

@@ -36,7 +36,7 @@ func (l *look) taints() {
 		return
 	}
 	if pool, claim := l.Group().NodePool, l.NodeClaim(); l.karpenters() && !pool.Known() && !claim.Known() && slices.ContainsFunc(n.Taints, unclear) {
-		l.s.NotChecked(why(claim, "NodeClaim of "+string(l.Finding.Instance)), cause.StartupTaintNotRemoved)
+		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.StartupTaintNotRemoved)
 		return
 	}
 	l.s.RuledOut(cause.StartupTaintNotRemoved)

@@ -86,7 +86,7 @@ func (l *look) undeclared() {
 	}
 	d, ok := l.declared(l.NodeClaim())
 	if !ok {
-		l.s.NotChecked(why(l.Group().NodePool, "NodePool of "+string(l.Finding.Group)), cause.UndeclaredStartupTaint)
+		l.s.NotChecked(l.Group().NodePool.Missing("NodePool of "+string(l.Finding.Group)), cause.UndeclaredStartupTaint)
 		return
 	}
 	found := d.surprises(n)
