@@ -38,7 +38,7 @@ lint: ## Check formatting, imports and habits
 .PHONY: bench
 bench: testbed-deps ## Measure observation and explanations against their floors, and decisions
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
-	$(GO) test -run '^$$' -bench . -benchtime 5x ./functions/statechange ./tests/serverless
+	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/handle ./tests/serverless
 	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/console
 
 .PHONY: corpus

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
+	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
 	"rollcall/shared/report"
@@ -41,8 +42,9 @@ func main() {
 		start.Fatal(err)
 	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
-	h := &handler{
-		base: run.Runner{
+	h := &handle.Inspect{
+		Ambient: handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Runner: run.Runner{
 			Observer: look.Observer,
 			Why:      look.Check,
 			Ledger:   table,
@@ -51,16 +53,15 @@ func main() {
 			Clock:    start.Clock,
 			ReadTime: readTime, WhyTime: eyes.WhyTime,
 		},
-		policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
-		permitted: f.Settings.Mode,
-		sweep:     f.Settings.SweepInterval,
-		orders:    dispatch.NewOrders(sqs.NewFromConfig(f.AWS), f.Settings.OrdersQueueURL),
-		schedules: dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
-		events:    dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
-		fleet:     table,
-		now:       start.Clock, log: f.Log, metrics: os.Stdout,
+		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
+		Permitted:     f.Settings.Mode,
+		SweepInterval: f.Settings.SweepInterval,
+		Orders:        dispatch.NewOrders(sqs.NewFromConfig(f.AWS), f.Settings.OrdersQueueURL),
+		Schedules:     dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
+		Events:        dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
+		Fleet:         table,
 	}
-	lambda.Start(h.handle)
+	lambda.Start(h.Handle)
 }
 
 // readTime leaves of the function's five minutes what a diagnosis takes at most, and

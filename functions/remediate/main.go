@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
+	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -48,11 +49,11 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	h := &handler{
-		remediator: remediator,
-		notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
-		events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
-		now:        start.Clock, log: f.Log, metrics: os.Stdout,
+	h := &handle.Remediate{
+		Ambient:    handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Remediator: remediator,
+		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
+		Events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 	}
-	lambda.Start(h.handle)
+	lambda.Start(h.Handle)
 }

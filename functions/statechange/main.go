@@ -14,6 +14,7 @@ import (
 	"rollcall/functions/internal/start"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
+	"rollcall/shared/handle"
 	"rollcall/shared/trigger"
 )
 
@@ -22,13 +23,13 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	h := &handler{
-		ec2:       ec2.NewFromConfig(f.AWS),
-		policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
-		schedules: dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
-		vpcs:      f.Settings.VPCs,
-		home:      trigger.Home{Region: f.AWS.Region},
-		now:       start.Clock, log: f.Log, metrics: os.Stdout,
+	h := &handle.StateChange{
+		Ambient:   handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		EC2:       ec2.NewFromConfig(f.AWS),
+		Policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
+		Schedules: dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
+		VPCs:      f.Settings.VPCs,
+		Home:      trigger.Home{Region: f.AWS.Region},
 	}
-	lambda.Start(h.handle)
+	lambda.Start(h.Handle)
 }

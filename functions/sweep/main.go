@@ -15,6 +15,7 @@ import (
 	"rollcall/functions/internal/start"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
+	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 )
 
@@ -23,12 +24,12 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	h := &handler{
-		eks: eks.NewFromConfig(f.AWS), ec2: ec2.NewFromConfig(f.AWS),
-		checks: dispatch.NewChecks(sqs.NewFromConfig(f.AWS), f.Settings.ChecksQueueURL),
-		fleet:  ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table), region: f.AWS.Region,
-		every: f.Settings.SweepInterval, vpcs: f.Settings.VPCs,
-		now: start.Clock, log: f.Log, metrics: os.Stdout,
+	h := &handle.Sweep{
+		Ambient: handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		EKS:     eks.NewFromConfig(f.AWS), EC2: ec2.NewFromConfig(f.AWS),
+		Checks: dispatch.NewChecks(sqs.NewFromConfig(f.AWS), f.Settings.ChecksQueueURL),
+		Fleet:  ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table), Region: f.AWS.Region,
+		Interval: f.Settings.SweepInterval, VPCs: f.Settings.VPCs,
 	}
-	lambda.Start(h.handle)
+	lambda.Start(h.Handle)
 }

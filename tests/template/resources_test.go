@@ -471,7 +471,7 @@ func TestAlarms(t *testing.T) {
 
 // An alarm on a metric that nobody writes never rings, or always.
 func TestTheFunctionsWriteTheMetricsOfTheAlarms(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "functions", "*", "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, "shared", "handle", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -493,7 +493,7 @@ func TestTheFunctionsWriteTheMetricsOfTheAlarms(t *testing.T) {
 		}
 	}
 	// Without clusters only the sweep is left to say that all is well.
-	sweep, err := os.ReadFile(filepath.Join(root, "functions", "sweep", "handler.go"))
+	sweep, err := os.ReadFile(filepath.Join(root, "shared", "handle", "sweep.go"))
 	if err != nil || !strings.Contains(string(sweep), `Name: "ChecksCompleted"`) {
 		t.Errorf("in an account without clusters ChecksMissing would ring forever: %v", err)
 	}

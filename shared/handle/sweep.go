@@ -1,12 +1,10 @@
-package main
+package handle
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -28,36 +26,33 @@ type eksAPI interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-type ec2API interface {
+type tagsAPI interface {
 	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
-}
-
-type fleet interface {
-	Sizes(ctx context.Context, region string) (map[string]int, error)
 }
 
 type checkQueue interface {
 	Send(context.Context, trigger.Check) error
 }
 
-// handler asks for a check of every cluster.
-type handler struct {
-	eks     eksAPI
-	ec2     ec2API
-	fleet   fleet
-	region  string
-	checks  checkQueue
-	every   time.Duration
-	vpcs    []string
-	now     func() time.Time
-	log     *slog.Logger
-	metrics io.Writer
+// Sweep asks for a check of every cluster.
+type Sweep struct {
+	Ambient
+	EKS eksAPI
+	EC2 tagsAPI
+	// Fleet knows how large the clusters of Region are.
+	Fleet  sizes
+	Region string
+	Checks checkQueue
+	// Interval is the time from one sweep to the next.
+	Interval time.Duration
+	// VPCs are those whose clusters count; empty is all.
+	VPCs []string
 }
 
-// handle sends one message per cluster. Its error makes Lambda try again, which
+// Handle sends one message per cluster. Its error makes Lambda try again, which
 // repeats messages that the queue then drops for their content.
-func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
-	now := h.now().UTC()
+func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
+	now := h.Clock().UTC()
 	// The minute that has begun, not the next: a sweep means now, and the check is not
 	// to be dated ahead of what it looks at.
 	due := now.Truncate(time.Minute)
@@ -69,7 +64,7 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
 		orphans, err := h.tagged(ctx)
 		if err != nil {
 			// What EKS knows is worth more than waiting for what it does not.
-			h.log.Error("clusters that only tags know could not be looked up", "error", err.Error())
+			h.Log.Error("clusters that only tags know could not be looked up", "error", err.Error())
 		}
 		for _, name := range orphans {
 			if !slices.Contains(clusters, name) {
@@ -77,10 +72,10 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
 			}
 		}
 	}
-	sizes, err := h.fleet.Sizes(ctx, h.region)
+	sizes, err := h.Fleet.Sizes(ctx, h.Region)
 	if err != nil {
 		// Without them every cluster is checked: more often than it need be.
-		h.log.Error("the sizes of clusters could not be read", "error", err.Error())
+		h.Log.Error("the sizes of clusters could not be read", "error", err.Error())
 	}
 	var faults []error
 	sent := 0
@@ -89,25 +84,25 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) error {
 			continue
 		}
 		sent++
-		if err := h.checks.Send(ctx, trigger.Check{Cluster: name, Due: due}); err != nil {
+		if err := h.Checks.Send(ctx, trigger.Check{Cluster: name, Due: due}); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	h.log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
+	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
 	values := []report.Metric{{Name: "Sweeps", Unit: "Count", Value: 1}, {Name: "Clusters", Unit: "Count", Value: float64(len(clusters))}}
 	if sent == 0 {
 		// Nothing to check, or nothing in this sweep, is a completed check: an account
 		// without clusters, or with large ones only, is no alarm.
 		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
 	}
-	return errors.Join(append(faults, report.Metrics(h.metrics, now, "", values...))...)
+	return errors.Join(append(faults, report.Metrics(h.Metrics, now, "", values...))...)
 }
 
 // clusters lists the EKS clusters of the region, those of the wanted VPCs if any are
 // named.
-func (h *handler) clusters(ctx context.Context) ([]string, error) {
+func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
 	var names []string
-	pages := eks.NewListClustersPaginator(h.eks, &eks.ListClustersInput{})
+	pages := eks.NewListClustersPaginator(h.EKS, &eks.ListClustersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -115,19 +110,19 @@ func (h *handler) clusters(ctx context.Context) ([]string, error) {
 		}
 		names = append(names, page.Clusters...)
 	}
-	if len(h.vpcs) == 0 {
+	if len(h.VPCs) == 0 {
 		return names, nil
 	}
 	var ours []string
 	for _, name := range names {
-		out, err := h.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+		out, err := h.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 		if awserr.IsNotFound(err) {
 			continue // deleted since it was listed
 		}
 		if err != nil {
 			return nil, errors.New(awserr.Describe(err, "eks:DescribeCluster", ""))
 		}
-		if c := out.Cluster; c != nil && c.ResourcesVpcConfig != nil && slices.Contains(h.vpcs, aws.ToString(c.ResourcesVpcConfig.VpcId)) {
+		if c := out.Cluster; c != nil && c.ResourcesVpcConfig != nil && slices.Contains(h.VPCs, aws.ToString(c.ResourcesVpcConfig.VpcId)) {
 			ours = append(ours, name)
 		}
 	}
@@ -136,26 +131,26 @@ func (h *handler) clusters(ctx context.Context) ([]string, error) {
 
 // turn reports whether this sweep is one that checks the cluster. The larger a cluster
 // is the fewer do, and clusters of one size do not all have theirs in the same.
-func (h *handler) turn(cluster string, nodes int, now time.Time) bool {
+func (h *Sweep) turn(cluster string, nodes int, now time.Time) bool {
 	factor := uint64(ledger.SweepFactor(nodes))
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(cluster)) // it never fails
-	return (uint64(now.Unix()/int64(h.every.Seconds()))+sum.Sum64())%factor == 0
+	return (uint64(now.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
 }
 
 // hourly reports whether this sweep is the first of its hour.
-func (h *handler) hourly(now time.Time) bool {
-	return now.Sub(now.Truncate(time.Hour)) < h.every
+func (h *Sweep) hourly(now time.Time) bool {
+	return now.Sub(now.Truncate(time.Hour)) < h.Interval
 }
 
 // tagged lists the names of clusters that instances' tags know. A deployment for some
 // VPCs cannot tell whose they are, and leaves them to others.
-func (h *handler) tagged(ctx context.Context) ([]string, error) {
-	if len(h.vpcs) > 0 {
+func (h *Sweep) tagged(ctx context.Context) ([]string, error) {
+	if len(h.VPCs) > 0 {
 		return nil, nil
 	}
 	found := map[string]bool{}
-	pages := ec2.NewDescribeTagsPaginator(h.ec2, &ec2.DescribeTagsInput{Filters: []types.Filter{
+	pages := ec2.NewDescribeTagsPaginator(h.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
 		{Name: aws.String("resource-type"), Values: []string{"instance"}},
 		{Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + "*"}},
 	}})

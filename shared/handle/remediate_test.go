@@ -1,15 +1,12 @@
-package main
+package handle
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"io"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"rollcall/shared/emit"
 	"rollcall/shared/plan"
@@ -19,9 +16,8 @@ import (
 	"rollcall/shared/trigger"
 )
 
-var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-
-type world struct {
+// hands carry every order out with one outcome, and note what is told of it.
+type hands struct {
 	outcome remediate.Outcome
 	acted   []plan.Order
 	told    []string
@@ -29,27 +25,27 @@ type world struct {
 	fail    bool
 }
 
-func (w *world) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
-	w.acted = append(w.acted, o)
-	out := w.outcome
+func (h *hands) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
+	h.acted = append(h.acted, o)
+	out := h.outcome
 	out.Order = o
 	return out
 }
 
-func (w *world) Publish(_ context.Context, m report.Message) error {
-	if w.fail {
+func (h *hands) Publish(_ context.Context, m report.Message) error {
+	if h.fail {
 		return errors.New("no topic")
 	}
-	w.told = append(w.told, m.Attributes.Action)
+	h.told = append(h.told, m.Attributes.Action)
 	return nil
 }
 
-func (w *world) Put(_ context.Context, all []emit.Event) error {
-	if w.fail {
+func (h *hands) Put(_ context.Context, all []emit.Event) error {
+	if h.fail {
 		return errors.New("no bus")
 	}
 	for _, e := range all {
-		w.put = append(w.put, e.DetailType)
+		h.put = append(h.put, e.DetailType)
 	}
 	return nil
 }
@@ -67,14 +63,10 @@ func order(t *testing.T) string {
 	return string(body)
 }
 
-func (w *world) handle(t *testing.T, bodies ...string) {
+func (h *hands) handle(t *testing.T, bodies ...string) {
 	t.Helper()
-	h := &handler{remediator: w, notices: w, events: w, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler), metrics: new(bytes.Buffer)}
-	var b events.SQSEvent
-	for _, body := range bodies {
-		b.Records = append(b.Records, events.SQSMessage{MessageId: "m", Body: body})
-	}
-	if r, err := h.handle(t.Context(), b); err != nil || len(r.BatchItemFailures) != 0 {
+	f := &Remediate{Ambient: ambient(now, io.Discard), Remediator: h, Notices: h, Events: h}
+	if r, err := f.Handle(t.Context(), batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
 		t.Errorf("%+v, %v: an order must not come again", r, err)
 	}
 }
@@ -98,26 +90,26 @@ func TestWhatBecomesOfAnOrderIsTold(t *testing.T) {
 		{"not yet marked", remediate.Outcome{Result: remediate.Refused, Reason: plan.OrderUnmarked, News: true}, nil, nil},
 	}
 	for _, tt := range tests {
-		w := &world{outcome: tt.outcome}
-		w.handle(t, order(t))
-		if len(w.acted) != 1 || !slices.Equal(w.told, tt.told) || !slices.Equal(w.put, tt.put) {
-			t.Errorf("%s: acted %d times, told %v, events %v, want %v and %v", tt.name, len(w.acted), w.told, w.put, tt.told, tt.put)
+		h := &hands{outcome: tt.outcome}
+		h.handle(t, order(t))
+		if len(h.acted) != 1 || !slices.Equal(h.told, tt.told) || !slices.Equal(h.put, tt.put) {
+			t.Errorf("%s: acted %d times, told %v, events %v, want %v and %v", tt.name, len(h.acted), h.told, h.put, tt.told, tt.put)
 		}
 	}
 }
 
 func TestWhatIsNoOrderIsDroppedAndTheRestIsServed(t *testing.T) {
-	w := &world{outcome: remediate.Outcome{Result: remediate.Acted}}
-	w.handle(t, "not JSON", `{"id":"x"}`, order(t))
-	if len(w.acted) != 1 {
-		t.Errorf("%d orders reached the remediator, want 1", len(w.acted))
+	h := &hands{outcome: remediate.Outcome{Result: remediate.Acted}}
+	h.handle(t, "not JSON", `{"id":"x"}`, order(t))
+	if len(h.acted) != 1 {
+		t.Errorf("%d orders reached the remediator, want 1", len(h.acted))
 	}
 }
 
 func TestThatNobodyCouldBeToldDoesNotBringTheOrderAgain(t *testing.T) {
-	w := &world{outcome: remediate.Outcome{Result: remediate.Acted, News: true}, fail: true}
-	w.handle(t, order(t))
-	if len(w.acted) != 1 {
-		t.Errorf("acted %d times", len(w.acted))
+	h := &hands{outcome: remediate.Outcome{Result: remediate.Acted, News: true}, fail: true}
+	h.handle(t, order(t))
+	if len(h.acted) != 1 {
+		t.Errorf("acted %d times", len(h.acted))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package handle
 
 import (
 	"bytes"
@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -27,8 +25,6 @@ import (
 	"rollcall/shared/run"
 	"rollcall/shared/trigger"
 )
-
-var now = time.Date(2026, 3, 10, 12, 0, 7, 0, time.UTC)
 
 // world is a cluster with one instance that has not registered, and all that the
 // function is plugged into.
@@ -104,21 +100,19 @@ func (w *world) PutSize(_ context.Context, _, cluster string, nodes int) error {
 	return nil
 }
 
-func (w *world) handler(permitted policy.Mode) *handler {
-	return &handler{
-		base:     run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: func() time.Time { return now }},
-		policies: config.NewPolicyStore(w, config.Settings{PolicyParameter: "/rollcall/policy"}), permitted: permitted, sweep: 5 * time.Minute,
-		orders: w, schedules: w, events: w, fleet: w, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler), metrics: &w.metrics,
+func (w *world) handler(permitted policy.Mode) *Inspect {
+	around := ambient(now, &w.metrics)
+	return &Inspect{
+		Ambient:  around,
+		Runner:   run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: around.Clock},
+		Policies: config.NewPolicyStore(w, config.Settings{PolicyParameter: "/rollcall/policy"}), Permitted: permitted, SweepInterval: 5 * time.Minute,
+		Orders: w, Schedules: w, Events: w, Fleet: w,
 	}
 }
 
 func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 	t.Helper()
-	var b events.SQSEvent
-	for _, body := range bodies {
-		b.Records = append(b.Records, events.SQSMessage{MessageId: "m", Body: body})
-	}
-	if r, err := w.handler(permitted).handle(t.Context(), b); err != nil || len(r.BatchItemFailures) != 0 {
+	if r, err := w.handler(permitted).Handle(t.Context(), batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
 		t.Errorf("%+v, %v: a message must not come again", r, err)
 	}
 }
@@ -214,12 +208,12 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 	w := newWorld()
 	w.nodes = 0
 	h := w.handler(policy.Observe)
-	h.base.Observer = grown{w, 250}
+	h.Runner.Observer = grown{w, 250}
 	if err := w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{PutChecked: now.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := h.handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{Body: demo}}}); err != nil {
+		if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,10 +275,8 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := w.handler(mode)
-		h.base.Observer = protected{w}
-		var b events.SQSEvent
-		b.Records = []events.SQSMessage{{Body: demo}}
-		if _, err := h.handle(t.Context(), b); err != nil || len(w.sent) != want {
+		h.Runner.Observer = protected{w}
+		if _, err := h.Handle(t.Context(), batch(demo)); err != nil || len(w.sent) != want {
 			t.Errorf("mode %s: %d orders, %v, want %d", mode, len(w.sent), err, want)
 		}
 	}

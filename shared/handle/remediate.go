@@ -1,9 +1,7 @@
-package main
+package handle
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -23,27 +21,22 @@ type publisher interface {
 	Publish(context.Context, report.Message) error
 }
 
-type eventBus interface {
-	Put(context.Context, []emit.Event) error
+// Remediate carries out the orders that messages hold.
+type Remediate struct {
+	Ambient
+	// Remediator looks again before it acts: an order alone destroys nothing.
+	Remediator actor
+	Notices    publisher
+	Events     eventBus
 }
 
-// handler carries out the orders that messages hold.
-type handler struct {
-	remediator actor
-	notices    publisher
-	events     eventBus
-	now        func() time.Time
-	log        *slog.Logger
-	metrics    io.Writer
-}
-
-// handle always succeeds: an order that was not carried out is given anew by the next
+// Handle always succeeds: an order that was not carried out is given anew by the next
 // check if it is still right, and one that was must not come again.
-func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	for _, m := range batch.Records {
 		o, err := trigger.ParseOrder([]byte(m.Body))
 		if err != nil {
-			h.log.Error("dropped a message that is no order", "message", m.MessageId, "error", err.Error())
+			h.Log.Error("dropped a message that is no order", "message", m.MessageId, "error", err.Error())
 			h.count("", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: 1})
 			continue
 		}
@@ -52,13 +45,13 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	return events.SQSEventResponse{}, nil
 }
 
-func (h *handler) act(ctx context.Context, o plan.Order) {
-	at := h.now()
-	out := h.remediator.Act(ctx, o, at)
-	log := h.log.With("cluster", o.Cluster.Name, "order", o.ID, "instance", o.Instance, "action", o.Action)
+func (h *Remediate) act(ctx context.Context, o plan.Order) {
+	at := h.Clock()
+	out := h.Remediator.Act(ctx, o, at)
+	log := h.Log.With("cluster", o.Cluster.Name, "order", o.ID, "instance", o.Instance, "action", o.Action)
 	log.Info("order", "result", out.Result, "reason", out.Reason, "detail", out.Detail)
 	h.count(o.Cluster.Name, report.Metric{Name: "Actions" + metricName(out.Result), Unit: "Count", Value: 1})
-	if err := h.events.Put(ctx, emit.FromOutcome(o.Cluster, out, at)); err != nil {
+	if err := h.Events.Put(ctx, emit.FromOutcome(o.Cluster, out, at)); err != nil {
 		log.Error("events could not be sent", "error", err.Error())
 	}
 	if !report.Told(out) {
@@ -66,7 +59,7 @@ func (h *handler) act(ctx context.Context, o plan.Order) {
 	}
 	m, err := report.Outcome(o.Cluster, out, at)
 	if err == nil {
-		err = h.notices.Publish(ctx, m)
+		err = h.Notices.Publish(ctx, m)
 	}
 	if err != nil {
 		log.Error("the notice could not be sent", "error", err.Error())
@@ -86,10 +79,4 @@ func metricName(r remediate.Result) string {
 		return "Ongoing"
 	}
 	return "Unclear"
-}
-
-func (h *handler) count(cluster string, values ...report.Metric) {
-	if err := report.Metrics(h.metrics, h.now(), cluster, values...); err != nil {
-		h.log.Error("metrics could not be written", "error", err.Error())
-	}
 }

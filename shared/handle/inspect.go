@@ -1,8 +1,7 @@
-package main
+package handle
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -31,46 +30,44 @@ const (
 	sweepGone = time.Hour
 )
 
-type schedules interface {
-	At(context.Context, trigger.Check) (made bool, err error)
-}
-
 type orderQueue interface {
 	Send(context.Context, plan.Order) error
 }
 
 type fleet interface {
-	Sizes(ctx context.Context, region string) (map[string]int, error)
+	sizes
 	PutSize(ctx context.Context, region, cluster string, nodes int) error
 }
 
-type eventBus interface {
-	Put(context.Context, []emit.Event) error
+// Inspect checks the clusters that messages name. It destroys nothing: its orders are
+// sent on. It is for one batch at a time.
+type Inspect struct {
+	Ambient
+	// Runner is what checks, but for what hangs on the policy and the mode: each check
+	// has a copy of it, with these filled in.
+	Runner   run.Runner
+	Policies *config.PolicyParameterStore
+	// Permitted is the mode that the function was deployed with; the policy can lower it.
+	Permitted policy.Mode
+	// SweepInterval is the time from one sweep to the next: what is due later than that
+	// needs no schedule.
+	SweepInterval time.Duration
+	Orders        orderQueue
+	Schedules     schedules
+	Events        eventBus
+	// Fleet is told how large the clusters are.
+	Fleet fleet
+
+	known map[string]int // sizes as the fleet knows them, by cluster; nil before they are read
 }
 
-// handler checks the clusters that messages name.
-type handler struct {
-	base      run.Runner // but for what hangs on the policy
-	policies  *config.PolicyParameterStore
-	permitted policy.Mode
-	sweep     time.Duration
-	orders    orderQueue
-	schedules schedules
-	events    eventBus
-	fleet     fleet
-	sizes     map[string]int // nodes as the fleet knows them, by cluster; nil before they are read
-	now       func() time.Time
-	log       *slog.Logger
-	metrics   io.Writer
-}
-
-// handle always succeeds: what a retry could help is asked for anew by a schedule or
+// Handle always succeeds: what a retry could help is asked for anew by a schedule or
 // by the next sweep, so that one sick cluster does not block its own queue.
-func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+func (h *Inspect) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	for _, m := range batch.Records {
 		c, err := trigger.ParseCheck([]byte(m.Body))
 		if err != nil {
-			h.log.Error("dropped a message that is no check", "message", m.MessageId, "error", err.Error())
+			h.Log.Error("dropped a message that is no check", "message", m.MessageId, "error", err.Error())
 			h.count("", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: 1})
 			continue
 		}
@@ -79,9 +76,9 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	return events.SQSEventResponse{}, nil
 }
 
-func (h *handler) check(ctx context.Context, c trigger.Check) {
-	started := h.now()
-	log := h.log.With("cluster", c.Cluster, "due", c.Due)
+func (h *Inspect) check(ctx context.Context, c trigger.Check) {
+	started := h.Clock()
+	log := h.Log.With("cluster", c.Cluster, "due", c.Due)
 	if c.Stale(started, staleAfter) {
 		log.Warn("skipped a check that came too late")
 		h.count(c.Cluster, report.Metric{Name: "ChecksSkipped", Unit: "Count", Value: 1})
@@ -91,23 +88,23 @@ func (h *handler) check(ctx context.Context, c trigger.Check) {
 	if at.Before(c.Due) {
 		at = c.Due // the clock of the scheduler runs ahead of this one
 	}
-	doc, permitted, err := h.policies.Usable(ctx, h.permitted, started, config.PolicyAge)
+	doc, permitted, err := h.Policies.Usable(ctx, h.Permitted, started, config.PolicyAge)
 	if err != nil {
 		log.Error("the policy cannot be used; nothing is destroyed until it can", "error", err.Error())
 		h.count("", report.Metric{Name: "PolicyInvalid", Unit: "Count", Value: 1})
 	}
-	runner := h.base
-	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.permitted
+	runner := h.Runner
+	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.Permitted
 	before := &remembered{Ledger: runner.Ledger}
 	runner.Ledger = before
 	if permitted.Allows(policy.Remediate) {
-		runner.Orders = sender{h.orders}
+		runner.Orders = sender{h.Orders}
 	}
 	if !permitted.Allows(policy.Notify) {
 		runner.Notices = nil
 	}
 	result := runner.Check(ctx, c.Cluster, at)
-	if err := h.events.Put(ctx, emit.FromCheck(before.state, result)); err != nil {
+	if err := h.Events.Put(ctx, emit.FromCheck(before.state, result)); err != nil {
 		result.Faults = append(result.Faults, err.Error())
 	}
 	h.size(ctx, result)
@@ -117,12 +114,12 @@ func (h *handler) check(ctx context.Context, c trigger.Check) {
 
 // again schedules the next check, if a verdict can change before the next sweep comes
 // by, or if this check could not read everything.
-func (h *handler) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
+func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
 	next := result.Plan.Next
 	if !result.Snapshot.Whole() && !missing(result) && (next.IsZero() || now.Add(retryAfter).Before(next)) {
 		next = now.Add(retryAfter)
 	}
-	sweep := h.sweep * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
+	sweep := h.SweepInterval * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
 	if missing(result) {
 		sweep = max(sweep, sweepGone)
 	}
@@ -130,38 +127,38 @@ func (h *handler) again(ctx context.Context, c trigger.Check, result report.Chec
 		return
 	}
 	at := trigger.DueAt(next)
-	if soonest := trigger.Soonest(h.now()); at.Before(soonest) {
+	if soonest := trigger.Soonest(h.Clock()); at.Before(soonest) {
 		at = soonest // a schedule for a moment that has passed may never run
 	}
 	due := trigger.Check{Cluster: c.Cluster, Due: at}
-	if _, err := h.schedules.At(ctx, due); err != nil {
-		h.log.Error("the next check could not be scheduled; the sweep will come by", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
+	if _, err := h.Schedules.At(ctx, due); err != nil {
+		h.Log.Error("the next check could not be scheduled; the sweep will come by", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
 	}
 }
 
 // size lets the sweep know how large the cluster is, when that changes how often it
 // need come by.
-func (h *handler) size(ctx context.Context, result report.Check) {
+func (h *Inspect) size(ctx context.Context, result report.Check) {
 	if !result.Snapshot.Whole() {
 		return
 	}
 	id, nodes := result.Snapshot.Cluster.ID, len(result.Snapshot.Nodes)
-	if h.sizes == nil {
-		sizes, err := h.fleet.Sizes(ctx, id.Region)
+	if h.known == nil {
+		sizes, err := h.Fleet.Sizes(ctx, id.Region)
 		if err != nil {
-			h.log.Error("the sizes of clusters could not be read", "error", err.Error())
+			h.Log.Error("the sizes of clusters could not be read", "error", err.Error())
 			return
 		}
-		h.sizes = sizes
+		h.known = sizes
 	}
-	if ledger.SweepFactor(h.sizes[id.Name]) == ledger.SweepFactor(nodes) {
+	if ledger.SweepFactor(h.known[id.Name]) == ledger.SweepFactor(nodes) {
 		return
 	}
-	if err := h.fleet.PutSize(ctx, id.Region, id.Name, nodes); err != nil {
-		h.log.Error("the size of the cluster could not be recorded", "cluster", id.Name, "error", err.Error())
+	if err := h.Fleet.PutSize(ctx, id.Region, id.Name, nodes); err != nil {
+		h.Log.Error("the size of the cluster could not be recorded", "cluster", id.Name, "error", err.Error())
 		return
 	}
-	h.sizes[id.Name] = nodes
+	h.known[id.Name] = nodes
 }
 
 // missing reports that there is no such EKS cluster: only tags know it, also where
@@ -170,7 +167,7 @@ func missing(result report.Check) bool {
 	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
-func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) {
+func (h *Inspect) say(log *slog.Logger, result report.Check, started time.Time) {
 	for _, note := range result.Notes() {
 		log.Warn("note", "note", note)
 	}
@@ -186,7 +183,7 @@ func (h *handler) say(log *slog.Logger, result report.Check, started time.Time) 
 	log.Info("checked", "complete", result.Complete(), "nodes", result.Assessment.Nodes, "ready", result.Assessment.Ready,
 		"findings", len(result.Findings()), "orders", len(result.Plan.Orders), "held", len(result.Plan.Held), "next", result.Plan.Next)
 	values := []report.Metric{
-		{Name: "CheckDuration", Unit: "Milliseconds", Value: float64(h.now().Sub(started).Milliseconds())},
+		{Name: "CheckDuration", Unit: "Milliseconds", Value: float64(h.Clock().Sub(started).Milliseconds())},
 		{Name: "Findings", Unit: "Count", Value: float64(len(result.Findings()))},
 		{Name: "Orders", Unit: "Count", Value: float64(len(result.Plan.Orders))},
 		{Name: "Held", Unit: "Count", Value: float64(len(result.Plan.Held))},
@@ -208,12 +205,6 @@ func inSeconds(times []time.Duration) []float64 {
 		out[i] = d.Seconds()
 	}
 	return out
-}
-
-func (h *handler) count(cluster string, values ...report.Metric) {
-	if err := report.Metrics(h.metrics, h.now(), cluster, values...); err != nil {
-		h.log.Error("metrics could not be written", "error", err.Error())
-	}
 }
 
 // sender passes orders on to the function that may carry them out.

@@ -1,11 +1,9 @@
-package main
+package handle
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -30,24 +28,22 @@ const (
 	goneAfter = 5 * time.Minute
 )
 
-type ec2API interface {
+type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-type schedules interface {
-	At(context.Context, trigger.Check) (made bool, err error)
-}
-
-// handler turns batches of state changes into schedules.
-type handler struct {
-	ec2       ec2API
-	policies  *config.PolicyParameterStore
-	schedules schedules
-	vpcs      []string
-	home      trigger.Home // where events are expected from
-	now       func() time.Time
-	log       *slog.Logger
-	metrics   io.Writer
+// StateChange turns batches of EC2 state changes into schedules of checks. It judges
+// nothing.
+type StateChange struct {
+	Ambient
+	EC2 instancesAPI
+	// Policies tell the deadlines, of which the checks are to see the end.
+	Policies  *config.PolicyParameterStore
+	Schedules schedules
+	// VPCs are those whose instances count; empty is all.
+	VPCs []string
+	// Home is where events are expected from.
+	Home trigger.Home
 }
 
 // change is a state change, and the message that told it.
@@ -61,10 +57,10 @@ type tally struct {
 	malformed, ignored, notOurs, made, kept int
 }
 
-// handle answers with the messages that a retry may help: those whose instances could
+// Handle answers with the messages that a retry may help: those whose instances could
 // not be looked up, or whose check could not be scheduled. What is malformed, foreign
 // or not ours is counted and dropped; no retry would change it.
-func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	var t tally
 	changes := h.read(batch, &t)
 	failed := map[string]bool{}
@@ -72,7 +68,7 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	for some := range slices.Chunk(changes, lookupSize) {
 		found, err := h.lookUp(ctx, some)
 		if err != nil {
-			h.log.Error("instances could not be looked up", "error", err.Error(), "instances", len(some))
+			h.Log.Error("instances could not be looked up", "error", err.Error(), "instances", len(some))
 			for _, c := range some {
 				failed[c.message] = true
 			}
@@ -81,10 +77,10 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 		h.plan(ctx, some, found, checks, &t)
 	}
 	for _, c := range ordered(checks) {
-		made, err := h.schedules.At(ctx, c)
+		made, err := h.Schedules.At(ctx, c)
 		switch {
 		case err != nil:
-			h.log.Error("a check could not be scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
+			h.Log.Error("a check could not be scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
 			for _, message := range checks[c] {
 				failed[message] = true
 			}
@@ -94,9 +90,9 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 			t.kept++
 		}
 	}
-	h.log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
+	h.Log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
 	if t.malformed > 0 {
-		if err := report.Metrics(h.metrics, h.now(), "", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: float64(t.malformed)}); err != nil {
+		if err := report.Metrics(h.Metrics, h.Clock(), "", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: float64(t.malformed)}); err != nil {
 			return events.SQSEventResponse{}, err
 		}
 	}
@@ -109,17 +105,17 @@ func (h *handler) handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	return response, nil
 }
 
-func (h *handler) read(batch events.SQSEvent, t *tally) []change {
+func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 	var changes []change
 	for _, m := range batch.Records {
-		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.home)
+		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.Home)
 		switch {
 		case err != nil:
 			t.malformed++
-			h.log.Error("dropped a message that is no state change", "message", m.MessageId, "error", err.Error())
+			h.Log.Error("dropped a message that is no state change", "message", m.MessageId, "error", err.Error())
 		case ignored != nil:
 			t.ignored++
-			h.log.Info("ignored an event", "message", m.MessageId, "reason", ignored.Reason)
+			h.Log.Info("ignored an event", "message", m.MessageId, "reason", ignored.Reason)
 		default:
 			changes = append(changes, change{StateChange: c, message: m.MessageId})
 		}
@@ -129,14 +125,14 @@ func (h *handler) read(batch events.SQSEvent, t *tally) []change {
 
 // lookUp describes the instances with as few calls as their number allows. By filter,
 // not by id: an id that EC2 does not know would fail the whole call.
-func (h *handler) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
+func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
 	var ids []string
 	for _, c := range changes {
 		ids = append(ids, string(c.Instance))
 	}
 	slices.Sort(ids)
 	found := map[roll.InstanceID]types.Instance{}
-	pages := ec2.NewDescribeInstancesPaginator(h.ec2, &ec2.DescribeInstancesInput{
+	pages := ec2.NewDescribeInstancesPaginator(h.EC2, &ec2.DescribeInstancesInput{
 		Filters:                 []types.Filter{{Name: aws.String("instance-id"), Values: slices.Compact(ids)}},
 		IncludeManagedResources: aws.Bool(true),
 		MaxResults:              aws.Int32(1000),
@@ -156,11 +152,11 @@ func (h *handler) lookUp(ctx context.Context, changes []change) (map[roll.Instan
 }
 
 // plan works out which checks the changes want, together with who wants them.
-func (h *handler) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, checks map[trigger.Check][]string, t *tally) {
-	now := h.now()
-	doc, _, err := h.policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
+func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, checks map[trigger.Check][]string, t *tally) {
+	now := h.Clock()
+	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil {
-		h.log.Error("the policy cannot be used; its last good times, or the built-in ones, are", "error", err.Error())
+		h.Log.Error("the policy cannot be used; its last good times, or the built-in ones, are", "error", err.Error())
 	}
 	for _, c := range changes {
 		i, ok := found[c.Instance]
@@ -198,8 +194,8 @@ func (h *handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 	}
 }
 
-func (h *handler) wanted(i types.Instance) bool {
-	return len(h.vpcs) == 0 || slices.Contains(h.vpcs, aws.ToString(i.VpcId))
+func (h *StateChange) wanted(i types.Instance) bool {
+	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
 }
 
 // dues are the minutes in which a check may see another verdict for the change.
