@@ -13,11 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"rollcall/functions/internal/eyes"
 	"rollcall/functions/internal/start"
 	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
+	"rollcall/shared/eyes"
 	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 	"rollcall/shared/remediate"
@@ -30,8 +30,8 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	look, err := eyes.Open(f.AWS, eyes.Options{
-		Agent: "rollcall-remediate", Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
+	look, err := eyes.Open(f.AWS, "rollcall-remediate", eyes.Options{
+		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
 	})
 	if err != nil {
 		start.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"rollcall/functions/internal/eyes"
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
+	"rollcall/shared/eyes"
 	"rollcall/shared/inquiry"
 	"rollcall/shared/mark"
 	"rollcall/shared/observe"
@@ -29,7 +29,7 @@ import (
 type account struct {
 	region    string
 	cfg       aws.Config
-	eyes      *eyes.Eyes
+	eyes      *eyes.Account
 	principal func(context.Context) string
 }
 
@@ -68,7 +68,7 @@ func connect(ctx context.Context, region, evidence string) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	look, err := eyes.Open(cfg, eyes.Options{Agent: "rollcall/" + version(), Principal: principal, Store: place})
+	look, err := eyes.Open(cfg, "rollcall/"+version(), eyes.Options{Principal: principal, Store: place})
 	if err != nil {
 		return nil, err
 	}

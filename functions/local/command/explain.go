@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rollcall/functions/internal/eyes"
 	"rollcall/shared/bundle"
 	"rollcall/shared/evidence"
+	"rollcall/shared/eyes"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"

@@ -1,5 +1,5 @@
-// Package eyes makes what looks at clusters and finds out why, from one AWS
-// configuration: for the functions that do either, and for the command line.
+// Package eyes looks at the clusters of one account and region and finds out why: one
+// view for whoever checks, explains or acts, and the same clients behind both.
 package eyes
 
 import (
@@ -41,70 +41,100 @@ const WhyTime = 45 * time.Second
 // is for what a check says and orders, and for a refusal to be told.
 const KeepTime = 20 * time.Second
 
-// Eyes look at the clusters of one account and region.
-type Eyes struct {
-	Observer *observe.Observer
-	Inquirer *inquiry.Inquirer
-	EC2      *ec2.Client
-	Kube     *kube.Dialer
-	seeing   observe.Options
-	asking   inquiry.Options
-	// remembered is what a bundle tells of earlier checks; nil for an account.
-	remembered map[string]evidence.Remembered
+// Clients are what eyes see with, in the shapes in which observe and collect ask. They read;
+// what changes an account is not theirs.
+type Clients struct {
+	EC2         collect.EC2API
+	EKS         bundle.EKSAPI
+	AutoScaling collect.AutoScalingAPI
+	ZonalShift  zonalShiftAPI
+	IAM         collect.IAMAPI
+	Kube        collect.Dialer
+	// Region is that of the clients.
+	Region string
 }
 
-// OfBundle look at a bundle instead of an account.
-func OfBundle(b *bundle.Bundle) *Eyes {
-	id := b.ClusterID()
-	remembered, _ := b.Remembered()
-	return &Eyes{
-		Observer: observe.New(observe.Options{
-			EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: id.Region, PageInterval: time.Nanosecond,
-		}),
-		Inquirer:   inquiry.New(inquiry.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube(), Region: id.Region, Free: true}),
-		remembered: remembered,
-	}
+type zonalShiftAPI interface {
+	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
 
-// Options are what eyes are made of.
+// Options are how eyes look.
 type Options struct {
-	// Agent is what the Kubernetes clients call themselves in audit logs.
-	Agent string
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
 	Store inquiry.Store
 	// PageInterval is that of observe.Options.
 	PageInterval time.Duration
+	// Free: reading costs nothing; see collect.Options.
+	Free bool
 }
 
-// Open makes the clients. It sends nothing yet.
-func Open(cfg aws.Config, o Options) (*Eyes, error) {
+// Eyes look at the clusters of one account and region.
+type Eyes struct {
+	Observer *observe.Observer
+	Inquirer *inquiry.Inquirer
+	clients  Clients
+	options  Options
+	// remembered is what a bundle tells of earlier checks; nil for an account.
+	remembered map[string]evidence.Remembered
+}
+
+// New makes eyes of clients.
+func New(c Clients, o Options) *Eyes {
+	return &Eyes{
+		Observer: observe.New(observe.Options{
+			EC2: c.EC2, EKS: c.EKS, AutoScaling: c.AutoScaling, ZonalShift: c.ZonalShift, Kube: c.Kube, Region: c.Region,
+			Principal: o.Principal, PageInterval: o.PageInterval,
+		}),
+		Inquirer: inquiry.New(inquiry.Options{
+			EC2: c.EC2, EKS: c.EKS, AutoScaling: c.AutoScaling, IAM: c.IAM, Kube: c.Kube, Region: c.Region,
+			Principal: o.Principal, Store: o.Store, Free: o.Free,
+		}),
+		clients: c, options: o,
+	}
+}
+
+// OfBundle look at a bundle instead of an account.
+func OfBundle(b *bundle.Bundle) *Eyes {
+	e := New(clientsOf(b), Options{PageInterval: time.Nanosecond, Free: true})
+	e.remembered, _ = b.Remembered()
+	return e
+}
+
+func clientsOf(b *bundle.Bundle) Clients {
+	return Clients{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), IAM: b.IAM(), Kube: b.Kube(), Region: b.ClusterID().Region}
+}
+
+// Account are eyes on an account, and those of its clients by which it can be changed too:
+// whoever marks or acts has them from here.
+type Account struct {
+	*Eyes
+	EC2  *ec2.Client
+	Kube *kube.Dialer
+}
+
+// Open makes the clients of an account and region. agent is what the Kubernetes clients call
+// themselves in audit logs. It sends nothing yet.
+func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	tokens, err := kube.NewTokenSource(cfg)
 	if err != nil {
 		return nil, err
 	}
-	e := &Eyes{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, o.Agent)}
-	e.seeing = observe.Options{
-		EC2: e.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg),
-		Kube: e.Kube, Region: cfg.Region, Principal: o.Principal, PageInterval: o.PageInterval,
-	}
-	e.asking = inquiry.Options{
-		EC2: e.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
-		Kube: e.Kube, Region: cfg.Region, Principal: o.Principal, Store: o.Store,
-	}
-	e.Observer, e.Inquirer = observe.New(e.seeing), inquiry.New(e.asking)
-	return e, nil
+	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, agent)}
+	a.Eyes = New(Clients{
+		EC2: a.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		Kube: a.Kube, Region: cfg.Region,
+	}, o)
+	return a, nil
 }
 
 // Recorded are eyes on the same account of which a recorder remembers the answers, and
 // the dialer whose clients' readings it remembers too.
 func (e *Eyes) Recorded(r *bundle.Recorder) (*Eyes, *bundle.RecordedKube) {
-	dialer := r.Kube(e.Kube)
-	seeing, asking := e.seeing, e.asking
-	seeing.EC2, seeing.EKS, seeing.AutoScaling, seeing.ZonalShift, seeing.Kube = r.EC2(e.asking.EC2), r.EKS(e.asking.EKS), r.AutoScaling(e.asking.AutoScaling), r.ZonalShift(e.seeing.ZonalShift), dialer
-	asking.EC2, asking.EKS, asking.AutoScaling, asking.IAM, asking.Kube = r.EC2(e.asking.EC2), r.EKS(e.asking.EKS), r.AutoScaling(e.asking.AutoScaling), r.IAM(e.asking.IAM), dialer
-	return &Eyes{Observer: observe.New(seeing), Inquirer: inquiry.New(asking), EC2: e.EC2, Kube: e.Kube}, dialer
+	c, dialer := e.clients, r.Kube(e.clients.Kube)
+	c.EC2, c.EKS, c.AutoScaling, c.ZonalShift, c.IAM, c.Kube = r.EC2(c.EC2), r.EKS(c.EKS), r.AutoScaling(c.AutoScaling), r.ZonalShift(c.ZonalShift), r.IAM(c.IAM), dialer
+	return New(c, e.options), dialer
 }
 
 // Check finds out why, for a check.

@@ -10,7 +10,6 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/assess"
 	"rollcall/shared/bundle"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
@@ -37,13 +36,12 @@ func (s *store) Put(ctx context.Context, key archive.Key, _ map[string][]byte) (
 // keeping are eyes on a captured cluster that keep evidence in the store.
 func keeping(t *testing.T, s *store) (*Eyes, *roll.Snapshot) {
 	t.Helper()
-	b, err := bundle.Open("../../../tests/corpus/cases/silent")
+	b, err := bundle.Open("../../tests/corpus/cases/silent")
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := b.ClusterID()
-	e := OfBundle(b)
-	e.Inquirer = inquiry.New(inquiry.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube(), Region: id.Region, Store: s})
+	e := New(clientsOf(b), Options{Store: s, PageInterval: time.Nanosecond})
 	at, _ := b.At()
 	return e, e.Observer.Snapshot(t.Context(), id.Name, at, roll.Watch{})
 }
@@ -105,7 +103,7 @@ func TestWithoutAPlaceNothingIsKept(t *testing.T) {
 	if _, keep := e.Explain(t.Context(), snapshot, nil, ledger.State{}, true); keep != nil {
 		t.Error("what is only explained can be kept")
 	}
-	b, err := bundle.Open("../../../tests/corpus/cases/silent")
+	b, err := bundle.Open("../../tests/corpus/cases/silent")
 	if err != nil {
 		t.Fatal(err)
 	}
