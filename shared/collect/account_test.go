@@ -37,6 +37,8 @@ type account struct {
 	// fail makes every call of an action fail, or with "action 2" its second one, or with
 	// "action id" the one about that thing.
 	fail map[string]error
+	// heard is told of every call, in the goroutine that makes it; nil is nobody.
+	heard func(what string)
 	// silent are actions that are never answered.
 	silent map[string]bool
 	page   int // how much a listing that pages hands out at once
@@ -103,6 +105,9 @@ func (a *account) total() (n int) {
 
 // call counts a call and returns the error that it is to have.
 func (a *account) call(ctx context.Context, action, about string) error {
+	if a.heard != nil {
+		a.heard(action + " " + about)
+	}
 	if a.silent[action] {
 		<-ctx.Done()
 	}

@@ -22,6 +22,7 @@ type apiServer struct {
 	denied   map[string]bool  // resources that may not be read
 	down     error            // what every request meets
 	groups   []string         // API groups that are served beside the core's
+	heard    func(string)     // is told of every request; nil is nobody
 }
 
 func newAPIServer() *apiServer {
@@ -41,6 +42,9 @@ func (s *apiServer) put(path string, o thing) {
 
 // RoundTrip implements http.RoundTripper.
 func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.heard != nil {
+		s.heard(r.URL.String())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r.URL.Path)

@@ -36,6 +36,10 @@ type Options struct {
 	Principal func(context.Context) string
 	// Free: reading costs nothing, as from a bundle. Then nothing is sampled or bounded.
 	Free bool
+	// Serial: the tasks of a step run one after the other, in their order, in the caller's
+	// goroutine: for clients that are not safe for concurrent use, or where a run must be
+	// reproducible.
+	Serial bool
 }
 
 // New makes a collector.
@@ -69,15 +73,26 @@ func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
 	if len(l.findings) == 0 {
 		return l.ev
 	}
-	for _, phase := range l.phases() {
-		var g errgroup.Group
-		g.SetLimit(parallel)
-		for _, task := range phase {
-			g.Go(func() error { attempt(task); return nil })
-		}
-		_ = g.Wait() // no task returns an error: what fails is a fact
+	for _, step := range l.steps() {
+		l.perform(step)
 	}
 	return l.ev
+}
+
+// perform runs the tasks of a step, and returns when all are done.
+func (l *look) perform(step []func()) {
+	if l.Serial {
+		for _, task := range step {
+			attempt(task)
+		}
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, task := range step {
+		g.Go(func() error { attempt(task); return nil })
+	}
+	_ = g.Wait() // no task returns an error: what fails is a fact
 }
 
 // attempt runs a task. What it stumbles over in an answer must not keep a check from its
@@ -87,10 +102,10 @@ func attempt(task func()) {
 	task()
 }
 
-// phases are what is read, in steps: what one step asks for follows from the answers of
-// those before. The tasks of a step run beside each other, and each has actions, and
-// parts of the evidence, of its own.
-func (l *look) phases() [][]func() {
+// steps are what is read: what one step asks for follows from the answers of those
+// before. The tasks of a step may run beside each other, and each has actions, and parts
+// of the evidence, of its own.
+func (l *look) steps() [][]func() {
 	return [][]func(){
 		{
 			l.readCluster, l.readInstances,

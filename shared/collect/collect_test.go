@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -375,6 +376,39 @@ func TestTheSameAccountGivesTheSameEvidence(t *testing.T) {
 			t.Fatal("two collections differ")
 		}
 	}
+}
+
+// A simulated account is not safe for concurrent use, and is to see the same run twice.
+func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
+	var first []string
+	for range 20 {
+		a, in := detachedToo()
+		a.fail["iam:GetRole"] = denied("iam:GetRole")
+		var log []string
+		a.heard = func(what string) { log = append(log, goroutine()+": "+what) }
+		a.api.heard = a.heard
+		New(Options{EC2: a, EKS: a, AutoScaling: a, IAM: a, Kube: a, Region: "eu-west-1", Serial: true}).Collect(t.Context(), in)
+		if first == nil {
+			first = log
+		}
+		if !slices.Equal(log, first) {
+			t.Fatalf("asked\n%s\nand another time\n%s", strings.Join(log, "\n"), strings.Join(first, "\n"))
+		}
+		for _, line := range log {
+			if who, what, _ := strings.Cut(line, ": "); who != goroutine() {
+				t.Fatalf("%s is asked in another goroutine", what)
+			}
+		}
+	}
+	if len(first) < 40 {
+		t.Errorf("only %d questions", len(first))
+	}
+}
+
+// goroutine names the goroutine of the caller, as a stack trace does.
+func goroutine() string {
+	name, _, _ := strings.Cut(string(debug.Stack()), " [")
+	return name
 }
 
 func TestACollectorServesSeveralChecksAtOnce(t *testing.T) {

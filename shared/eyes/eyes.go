@@ -66,8 +66,9 @@ type Options struct {
 	Store inquiry.Store
 	// PageInterval is that of observe.Options.
 	PageInterval time.Duration
-	// Free: reading costs nothing; see collect.Options.
-	Free bool
+	// Free: reading costs nothing. Serial: questions are asked one after the other. See
+	// collect.Options.
+	Free, Serial bool
 }
 
 // Eyes look at the clusters of one account and region.
@@ -89,7 +90,7 @@ func New(c Clients, o Options) *Eyes {
 		}),
 		Inquirer: inquiry.New(inquiry.Options{
 			EC2: c.EC2, EKS: c.EKS, AutoScaling: c.AutoScaling, IAM: c.IAM, Kube: c.Kube, Region: c.Region,
-			Principal: o.Principal, Store: o.Store, Free: o.Free,
+			Principal: o.Principal, Store: o.Store, Free: o.Free, Serial: o.Serial,
 		}),
 		clients: c, options: o,
 	}

@@ -3,6 +3,7 @@ package eyes
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/assess"
 	"rollcall/shared/bundle"
+	"rollcall/shared/collect"
+	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
@@ -109,5 +112,38 @@ func TestWithoutAPlaceNothingIsKept(t *testing.T) {
 	}
 	if _, keep := OfBundle(b).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true); keep != nil {
 		t.Error("evidence can be kept nowhere")
+	}
+}
+
+// dialer notes the goroutines that dial.
+type dialer struct {
+	collect.Dialer
+	by map[string]bool
+}
+
+func (d dialer) Dial(c roll.Cluster) (*kube.Client, error) {
+	d.by[goroutine()] = true
+	return d.Dialer.Dial(c)
+}
+
+// goroutine names the goroutine of the caller, as a stack trace does.
+func goroutine() string {
+	name, _, _ := strings.Cut(string(debug.Stack()), " [")
+	return name
+}
+
+func TestInSeriesTheCallerAsks(t *testing.T) {
+	_, snapshot := keeping(t, &store{})
+	b, err := bundle.Open("../../tests/corpus/cases/silent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, d := clientsOf(b), dialer{b.Kube(), map[string]bool{}}
+	c.Kube = d
+	for range 5 {
+		New(c, Options{Serial: true}).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true)
+	}
+	if len(d.by) != 1 || !d.by[goroutine()] {
+		t.Errorf("asked in %d goroutines", len(d.by))
 	}
 }

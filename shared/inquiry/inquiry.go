@@ -36,8 +36,9 @@ type Options struct {
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
 	Store Store
-	// Free: reading costs nothing, as from a bundle.
-	Free bool
+	// Free: reading costs nothing, as from a bundle. Serial: questions are asked one after
+	// the other. See collect.Options.
+	Free, Serial bool
 }
 
 // Inquirer makes inquiries in one account and region. It is safe for concurrent use.
@@ -62,7 +63,7 @@ func (i *Inquirer) Keeps() bool { return i.o.Store != nil }
 // that it may be kept afterwards: the answers themselves are remembered until then.
 func (i *Inquirer) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
 	out := &Inquiry{}
-	o := collect.Options{EC2: i.o.EC2, EKS: i.o.EKS, AutoScaling: i.o.AutoScaling, IAM: i.o.IAM, Kube: i.o.Kube, Region: i.o.Region, Principal: i.o.Principal, Free: i.o.Free}
+	o := collect.Options{EC2: i.o.EC2, EKS: i.o.EKS, AutoScaling: i.o.AutoScaling, IAM: i.o.IAM, Kube: i.o.Kube, Region: i.o.Region, Principal: i.o.Principal, Free: i.o.Free, Serial: i.o.Serial}
 	if record && i.o.Store != nil {
 		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), i.o.Store
 		o.EC2, o.EKS, o.AutoScaling = out.recorder.EC2(i.o.EC2), out.recorder.EKS(i.o.EKS), out.recorder.AutoScaling(i.o.AutoScaling)
