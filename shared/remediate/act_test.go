@@ -18,6 +18,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -355,5 +356,25 @@ func TestErrorsOfAReboot(t *testing.T) {
 				t.Errorf("again: %+v, sent %q", again, w.sent)
 			}
 		})
+	}
+}
+
+// A plan that is wrong must reach the act, or nothing behind it could be tested.
+func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	w.permitted = policy.Notify
+	w.refused(t, w.remediator(t).Act(t.Context(), o, now), plan.ModeNotify, 0)
+	r, err := New(Options{Targets: w, EC2: w, Ledger: w.ledger, Policy: w.policySource, Why: w.why, Permitted: w.permitted, Plan: func(in plan.Input) plan.Plan {
+		if !in.Now.Equal(now) || len(in.Assessment.Findings) != 1 {
+			t.Errorf("the plan rests on %+v", in)
+		}
+		return plan.Plan{Orders: []plan.Order{o}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := r.Act(t.Context(), o, now); out.Result != Acted || len(w.calls) != 1 {
+		t.Errorf("%s: %s", out.Result, out.Detail)
 	}
 }

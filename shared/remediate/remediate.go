@@ -88,6 +88,7 @@ type Remediator struct {
 	ledger    ledger.Ledger
 	policy    PolicySource
 	why       Why
+	plan      func(plan.Input) plan.Plan
 	permitted policy.Mode
 	principal func(context.Context) string
 	clock     func() time.Time
@@ -101,7 +102,10 @@ type Options struct {
 	Ledger  ledger.Ledger // must persist
 	Policy  PolicySource
 	// Why also keeps the evidence, without which nothing is done.
-	Why       Why
+	Why Why
+	// Plan makes the plan anew; nil is plan.Make. Whoever tests the guards puts a wrong one
+	// in its place.
+	Plan      func(plan.Input) plan.Plan
 	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
@@ -123,8 +127,12 @@ func New(o Options) (*Remediator, error) {
 	if principal == nil {
 		principal = func(context.Context) string { return "" }
 	}
+	planner := o.Plan
+	if planner == nil {
+		planner = plan.Make
+	}
 	return &Remediator{
-		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, why: o.Why,
+		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, why: o.Why, plan: planner,
 		permitted: o.Permitted, principal: principal, clock: o.Clock,
 		reach: func(c roll.Cluster) (hands, error) { return o.Kube.Dial(c) },
 	}, nil

@@ -113,7 +113,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
 	r.judge(ctx, &l, doc, o, now)
-	l.plan = plan.Make(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Diagnoses: l.diagnoses, Policy: l.policy, Now: now})
+	l.plan = r.plan(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Diagnoses: l.diagnoses, Policy: l.policy, Now: now})
 	return l, nil
 }
 

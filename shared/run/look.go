@@ -39,7 +39,7 @@ func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report
 		all := append(append([]roll.Finding{}, c.Assessment.Findings...), c.Assessment.Starting...)
 		c.Diagnoses, _ = r.Why(asking, c.Snapshot, all, state, false)
 	}
-	c.Plan = plan.Make(plan.Input{
+	c.Plan = r.plan(plan.Input{
 		Snapshot: c.Snapshot, Assessment: c.Assessment, State: confirmed(state, c.Assessment.Findings, now), Diagnoses: c.Diagnoses, Policy: pol, Now: now,
 	})
 	r.tell(cluster, "done")

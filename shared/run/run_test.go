@@ -435,3 +435,23 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A plan that is wrong must reach what would be done, or nothing behind it could be tested.
+func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
+	s := newStage()
+	s.well = true
+	r := s.runner(policy.Remediate)
+	r.Plan = func(in plan.Input) plan.Plan {
+		if len(in.Assessment.Findings) != 0 || in.Snapshot == nil || !in.Now.Equal(now) {
+			t.Errorf("the plan rests on %+v", in)
+		}
+		return plan.Plan{Orders: []plan.Order{{ID: "3f9a0c5d7e1b2468", Cluster: cluster, Instance: "i-00000000000000002", Action: plan.Terminate}}}
+	}
+	c := r.Check(t.Context(), "demo", now)
+	if len(c.Outcomes) != 1 || c.Outcomes[0].Order.Instance != "i-00000000000000002" {
+		t.Errorf("outcomes %+v, events %v", c.Outcomes, s.events)
+	}
+	if c := r.Look(t.Context(), "demo", now); len(c.Plan.Orders) != 1 || len(c.Outcomes) != 0 {
+		t.Errorf("a look shows %+v, and did %+v", c.Plan.Orders, c.Outcomes)
+	}
+}
