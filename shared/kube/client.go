@@ -69,8 +69,9 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 
 // Client reads and changes one cluster.
 type Client struct {
-	rest rest.Interface
-	note func(Question, json.RawMessage, error) // of every Read; or nil
+	rest  rest.Interface
+	nodes NodePages                              // in place of requests for pages of nodes; or nil
+	note  func(Question, json.RawMessage, error) // of every Read; or nil
 }
 
 // NewClient makes a client for an endpoint whose certificate ca signs. wrap adds
@@ -81,6 +82,7 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		UserAgent:       userAgent,
 		WrapTransport:   wrap,
+		Timeout:         requestTimeout,
 		ContentConfig:   rest.ContentConfig{ContentType: protobuf, AcceptContentTypes: protobuf + ",application/json"},
 	})
 }
@@ -88,7 +90,6 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 // newClient makes a client of what differs between a cluster and a transport in memory.
 func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.APIPath = "/api"
-	cfg.Timeout = requestTimeout
 	cfg.QPS = -1 // requests are few and sequential
 	cfg.GroupVersion = &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
@@ -107,13 +108,22 @@ func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.No
 	p := &projector{watch: watch}
 	return listNodes.failed(again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			page, err := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec).Do(ctx).Get()
+			page, err := c.nodePage(ctx, o)
 			if err != nil {
 				return "", err
 			}
 			return eachNode(page, func(n *corev1.Node) { yield(p.node(n)) })
 		})
 	}))
+}
+
+// nodePage asks for one page of the nodes.
+func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions) (runtime.Object, error) {
+	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
+	if c.nodes == nil {
+		return request.Do(ctx).Get()
+	}
+	return c.nodes.page(ctx, o, request)
 }
 
 // eachNode hands out the nodes of one page and returns the token of the next one. What is

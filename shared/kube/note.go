@@ -6,7 +6,7 @@ import "encoding/json"
 // and the answer or the error. It is for a capture, and may be called from several
 // goroutines at once if the client is.
 func (c *Client) Noting(note func(Question, json.RawMessage, error)) *Client {
-	return &Client{rest: c.rest, note: note}
+	return &Client{rest: c.rest, nodes: c.nodes, note: note}
 }
 
 // Kinds are the kinds of the objects that the question asks for, such as Node.

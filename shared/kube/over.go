@@ -1,9 +1,15 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
@@ -47,9 +53,51 @@ var ErrNotCaptured = errors.New("it was not captured")
 // /apis tells with an APIGroupList. For what it does not hold rt returns an error that
 // wraps [ErrNotCaptured].
 func NewClientOver(rt http.RoundTripper) (*Client, error) {
-	return newClient(&rest.Config{
+	return newClient(inMemory(rt, requestTimeout))
+}
+
+func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
+	return &rest.Config{
 		Host:          "https://in-memory.invalid", // a name that is never looked up: RFC 2606
 		Transport:     rt,
+		Timeout:       timeout,
 		ContentConfig: rest.ContentConfig{ContentType: applicationJSON, AcceptContentTypes: applicationJSON},
-	})
+	}
+}
+
+// NodePages answers a request for one page of the nodes: at most limit of them, from where
+// the token says, which is "" for the first. The errors are those of [errors] of
+// apimachinery for what the API server answers, such as 410 Gone to a token that is too
+// old, and any other for a request without an answer. The client only reads the page.
+//
+// [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
+type NodePages func(ctx context.Context, limit int64, continueToken string) (*corev1.NodeList, error)
+
+// NewClientOverPages is [NewClientOver] for a cluster that is simulated: [Client.Nodes]
+// takes its pages from nodes, as they are, and all else goes to rt. Encoding nodes in order
+// to decode them is most of what a simulated check would do. No time limit of its own
+// bounds a request, since the answers come in a time that is not the machine's.
+func NewClientOverPages(rt http.RoundTripper, nodes NodePages) (*Client, error) {
+	c, err := newClient(inMemory(rt, 0))
+	if err != nil {
+		return nil, err
+	}
+	c.nodes = nodes
+	return c, nil
+}
+
+// page is what the request for the page comes to. A request without an answer is told as
+// the HTTP client tells of it, by which [Fault] knows it.
+func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
+	err := ctx.Err()
+	if err == nil {
+		var page *corev1.NodeList
+		if page, err = p(ctx, o.Limit, o.Continue); err == nil {
+			return page, nil
+		}
+	}
+	if _, answered := errors.AsType[apiStatus](err); answered {
+		return nil, err
+	}
+	return nil, &url.Error{Op: "Get", URL: request.URL().String(), Err: err}
 }
