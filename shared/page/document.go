@@ -194,3 +194,11 @@ type Column struct {
 	Name    string
 	Numbers bool // aligned at the right
 }
+
+// align is the class of the cells of a column.
+func (t Table) align(n int) string {
+	if n < len(t.Columns) && t.Columns[n].Numbers {
+		return "n"
+	}
+	return ""
+}

@@ -17,22 +17,15 @@ package page
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
-	"html/template"
 )
-
-//go:embed page.html.tmpl
-var markup string
-
-var pages = template.Must(template.New("page").Parse(markup))
 
 // Render returns the page of a document as HTML in UTF-8. It fails only if the template
 // does not fit the document, which no value of a document can cause.
 func Render(d Document) ([]byte, error) {
 	var b bytes.Buffer
-	if err := pages.Execute(&b, d); err != nil {
+	if err := pages.Execute(&b, compose(d)); err != nil {
 		return nil, fmt.Errorf("render the page %q: %w", d.Title, err)
 	}
-	return b.Bytes(), nil
+	return plain(b.Bytes()), nil
 }

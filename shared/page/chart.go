@@ -1,0 +1,400 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Heights of the rows of a chart, in pixels. The labels beside it have the same, by
+// classes that sheet declares.
+const (
+	heightAxis  = 22
+	heightBand  = 18
+	heightReady = 76
+	heightHead  = 22
+	heightLane  = 24
+	heightGap   = 8
+	curveHeight = heightReady - 2*heightGap
+)
+
+// narrowest is the least width of a chart in pixels; below it the reader scrolls.
+const narrowest = 880
+
+// markGap is how far apart marks stand at least, in percent: 11 pixels of the narrowest
+// chart.
+const markGap = 1.25
+
+// thinnest is the least width of a span, in percent: what was short is still seen.
+const thinnest = 0.25
+
+// chart is a timeline, laid out.
+type chart struct {
+	ID      string
+	Cluster string
+	Caption string
+	Facts   []string // what the chart shows, in sentences
+	Height  int
+	Rows    []row
+	Ticks   []tick
+	Top     int // where the lines of the ticks begin
+	Feet    int // where the labels of the ticks are repeated, 0 if they are not
+	Bands   []bandBox
+	Most    int // nodes, at the top of the curve
+	Curve   curve
+	CurveY  int
+	Bars    []bar
+	Pins    []pin
+	Legend  legend
+	Lines   []int // y of the lines between lanes
+	Tale    []tale
+
+	from, to string
+	lanes    int
+}
+
+// row is a row of labels beside the chart.
+type row struct {
+	Class string // axis, band, ready, head, lane or gap
+	Label string
+	Link  string // the id of what the label leads to
+}
+
+// bandBox is a band, laid out.
+type bandBox struct {
+	X, Width, End string
+	LabelX        string
+	LabelY        int
+	Anchor        string
+	Label, Title  string
+	Class         string
+}
+
+// bar is a span, laid out.
+type bar struct {
+	X1, X2 string
+	Y      int
+	Class  string
+	Title  string
+	length float64
+}
+
+// pin is a mark, laid out. Several stand for marks of one kind in short succession.
+type pin struct {
+	X       string
+	Y       int
+	Symbol  string
+	Several bool
+	Title   string
+}
+
+// legend is what a reader needs to know of this chart.
+type legend struct {
+	States []look
+	Marks  []look
+	Ready  bool
+	Lack   bool
+	Unread bool
+	Bands  bool
+	Heaps  bool // marks that were moved aside, or stand for several
+}
+
+// look is a state or a kind of mark, and how it is drawn.
+type look struct{ Class, Word string }
+
+// tale is what happened on one lane, in words.
+type tale struct {
+	Label, Sub string
+	Entries    []entry
+}
+
+// entry is one thing that happened.
+type entry struct{ Time, What, Text string }
+
+var stateClasses = map[State]string{
+	StateLaunching: "launching", StateMissing: "missing", StateInitializing: "initializing", StateReady: "ready",
+	StateNotReady: "notready", StateUnknown: "unknown", StateDraining: "draining", StateTerminated: "terminated",
+}
+
+var markSymbols = map[MarkKind]string{
+	MarkLaunch: "launch", MarkFault: "fault", MarkFinding: "finding", MarkNotice: "notice",
+	MarkHeld: "held", MarkOrder: "order", MarkAct: "act", MarkResolved: "resolved",
+}
+
+// lay lays a timeline out. links are the ids of findings by their instance.
+func lay(id, cluster string, t Timeline, links map[string]string) *chart {
+	if !t.To.After(t.From) {
+		return nil
+	}
+	a := axis{t.From, t.To}
+	c := &chart{ID: id, Cluster: cluster, Caption: t.Caption, Ticks: a.ticks(), from: roll.Clock(t.From), to: roll.Clock(t.To), lanes: len(t.Lanes)}
+	c.row("axis", "UTC", "", heightAxis)
+	c.Top = c.Height
+	c.bands(a, t.Bands)
+	c.ready(a, t.Ready)
+	states, kinds := map[State]bool{}, map[MarkKind]bool{}
+	if len(t.Marks) > 0 {
+		c.lane(a, Lane{Label: "cluster", Marks: t.Marks}, "", states, kinds)
+	}
+	for i, l := range t.Lanes {
+		if l.Sub != "" && (i == 0 || t.Lanes[i-1].Sub != l.Sub) {
+			c.row("head", l.Sub, "", heightHead)
+		}
+		c.lane(a, l, links[l.Label], states, kinds)
+	}
+	if len(t.Lanes) > 16 {
+		c.Feet = c.Height
+		c.row("axis", "UTC", "", heightAxis)
+	}
+	c.explain(a, t, states, kinds)
+	return c
+}
+
+// row adds a row of labels and returns where it begins.
+func (c *chart) row(class, label, link string, height int) int {
+	y := c.Height
+	c.Rows = append(c.Rows, row{Class: class, Label: label, Link: link})
+	c.Height += height
+	return y
+}
+
+// characters is how wide a label is, in percent of the narrowest chart.
+func characters(s string) float64 { return float64(len([]rune(s))+1) * 6.2 * 100 / narrowest }
+
+// bands lays out the bands: their labels in as few rows as it takes for them not to
+// cover one another.
+func (c *chart) bands(a axis, bands []Band) {
+	var ends []float64 // of the labels of each row
+	for _, b := range slices.SortedStableFunc(slices.Values(bands), func(a, b Band) int { return a.From.Compare(b.From) }) {
+		to := ended(b.To, a.to)
+		if !a.meets(b.From, to) {
+			continue
+		}
+		x, end := a.at(b.From), a.at(to)
+		box := bandBox{
+			X: number(x), Width: number(max(end-x, thinnest)), End: number(end), LabelX: number(x), Anchor: "start", Label: b.Label, Class: toneClass(b.Tone),
+			Title: fmt.Sprintf("%s, %s", b.Label, stretch(a, b.From, b.To)),
+		}
+		left, right := x, x+characters(b.Label)
+		if right > 100 {
+			box.LabelX, box.Anchor = box.End, "end"
+			left, right = end-characters(b.Label), end
+		}
+		n := slices.IndexFunc(ends, func(end float64) bool { return end <= left })
+		if n < 0 {
+			n = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[n] = right
+		box.LabelY = c.Height + n*heightBand + 13
+		c.Bands = append(c.Bands, box)
+	}
+	for range ends {
+		c.row("band", "", "", heightBand)
+	}
+	c.Legend.Bands = len(c.Bands) > 0
+}
+
+// ready lays the curve of ready nodes out.
+func (c *chart) ready(a axis, samples []Sample) {
+	if len(samples) == 0 {
+		return
+	}
+	c.Curve, c.Most = trace(a, samples, 1000, curveHeight)
+	c.CurveY = c.row("ready", "Ready nodes", "", heightReady) + heightGap
+	c.Legend.Ready, c.Legend.Lack = true, c.Curve.Lack != ""
+	c.Legend.Unread = slices.ContainsFunc(samples, func(s Sample) bool { return s.Unknown })
+}
+
+// lane lays one lane out.
+func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds map[MarkKind]bool) {
+	y := c.row("lane", l.Label, link, heightLane)
+	c.Lines = append(c.Lines, y)
+	first := len(c.Bars)
+	for _, s := range l.Spans {
+		to := ended(s.To, a.to)
+		if !a.meets(s.From, to) {
+			continue
+		}
+		x1, x2 := a.at(s.From), a.at(to)
+		x2 = min(100, max(x2, x1+thinnest))
+		x1 = min(x1, x2-thinnest)
+		states[s.State] = true
+		c.Bars = append(c.Bars, bar{
+			X1: number(x1), X2: number(x2), Y: y + heightLane - 5, Class: stateClass(s.State), length: x2 - x1,
+			Title: fmt.Sprintf("%s, %s%s", s.State, stretch(a, s.From, s.To), orNothing(": ", s.Title)),
+		})
+	}
+	// What was short is drawn last, on top of what is long.
+	slices.SortStableFunc(c.Bars[first:], func(a, b bar) int { return cmp.Compare(b.length, a.length) })
+	c.pins(a, l.Marks, y+8, kinds)
+}
+
+// pins lays the marks of a lane out.
+func (c *chart) pins(a axis, marks []Mark, y int, kinds map[MarkKind]bool) {
+	runs := succession(a, byTime(marks))
+	at := make([]float64, 0, len(runs))
+	for _, r := range runs {
+		at = append(at, a.at(r[0].At))
+	}
+	placed := spread(at, markGap, markGap/2, 100-markGap/2)
+	for i, r := range runs {
+		kinds[r[0].Kind] = true
+		p := pin{X: number(placed[i]), Y: y, Symbol: markSymbol(r[0].Kind), Several: len(r) > 1}
+		lines := make([]string, 0, len(r))
+		for _, m := range r {
+			lines = append(lines, fmt.Sprintf("%s %s%s", a.clock(m.At), m.Kind, orNothing(": ", m.Label)))
+		}
+		p.Title = strings.Join(lines, "\n")
+		if p.Several || placed[i]-at[i] > markGap/4 || at[i]-placed[i] > markGap/4 {
+			c.Legend.Heaps = true
+		}
+		c.Pins = append(c.Pins, p)
+	}
+}
+
+// succession groups marks that are drawn as one: those of one kind that follow each
+// other closely, as far as four marks would reach.
+func succession(a axis, marks []Mark) [][]Mark {
+	var out [][]Mark
+	for _, m := range marks {
+		if n := len(out) - 1; n >= 0 {
+			run := out[n]
+			x, last := a.at(m.At), run[len(run)-1]
+			if last.Kind == m.Kind && x-a.at(last.At) < markGap && x-a.at(run[0].At) < 4*markGap {
+				out[n] = append(run, m)
+				continue
+			}
+		}
+		out = append(out, []Mark{m})
+	}
+	return out
+}
+
+func byTime(marks []Mark) []Mark {
+	return slices.SortedStableFunc(slices.Values(marks), func(a, b Mark) int { return a.At.Compare(b.At) })
+}
+
+// explain adds what is read instead of seen: the legend, facts, and the lanes in words.
+func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[MarkKind]bool) {
+	for _, s := range known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated}) {
+		c.Legend.States = append(c.Legend.States, look{stateClass(s), string(s)})
+	}
+	for _, k := range known(kinds, []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved}) {
+		c.Legend.Marks = append(c.Legend.Marks, look{markSymbol(k), string(k)})
+	}
+	if low, ok := lowest(t.Ready); ok {
+		c.Facts = append(c.Facts, fmt.Sprintf("Fewest ready: %d of %d at %s.", low.Ready, low.Total, a.clock(low.At)))
+	}
+	for _, b := range t.Bands {
+		c.Facts = append(c.Facts, fmt.Sprintf("%s: %s.", b.Label, stretch(a, b.From, b.To)))
+	}
+	if len(t.Marks) > 0 {
+		c.Tale = append(c.Tale, tell(a, Lane{Label: "cluster", Marks: t.Marks}))
+	}
+	for _, l := range t.Lanes {
+		c.Tale = append(c.Tale, tell(a, l))
+	}
+}
+
+// known lists what was met: what the page knows in its order, then the rest.
+func known[T cmp.Ordered](met map[T]bool, order []T) []T {
+	var out, rest []T
+	for _, v := range order {
+		if met[v] {
+			out = append(out, v)
+		}
+	}
+	for v := range met {
+		if !slices.Contains(order, v) {
+			rest = append(rest, v)
+		}
+	}
+	slices.Sort(rest)
+	return append(out, rest...)
+}
+
+// tell puts a lane into words, by time.
+func tell(a axis, l Lane) tale {
+	type at struct {
+		time.Time
+		entry
+	}
+	all := make([]at, 0, len(l.Spans)+len(l.Marks))
+	for _, s := range l.Spans {
+		all = append(all, at{s.From, entry{stretch(a, s.From, s.To), string(s.State), s.Title}})
+	}
+	for _, m := range l.Marks {
+		all = append(all, at{m.At, entry{a.clock(m.At), string(m.Kind), m.Label}})
+	}
+	slices.SortStableFunc(all, func(a, b at) int { return a.Compare(b.Time) })
+	t := tale{Label: l.Label, Sub: l.Sub, Entries: make([]entry, 0, len(all))}
+	for _, e := range all {
+		t.Entries = append(t.Entries, e.entry)
+	}
+	return t
+}
+
+// lowest is the sample with the fewest ready nodes of those that lacked some.
+func lowest(samples []Sample) (Sample, bool) {
+	var low Sample
+	found := false
+	for _, s := range samples {
+		if !s.Unknown && s.Ready < s.Total && (!found || s.Ready < low.Ready) {
+			low, found = s, true
+		}
+	}
+	return low, found
+}
+
+// stretch is a stretch of time in words.
+func stretch(a axis, from, to time.Time) string {
+	if to.IsZero() {
+		return fmt.Sprintf("from %s on", a.clock(from))
+	}
+	return fmt.Sprintf("%s to %s (%s)", a.clock(from), a.clock(to), took(to.Sub(from)))
+}
+
+// ended is when a stretch ends on a chart: what has no end lasts.
+func ended(to, last time.Time) time.Time {
+	if to.IsZero() {
+		return last
+	}
+	return to
+}
+
+func stateClass(s State) string    { return cmp.Or(stateClasses[s], "other") }
+func markSymbol(k MarkKind) string { return cmp.Or(markSymbols[k], "other") }
+
+func orNothing(before, s string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s
+}
+
+// Bottom is where the lanes end.
+func (c *chart) Bottom() int {
+	if c.Feet > 0 {
+		return c.Feet
+	}
+	return c.Height
+}
+
+// Deep is how high the part with the lanes is.
+func (c *chart) Deep() int { return c.Bottom() - c.Top }
+
+// FeetText is where the repeated labels of the ticks stand.
+func (c *chart) FeetText() int { return c.Feet + 15 }
+
+// CurveHeight is how high the curve of ready nodes is.
+func (c *chart) CurveHeight() int { return curveHeight }
+
+// Drawn is what the chart shows, in a sentence.
+func (c *chart) Drawn() string {
+	return fmt.Sprintf("From %s to %s; %d %s.", c.from, c.to, c.lanes, roll.Plural(c.lanes, "instance", "instances"))
+}

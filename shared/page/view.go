@@ -1,0 +1,171 @@
+package page
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+//go:embed page.html.tmpl
+var markup string
+
+//go:embed page.css
+var rules string
+
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"clock":     roll.Clock,
+	"took":      took,
+	"toneClass": toneClass,
+	"share":     share,
+	"align":     Table.align,
+	"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
+}).Parse(markup))
+
+// sheet is the style sheet: the palette and the sizes that the layout knows, then rules.
+var sheet = declarations() + sizes() + rules
+
+// head is the policy of the page and its style sheet: nothing is loaded, no script runs,
+// and no style but this one applies.
+var head = template.HTML(fmt.Sprintf(
+	`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
+	fingerprint(sheet), sheet))
+
+func fingerprint(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func sizes() string {
+	var b strings.Builder
+	for _, r := range []struct {
+		class  string
+		height int
+	}{{"axis", heightAxis}, {"band", heightBand}, {"ready", heightReady}, {"head", heightHead}, {"lane", heightLane}} {
+		fmt.Fprintf(&b, ".labels .%s{height:%dpx}", r.class, r.height)
+	}
+	fmt.Fprintf(&b, "\n.chart{--narrowest:%dpx}\n", narrowest)
+	return b.String()
+}
+
+// view is a document, laid out.
+type view struct {
+	Document
+	Head     template.HTML
+	Period   string
+	Clusters []clusterView
+	Sparks   bool // some clusters have a curve of their ready nodes
+}
+
+// clusterView is a cluster, laid out.
+type clusterView struct {
+	Cluster
+	ID       string
+	Chart    *chart
+	Findings []findingView
+	Watching []findingView
+	Times    []*distribution
+	Spark    string // path of the ready nodes, for the overview
+}
+
+// findingView is a finding, laid out.
+type findingView struct {
+	Finding
+	ID     string
+	Open   bool
+	Causes []causeView
+}
+
+// causeView is a cause, with its number among the causes of its finding.
+type causeView struct {
+	Cause
+	Number int
+}
+
+// unfolded is how many findings of a cluster are shown unfolded.
+const unfolded = 3
+
+func compose(d Document) view {
+	v := view{Document: d, Head: head, Period: period(d.From, d.To)}
+	for i, c := range d.Clusters {
+		v.Clusters = append(v.Clusters, arrange(fmt.Sprintf("c%d", i+1), c))
+	}
+	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
+	return v
+}
+
+func arrange(id string, c Cluster) clusterView {
+	v := clusterView{Cluster: c, ID: id}
+	v.Findings = enumerate(id+"-f", c.Findings)
+	v.Watching = enumerate(id+"-w", c.Watching)
+	links := map[string]string{}
+	for _, f := range slices.Concat(v.Findings, v.Watching) {
+		if _, ok := links[f.Instance]; !ok {
+			links[f.Instance] = f.ID
+		}
+	}
+	if c.Timeline != nil {
+		v.Chart = lay(id+"-t", c.Name, *c.Timeline, links)
+		if v.Chart != nil {
+			k, _ := trace(axis{c.Timeline.From, c.Timeline.To}, c.Timeline.Ready, 120, 20)
+			v.Spark = k.Ready
+		}
+	}
+	for i, g := range c.Groups {
+		if d := distribute(fmt.Sprintf("%s-g%d", id, i+1), g); d != nil {
+			v.Times = append(v.Times, d)
+		}
+	}
+	return v
+}
+
+// enumerate gives findings and their causes what a page needs to lead to them.
+func enumerate(id string, findings []Finding) []findingView {
+	out := make([]findingView, 0, len(findings))
+	for i, f := range findings {
+		v := findingView{Finding: f, ID: fmt.Sprintf("%s%d", id, i+1), Open: len(findings) <= unfolded}
+		for n, cause := range f.Causes {
+			v.Causes = append(v.Causes, causeView{cause, n + 1})
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// period is what the page is about, in words.
+func period(from, to time.Time) string {
+	switch {
+	case to.IsZero() && from.IsZero():
+		return ""
+	case from.IsZero():
+		return "at " + roll.Clock(to)
+	case to.IsZero():
+		return "from " + roll.Clock(from)
+	}
+	return fmt.Sprintf("%s to %s (%s)", roll.Clock(from), roll.Clock(to), took(to.Sub(from)))
+}
+
+var toneClasses = map[Tone]string{ToneGood: "good", ToneWarn: "warn", ToneBad: "bad", ToneHeld: "held"}
+
+// toneClass is a tone as a class of the style sheet, "" for none.
+func toneClass(t Tone) string {
+	if t == "" {
+		return ""
+	}
+	return cmp.Or(toneClasses[t], "other")
+}
+
+// share is a part of a whole in percent.
+func share(part, whole int) string {
+	if whole <= 0 {
+		return "0"
+	}
+	return number(min(100, max(0, 100*float64(part)/float64(whole))))
+}
