@@ -40,9 +40,9 @@ const (
 
 // Drain makes one pass over the pods of a node and evicts up to so many of those that
 // may go, by the eviction API, which respects PodDisruptionBudgets. It does not wait
-// for them to stop: the next pass sees. With an error the result is what was done up
-// to it.
-func (c *Client) Drain(ctx context.Context, node string, evictions int) (Drained, error) {
+// for them to stop: the next pass sees. now is the time against which pods are kept that
+// are not to be disrupted yet. With an error the result is what was done up to it.
+func (c *Client) Drain(ctx context.Context, node string, evictions int, now time.Time) (Drained, error) {
 	list := operation{what: "list the pods of node " + node, noun: "listing of pods", verb: "list", target: "pods", writes: true}
 	if node == "" {
 		return Drained{}, list.failed(errIncomplete) // "" would select the pods of no node
@@ -52,7 +52,6 @@ func (c *Client) Drain(ctx context.Context, node string, evictions int) (Drained
 		return Drained{}, list.failed(err)
 	}
 	var d Drained
-	now := time.Now()
 	for i := range pods {
 		p := &pods[i]
 		switch why := keeps(p, now); {

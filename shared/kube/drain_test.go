@@ -19,6 +19,8 @@ import (
 	"rollcall/shared/roll"
 )
 
+var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
 func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), d)
 }
@@ -44,10 +46,10 @@ func ownedBy(kind, version string, controller bool) func(*corev1.Pod) {
 }
 
 func startedAgo(d time.Duration) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Now().Add(-d)} }
+	return func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: at.Add(-d)} }
 }
 
-func leaving(p *corev1.Pod)   { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
+func leaving(p *corev1.Pod)   { p.DeletionTimestamp = &metav1.Time{Time: at} }
 func elsewhere(p *corev1.Pod) { p.Spec.NodeName = "other" }
 
 func phase(phase corev1.PodPhase) func(*corev1.Pod) {
@@ -83,7 +85,7 @@ func TestWhatADrainEvicts(t *testing.T) {
 	for name, tt := range tests {
 		s := newAPIServer(t)
 		s.pods = []corev1.Pod{tt.pod}
-		got, err := s.client(t).Drain(t.Context(), "worker", 5)
+		got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -122,7 +124,7 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		s := newAPIServer(t)
 		s.pods = []corev1.Pod{podOf("a"), podOf("b")}
 		s.budgets["shop/a"] = tt.refusal
-		got, err := s.client(t).Drain(t.Context(), "worker", 5)
+		got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
@@ -151,7 +153,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 		{Evicted: 2, Waiting: 1198, Blocked: []string{"shop/p0: budget"}},
 		{Evicted: 2, Leaving: 2, Waiting: 1196, Blocked: []string{"shop/p0: budget"}},
 	} {
-		got, err := c.Drain(t.Context(), "worker", 2)
+		got, err := c.Drain(t.Context(), "worker", 2, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +171,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 		t.Errorf("%d pages of pods in two passes, want 3 each", pages)
 	}
 	s.pods = nil
-	if got, err := c.Drain(t.Context(), "worker", 2); err != nil || !got.Done() {
+	if got, err := c.Drain(t.Context(), "worker", 2, at); err != nil || !got.Done() {
 		t.Errorf("an empty node: %+v, %v", got, err)
 	}
 }
@@ -179,7 +181,7 @@ func TestOnlyThePodThatWasReadIsEvicted(t *testing.T) {
 	s := newAPIServer(t)
 	s.pods = []corev1.Pod{podOf("web-0")}
 	s.before[2] = func() { s.pods[0].UID, s.pods[0].Spec.NodeName = "uid-later", "other" }
-	got, err := s.client(t).Drain(t.Context(), "worker", 5)
+	got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
 	if err != nil || got.Evicted != 0 || got.Done() || s.pods[0].DeletionTimestamp != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -191,7 +193,7 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 	s.answer[3] = hang
 	ctx, cancel := contextFor(t, 200*time.Millisecond)
 	defer cancel()
-	got, err := s.client(t).Drain(ctx, "worker", 5)
+	got, err := s.client(t).Drain(ctx, "worker", 5, at)
 	if !errors.Is(err, context.DeadlineExceeded) || got.Evicted != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -203,7 +205,7 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 // An empty name selects the pods that no node runs yet.
 func TestThePodsOfNoNodeAreNotDrained(t *testing.T) {
 	s := newAPIServer(t)
-	if _, err := s.client(t).Drain(t.Context(), "", 5); err == nil || len(s.requests) != 0 {
+	if _, err := s.client(t).Drain(t.Context(), "", 5, at); err == nil || len(s.requests) != 0 {
 		t.Errorf("%d requests, %v", len(s.requests), err)
 	}
 }
@@ -214,7 +216,7 @@ func TestAListingOfPodsThatTheServerDropsBeginsOnceMore(t *testing.T) {
 		s.pods = append(s.pods, podOf(fmt.Sprint("p", i), leaving))
 	}
 	s.answer[2] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")
-	if got, err := s.client(t).Drain(t.Context(), "worker", 5); err != nil || got.Leaving != 600 {
+	if got, err := s.client(t).Drain(t.Context(), "worker", 5, at); err != nil || got.Leaving != 600 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -61,6 +61,22 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 	}
 }
 
+// A check judges as of its minute, which may be ahead of the clock. A pod that is not to be
+// disrupted for an hour has the whole hour.
+func TestPodsAreKeptByTheClock(t *testing.T) {
+	w := cordoned(t)
+	w.pods = pods(1)
+	o, r := w.orderAt(t, now), w.remediator(t)
+	if out := r.Act(t.Context(), o, now.Add(-40*time.Second)); out.Result != Ongoing || !w.drained[0].Equal(now) {
+		t.Errorf("%s without a clock: %v, %s", out.Result, w.drained, out.Detail)
+	}
+	clock := now.Add(-30 * time.Second)
+	r.clock = func() time.Time { return clock }
+	if out := r.Act(t.Context(), o, now.Add(-40*time.Second)); out.Result != Acted || !w.drained[1].Equal(clock) {
+		t.Errorf("%s by the clock: %v, %s", out.Result, w.drained, out.Detail)
+	}
+}
+
 func TestADrainEndsWithItsTime(t *testing.T) {
 	w := cordoned(t)
 	w.pods = append(pods(1), pod{name: "db-0", kept: "Cannot evict pod as it would violate the pod's disruption budget."})

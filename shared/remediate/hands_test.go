@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -112,7 +113,8 @@ func (w *world) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 }
 
 // Drain implements hands. Pods that were evicted are gone by the next pass.
-func (w *world) Drain(ctx context.Context, name string, evictions int) (kube.Drained, error) {
+func (w *world) Drain(ctx context.Context, name string, evictions int, at time.Time) (kube.Drained, error) {
+	w.drained = append(w.drained, at)
 	var d kube.Drained
 	err := w.calling(ctx, "drain", fmt.Sprintf("%s %d", name, evictions), func() error {
 		w.pods = slices.DeleteFunc(w.pods, func(p pod) bool { return p.leaving })

@@ -89,7 +89,11 @@ const (
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
-	d, err := v.hands.Drain(passing, v.node.Name, evictions)
+	at := now
+	if r.clock != nil {
+		at = r.clock() // now may be ahead of it, and no pod is to lose what it has left
+	}
+	d, err := v.hands.Drain(passing, v.node.Name, evictions, at)
 	took := now.Sub(v.begun)
 	switch {
 	case err != nil && !v.resumed && d.Evicted == 0 && kube.Refused(err):

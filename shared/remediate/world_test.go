@@ -37,7 +37,8 @@ type world struct {
 	cluster   roll.Cluster
 	instances []roll.Instance // the target, unless it is gone
 	nodes     []roll.Node
-	pods      []pod // on the first node
+	pods      []pod       // on the first node
+	drained   []time.Time // the times that each pass over them was given
 	failing   map[roll.InstanceID]roll.Impairment
 	// statusRead is how the question after failing status checks is answered.
 	statusRead roll.Answer
