@@ -2,8 +2,10 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -148,7 +150,8 @@ func (f *filer) ledger(c *contents) {
 }
 
 func (f *filer) kubernetes(c *contents) error {
-	for file, t := range c.objects {
+	for _, file := range slices.Sorted(maps.Keys(c.objects)) {
+		t := c.objects[file]
 		if !t.held {
 			continue
 		}

@@ -102,9 +102,9 @@ func (f explainFlags) settle(args []string) (question, error) {
 	}
 	switch {
 	case f.bundle != "":
-		for name, given := range map[string]string{"--cluster": f.cluster, "--region": f.region, "--ledger": f.ledger} {
-			if given != "" {
-				keep(fmt.Errorf("%s is of no use with --bundle, which tells it", name))
+		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", f.region}, {"--ledger", f.ledger}} {
+			if flag.given != "" {
+				keep(fmt.Errorf("%s is of no use with --bundle, which tells it", flag.name))
 			}
 		}
 		q.bundle, err = bundle.Open(f.bundle)

@@ -63,6 +63,20 @@ func TestWhatExplainCannotBeAsked(t *testing.T) {
 	}
 }
 
+func TestFaultsAreToldInTheSameOrderEveryTime(t *testing.T) {
+	noAWS(t)
+	var first string
+	for range 20 {
+		_, _, stderr := rollcall(t, "explain", "--bundle", unmapped, "--cluster", "payments", "--region", "eu-west-1", "--ledger", "ledger.json")
+		if first == "" {
+			first = stderr
+		}
+		if stderr != first {
+			t.Fatalf("once\n%s\nand once\n%s", first, stderr)
+		}
+	}
+}
+
 // explained has a bundle explained as JSON.
 func explained(t *testing.T, code int, args ...string) report.Document {
 	t.Helper()
