@@ -1,0 +1,23 @@
+package awserr
+
+import (
+	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Made is the error of a service's answer as the SDK returns it, for whoever answers in
+// the place of AWS: all that this package tells of an error it tells of this one too.
+// status is the HTTP status of the answer, such as 400.
+func Made(code, message string, status int) error {
+	fault := smithy.FaultClient
+	if status >= http.StatusInternalServerError {
+		fault = smithy.FaultServer
+	}
+	return &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: message, Fault: fault},
+	}}
+}
