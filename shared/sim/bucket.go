@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"rollcall/shared/archive"
+)
+
+// bucket is the bucket of evidence. It knows what it holds by name only.
+type bucket struct {
+	bundles map[string]bool // by the path of their keys
+	whole   map[string]bool // those whose findings are there too
+}
+
+func newBucket() *bucket { return &bucket{bundles: map[string]bool{}, whole: map[string]bool{}} }
+
+// holds reports whether all of the evidence of a key is kept.
+func (b *bucket) holds(key archive.Key) bool {
+	where, err := key.Path()
+	return err == nil && b.whole[where]
+}
+
+// evidenceStore is the bucket as an environment puts evidence into it: like archive.S3 in
+// two objects, the findings last, neither of which is ever written again.
+type evidenceStore struct{ v *env }
+
+// Put keeps files under a key. That they are kept already is a success.
+func (s evidenceStore) Put(_ context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
+	where, err := key.Path()
+	if err != nil {
+		return archive.Link{}, err
+	}
+	if len(files[archive.Findings]) == 0 {
+		return archive.Link{}, fmt.Errorf("evidence %s has no %s", where, archive.Findings)
+	}
+	b := s.v.a.dep.bucket
+	for _, put := range []func(){
+		func() { b.bundles[where] = true },
+		func() {
+			b.whole[where] = b.bundles[where]
+			s.v.inv.stored(key, files)
+		},
+	} {
+		if err := s.v.call("s3:PutObject", writes, "", func() error { put(); return nil }); err != nil {
+			return archive.Link{}, fmt.Errorf("keep evidence s3://%s/%s: %w", bucketName, where, err)
+		}
+	}
+	return archive.Link{URI: "s3://" + bucketName + "/" + where + "/"}, nil
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+
+	"rollcall/shared/trigger"
+)
+
+// ruled is how long an event takes from EC2 through the rule to the queue at most.
+const ruled = 3 * time.Second
+
+// stateChanged tells of the state that a machine has just entered, as the rule of the
+// template wants to know it: every state but pending.
+func (a *account) stateChanged(m *machine) {
+	if a.dep == nil || m.state == pending {
+		return
+	}
+	d := m.d.of("state").of(string(m.state)).of(a.Now().String())
+	body := stateChangeEvent(uuid(d), m.id, m.state, a.Now())
+	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+}
+
+// stateChangeEvent is the event as EventBridge hands it to a queue; events/ has samples.
+func stateChangeEvent(id, instance string, state machineState, at time.Time) string {
+	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
+		`"resources":["arn:aws:ec2:%s:%s:instance/%s"],"detail":{"instance-id":%q,"state":%q}}`,
+		id, trigger.StateChangeDetailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region,
+		region, accountID, instance, instance, state)
+}
+
+// eventsAPI is EventBridge as an environment calls it.
+type eventsAPI struct{ v *env }
+
+// PutEvents puts at most ten events on the bus.
+func (e eventsAPI) PutEvents(_ context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+	err := e.v.call("events:PutEvents", writes, "", func() error {
+		if n := len(in.Entries); n < 1 || n > 10 {
+			return badRequest("ValidationException", "PutEvents takes 1 to 10 entries, not %d", n)
+		}
+		for _, entry := range in.Entries {
+			e.v.inv.put(aws.ToString(entry.DetailType), aws.ToString(entry.Detail))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &eventbridge.PutEventsOutput{}, nil
+}

@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"rollcall/shared/config"
+	"rollcall/shared/dispatch"
+	"rollcall/shared/eyes"
+	"rollcall/shared/handle"
+	"rollcall/shared/inquiry"
+	"rollcall/shared/ledger"
+	"rollcall/shared/mark"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/run"
+	"rollcall/shared/trigger"
+)
+
+// The names of what the stack consists of.
+const (
+	stack           = "rollcall"
+	policyParameter = "/rollcall/policy"
+	topicARN        = "arn:aws:sns:" + region + ":" + accountID + ":rollcall-" + stack
+	scheduleGroup   = stack + "-Schedules-1A2B3C4D5E6F"
+	scheduleRole    = "arn:aws:iam::" + accountID + ":role/" + stack + "-SchedulesRole-1A2B3C4D5E6F"
+	bucketName      = "rollcall-evidencebucket-1a2b3c4d5e6f"
+	eventBus        = "default"
+)
+
+// deployment is one stack of template.yaml: its functions, and what lies between and
+// beneath them. Its numbers are the template's, and a test holds them against it.
+type deployment struct {
+	a      *account
+	guards Guards
+	// permitted is the mode that the stack was deployed with.
+	permitted  policy.Mode
+	parameters parameters
+	table      *table
+	bucket     *bucket
+	timetable  *timetable
+
+	events, checks, orders *queue
+	functions              map[functionName]*function
+	sweeping               int // sweeps that run
+}
+
+// deploy makes the account's deployment. It does nothing before it is started.
+func (a *account) deploy(g Guards) error {
+	permitted, err := policy.ParseMode(a.sc.Permitted)
+	if err != nil {
+		return err
+	}
+	d := &deployment{
+		a: a, guards: g, permitted: permitted,
+		table: newTable(), bucket: newBucket(), functions: map[functionName]*function{},
+	}
+	d.setPolicy(a.sc.Policy)
+	for name, timeout := range map[functionName]time.Duration{
+		stateChange: time.Minute, sweep: 2 * time.Minute, inspect: 5 * time.Minute, remediator: 5 * time.Minute,
+	} {
+		d.functions[name] = &function{a: a, name: name, timeout: timeout, build: d.build}
+	}
+	d.events = d.newQueue(queue{
+		name: stack + "-events", visibility: 380 * time.Second, retention: 4 * time.Hour, maxReceives: 5,
+		fn: d.functions[stateChange], batch: 200, window: 20 * time.Second, consumers: 2,
+	})
+	d.checks = d.newQueue(queue{
+		name: stack + "-checks.fifo", fifo: true, byContent: true, visibility: 330 * time.Second, retention: time.Hour, maxReceives: 2,
+		fn: d.functions[inspect], batch: 1, consumers: 5,
+	})
+	d.orders = d.newQueue(queue{
+		name: stack + "-remediations.fifo", fifo: true, visibility: 330 * time.Second, retention: 24 * time.Hour, maxReceives: 2,
+		fn: d.functions[remediator], batch: 1, consumers: 2,
+	})
+	d.timetable = &timetable{a: a, d: a.d.of("schedules"), byName: map[string]*schedule{}, checks: d.checks, group: scheduleGroup, role: scheduleRole}
+	a.dep = d
+	return nil
+}
+
+func (d *deployment) newQueue(q queue) *queue {
+	q.a, q.d, q.sent, q.alike = d.a, d.a.d.of(q.name), map[string]accepted{}, map[dice]int{}
+	return &q
+}
+
+// queue finds a queue by its name, nil if there is none.
+func (d *deployment) queue(name string) *queue {
+	for _, q := range []*queue{d.events, d.checks, d.orders} {
+		if q.name == name {
+			return q
+		}
+	}
+	return nil
+}
+
+// state is what the ledger remembers of a cluster.
+func (d *deployment) state(cluster string) ledger.State {
+	return d.table.state(roll.ClusterID{Account: accountID, Region: region, Name: cluster})
+}
+
+// sweepsReserved is how many sweeps may run at once.
+const sweepsReserved = 1
+
+// sweepJitter is how late the schedule of the sweep fires at most.
+const sweepJitter = 20 * time.Second
+
+// start begins the sweeps. They go on as long as the run does.
+func (d *deployment) start() { d.sweepAfter(d.a.Now()) }
+
+func (d *deployment) sweepAfter(t time.Time) {
+	next := t.Truncate(d.a.sc.Sweep).Add(d.a.sc.Sweep)
+	dice := d.a.d.of("sweep").of(next.String())
+	d.a.at(next.Add(dice.of("jitter").between(0, sweepJitter)), func() {
+		e := &async{f: d.functions[sweep], m: message{id: uuid(dice), body: "{}"}, d: dice, born: d.a.Now()}
+		e.begin(&d.sweeping, sweepsReserved)
+		d.sweepAfter(next)
+	})
+}
+
+// build makes the handler of a function for a new environment, as its main does.
+func (d *deployment) build(v *env) func(*invocation, []message) []string {
+	switch v.fn {
+	case stateChange:
+		return batches(d.newStateChange(v).Handle, d.events)
+	case sweep:
+		h := d.newSweep(v)
+		return func(_ *invocation, batch []message) (failed []string) {
+			for _, m := range batch {
+				if err := h.Handle(context.Background(), []byte(m.body)); err != nil {
+					failed = append(failed, m.id)
+				}
+			}
+			return failed
+		}
+	case inspect:
+		return batches(d.newInspect(v).Handle, d.checks)
+	case remediator:
+		return batches(d.newRemediate(v).Handle, d.orders)
+	}
+	panic(fmt.Sprintf("no function %s", v.fn))
+}
+
+// batches invokes a function with messages of a queue as Lambda does.
+func batches(handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func(*invocation, []message) []string {
+	return func(_ *invocation, batch []message) (failed []string) {
+		var event events.SQSEvent
+		for _, m := range batch {
+			record := events.SQSMessage{
+				MessageId: m.id, Body: m.body, EventSource: "aws:sqs", EventSourceARN: q.arn(), AWSRegion: region,
+				Attributes: map[string]string{"ApproximateReceiveCount": fmt.Sprint(m.receives)},
+			}
+			if q.fifo {
+				record.Attributes["MessageGroupId"] = m.group
+			}
+			event.Records = append(event.Records, record)
+		}
+		response, err := handle(context.Background(), event)
+		if err != nil {
+			for _, m := range batch {
+				failed = append(failed, m.id)
+			}
+			return failed
+		}
+		for _, f := range response.BatchItemFailures {
+			failed = append(failed, f.ItemIdentifier)
+		}
+		return failed
+	}
+}
+
+func nobodys(context.Context) string { return "" }
+
+func (v *env) ambient() handle.Ambient {
+	return handle.Ambient{Clock: v.now, Log: slog.New(slog.DiscardHandler), Metrics: io.Discard}
+}
+
+func (v *env) policies() *config.PolicyParameterStore {
+	return config.NewPolicyStore(ssmAPI{v}, config.Settings{PolicyParameter: policyParameter})
+}
+
+func (d *deployment) newSchedules(v *env) *dispatch.Schedules {
+	return dispatch.NewSchedules(schedulerAPI{v}, scheduleGroup, d.checks.arn(), scheduleRole)
+}
+
+func (d *deployment) notices(v *env) Notices {
+	return guarded(d.guards.Notices, Notices(report.NewTopic(snsAPI{v}, topicARN, nobodys)))
+}
+
+func (d *deployment) ledger(v *env) ledger.Ledger {
+	return guarded(d.guards.Ledger, ledger.Ledger(remembering{v}))
+}
+
+// planner makes plans, and lets the auditor see them.
+func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
+	planned := guarded(d.guards.Plan, plan.Make)
+	return func(in plan.Input) plan.Plan {
+		out := planned(in)
+		v.inv.planned(in, out)
+		return out
+	}
+}
+
+// eyes look one question after the other: nothing else in the account does two things at
+// once.
+func (d *deployment) eyes(v *env) *eyes.Eyes {
+	return eyes.New(
+		eyes.Clients{EC2: ec2API{v}, EKS: eksAPI{v}, AutoScaling: autoScalingAPI{v}, ZonalShift: zonalShiftAPI{v}, IAM: iamAPI{v}, Kube: kubeDialer{v}, Region: region},
+		eyes.Options{Store: guarded(d.guards.Store, inquiry.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
+	)
+}
+
+func (d *deployment) newStateChange(v *env) *handle.StateChange {
+	return &handle.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Home: trigger.Home{Region: region}}
+}
+
+func (d *deployment) newSweep(v *env) *handle.Sweep {
+	return &handle.Sweep{
+		Ambient: v.ambient(), EKS: eksAPI{v}, EC2: ec2API{v}, Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
+		Fleet: remembering{v}, Region: region, Interval: d.a.sc.Sweep,
+	}
+}
+
+func (d *deployment) newInspect(v *env) *handle.Inspect {
+	look := d.eyes(v)
+	return &handle.Inspect{
+		Ambient: v.ambient(),
+		Runner: run.Runner{
+			Observer: guarded(d.guards.Observer, Observer(look.Observer)),
+			Why:      guarded(d.guards.Check, run.Why(look.Check)),
+			Ledger:   d.ledger(v),
+			Tags:     guarded(d.guards.Tags, Tags(mark.New(ec2API{v}, nobodys))),
+			Notices:  d.notices(v),
+			Plan:     d.planner(v),
+			Clock:    v.now,
+		},
+		Policies:      v.policies(),
+		Permitted:     guarded(d.guards.Permitted, d.permitted),
+		SweepInterval: d.a.sc.Sweep,
+		Orders:        dispatch.NewOrders(sqsAPI{v}, d.orders.url()),
+		Schedules:     d.newSchedules(v),
+		Events:        dispatch.NewEvents(eventsAPI{v}, eventBus),
+		Fleet:         remembering{v},
+	}
+}
+
+func (d *deployment) newRemediate(v *env) *handle.Remediate {
+	look := d.eyes(v)
+	remediator, err := remediate.New(remediate.Options{
+		Targets:   guarded(d.guards.Targets, Targets(look.Observer)),
+		EC2:       ec2API{v},
+		Kube:      kubeDialer{v},
+		Why:       guarded(d.guards.Act, remediate.Why(look.Act)),
+		Ledger:    d.ledger(v),
+		Policy:    guarded(d.guards.Policy, remediate.PolicySource(v.policies().Read)),
+		Permitted: guarded(d.guards.Permitted, d.permitted),
+		Plan:      d.planner(v),
+		Clock:     v.now,
+	})
+	if err != nil {
+		panic(err) // the ledger persists, and there is a place for evidence
+	}
+	return &handle.Remediate{
+		Ambient: v.ambient(), Remediator: remediator, Notices: d.notices(v), Events: dispatch.NewEvents(eventsAPI{v}, eventBus),
+	}
+}

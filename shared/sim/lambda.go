@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// functionName is the name of one of Rollcall's functions.
+type functionName string
+
+// The functions.
+const (
+	stateChange functionName = "statechange"
+	sweep       functionName = "sweep"
+	inspect     functionName = "inspect"
+	remediator  functionName = "remediate"
+)
+
+// message is what a queue hands to a function.
+type message struct {
+	id, body, group string
+	receives        int
+}
+
+// function is a Lambda function, and its execution environments.
+type function struct {
+	a       *account
+	name    functionName
+	timeout time.Duration
+	// build makes the handler of a new environment, which returns the ids of the messages
+	// that failed.
+	build func(v *env) func(inv *invocation, batch []message) (failed []string)
+
+	started int
+	warm    []*place // that wait for an invocation; the one used last is last
+}
+
+// place is where invocations run, one after the other.
+type place struct {
+	v     *env
+	since time.Time     // when its last invocation ended
+	idle  time.Duration // after which it is given up
+	until time.Time     // when it is given up in any case
+}
+
+const (
+	// skewed is how much a clock differs at most.
+	skewed = 2 * time.Second
+	// killedAnyway is the share of invocations that are killed where no fault says more.
+	killedAnyway = 0.002
+	// killedWithin is the number of calls in one of which an invocation is killed.
+	killedWithin = 40
+)
+
+// invoke runs the function once. done is told how it ended: ok is false if it was killed
+// or ran out of time.
+func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []string)) {
+	f.started++
+	name := fmt.Sprintf("%s#%d", f.name, f.started)
+	at, begins := f.place(d)
+	f.a.spawn(begins, func(p *process) {
+		inv := &invocation{process: p, v: at.v, d: d, name: name}
+		inv.diesAt, inv.after = f.fate(d)
+		at.v.inv = inv
+		begun := f.a.Now()
+		f.a.usage.Invocations[string(f.name)]++
+		defer func() { f.a.usage.Busy += f.a.Now().Sub(begun) }()
+		over := false
+		end := func(ok bool, failed []string) {
+			if !over {
+				over = true
+				done(ok, failed)
+			}
+		}
+		defer func() {
+			if fault := recover(); fault != nil {
+				panic(fmt.Sprintf("%s: %v", name, fault))
+			}
+			end(false, nil) // unless it ended well, it was killed
+		}()
+		f.a.in(f.timeout, func() {
+			if !over {
+				f.a.note(Event{Kind: EventKilled, Detail: name + " timed out"})
+				p.killed = true
+				end(false, nil)
+			}
+		})
+		if at.v.run == nil {
+			at.v.run = f.build(at.v)
+		}
+		failed := at.v.run(inv, batch)
+		at.v.inv, at.since = nil, f.a.Now()
+		f.warm = append(f.warm, at)
+		end(true, failed)
+	})
+}
+
+// place finds where an invocation runs, and how long that takes: a warm environment, or a
+// new one.
+func (f *function) place(d dice) (*place, time.Duration) {
+	now := f.a.Now()
+	for len(f.warm) > 0 {
+		at := f.warm[len(f.warm)-1]
+		f.warm = f.warm[:len(f.warm)-1]
+		if now.Before(at.until) && now.Sub(at.since) < at.idle {
+			return at, d.of("warm").between(time.Millisecond, 10*time.Millisecond)
+		}
+	}
+	d = d.of("environment")
+	v := &env{a: f.a, fn: f.name, d: d}
+	if !f.a.sc.Quiet {
+		v.skew = d.of("skew").between(0, 2*skewed) - skewed
+	}
+	return &place{
+		v: v, idle: d.of("idle").between(5*time.Minute, 15*time.Minute), until: now.Add(d.of("until").between(time.Hour, 4*time.Hour)),
+	}, d.of("cold").between(200*time.Millisecond, 900*time.Millisecond)
+}
+
+// fate decides at which call an invocation is killed, 0 for none, and whether that call
+// takes effect.
+func (f *function) fate(d dice) (diesAt int, after bool) {
+	if f.a.sc.Quiet || !d.of("killed").chance(max(killedAnyway, f.a.share(FaultKills))) {
+		return 0, false
+	}
+	return 1 + d.of("dies at").below(killedWithin), d.of("dies after").chance(0.5)
+}
+
+// What an asynchronous invocation is tried again for: EventInvokeConfig in the template.
+const (
+	asyncRetries = 1
+	asyncAge     = 5 * time.Minute
+	// asyncPause is how long Lambda waits before it tries again.
+	asyncPause = time.Minute
+)
+
+// async is an event that is handed to a function without a queue.
+type async struct {
+	f     *function
+	m     message
+	d     dice
+	born  time.Time
+	tries int
+}
+
+// begin invokes the function, unless as many as are reserved run already.
+func (e *async) begin(running *int, reserved int) {
+	now := e.f.a.Now()
+	if now.Sub(e.born) > asyncAge {
+		return
+	}
+	if *running >= reserved {
+		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
+		return
+	}
+	*running++
+	e.f.invoke([]message{e.m}, e.d.nth(e.tries), func(ok bool, failed []string) {
+		*running--
+		if ok && len(failed) == 0 || e.tries == asyncRetries {
+			return
+		}
+		e.tries++
+		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
+	})
+}

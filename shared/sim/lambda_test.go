@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// told collects what an account tells.
+func (a *account) told() *[]Event {
+	var all []Event
+	a.tell = func(e Event) { all = append(all, e) }
+	return &all
+}
+
+func TestAFunctionEndsWithItsTime(t *testing.T) {
+	a := bare(t, false)
+	all := a.told()
+	c := a.consume(inspect)
+	effects := 0
+	c.does = func(inv *invocation, _ []message) []string {
+		for range 20 {
+			inv.wait(hangs)
+			effects++
+		}
+		return nil
+	}
+	a.dep.checks.send("a", "g", "")
+	a.pass(time.Hour)
+	c.want(t, "0:a", "5:a")
+	if effects != 2*9 || len(a.dep.checks.dead) != 1 {
+		t.Errorf("%d effects in 2 invocations of five minutes, %d dead letters", effects, len(a.dep.checks.dead))
+	}
+	if len(*all) != 2 || !strings.Contains((*all)[0].Detail, "inspect#1 timed out") {
+		t.Errorf("told %+v", *all)
+	}
+	if c.got[0].env == c.got[1].env {
+		t.Error("what timed out is used again")
+	}
+}
+
+func TestAnEnvironmentIsUsedAgainUnlessItDiedOrRested(t *testing.T) {
+	a := bare(t, false)
+	c := a.consume(inspect)
+	c.does = func(inv *invocation, batch []message) []string {
+		if batch[0].body == "dies" && batch[0].receives == 1 {
+			inv.die()
+		}
+		return nil
+	}
+	for i, body := range []string{"a", "b", "dies", "c"} {
+		a.at(dawn.Add(time.Duration(i)*time.Minute), func() { a.dep.checks.send(body, body, "") })
+	}
+	a.at(dawn.Add(time.Hour), func() { a.dep.checks.send("d", "d", "") })
+	a.pass(2 * time.Hour)
+	c.want(t, "0:a", "1:b", "2:dies", "3:c", "7:dies", "60:d")
+	e := func(i int) *env { return c.got[i].env }
+	if e(0) != e(1) || e(1) != e(2) || e(2) == e(3) || e(3) != e(4) || e(4) == e(5) {
+		t.Errorf("the environments are %p %p %p %p %p %p", e(0), e(1), e(2), e(3), e(4), e(5))
+	}
+}
+
+func TestTwoInvocationsAtOnceHaveTwoEnvironments(t *testing.T) {
+	a := bare(t, false)
+	c := a.consume(inspect)
+	c.does = func(inv *invocation, _ []message) []string { inv.wait(time.Minute); return nil }
+	a.dep.checks.send("a", "a", "")
+	a.dep.checks.send("b", "b", "")
+	a.pass(time.Hour)
+	if len(c.got) != 2 || c.got[0].env == c.got[1].env {
+		t.Errorf("%+v", c.got)
+	}
+}
+
+func TestAFunctionIsKilledAtACallBeforeOrAfterItsEffect(t *testing.T) {
+	for _, tt := range []struct {
+		dies  int
+		after bool
+		want  int
+	}{{0, false, 5}, {1, false, 0}, {1, true, 1}, {3, false, 2}, {3, true, 3}, {6, false, 5}} {
+		v := bare(t, false).environment(inspect)
+		effects, ended := 0, false
+		v.within(tt.dies, tt.after, func() {
+			for range 5 {
+				_ = v.call("sqs:SendMessage", writes, "", func() error { effects++; return nil })
+			}
+			ended = true
+		})
+		if effects != tt.want || ended != (tt.dies == 0 || tt.dies > 5) {
+			t.Errorf("killed at call %d, after its effect %v: %d effects, to its end %v", tt.dies, tt.after, effects, ended)
+		}
+	}
+}
+
+func TestHowOftenFunctionsAreKilled(t *testing.T) {
+	a := bare(t, true)
+	f := a.dep.functions[inspect]
+	killed := func() (n, after int, calls map[int]bool) {
+		calls = map[int]bool{}
+		for i := range 10_000 {
+			if call, late := f.fate(a.d.nth(i)); call > 0 {
+				n++
+				calls[call] = true
+				if late {
+					after++
+				}
+			}
+		}
+		return n, after, calls
+	}
+	if n, _, _ := killed(); n < 5 || n > 50 {
+		t.Errorf("%d of 10,000 are killed on a normal day", n)
+	}
+	a.weather.spells = []spell{{from: dawn, to: dawn.Add(time.Hour), what: FaultKills, share: 0.5}}
+	n, after, calls := killed()
+	if n < 4500 || n > 5500 || after < n/3 || after > 2*n/3 || len(calls) != killedWithin || calls[0] || !calls[1] || !calls[killedWithin] {
+		t.Errorf("%d of 10,000 are killed, %d after the call, at %d calls", n, after, len(calls))
+	}
+	a.sc.Quiet = true
+	if n, _, _ := killed(); n != 0 {
+		t.Errorf("%d are killed on a quiet day", n)
+	}
+}
+
+func TestClocksDifferByTwoSecondsAtMost(t *testing.T) {
+	for _, loud := range []bool{false, true} {
+		a := bare(t, loud)
+		f := a.dep.functions[inspect]
+		least, most := time.Duration(0), time.Duration(0)
+		for i := range 1000 {
+			at, _ := f.place(a.d.nth(i))
+			least, most = min(least, at.v.skew), max(most, at.v.skew)
+		}
+		if !loud && (least != 0 || most != 0) || loud && (least < -skewed || most > skewed || most-least < 3*time.Second) {
+			t.Errorf("loud %v: clocks differ from %s to %s", loud, least, most)
+		}
+	}
+}
+
+func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
+	a := bare(t, false)
+	c := a.consume(sweep)
+	c.does = func(_ *invocation, batch []message) []string {
+		if len(c.got) == 2 {
+			return []string{batch[0].id}
+		}
+		return nil
+	}
+	a.dep.start()
+	a.pass(21 * time.Minute)
+	c.want(t, "5:{}", "10:{}", "11:{}", "15:{}", "20:{}")
+	for _, d := range c.got {
+		if into := d.at % (5 * time.Minute); into > sweepJitter+time.Second && d.at.Truncate(time.Minute) != 11*time.Minute {
+			t.Errorf("a sweep %s after its time", into)
+		}
+	}
+	c.got = nil
+	c.does = func(inv *invocation, _ []message) []string { inv.wait(time.Hour); return nil }
+	a.pass(10 * time.Minute)
+	c.want(t, "25:{}", "28:{}", "30:{}") // each times out after two minutes, and is tried again after one
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/ledger/ledgertest"
+	"rollcall/shared/roll"
+)
+
+// invoked is a ledger each of whose methods is called within an invocation of its own.
+type invoked struct {
+	mu *sync.Mutex
+	v  *env
+}
+
+func (i invoked) in(body func(ledger.Ledger) error) (err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	err = errors.New("it did not come to its end")
+	i.v.within(0, false, func() { err = body(remembering{i.v}) })
+	return err
+}
+
+func (i invoked) Read(ctx context.Context, cluster roll.ClusterID) (s ledger.State, err error) {
+	err = i.in(func(l ledger.Ledger) error { s, err = l.Read(ctx, cluster); return err })
+	return s, err
+}
+
+func (i invoked) Record(ctx context.Context, cluster roll.ClusterID, c ledger.Changes) error {
+	return i.in(func(l ledger.Ledger) error { return l.Record(ctx, cluster, c) })
+}
+
+func (i invoked) Begin(ctx context.Context, cluster roll.ClusterID, intent ledger.Action, b ledger.Budget) error {
+	return i.in(func(l ledger.Ledger) error { return l.Begin(ctx, cluster, intent, b) })
+}
+
+func (i invoked) Finish(ctx context.Context, cluster roll.ClusterID, id string, o ledger.Outcome) error {
+	return i.in(func(l ledger.Ledger) error { return l.Finish(ctx, cluster, id, o) })
+}
+
+func (i invoked) Persistent() bool { return remembering{i.v}.Persistent() }
+
+func TestTheTableKeepsTheContractOfLedgers(t *testing.T) {
+	ledgertest.Contract(t, "table", func(t *testing.T) func() ledger.Ledger {
+		a, mu := bare(t, false), &sync.Mutex{}
+		return func() ledger.Ledger { return invoked{mu, a.environment(inspect)} }
+	})
+}
+
+func TestWhichCallsTheLedgerMakes(t *testing.T) {
+	intent := ledgertest.Intent("a", "i-00000001", ledgertest.T0)
+	record := func(c ledger.Changes) func(ledger.Ledger) error {
+		return func(l ledger.Ledger) error { return l.Record(t.Context(), ledgertest.Cluster, c) }
+	}
+	for _, tt := range []struct {
+		name  string
+		calls int
+		does  func(ledger.Ledger) error
+	}{
+		{"nothing", 0, record(ledger.Changes{})},
+		{"a hundred items", 1, record(ledgertest.Findings(100))},
+		{"one more", 2, record(ledgertest.Findings(101))},
+		{"a notice, whose parts are read first", 2, record(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: ledgertest.Notice(3)}})},
+		{"an intent", 3, func(l ledger.Ledger) error { return l.Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide) }},
+		{"an outcome", 2, func(l ledger.Ledger) error {
+			return l.Finish(t.Context(), ledgertest.Cluster, "a", ledger.Outcome{Result: ledger.Done, At: ledgertest.T0})
+		}},
+	} {
+		a := bare(t, false)
+		if strings.HasPrefix(tt.name, "an outcome") {
+			if err := a.dep.table.memory.Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := a.environment(inspect)
+		inv := v.within(0, false, func() {
+			if err := tt.does(remembering{v}); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		})
+		if inv.calls != tt.calls {
+			t.Errorf("%s: %d calls, want %d", tt.name, inv.calls, tt.calls)
+		}
+	}
+}
+
+// What is taken apart must be everything, and come in the order that the README argues.
+func TestChangesInOrderAreTheChanges(t *testing.T) {
+	c := ledgertest.Filled[ledger.Changes](t)
+	for _, c := range []ledger.Changes{c, ledgertest.Puts(t), ledgertest.Drops(t), ledgertest.Changes()} {
+		var whole, apart ledger.State
+		whole.Apply(ledgertest.Puts(t))
+		apart.Apply(ledgertest.Puts(t))
+		whole.Apply(c)
+		for _, one := range inOrder(c) {
+			apart.Apply(one)
+		}
+		if diff := cmp.Diff(whole, apart); diff != "" {
+			t.Errorf("taken apart the changes leave another state (-whole +apart):\n%s", diff)
+		}
+	}
+	var order []string
+	for _, one := range append(inOrder(ledgertest.Puts(t)), inOrder(ledgertest.Drops(t))...) {
+		order = append(order, changed(one))
+	}
+	want := []string{
+		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutChecked", "PutGroupMemory",
+		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
+	}
+	if got := slices.Compact(order); !slices.Equal(got, want) {
+		t.Errorf("the order is %q\nwant         %q", got, want)
+	}
+}
+
+// changed names the field that a change of one item fills.
+func changed(c ledger.Changes) (name string) {
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			name += v.Type().Field(i).Name
+		}
+	}
+	return name
+}
+
+func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
+	c := ledgertest.Findings(250)
+	c.PutTrouble = &ledger.Trouble{Reason: "ZoneOutage", Since: ledgertest.T0, Last: ledgertest.T0}
+	for _, tt := range []struct {
+		dies     int
+		after    bool
+		findings int // the first item of all is the trouble
+	}{{1, false, 0}, {1, true, 99}, {2, false, 99}, {2, true, 199}, {3, false, 199}, {3, true, 250}} {
+		a := bare(t, false)
+		v := a.environment(inspect)
+		v.within(tt.dies, tt.after, func() { _ = remembering{v}.Record(t.Context(), ledgertest.Cluster, c) })
+		if s := a.dep.table.state(ledgertest.Cluster); len(s.Findings) != tt.findings || (s.Trouble != nil) != (tt.findings > 0) {
+			t.Errorf("killed at write %d, after it %v: %d findings, trouble %v, want %d", tt.dies, tt.after, len(s.Findings), s.Trouble != nil, tt.findings)
+		}
+	}
+}
+
+func TestSizesAreRemembered(t *testing.T) {
+	a := bare(t, false)
+	v := a.environment(inspect)
+	v.within(0, false, func() {
+		r := remembering{v}
+		if sizes, err := r.Sizes(t.Context(), region); err != nil || len(sizes) != 0 {
+			t.Errorf("%v, %v", sizes, err)
+		}
+		if err := r.PutSize(t.Context(), region, "demo", 7); err != nil {
+			t.Error(err)
+		}
+		if sizes, err := r.Sizes(t.Context(), region); err != nil || sizes["demo"] != 7 {
+			t.Errorf("%v, %v", sizes, err)
+		}
+	})
+	if len(a.dep.state("demo").Findings) != 0 {
+		t.Error("a size is no finding")
+	}
+}

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"rollcall/shared/trigger"
+)
+
+// schedule is a one-time schedule that exists.
+type schedule struct {
+	name    string
+	cluster string // of the check that it asks for, "" if it asks for none
+	due     time.Time
+	input   string
+	group   string // of the message
+	// missed: it was made for a time that had passed, and never fires.
+	missed bool
+	fired  bool // and is about to be deleted
+}
+
+// timetable is the schedules of a deployment.
+type timetable struct {
+	a      *account
+	d      dice
+	byName map[string]*schedule
+	checks *queue
+	group  string
+	role   string
+}
+
+const (
+	// minuteful is how late in its minute a schedule fires at most.
+	minuteful = 59 * time.Second
+	// vanishes is how long a schedule that fired is still there at most.
+	vanishes = 5 * time.Second
+)
+
+var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
+
+// schedules lists the schedules that exist, the next first.
+func (a *account) schedules() []schedule {
+	var all []schedule
+	for _, s := range a.dep.timetable.byName {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
+	return all
+}
+
+// create makes a schedule. One for the past is taken and completed without being invoked.
+func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
+	s, refusal := t.read(in)
+	if refusal != "" {
+		return &types.ValidationException{Message: aws.String(refusal)}
+	}
+	if t.byName[s.name] != nil {
+		return &types.ConflictException{Message: aws.String("Schedule " + s.name + " already exists.")}
+	}
+	t.byName[s.name] = s
+	if s.missed = !s.due.After(t.a.Now()); s.missed {
+		return nil
+	}
+	d := t.d.of(s.name)
+	t.a.at(s.due.Add(d.of("fires").between(0, minuteful)), func() {
+		s.fired = true
+		t.checks.send(s.input, s.group, "")
+		t.a.in(d.of("vanishes").between(0, vanishes), func() { delete(t.byName, s.name) })
+	})
+	return nil
+}
+
+// read takes a request apart. What it says beyond the first refusal is not looked at.
+func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) {
+	s := &schedule{name: aws.ToString(in.Name)}
+	due, err := time.Parse("at(2006-01-02T15:04:05)", aws.ToString(in.ScheduleExpression))
+	target := in.Target
+	switch {
+	case !scheduleName.MatchString(s.name):
+		return nil, "the name " + s.name + " is not one"
+	case err != nil:
+		return nil, "Invalid Schedule Expression " + aws.ToString(in.ScheduleExpression) + "."
+	case aws.ToString(in.GroupName) != t.group:
+		return nil, "there is no schedule group " + aws.ToString(in.GroupName)
+	case cmp.Or(aws.ToString(in.ScheduleExpressionTimezone), "UTC") != "UTC":
+		return nil, "only UTC is simulated"
+	case in.ActionAfterCompletion != types.ActionAfterCompletionDelete:
+		return nil, "a schedule that stays after its completion is nobody's to delete"
+	case in.FlexibleTimeWindow == nil || in.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff:
+		return nil, "only schedules without a flexible window are simulated"
+	case target == nil || aws.ToString(target.Arn) != t.checks.arn() || aws.ToString(target.RoleArn) != t.role:
+		return nil, "the role may send to the queue of checks and nowhere else"
+	case target.SqsParameters == nil || aws.ToString(target.SqsParameters.MessageGroupId) == "":
+		return nil, "a FIFO queue as target needs a message group"
+	}
+	s.due, s.input, s.group = due, aws.ToString(target.Input), aws.ToString(target.SqsParameters.MessageGroupId)
+	if c, err := trigger.ParseCheck([]byte(s.input)); err == nil {
+		s.cluster = c.Cluster
+	}
+	return s, ""
+}
+
+// schedulerAPI is EventBridge Scheduler as an environment calls it.
+type schedulerAPI struct{ v *env }
+
+// CreateSchedule makes a one-time schedule.
+func (s schedulerAPI) CreateSchedule(_ context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
+	err := s.v.call("scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
+	if err != nil {
+		return nil, err
+	}
+	return &scheduler.CreateScheduleOutput{}, nil
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/trigger"
+)
+
+// asks is what a function asks the Scheduler for, for a check.
+func asks(a *account, c trigger.Check) *scheduler.CreateScheduleInput {
+	return &scheduler.CreateScheduleInput{
+		Name: aws.String(c.ScheduleName()), GroupName: aws.String(scheduleGroup), ScheduleExpression: aws.String(c.ScheduleExpression()), ScheduleExpressionTimezone: aws.String("UTC"),
+		FlexibleTimeWindow: &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}, ActionAfterCompletion: types.ActionAfterCompletionDelete,
+		Target: &types.Target{Arn: aws.String(a.dep.checks.arn()), RoleArn: aws.String(scheduleRole), Input: aws.String(string(c.Encode())), SqsParameters: &types.SqsParameters{MessageGroupId: aws.String(c.Group())}},
+	}
+}
+
+func TestSchedulesAreMadeOnceFireInTheirMinuteAndDeleteThemselves(t *testing.T) {
+	a := bare(t, false)
+	c := a.consume(inspect)
+	v := a.environment(inspect)
+	check := trigger.Check{Cluster: "demo", Due: dawn.Add(20 * time.Minute)}
+	v.within(0, false, func() {
+		s := a.dep.newSchedules(v)
+		for i, want := range []bool{true, false} {
+			if made, err := s.At(t.Context(), check); err != nil || made != want {
+				t.Errorf("%d: made %v, %v", i, made, err)
+			}
+		}
+		if made, err := a.dep.newSchedules(v).At(t.Context(), check); err != nil || made {
+			t.Errorf("another process: made %v, %v", made, err)
+		}
+	})
+	if all := a.schedules(); len(all) != 1 || all[0].cluster != "demo" || !all[0].due.Equal(check.Due) || all[0].missed {
+		t.Fatalf("schedules %+v", all)
+	}
+	a.pass(20 * time.Minute)
+	c.want(t, "20:"+string(check.Encode()))
+	if all := a.schedules(); len(all) != 0 {
+		t.Errorf("left %+v", all)
+	}
+}
+
+func TestAScheduleForThePastStaysAndNeverFires(t *testing.T) {
+	a := bare(t, false)
+	c := a.consume(inspect)
+	for _, minute := range []int{-1, 0, 1} {
+		if err := a.dep.timetable.create(asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(time.Duration(minute) * time.Minute)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.pass(time.Hour)
+	c.want(t, "1:"+string(trigger.Check{Cluster: "demo", Due: dawn.Add(time.Minute)}.Encode()))
+	var missed []string
+	for _, s := range a.schedules() {
+		if s.missed {
+			missed = append(missed, s.due.Format("15:04"))
+		}
+	}
+	if !slices.Equal(missed, []string{"11:59", "12:00"}) {
+		t.Errorf("missed %q", missed)
+	}
+}
+
+func TestWhatTheSchedulerRefuses(t *testing.T) {
+	for name, set := range map[string]func(*scheduler.CreateScheduleInput){
+		"a name of 65":        func(in *scheduler.CreateScheduleInput) { in.Name = aws.String(strings.Repeat("a", 65)) },
+		"a name with a slash": func(in *scheduler.CreateScheduleInput) { in.Name = aws.String("a/b") },
+		"no name":             func(in *scheduler.CreateScheduleInput) { in.Name = nil },
+		"another expression":  func(in *scheduler.CreateScheduleInput) { in.ScheduleExpression = aws.String("rate(5 minutes)") },
+		"a zone in the time": func(in *scheduler.CreateScheduleInput) {
+			in.ScheduleExpression = aws.String("at(2026-03-10T12:05:00Z)")
+		},
+		"another time zone": func(in *scheduler.CreateScheduleInput) { in.ScheduleExpressionTimezone = aws.String("Europe/Dublin") },
+		"one that stays":    func(in *scheduler.CreateScheduleInput) { in.ActionAfterCompletion = types.ActionAfterCompletionNone },
+		"a flexible window": func(in *scheduler.CreateScheduleInput) {
+			in.FlexibleTimeWindow.Mode = types.FlexibleTimeWindowModeFlexible
+		},
+		"another target": func(in *scheduler.CreateScheduleInput) {
+			in.Target.Arn = aws.String("arn:aws:sqs:eu-west-1:111122223333:other.fifo")
+		},
+		"another role": func(in *scheduler.CreateScheduleInput) {
+			in.Target.RoleArn = aws.String("arn:aws:iam::111122223333:role/other")
+		},
+		"no target":            func(in *scheduler.CreateScheduleInput) { in.Target = nil },
+		"no group of messages": func(in *scheduler.CreateScheduleInput) { in.Target.SqsParameters = nil },
+		"another group":        func(in *scheduler.CreateScheduleInput) { in.GroupName = aws.String("default") },
+	} {
+		a := bare(t, false)
+		in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(5 * time.Minute)})
+		set(in)
+		if err := a.dep.timetable.create(in); err == nil || awserr.IsConflict(err) || len(a.schedules()) != 0 {
+			t.Errorf("%s: %v, %d schedules", name, err, len(a.schedules()))
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// dawn is when the accounts of these tests begin.
+var dawn = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// bare is an account in which there is nothing but a deployment, and no chance unless loud.
+func bare(t *testing.T, loud bool) *account {
+	t.Helper()
+	a, err := newAccount(Scenario{Seed: 7, Start: dawn, Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: !loud}, Watch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.shutdown)
+	return a
+}
+
+// consumer is a function that notes what it is handed.
+type consumer struct {
+	got []delivery
+	// does is what an invocation does beside, nil for nothing; it returns the ids that failed.
+	does func(inv *invocation, batch []message) []string
+}
+
+// delivery is what one invocation was handed, and when.
+type delivery struct {
+	at     time.Duration // since dawn
+	bodies []string
+	env    *env
+}
+
+func (c *consumer) build(v *env) func(*invocation, []message) []string {
+	return func(inv *invocation, batch []message) []string {
+		d := delivery{at: v.a.Now().Sub(dawn), env: v}
+		for _, m := range batch {
+			d.bodies = append(d.bodies, m.body)
+		}
+		c.got = append(c.got, d)
+		inv.wait(100 * time.Millisecond)
+		if c.does == nil {
+			return nil
+		}
+		return c.does(inv, batch)
+	}
+}
+
+// consume puts a consumer in the place of a function.
+func (a *account) consume(fn functionName) *consumer {
+	c := &consumer{}
+	a.dep.functions[fn].build = c.build
+	return c
+}
+
+// minutes tells in which minute since dawn what was delivered; within a minute in the
+// order of the bodies, since environments do not all start alike fast.
+func (c *consumer) minutes() []string {
+	type delivered struct {
+		minute int
+		body   string
+	}
+	var all []delivered
+	for _, d := range c.got {
+		for _, body := range d.bodies {
+			all = append(all, delivered{int(d.at.Minutes()), body})
+		}
+	}
+	slices.SortFunc(all, func(a, b delivered) int { return cmp.Or(a.minute-b.minute, cmp.Compare(a.body, b.body)) })
+	var out []string
+	for _, d := range all {
+		out = append(out, fmt.Sprintf("%d:%s", d.minute, d.body))
+	}
+	return out
+}
+
+func (c *consumer) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := c.minutes(); !slices.Equal(got, want) {
+		t.Errorf("delivered %q\nwant      %q", got, want)
+	}
+}
+
+// pass lets time pass.
+func (a *account) pass(d time.Duration) { a.until(a.Now().Add(d)) }
+
+// within runs something in one invocation of an environment, to its end, and returns the
+// invocation. dies is the call at which it is killed, 0 for none.
+func (v *env) within(dies int, after bool, body func()) *invocation {
+	var inv *invocation
+	v.a.spawn(0, func(p *process) {
+		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.serial), name: string(v.fn) + "#test", diesAt: dies, after: after}
+		v.a.serial++
+		v.inv = inv
+		body()
+	})
+	v.a.pass(10 * time.Minute)
+	return inv
+}
+
+// environment is one of a function, outside of which nothing is invoked.
+func (a *account) environment(fn functionName) *env {
+	return &env{a: a, fn: fn, d: a.d.of("test environment")}
+}

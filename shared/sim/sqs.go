@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// queue is an SQS queue together with the event source mapping that polls it for a
+// function: what the function does not finish becomes visible again.
+type queue struct {
+	a           *account
+	d           dice
+	name        string
+	fifo        bool
+	byContent   bool          // what has no deduplication id is told by its content
+	visibility  time.Duration // for which a message that was received is hidden
+	retention   time.Duration // after which a message is gone
+	maxReceives int           // after which it is a dead letter
+	fn          *function
+	batch       int           // the most messages of one invocation
+	window      time.Duration // for which a batch is collected
+	consumers   int           // invocations at once
+
+	letters []*letter // that were not deleted, in the order in which they were sent
+	dead    []message
+	sent    map[string]accepted // by deduplication id
+	alike   map[dice]int        // how often the same was sent, which tells messages of one body apart
+	running int
+	polled  time.Time // when the next poll is due; zero is none
+}
+
+// letter is a message in the queue.
+type letter struct {
+	message
+	d       dice
+	sent    time.Time
+	visible time.Time // from when it may be received
+}
+
+// accepted is a message whose like is not delivered for a while.
+type accepted struct {
+	id string
+	at time.Time
+}
+
+const (
+	// deduplicates is how long a FIFO queue remembers a deduplication id.
+	deduplicates = 5 * time.Minute
+	// secondWithin is how much later the second delivery of a message comes at most, and
+	// firstWithin how much later the first: while messages are unreliable.
+	secondWithin = 20 * time.Minute
+	firstWithin  = 10 * time.Minute
+	// overtakenBy is by how much messages overtake each other in a standard queue then.
+	overtakenBy = 30 * time.Second
+)
+
+// send puts a message into the queue, and returns its id: that of an earlier one if it
+// is dropped as that one's like.
+func (q *queue) send(body, group, id string) string {
+	now := q.a.Now()
+	key := cmp.Or(id, body)
+	if q.fifo {
+		if first, ok := q.sent[key]; ok && now.Sub(first.at) < deduplicates {
+			return first.id
+		}
+		q.forget(now)
+	}
+	like := q.d.of(body)
+	d := like.nth(q.alike[like])
+	q.alike[like]++
+	l := &letter{message: message{id: uuid(d), body: body, group: group}, d: d, sent: now, visible: now}
+	if q.fifo {
+		q.sent[key] = accepted{l.id, now}
+	}
+	q.letters = append(q.letters, l)
+	q.unsettle(l)
+	q.poll(l.visible.Add(q.pause(l.d)))
+	return l.id
+}
+
+// unsettle decides what else than once and at once becomes of a message.
+func (q *queue) unsettle(l *letter) {
+	share := q.a.share(FaultMessages)
+	if l.d.of("late").chance(share) {
+		l.visible = l.visible.Add(l.d.of("late by").between(time.Second, firstWithin))
+	}
+	if !q.fifo && l.d.of("shuffled").chance(share) {
+		l.visible = l.visible.Add(l.d.of("shuffled by").between(time.Second, overtakenBy))
+	}
+	if l.d.of("twice").chance(share) {
+		m, d := l.message, l.d.of("second")
+		m.receives = 2
+		q.a.at(l.visible.Add(d.of("after").between(time.Second, secondWithin)), func() { q.repeat(m, d) })
+	}
+}
+
+// repeat delivers a message once more, whatever became of it: the visibility of the
+// first delivery ran out. What comes of it changes nothing for the message.
+func (q *queue) repeat(m message, d dice) {
+	if q.running >= q.consumers {
+		q.a.in(time.Second, func() { q.repeat(m, d) })
+		return
+	}
+	q.running++
+	q.fn.invoke([]message{m}, d, func(bool, []string) {
+		q.running--
+		q.poll(q.a.Now().Add(q.pause(d)))
+	})
+}
+
+// forget drops the deduplication ids that are over, when there are many.
+func (q *queue) forget(now time.Time) {
+	if len(q.sent) < 1000 {
+		return
+	}
+	for key, first := range q.sent {
+		if now.Sub(first.at) >= deduplicates {
+			delete(q.sent, key)
+		}
+	}
+}
+
+// pause is how long it takes until messages that are there are polled.
+func (q *queue) pause(d dice) time.Duration {
+	if q.window > 0 && len(q.letters) < q.batch {
+		return q.window
+	}
+	return d.of("poll").between(20*time.Millisecond, 400*time.Millisecond)
+}
+
+// poll has the queue polled at a time, unless it is sooner.
+func (q *queue) poll(at time.Time) {
+	if !q.polled.IsZero() && !at.Before(q.polled) {
+		return
+	}
+	q.polled = at
+	q.a.at(at, func() {
+		if q.polled.Equal(at) {
+			q.polled = time.Time{}
+			q.deliver()
+		}
+	})
+}
+
+// deliver starts as many invocations as there are messages for, and consumers.
+func (q *queue) deliver() {
+	for q.running < q.consumers {
+		got := q.receive()
+		if len(got) == 0 {
+			break
+		}
+		q.start(got)
+	}
+	now := q.a.Now()
+	for _, l := range q.letters {
+		if l.visible.After(now) {
+			q.poll(l.visible.Add(q.pause(l.d)))
+		}
+	}
+}
+
+// start has the function invoked with messages. Those that it does not finish stay hidden
+// until their visibility runs out.
+func (q *queue) start(got []*letter) {
+	q.running++
+	batch := make([]message, len(got))
+	for i, l := range got {
+		batch[i] = l.message
+	}
+	d := got[0].d.of("received").nth(got[0].receives)
+	q.fn.invoke(batch, d, func(ok bool, failed []string) {
+		q.running--
+		if ok {
+			q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool {
+				return slices.Contains(got, l) && !slices.Contains(failed, l.id)
+			})
+		}
+		q.poll(q.a.Now().Add(q.pause(d)))
+	})
+}
+
+// receive takes the messages of one batch: those of a standard queue as they become
+// visible, and of a FIFO queue the first of each group whose first is not hidden.
+func (q *queue) receive() []*letter {
+	now := q.a.Now()
+	q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool { return now.Sub(l.sent) >= q.retention || q.buries(l, now) })
+	var got []*letter
+	taken := map[string]bool{}
+	for _, l := range q.letters {
+		if q.fifo && taken[l.group] {
+			continue
+		}
+		taken[l.group] = true
+		if !l.visible.After(now) {
+			got = append(got, l)
+		}
+	}
+	slices.SortStableFunc(got, func(a, b *letter) int { return a.visible.Compare(b.visible) })
+	got = got[:min(len(got), q.batch)]
+	for _, l := range got {
+		l.receives++
+		l.visible = now.Add(q.visibility)
+	}
+	return got
+}
+
+// buries moves a message to the dead letters that would be received once too often.
+func (q *queue) buries(l *letter, now time.Time) bool {
+	if l.visible.After(now) || l.receives < q.maxReceives {
+		return false
+	}
+	q.dead = append(q.dead, l.message)
+	return true
+}
+
+// url is where messages are sent to.
+func (q *queue) url() string {
+	return fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", region, accountID, q.name)
+}
+
+func (q *queue) arn() string { return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", region, accountID, q.name) }
+
+// share is the share of what a fault of that kind befalls now.
+func (a *account) share(what FaultKind) float64 {
+	if a.sc.Quiet {
+		return 0
+	}
+	now, most := a.Now(), 0.0
+	for _, s := range a.weather.spells {
+		if s.what == what && !now.Before(s.from) && now.Before(s.to) {
+			most = max(most, s.share)
+		}
+	}
+	return most
+}
+
+// uuid is a made-up one.
+func uuid(d dice) string {
+	s := shortID(d, 32)
+	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-a" + s[17:20] + "-" + s[20:]
+}
+
+// sqsAPI is SQS as an environment calls it.
+type sqsAPI struct{ v *env }
+
+// SendMessage puts a message into the queue of that URL.
+func (s sqsAPI) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	var id string
+	err := s.v.call("sqs:SendMessage", writes, "", func() error {
+		dep := s.v.a.dep
+		q := dep.queue(path.Base(aws.ToString(in.QueueUrl)))
+		if q == nil || q.url() != aws.ToString(in.QueueUrl) {
+			return &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist.")}
+		}
+		body, group, like := aws.ToString(in.MessageBody), aws.ToString(in.MessageGroupId), aws.ToString(in.MessageDeduplicationId)
+		if body == "" || q.fifo && (group == "" || like == "" && !q.byContent) {
+			return &types.UnsupportedOperation{Message: aws.String("the queue needs a body, a group and a deduplication id")}
+		}
+		if q == dep.orders {
+			s.v.inv.sentOrder(body)
+		}
+		id = q.send(body, group, like)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.SendMessageOutput{MessageId: aws.String(id)}, nil
+}

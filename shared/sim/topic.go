@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+)
+
+// notice takes a message to the topic apart: what most subscribers get, JSON, and what an
+// email says.
+func notice(message string) (document, text string) {
+	var parts map[string]string
+	if json.Unmarshal([]byte(message), &parts) != nil {
+		return "", ""
+	}
+	return parts["default"], parts["email"]
+}
+
+// snsAPI is SNS as an environment calls it.
+type snsAPI struct{ v *env }
+
+// maxMessage is the size of a message to a topic, in bytes.
+const maxMessage = 256 << 10
+
+// Publish publishes a message to the topic of notices.
+func (s snsAPI) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	err := s.v.call("sns:Publish", writes, "", func() error {
+		subject, message := aws.ToString(in.Subject), aws.ToString(in.Message)
+		attributes := map[string]string{}
+		for name, value := range in.MessageAttributes {
+			attributes[name] = aws.ToString(value.StringValue)
+		}
+		if fault := unfit(in, subject, message, attributes); fault != "" {
+			return &types.InvalidParameterException{Message: aws.String("Invalid parameter: " + fault)}
+		}
+		s.v.inv.published(subject, message, attributes)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sns.PublishOutput{MessageId: aws.String(uuid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, nil
+}
+
+// unfit says why SNS does not take a message, "" if it does.
+// https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+func unfit(in *sns.PublishInput, subject, message string, attributes map[string]string) string {
+	document, _ := notice(message)
+	plain := func(r rune) bool { return r < ' ' || r > '~' }
+	switch {
+	case aws.ToString(in.TopicArn) != topicARN:
+		return "TopicArn"
+	case aws.ToString(in.MessageStructure) != "json" || document == "":
+		return "Message Structure - No default entry in JSON message body"
+	case len(message) > maxMessage:
+		return "Message too long"
+	case subject == "" || len(subject) > 100 || strings.ContainsFunc(subject, plain):
+		return "Subject"
+	}
+	for name, value := range attributes {
+		if value == "" {
+			return "The message attribute '" + name + "' must contain a non-empty value"
+		}
+	}
+	return ""
+}
