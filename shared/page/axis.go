@@ -79,9 +79,9 @@ func (a axis) label(t time.Time, step time.Duration) string {
 // says too little.
 func (a axis) days() bool { return a.to.Sub(a.from) > 24*time.Hour }
 
-// clock is a moment in a text beside the chart.
+// clock is a moment in a text beside the chart: with its day, where that may be another.
 func (a axis) clock(t time.Time) string {
-	if a.days() {
+	if a.days() || t.Before(a.from) || t.After(a.to) {
 		return t.UTC().Format("01-02 15:04:05")
 	}
 	return t.UTC().Format("15:04:05")

@@ -3,6 +3,8 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"html/template"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,10 @@ const (
 	heightLane  = 24
 	heightGap   = 8
 	curveHeight = heightReady - 2*heightGap
+
+	// Within a lane, marks stand above the bar of its states.
+	pinBelow = 8
+	barBelow = 19
 )
 
 // narrowest is the least width of a chart in pixels; below it the reader scrolls.
@@ -37,7 +43,7 @@ type chart struct {
 	ID      string
 	Cluster string
 	Caption string
-	Facts   []string // what the chart shows, in sentences
+	Facts   []string // what the chart shows, in a few words each
 	Height  int
 	Rows    []row
 	Ticks   []tick
@@ -47,10 +53,8 @@ type chart struct {
 	Most    int // nodes, at the top of the curve
 	Curve   curve
 	CurveY  int
-	Bars    []bar
-	Pins    []pin
+	Lanes   []laneBox
 	Legend  legend
-	Lines   []int // y of the lines between lanes
 	Tale    []tale
 
 	from, to string
@@ -71,36 +75,41 @@ type bandBox struct {
 	LabelY        int
 	Anchor        string
 	Label, Title  string
-	Class         string
+}
+
+// laneBox is a lane, laid out. There are thousands of bars and pins, so where they stand
+// is written once, here, and holds numbers and names of this package only.
+type laneBox struct {
+	Y, BarY, PinY int
+	Bars          []bar
+	Pins          []pin
 }
 
 // bar is a span, laid out.
 type bar struct {
-	X1, X2 string
-	Y      int
-	Class  string
+	Place  template.HTMLAttr
 	Title  string
 	length float64
 }
 
 // pin is a mark, laid out. Several stand for marks of one kind in short succession.
 type pin struct {
-	X       string
-	Y       int
-	Symbol  string
+	Place   template.HTMLAttr
+	Stem    template.HTMLAttr // a line to where it belongs, if it was moved aside
 	Several bool
 	Title   string
 }
 
 // legend is what a reader needs to know of this chart.
 type legend struct {
-	States []look
-	Marks  []look
-	Ready  bool
-	Lack   bool
-	Unread bool
-	Bands  bool
-	Heaps  bool // marks that were moved aside, or stand for several
+	States  []look
+	Marks   []look
+	Ready   bool
+	Lack    bool
+	Unread  bool
+	Bands   bool
+	Aside   bool // marks that were moved aside
+	Several bool // marks that stand for several
 }
 
 // look is a state or a kind of mark, and how it is drawn.
@@ -113,7 +122,10 @@ type tale struct {
 }
 
 // entry is one thing that happened.
-type entry struct{ Time, What, Text string }
+type entry struct {
+	at               time.Time
+	Time, What, Text string
+}
 
 var stateClasses = map[State]string{
 	StateLaunching: "launching", StateMissing: "missing", StateInitializing: "initializing", StateReady: "ready",
@@ -127,7 +139,7 @@ var markSymbols = map[MarkKind]string{
 
 // lay lays a timeline out. links are the ids of findings by their instance.
 func lay(id, cluster string, t Timeline, links map[string]string) *chart {
-	if !t.To.After(t.From) {
+	if t.From.IsZero() || !t.To.After(t.From) {
 		return nil
 	}
 	a := axis{t.From, t.To}
@@ -176,7 +188,7 @@ func (c *chart) bands(a axis, bands []Band) {
 		}
 		x, end := a.at(b.From), a.at(to)
 		box := bandBox{
-			X: number(x), Width: number(max(end-x, thinnest)), End: number(end), LabelX: number(x), Anchor: "start", Label: b.Label, Class: toneClass(b.Tone),
+			X: number(x), Width: number(max(end-x, thinnest)), End: number(end), LabelX: number(x), Anchor: "start", Label: b.Label,
 			Title: fmt.Sprintf("%s, %s", b.Label, stretch(a, b.From, b.To)),
 		}
 		left, right := x, x+characters(b.Label)
@@ -213,8 +225,7 @@ func (c *chart) ready(a axis, samples []Sample) {
 // lane lays one lane out.
 func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds map[MarkKind]bool) {
 	y := c.row("lane", l.Label, link, heightLane)
-	c.Lines = append(c.Lines, y)
-	first := len(c.Bars)
+	box := laneBox{Y: y, BarY: y + barBelow, PinY: y + pinBelow}
 	for _, s := range l.Spans {
 		to := ended(s.To, a.to)
 		if !a.meets(s.From, to) {
@@ -224,37 +235,43 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 		x2 = min(100, max(x2, x1+thinnest))
 		x1 = min(x1, x2-thinnest)
 		states[s.State] = true
-		c.Bars = append(c.Bars, bar{
-			X1: number(x1), X2: number(x2), Y: y + heightLane - 5, Class: stateClass(s.State), length: x2 - x1,
-			Title: fmt.Sprintf("%s, %s%s", s.State, stretch(a, s.From, s.To), orNothing(": ", s.Title)),
+		box.Bars = append(box.Bars, bar{
+			Place:  template.HTMLAttr(`class="` + stateClass(s.State) + `" x1="` + number(x1) + `%" x2="` + number(x2) + `%"`),
+			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + orNothing(": ", s.Title),
+			length: x2 - x1,
 		})
 	}
 	// What was short is drawn last, on top of what is long.
-	slices.SortStableFunc(c.Bars[first:], func(a, b bar) int { return cmp.Compare(b.length, a.length) })
-	c.pins(a, l.Marks, y+8, kinds)
+	slices.SortStableFunc(box.Bars, func(a, b bar) int { return cmp.Compare(b.length, a.length) })
+	box.Pins = c.pins(a, l.Marks, kinds)
+	c.Lanes = append(c.Lanes, box)
 }
 
 // pins lays the marks of a lane out.
-func (c *chart) pins(a axis, marks []Mark, y int, kinds map[MarkKind]bool) {
+func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	runs := succession(a, byTime(marks))
 	at := make([]float64, 0, len(runs))
 	for _, r := range runs {
 		at = append(at, a.at(r[0].At))
 	}
 	placed := spread(at, markGap, markGap/2, 100-markGap/2)
+	out := make([]pin, 0, len(runs))
 	for i, r := range runs {
 		kinds[r[0].Kind] = true
-		p := pin{X: number(placed[i]), Y: y, Symbol: markSymbol(r[0].Kind), Several: len(r) > 1}
+		p := pin{Place: template.HTMLAttr(`href="#m-` + markSymbol(r[0].Kind) + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
 		lines := make([]string, 0, len(r))
-		for _, m := range r {
-			lines = append(lines, fmt.Sprintf("%s %s%s", a.clock(m.At), m.Kind, orNothing(": ", m.Label)))
+		for _, e := range repeated(a, r) {
+			lines = append(lines, e.Time+" "+e.What+orNothing(": ", e.Text))
 		}
 		p.Title = strings.Join(lines, "\n")
-		if p.Several || placed[i]-at[i] > markGap/4 || at[i]-placed[i] > markGap/4 {
-			c.Legend.Heaps = true
+		if math.Abs(placed[i]-at[i]) > markGap/2 {
+			p.Stem = template.HTMLAttr(`x1="` + number(placed[i]) + `%" x2="` + number(at[i]) + `%"`)
+			c.Legend.Aside = true
 		}
-		c.Pins = append(c.Pins, p)
+		c.Legend.Several = c.Legend.Several || p.Several
+		out = append(out, p)
 	}
+	return out
 }
 
 // succession groups marks that are drawn as one: those of one kind that follow each
@@ -288,10 +305,10 @@ func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[Mar
 		c.Legend.Marks = append(c.Legend.Marks, look{markSymbol(k), string(k)})
 	}
 	if low, ok := lowest(t.Ready); ok {
-		c.Facts = append(c.Facts, fmt.Sprintf("Fewest ready: %d of %d at %s.", low.Ready, low.Total, a.clock(low.At)))
+		c.Facts = append(c.Facts, fmt.Sprintf("fewest ready: %d of %d at %s", low.Ready, low.Total, a.clock(low.At)))
 	}
 	for _, b := range t.Bands {
-		c.Facts = append(c.Facts, fmt.Sprintf("%s: %s.", b.Label, stretch(a, b.From, b.To)))
+		c.Facts = append(c.Facts, fmt.Sprintf("%s: %s", b.Label, stretch(a, b.From, b.To)))
 	}
 	if len(t.Marks) > 0 {
 		c.Tale = append(c.Tale, tell(a, Lane{Label: "cluster", Marks: t.Marks}))
@@ -320,23 +337,30 @@ func known[T cmp.Ordered](met map[T]bool, order []T) []T {
 
 // tell puts a lane into words, by time.
 func tell(a axis, l Lane) tale {
-	type at struct {
-		time.Time
-		entry
-	}
-	all := make([]at, 0, len(l.Spans)+len(l.Marks))
+	all := repeated(a, byTime(l.Marks))
 	for _, s := range l.Spans {
-		all = append(all, at{s.From, entry{stretch(a, s.From, s.To), string(s.State), s.Title}})
+		all = append(all, entry{s.From, stretch(a, s.From, s.To), string(s.State), s.Title})
 	}
-	for _, m := range l.Marks {
-		all = append(all, at{m.At, entry{a.clock(m.At), string(m.Kind), m.Label}})
+	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
+	return tale{Label: l.Label, Sub: l.Sub, Entries: all}
+}
+
+// repeated puts marks into words, and those into one that say the same again and again.
+func repeated(a axis, marks []Mark) []entry {
+	var out []entry
+	for i := 0; i < len(marks); {
+		first, n := marks[i], 1
+		for i+n < len(marks) && marks[i+n].Kind == first.Kind && marks[i+n].Label == first.Label {
+			n++
+		}
+		e := entry{first.At, a.clock(first.At), string(first.Kind), first.Label}
+		if n > 1 {
+			e.Time = fmt.Sprintf("%s to %s, %d times", e.Time, a.clock(marks[i+n-1].At), n)
+		}
+		out = append(out, e)
+		i += n
 	}
-	slices.SortStableFunc(all, func(a, b at) int { return a.Compare(b.Time) })
-	t := tale{Label: l.Label, Sub: l.Sub, Entries: make([]entry, 0, len(all))}
-	for _, e := range all {
-		t.Entries = append(t.Entries, e.entry)
-	}
-	return t
+	return out
 }
 
 // lowest is the sample with the fewest ready nodes of those that lacked some.
@@ -354,9 +378,9 @@ func lowest(samples []Sample) (Sample, bool) {
 // stretch is a stretch of time in words.
 func stretch(a axis, from, to time.Time) string {
 	if to.IsZero() {
-		return fmt.Sprintf("from %s on", a.clock(from))
+		return "from " + a.clock(from) + " on"
 	}
-	return fmt.Sprintf("%s to %s (%s)", a.clock(from), a.clock(to), took(to.Sub(from)))
+	return a.clock(from) + " to " + a.clock(to) + " (" + took(to.Sub(from)) + ")"
 }
 
 // ended is when a stretch ends on a chart: what has no end lasts.
@@ -387,6 +411,9 @@ func (c *chart) Bottom() int {
 
 // Deep is how high the part with the lanes is.
 func (c *chart) Deep() int { return c.Bottom() - c.Top }
+
+// StemEnd is where the stems of marks end, counted from the marks.
+func (c *chart) StemEnd() int { return barBelow - pinBelow }
 
 // FeetText is where the repeated labels of the ticks stand.
 func (c *chart) FeetText() int { return c.Feet + 15 }

@@ -55,7 +55,7 @@ func distribute(id string, g Group) *distribution {
 	words := make([]string, 0, len(r.Buckets))
 	lower := time.Duration(0)
 	for i, b := range r.Buckets {
-		height := float64(distributionBase-distributionTop) * float64(b.Count) / float64(most)
+		height := float64(distributionBase-distributionTop) * float64(max(0, b.Count)) / float64(most)
 		if b.Count > 0 {
 			height = max(height, 1.5)
 		}

@@ -120,8 +120,8 @@ func day() Document {
 		Timeline: &Timeline{From: midnight, To: after(24 * hour), Caption: "24 instances, of which 14 had news; the other 10 were ready all day and are not drawn.",
 			Marks: []Mark{{after(9 * hour), MarkFault, "eu-west-1b goes down"}, {after(9*hour + 12*minute), MarkHeld, "ZoneOutage"}, {after(9*hour + 15*minute), MarkNotice, "eu-west-1b: 6 of 8 nodes are unreachable"}, {after(14 * hour), MarkFault, "the API server stops answering"}},
 			Bands: []Band{
-				{after(9 * hour), after(10*hour + 30*minute), "outage of eu-west-1b", ToneBad},
-				{after(14 * hour), after(14*hour + 20*minute), "API server down", ToneWarn},
+				{after(9 * hour), after(10*hour + 30*minute), "outage of eu-west-1b"},
+				{after(14 * hour), after(14*hour + 20*minute), "API server down"},
 				{From: after(23 * hour), Label: "zonal shift away from eu-west-1c"},
 			}},
 		Held: []Withheld{
@@ -149,7 +149,7 @@ func day() Document {
 	}
 	t.Ready = append(t.Ready[:9:9], append([]Sample{{At: after(14 * hour), Unknown: true}}, t.Ready[9:]...)...)
 	t.Lanes = []Lane{never(3, "nodepool/default", 3*hour, "its subnet has no route"), lived(4, "nodepool/default", 3*hour+23*minute), lived(5, "nodepool/default", 20*hour)}
-	for n := 6; n < 12; n++ {
+	for n := 6; n < 11; n++ {
 		l := Lane{Label: instance(n), Sub: "nodegroup/web", Spans: []Span{
 			{midnight.Add(-hour), after(9 * hour), StateReady, ""}, {after(9 * hour), after(10*hour + 30*minute), StateUnknown, "in eu-west-1b"}, {From: after(10*hour + 30*minute), State: StateReady}}}
 		l.Marks = []Mark{{after(9*hour + 31*minute), MarkFinding, "Unknown, overdue"}, {after(9*hour + 31*minute), MarkHeld, "reboot: ZoneOutage"}, {after(10*hour + 40*minute), MarkResolved, "Unknown"}}

@@ -1,39 +1,23 @@
 package page
 
-// spread moves positions, which are in order, as little as it takes for neighbours to be
-// gap apart and all of them to stay between low and high. Where they do not fit, they
-// come closer together than gap.
-//
-// It is the pooling of adjacent violators: those that stand too close form a block that
-// is centred on where its members belong.
+// spread moves positions, which are in order, to the right until they stand at low or
+// beyond and neighbours are gap apart: nothing is drawn before it happened. What would
+// then stand beyond high is moved back; where all do not fit, they come closer together
+// than gap.
 func spread(at []float64, gap, low, high float64) []float64 {
-	if len(at) == 0 {
-		return nil
-	}
+	out := make([]float64, len(at))
 	if n := float64(len(at) - 1); n*gap > high-low {
 		gap = (high - low) / n
 	}
-	type block struct {
-		sum float64 // of where the first would stand for each member
-		n   int
-	}
-	start := func(b block) float64 { return b.sum / float64(b.n) }
-	var blocks []block
 	for i, x := range at {
-		b := block{x - float64(i)*gap, 1}
-		for len(blocks) > 0 && start(blocks[len(blocks)-1]) >= start(b) {
-			last := blocks[len(blocks)-1]
-			blocks = blocks[:len(blocks)-1]
-			b = block{last.sum + b.sum, last.n + b.n}
+		out[i] = max(x, low)
+		if i > 0 {
+			out[i] = max(x, out[i-1]+gap)
 		}
-		blocks = append(blocks, b)
 	}
-	out := make([]float64, 0, len(at))
-	highest := high - float64(len(at)-1)*gap
-	for _, b := range blocks {
-		first := min(highest, max(low, start(b)))
-		for range b.n {
-			out = append(out, first+float64(len(out))*gap)
+	for i := len(out) - 1; i >= 0; i-- {
+		if most := high - float64(len(out)-1-i)*gap; out[i] > most {
+			out[i] = most
 		}
 	}
 	return out

@@ -2,8 +2,8 @@ package page
 
 import "time"
 
-// Timeline is what happened in a cluster, along a common axis. Without To after From
-// nothing is drawn.
+// Timeline is what happened in a cluster, along a common axis. Without From, and To after
+// it, nothing is drawn.
 type Timeline struct {
 	From, To time.Time
 	Caption  string   // one sentence; what is drawn, and what is left out
@@ -77,5 +77,4 @@ type Mark struct {
 type Band struct {
 	From, To time.Time
 	Label    string
-	Tone     Tone
 }

@@ -36,7 +36,7 @@ func plain(page []byte) []byte {
 // read: see https://trojansource.codes for those of direction.
 func misleads(r rune) bool {
 	switch {
-	case r == '\n', r == '\t':
+	case r == '\n', r == '\t', ' ' <= r && r <= '~':
 		return false
 	case unicode.IsControl(r):
 		return true

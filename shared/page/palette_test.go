@@ -1,0 +1,88 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// luminance is the relative luminance of a colour by WCAG 2.2.
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 32)
+	if err != nil || len(hex) != 7 {
+		t.Fatalf("%q is no colour", hex)
+	}
+	linear := func(c uint64) float64 {
+		s := float64(c) / 255
+		if s <= 0.04045 {
+			return s / 12.92
+		}
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(n>>16) + 0.7152*linear(n>>8&255) + 0.0722*linear(n&255)
+}
+
+// contrast is the contrast ratio of two colours by WCAG 2.2, 1 to 21.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func TestContrast(t *testing.T) {
+	if c := contrast(t, "#000000", "#ffffff"); math.Abs(c-21) > 0.001 {
+		t.Fatalf("black on white is %v", c)
+	}
+	find := func(name string) colour {
+		i := slices.IndexFunc(palette, func(c colour) bool { return c.name == name })
+		if i < 0 {
+			t.Fatalf("there is no colour %q", name)
+		}
+		return palette[i]
+	}
+	for _, p := range pairs {
+		front, back := find(p.front), find(p.back)
+		for scheme, c := range map[string]float64{"light": contrast(t, front.light, back.light), "dark": contrast(t, front.dark, back.dark)} {
+			if c < p.least {
+				t.Errorf("%s: %s on %s is %.2f, less than %v", scheme, p.front, p.back, c, p.least)
+			}
+		}
+	}
+}
+
+// The test of contrasts holds for the page only if the page has no other colours.
+func TestEveryColourIsOfThePalette(t *testing.T) {
+	declared := regexp.MustCompile(`(?:^|[;{])\s*(color|background|fill|stroke|border(?:-(?:top|right|bottom|left))?(?:-color)?|outline):([^;}]+)`)
+	names := regexp.MustCompile(`var\(--([a-z]+)\)`)
+	used := map[string]bool{}
+	for _, m := range declared.FindAllStringSubmatch(rules, -1) {
+		value := m[2]
+		for _, n := range names.FindAllStringSubmatch(value, -1) {
+			used[n[1]] = true
+		}
+		rest := strings.TrimSpace(names.ReplaceAllString(value, ""))
+		if !slices.Contains([]string{"", "none", "inherit", "1px solid", "2px solid", "3px solid"}, rest) {
+			t.Errorf("%s:%s has a colour of its own", m[1], value)
+		}
+	}
+	if m := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(`).FindString(rules); m != "" {
+		t.Errorf("page.css has the colour %s", m)
+	}
+	for _, c := range palette {
+		if !used[c.name] && !strings.Contains(rules, fmt.Sprintf("var(--%s)", c.name)) {
+			t.Errorf("%s is not used", c.name)
+		}
+		if !slices.ContainsFunc(pairs, func(p pair) bool { return p.front == c.name || p.back == c.name }) && c.name != "line" && c.name != "grid" {
+			t.Errorf("the contrast of %s is not checked", c.name)
+		}
+		delete(used, c.name)
+	}
+	for n := range used {
+		t.Errorf("there is no colour %q", n)
+	}
+}
