@@ -10,6 +10,34 @@ import (
 	"testing"
 )
 
+// pair is a colour that is seen on another, and the least contrast that it needs: 4.5
+// for text, 3 for what is drawn, by WCAG 2.2, success criteria 1.4.3 and 1.4.11.
+type pair struct {
+	front, back string
+	least       float64
+}
+
+const (
+	text  = 4.5
+	shape = 3.0
+)
+
+var pairs = []pair{
+	{"ink", "paper", text}, {"ink", "wash", text}, {"ink", "band", text}, {"ink", "fill", text}, {"ink", "lack", text},
+	{"soft", "paper", text}, {"soft", "wash", text}, {"soft", "band", text},
+	{"link", "paper", text}, {"link", "wash", text},
+	{"good", "paper", text}, {"good", "wash", text},
+	{"warn", "paper", text}, {"warn", "wash", text},
+	{"bad", "paper", text}, {"bad", "wash", text},
+	{"held", "paper", text}, {"held", "wash", text},
+	{"paper", "ink", text}, {"paper", "warn", shape}, {"paper", "bad", shape}, {"paper", "held", shape}, {"paper", "good", shape}, {"paper", "link", shape},
+	{"good", "band", shape}, {"warn", "band", shape}, {"bad", "band", shape}, {"held", "band", shape}, {"link", "band", shape},
+	{"idle", "paper", shape}, {"idle", "band", shape}, {"idle", "wash", shape},
+	{"calm", "band", shape}, {"calm", "paper", shape},
+	{"good", "fill", shape}, {"bad", "lack", shape},
+	{"bandline", "paper", shape}, {"bandline", "band", shape},
+}
+
 // luminance is the relative luminance of a colour by WCAG 2.2.
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
