@@ -63,7 +63,7 @@ type chart struct {
 
 // row is a row of labels beside the chart.
 type row struct {
-	Class string // axis, band, ready, head, lane or gap
+	Class string // axis, band, ready, head or lane
 	Label string
 	Link  string // the id of what the label leads to
 }
@@ -107,7 +107,6 @@ type legend struct {
 	Ready   bool
 	Lack    bool
 	Unread  bool
-	Bands   bool
 	Aside   bool // marks that were moved aside
 	Several bool // marks that stand for several
 }
@@ -208,7 +207,6 @@ func (c *chart) bands(a axis, bands []Band) {
 	for range ends {
 		c.row("band", "", "", heightBand)
 	}
-	c.Legend.Bands = len(c.Bands) > 0
 }
 
 // ready lays the curve of ready nodes out.
