@@ -1,0 +1,632 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/trigger"
+)
+
+// Rule is one of the rules that must never be broken.
+type Rule string
+
+// The rules.
+const (
+	// RuleHealthy: a node that remediate's own last look showed healthy is never
+	// terminated, rebooted, cordoned or drained, and its objects are not deleted.
+	RuleHealthy Rule = "healthy-node"
+	// RuleMode: in mode observe nothing is written or sent, in mode notify nothing is done.
+	RuleMode Rule = "mode"
+	// RuleBudget: the acts of any hour on one cluster stay within its budget.
+	RuleBudget Rule = "budget"
+	// RuleShare: nothing is ordered while more nodes are past their tolerance than may be.
+	RuleShare Rule = "unhealthy-share"
+	// RuleWhole: nothing is ordered or done after a look that was not whole.
+	RuleWhole Rule = "whole-look"
+	// RuleTwice: what is ordered was seen by two checks at least a minute apart.
+	RuleTwice Rule = "seen-twice"
+	// RuleIntent: the intent of an act is on record before it.
+	RuleIntent Rule = "intent"
+	// RuleEvidence: what an act takes away is kept before it.
+	RuleEvidence Rule = "evidence"
+	// RuleOnce: each order is carried out once, and an instance is rebooted once a day.
+	RuleOnce Rule = "once"
+	// RuleRole: only remediate does anything to machines and nodes.
+	RuleRole Rule = "role"
+	// RuleKept: what a person holds or protects is not touched.
+	RuleKept Rule = "held-by-a-person"
+	// RuleReport: what is found, done or held is reported, once.
+	RuleReport Rule = "report"
+	// RuleCure: in a calm world what a replacement cures is remediated in time, or held
+	// with a reason.
+	RuleCure Rule = "cure"
+	// RuleTidy: once the world is well, tags and findings are gone.
+	RuleTidy Rule = "tidy"
+	// RuleSchedule: no schedule outlives its time.
+	RuleSchedule Rule = "schedule"
+	// RuleChecked: in a calm world every cluster is checked again and again.
+	RuleChecked Rule = "checked"
+)
+
+// Violation is a rule that was broken.
+type Violation struct {
+	At     time.Time
+	Rule   Rule
+	Detail string
+}
+
+// auditor watches a run. It knows the rules by what they say and not by how the product
+// keeps them: it computes with what the APIs answered and what the account is like.
+type auditor struct {
+	a          *account
+	stop       bool // after the first violation
+	violations []Violation
+
+	effects  map[string][]effect // by cluster
+	done     map[string]int      // how often an order's act took effect, by order and act
+	reboots  map[string]time.Time
+	kept     map[string]bool // evidence, by cluster, instance and order
+	checks   map[string]looked
+	since    map[roll.FindingKey]time.Time // since when something is held for a passing reason
+	said     map[saidKey]saying
+	outcomes map[string]saying // notices of outcomes, by order and outcome
+	acted    map[string]owed   // outcomes that are to be told, by order
+	// firstSeen is when a check first found something that goes on.
+	firstSeen map[roll.FindingKey]time.Time
+	policies  map[string]*policy.Document
+}
+
+// effect is an act that took effect.
+type effect struct {
+	at       time.Time
+	instance string
+	what     act
+}
+
+// looked is the last complete check of a cluster.
+type looked struct {
+	at   time.Time
+	held map[roll.FindingKey]plan.Held
+	plan plan.Plan
+}
+
+// saidKey is about whom a notice says something.
+type saidKey struct{ cluster, group, kind, instance string }
+
+// saying is what was said, and by which invocation.
+type saying struct {
+	what string
+	inv  *invocation
+}
+
+// owed is an outcome that a person is to be told of.
+type owed struct {
+	at   time.Time
+	what string
+	inv  *invocation
+}
+
+func newAuditor(a *account) *auditor {
+	return &auditor{
+		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
+		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{},
+	}
+}
+
+// broken notes that a rule was broken.
+func (u *auditor) broken(rule Rule, format string, args ...any) {
+	v := Violation{At: u.a.Now(), Rule: rule, Detail: fmt.Sprintf(format, args...)}
+	u.violations = append(u.violations, v)
+	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
+}
+
+// document reads a policy as the functions do.
+func (u *auditor) document(text string) *policy.Document {
+	if text == "" {
+		return policy.Default()
+	}
+	doc, ok := u.policies[text]
+	if !ok {
+		var err error
+		if doc, err = policy.Parse([]byte(text)); err != nil {
+			doc = nil
+		}
+		u.policies[text] = doc
+	}
+	return doc
+}
+
+// mode is the mode that an invocation had to keep to, by what it was told.
+func (u *auditor) mode(inv *invocation, c *cluster, group string) policy.Mode {
+	return u.policy(inv, c, group).Mode
+}
+
+// policy is the policy that holds for an invocation, by what it was told.
+func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Policy {
+	permitted, err := policy.ParseMode(u.a.sc.Permitted)
+	if err != nil {
+		permitted = policy.Observe
+	}
+	doc := u.document(inv.v.policy.text)
+	if doc == nil || !inv.v.policy.read {
+		doc = policy.Default()
+		if d := u.document(inv.v.policy.good); d != nil && inv.v.policy.had {
+			doc = d
+		}
+		permitted = policy.Lower(permitted, policy.Notify)
+	}
+	return doc.Cluster(c.name, c.mode, permitted)(roll.GroupSelector(roll.Group(group)))
+}
+
+// destructive reports the acts that take something.
+func (what act) destructive() bool {
+	switch what {
+	case actTag, actUntag, actUncordon:
+		return false
+	}
+	return true
+}
+
+// did looks at an act at the moment at which it takes effect.
+func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
+	group, id := "none", ""
+	if m != nil {
+		group, id = m.g.groupName(), m.id
+	}
+	if m == nil && n != nil && n.machine != nil {
+		group, id = n.machine.g.groupName(), n.machine.id
+	}
+	mode := u.mode(inv, c, group)
+	switch what {
+	case actTag, actUntag:
+		if !mode.Allows(policy.Notify) {
+			u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
+		}
+		return
+	case actUncordon:
+		return
+	}
+	if inv.v.fn != remediator {
+		u.broken(RuleRole, "%s: %s of %s", inv.name, what, id)
+	}
+	if !mode.Allows(policy.Remediate) || !inv.v.policy.read {
+		u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
+	}
+	u.whole(inv, what, c, id)
+	u.healthy(inv, what, id)
+	intent := u.intent(inv, what, c, id)
+	if what == actEvict || what == actCordon {
+		u.effect(inv, what, c, id)
+		return
+	}
+	u.once(inv, what, id, intent)
+	u.effect(inv, what, c, id)
+}
+
+// whole checks that the look before an act was whole.
+func (u *auditor) whole(inv *invocation, what act, c *cluster, id string) {
+	s := &inv.seen
+	if s.status != "ACTIVE" {
+		u.broken(RuleWhole, "%s: %s of %s while the cluster was last seen as %q", inv.name, what, id, s.status)
+	}
+	if !s.nodesWhole() {
+		u.broken(RuleWhole, "%s: %s of %s after a listing of nodes that was not whole", inv.name, what, id)
+	}
+	if l, ok := s.looked[id]; !ok || !l.ok {
+		u.broken(RuleWhole, "%s: %s of %s, which was not looked up again before", inv.name, what, id)
+	}
+}
+
+// healthy checks an act against the last look at its target.
+func (u *auditor) healthy(inv *invocation, what act, id string) {
+	if l := inv.seen.looked[id]; l.instance != nil {
+		for _, t := range l.instance.Tags {
+			switch {
+			case *t.Key == roll.TagHold && roll.HoldActive(*t.Value, u.a.Now()), *t.Key == roll.TagIgnore && *t.Value == "true":
+				u.broken(RuleKept, "%s: %s of %s, which carries %s=%s", inv.name, what, id, *t.Key, *t.Value)
+			}
+		}
+	}
+	for _, n := range inv.seen.nodesOf(id) {
+		if well, why := wellNode(n); well {
+			u.broken(RuleHealthy, "%s: %s of %s, whose node %s was last seen %s", inv.name, what, id, n.Name, why)
+		}
+	}
+}
+
+// intent checks that the act was on record before it, and its evidence kept.
+func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) string {
+	do := map[act]plan.Action{actTerminate: plan.Terminate, actReboot: plan.Reboot, actCordon: plan.Cordon, actEvict: plan.Drain, actDeleteNode: plan.DeleteNode, actDeleteClaim: plan.DeleteNodeClaim}[what]
+	state := u.a.dep.state(c.name)
+	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
+		return string(a.Instance) == id && a.Do == string(do) && a.Outcome == nil
+	})
+	if i < 0 {
+		u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
+		return ""
+	}
+	intent := state.Actions[i]
+	if !u.kept[evidenceKey(c.name, id, intent.ID)] {
+		u.broken(RuleEvidence, "%s: %s of %s, order %s, of which no evidence is kept", inv.name, what, id, intent.ID)
+	}
+	return intent.ID
+}
+
+func evidenceKey(cluster, instance, order string) string {
+	return cluster + " " + instance + " " + order
+}
+
+// once checks that what ends or reboots something is not repeated.
+func (u *auditor) once(inv *invocation, what act, id, order string) {
+	key := order + " " + string(what)
+	if u.done[key]++; u.done[key] > 1 && order != "" {
+		u.broken(RuleOnce, "%s: %s of %s for the %d. time by order %s", inv.name, what, id, u.done[key], order)
+	}
+	if what == actReboot {
+		if last, ok := u.reboots[id]; ok && u.a.Now().Sub(last) < 24*time.Hour {
+			u.broken(RuleOnce, "%s: %s is rebooted again after %s", inv.name, id, u.a.Now().Sub(last))
+		}
+		u.reboots[id] = u.a.Now()
+	}
+	if order != "" && what != actCordon && what != actEvict {
+		u.acted[order] = owed{at: u.a.Now(), what: string(what) + " of " + id, inv: inv}
+	}
+}
+
+// slack is by how much the times of intents, from which budgets count, may differ from
+// those of the acts: clocks, the length of a function, and dues that are rounded up.
+const slack = 4 * time.Minute
+
+// effect counts an act against the budget of its cluster.
+func (u *auditor) effect(inv *invocation, what act, c *cluster, id string) {
+	now := u.a.Now()
+	recent := u.effects[c.name][:0]
+	used := map[string]bool{id: true}
+	for _, e := range u.effects[c.name] {
+		if now.Sub(e.at) < time.Hour-slack {
+			recent = append(recent, e)
+			used[e.instance] = true
+		}
+	}
+	u.effects[c.name] = append(recent, effect{now, id, what})
+	if limit := u.policy(inv, c, "").Limits.ActionsPerHour; len(used) > limit {
+		u.broken(RuleBudget, "%s: %s of %s is about the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, what, id, len(used), c.name, limit)
+	}
+}
+
+// ordered looks at an order that is sent.
+func (u *auditor) ordered(inv *invocation, body string) {
+	o, err := trigger.ParseOrder([]byte(body))
+	if err != nil {
+		u.broken(RuleReport, "%s: an order that cannot be read: %v", inv.name, err)
+		return
+	}
+	c := u.a.byName[o.Cluster.Name]
+	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Finding: string(o.Kind), Action: string(o.Action), Detail: o.Why})
+	if mode := u.mode(inv, c, string(o.Group)); !mode.Allows(policy.Remediate) {
+		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
+	}
+	if o.Action == plan.Uncordon {
+		return
+	}
+	s := &inv.seen
+	if s.status != "ACTIVE" || !s.nodesWhole() || !s.instancesWhole() {
+		u.broken(RuleWhole, "%s: ordered to %s %s after a look at %s that was not whole", inv.name, o.Action, o.Instance, c.name)
+		return
+	}
+	if first := o.FirstSeen; first.IsZero() || o.At.Sub(first) < time.Minute {
+		u.broken(RuleTwice, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), first.Format(time.TimeOnly))
+	}
+	if !s.sawBefore(u, o) {
+		u.broken(RuleTwice, "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
+	}
+	u.share(inv, c, o)
+}
+
+// share counts from what the invocation was told how many are certainly past their
+// tolerance, and how many there are at most.
+func (u *auditor) share(inv *invocation, c *cluster, o plan.Order) {
+	pol := u.policy(inv, c, string(o.Group))
+	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), pol, string(o.Group))
+	if allowed := allowedSick(nodes, int(u.policy(inv, c, "").Limits.Unhealthy)); sick > allowed {
+		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)
+	}
+	if o.Group == roll.GroupNone {
+		return
+	}
+	if allowed := allowedSick(groupNodes, int(pol.Limits.Unhealthy)); groupSick > allowed {
+		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, groupSick, groupNodes, o.Group, allowed)
+	}
+}
+
+// allowedSick is the formula of the README, written anew.
+func allowedSick(n, percent int) int {
+	share := n * percent / 100
+	if share*100 < n*percent {
+		share++
+	}
+	return max(share, min(2, n-1), 1)
+}
+
+// stored notes that evidence was kept.
+func (u *auditor) stored(key archive.Key) {
+	u.kept[evidenceKey(key.Cluster.Name, string(key.Instance), key.Stage)] = true
+}
+
+// planned notes what a check came to.
+func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
+	if inv.v.fn != inspect {
+		return
+	}
+	u.found(in, out)
+	if !in.Snapshot.Whole() {
+		return
+	}
+	u.sightings(in)
+	l := looked{at: u.a.Now(), held: map[roll.FindingKey]plan.Held{}, plan: out}
+	cluster := in.Snapshot.Cluster.ID.Name
+	for _, h := range out.Held {
+		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
+		l.held[key] = h
+		if before, ok := u.checks[cluster].held[key]; !ok || before.Reason != h.Reason {
+			u.a.note(Event{Kind: EventHeld, Cluster: cluster, Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Finding: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+		}
+		if !h.Reason.Passing() {
+			delete(u.since, key)
+		} else if _, ok := u.since[key]; !ok {
+			u.since[key] = u.a.Now()
+		}
+	}
+	for key := range u.checks[cluster].held {
+		if _, ok := l.held[key]; !ok {
+			delete(u.since, key)
+		}
+	}
+	u.checks[cluster] = l
+}
+
+// sightings notes what a check found, and forgets what it did not find any more.
+func (u *auditor) sightings(in plan.Input) {
+	current := map[roll.FindingKey]bool{}
+	for _, f := range in.Assessment.Findings {
+		key := f.Key()
+		current[key] = true
+		if _, ok := u.firstSeen[key]; !ok {
+			u.firstSeen[key] = u.a.Now()
+		}
+	}
+	for key := range u.firstSeen {
+		if m := u.a.machines[string(key.Instance)]; !current[key] && !in.Assessment.Kept[key] && (m == nil || m.c.name == in.Snapshot.Cluster.ID.Name) {
+			delete(u.firstSeen, key)
+		}
+	}
+}
+
+// found tells the history which findings are news.
+func (u *auditor) found(in plan.Input, out plan.Plan) {
+	for _, f := range out.Changes.PutFindings {
+		before, ok := in.State.Findings[f.Key()]
+		if f.Stage == roll.Watching || ok && before.Stage == f.Stage && before.Began.Equal(f.Began) {
+			continue
+		}
+		cause, _ := in.Diagnoses[f.Key()].Decisive()
+		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Detail: cause.Summary})
+	}
+	for _, key := range out.Changes.DropFindings {
+		if before := in.State.Findings[key]; !before.Opened.IsZero() {
+			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})
+		}
+	}
+}
+
+// published looks at a notice.
+func (u *auditor) published(inv *invocation, subject, message string, attributes map[string]string) {
+	var parts struct{ Default, Email string }
+	var d report.NoticeDocument
+	if err := json.Unmarshal([]byte(message), &parts); err != nil {
+		u.broken(RuleReport, "%s: a notice that cannot be read: %v", inv.name, err)
+		return
+	}
+	if err := json.Unmarshal([]byte(parts.Default), &d); err != nil {
+		u.broken(RuleReport, "%s: a notice that cannot be read: %v", inv.name, err)
+		return
+	}
+	e := Event{Kind: EventNotice, Cluster: d.Cluster, Group: d.Group, Finding: d.Kind, Cause: d.Cause, Action: d.Action, Subject: subject, Text: parts.Email}
+	if len(d.Instances) == 1 {
+		e.Instance, e.Node = d.Instances[0].Instance, d.Instances[0].Node
+	}
+	u.a.note(e)
+	if c := u.a.byName[d.Cluster]; c != nil {
+		if mode := u.mode(inv, c, d.Group); !mode.Allows(policy.Notify) && d.Ordered == "" {
+			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)
+		}
+	}
+	switch {
+	case d.Ordered != "":
+		u.outcome(inv, d)
+	case d.Action == "resolved":
+		for key := range u.said {
+			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
+				delete(u.said, key)
+			}
+		}
+	default:
+		u.repeated(inv, d)
+	}
+}
+
+// outcome checks that what became of an order is told once.
+func (u *auditor) outcome(inv *invocation, d report.NoticeDocument) {
+	for _, i := range d.Instances {
+		key := i.Order + " " + d.Action + " " + i.Held + " " + i.Detail
+		if before, ok := u.outcomes[key]; ok && before.inv.clean() {
+			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
+		}
+		u.outcomes[key] = saying{d.Action, inv}
+		delete(u.acted, i.Order)
+	}
+}
+
+// repeated checks that a notice does not give as news what was said last.
+func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
+	for _, i := range d.Instances {
+		if !i.New {
+			continue
+		}
+		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance}
+		what := i.Stage + " " + i.Order + " " + i.Held + " since " + i.Since.Format(time.RFC3339)
+		if before, ok := u.said[key]; ok && before.what == what && before.inv.clean() {
+			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance, what, before.inv.name)
+		}
+		u.said[key] = saying{what, inv}
+	}
+}
+
+// clean reports that the invocation came to its own end, and that no call of it failed
+// that could have kept it from remembering what it said.
+func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
+
+// calm looks at the account while it is left alone: what is ill should be on its way to be
+// cured, or held with a reason.
+func (u *auditor) calm() {
+	now := u.a.Now()
+	began := u.a.sc.Start.Add(u.a.sc.Storm)
+	for _, c := range u.a.clusters {
+		if !c.exists() {
+			continue
+		}
+		last := u.checks[c.name]
+		settled := now.Sub(began) > 3*u.a.sc.Sweep+10*time.Minute
+		if settled && now.Sub(last.at) > 2*u.a.sc.Sweep*time.Duration(ledger.SweepFactor(len(c.nodes)))+5*time.Minute {
+			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))
+			continue
+		}
+		ill := 0
+		for _, g := range c.groups {
+			for _, m := range g.members {
+				if m.ail != well {
+					ill++
+				}
+			}
+		}
+		for _, g := range c.groups {
+			for _, m := range g.members {
+				u.cured(c, m, ill, began, last)
+			}
+		}
+	}
+	u.told()
+}
+
+// patience is how long what a replacement cures may take from its beginning to the act
+// that cures it, without the wait that budgets impose: the longest tolerance, what the
+// owner is left, the steps of the longest ladder, and two sweeps.
+const patience = 100 * time.Minute
+
+// cured checks one machine.
+func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
+	if m.stays || m.muted || m.state != running || !m.ail.replaceable() {
+		return
+	}
+	from := m.since
+	if began.After(from) {
+		from = began
+	}
+	now := u.a.Now()
+	if now.Sub(from) < patience+2*u.a.sc.Sweep {
+		return
+	}
+	pol := u.a.dep.policyNow(c, m.g)
+	wait := time.Duration(ill) * (time.Hour/time.Duration(max(1, pol.Limits.ActionsPerHour)) + pol.Limits.ReplacementWait + pol.Limits.StormCooldown)
+	for key, h := range last.held {
+		if string(key.Instance) != m.id {
+			continue
+		}
+		if !h.Reason.Passing() || h.Reason == plan.ModeObserve || h.Reason == plan.ModeNotify {
+			return
+		}
+		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
+			return
+		}
+		u.broken(RuleCure, "%s (%s since %s) is held for %s, which should pass, since %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.Reason, u.since[key].Format(time.TimeOnly))
+		return
+	}
+	state := u.a.dep.state(c.name)
+	for _, a := range slices.Backward(state.Actions) {
+		if string(a.Instance) == m.id && now.Sub(a.At) < patience {
+			return // on its ladder
+		}
+	}
+	for _, o := range last.plan.Orders {
+		if string(o.Instance) == m.id {
+			return
+		}
+	}
+	for key, step := range last.plan.Steps {
+		if string(key.Instance) == m.id && step.Do != "" && step.At.After(now) && step.At.Sub(now) < patience {
+			return
+		}
+	}
+	u.broken(RuleCure, "%s of %s (%s since %s, %s) is neither remediated nor held", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), m.g.owner)
+}
+
+// replaceable reports the ailments of which a ladder by default comes to an act.
+func (a ailment) replaceable() bool {
+	switch a {
+	case neverJoins, neverReady, notReady, silent, impaired:
+		return true
+	}
+	return false
+}
+
+// told checks that outcomes are told.
+func (u *auditor) told() {
+	for order, o := range u.acted {
+		if u.a.Now().Sub(o.at) > 20*time.Minute {
+			if o.inv.clean() {
+				u.broken(RuleReport, "%s: the outcome of order %s (%s) is not told", o.inv.name, order, o.what)
+			}
+			delete(u.acted, order)
+		}
+	}
+}
+
+// end looks at the account after everything has been well for a while.
+func (u *auditor) end() {
+	for _, c := range u.a.clusters {
+		if !c.exists() {
+			continue
+		}
+		for _, g := range c.groups {
+			for _, m := range g.members {
+				if m.state != running || m.ail != well {
+					continue
+				}
+				for _, t := range m.tags {
+					if strings.HasPrefix(t.key, "rollcall:") {
+						u.broken(RuleTidy, "%s is well and carries %s=%s", m.id, t.key, t.value)
+					}
+				}
+			}
+		}
+		for key, f := range u.a.dep.state(c.name).Findings {
+			if m := u.a.machines[string(key.Instance)]; m != nil && m.ail == well && m.state == running && u.a.Now().Sub(m.launched) > time.Hour {
+				u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is well", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
+			}
+		}
+	}
+	for _, s := range u.a.schedules() {
+		if u.a.Now().Sub(s.due) > 5*time.Minute {
+			u.broken(RuleSchedule, "the schedule %s of %s was due at %s", s.name, s.cluster, s.due.Format(time.TimeOnly))
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// access says whether a call changes something.
+type access bool
+
+// The two.
+const (
+	reads  access = false
+	writes access = true
+)
+
+// env is an execution environment of a function: its clients stay from one invocation to
+// the next, and so does what they remember. It has one invocation at a time.
+type env struct {
+	a    *account
+	fn   functionName
+	d    dice
+	skew time.Duration // by which its clock is ahead
+	inv  *invocation   // nil between invocations
+	// run is the function's handler, made by the deployment when the environment starts.
+	run func(inv *invocation, message []message) []string
+	// policy is what it knows of the policy, for the auditor.
+	policy policySight
+}
+
+// now is the time by the environment's clock.
+func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }
+
+// invocation is one run of a function.
+type invocation struct {
+	*process
+	v     *env
+	d     dice
+	name  string // such as inspect#17
+	calls int
+	// diesAt is the call at which the function is killed, 0 for never; after says that
+	// the call still takes effect.
+	diesAt int
+	after  bool
+	failed bool  // a call that writes failed, or its answer was lost
+	seen   sight // what it was told, for the auditor
+}
+
+// What a call takes, but for what hangs.
+const (
+	quickest = 4 * time.Millisecond
+	slowest  = 60 * time.Millisecond
+	// hangs is how long a call waits for an answer that does not come.
+	hangs = 30 * time.Second
+)
+
+// call makes one call of an invocation: it takes its time, in which other things happen,
+// it may fail as the weather has it, and do is what it does in the account. do must not
+// wait. name is the service and the operation, such as ec2:DescribeInstances or
+// kubernetes:list nodes; about is what the weather may be local to: a cluster's name for
+// calls of its Kubernetes API, or "".
+func (v *env) call(name string, kind access, about string, do func() error) error {
+	inv := v.inv
+	if inv == nil {
+		panic(fmt.Sprintf("%s calls %s outside of an invocation", v.fn, name))
+	}
+	inv.calls++
+	v.a.usage.Calls[name]++
+	d := inv.d.of(name).nth(inv.calls)
+	if inv.calls == inv.diesAt && !inv.after {
+		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s before %s", inv.name, name)})
+		inv.die()
+	}
+	took := d.of("time").between(quickest, slowest)
+	inv.wait(took / 2)
+	f := v.a.weather.over(v.a.Now(), name, kind, about, d.of("weather"))
+	var err error
+	switch f.what {
+	case faultHang:
+		inv.wait(hangs)
+		err = errTimeout(name)
+	case faultLost: // it took effect, and nobody is told
+		if err = do(); err == nil {
+			inv.wait(hangs)
+			err = errTimeout(name)
+		}
+	case faultNone:
+		err = do()
+	default:
+		err = f.err(name)
+	}
+	inv.failed = inv.failed || err != nil && kind == writes
+	inv.wait(took / 2)
+	if inv.calls == inv.diesAt {
+		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s after %s", inv.name, name)})
+		inv.die()
+	}
+	return err
+}
+
+// note tells of something that happened now.
+func (a *account) note(e Event) {
+	e.At = a.Now()
+	a.tell(e)
+}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// newCluster makes a cluster of the account, with its groups and without machines.
+func (a *account) newCluster(s ClusterSpec) *cluster {
+	d := a.d.of("cluster").of(s.Name)
+	c := &cluster{
+		a: a, d: d, name: s.Name, status: "ACTIVE", mode: s.Mode, created: a.Now().Add(-90 * 24 * time.Hour),
+		byNode: map[string]*node{},
+	}
+	if !a.sc.Quiet {
+		c.skew = d.of("skew").between(-3*time.Second, 3*time.Second)
+	}
+	a.clusters = append(a.clusters, c)
+	a.byName[c.name] = c
+	for _, g := range s.Groups {
+		c.groups = append(c.groups, c.newGroup(g))
+	}
+	c.mapRoles()
+	return c
+}
+
+// nodeGroups are the Kubernetes groups of a node's role.
+var nodeGroups = []string{"system:bootstrappers", "system:nodes"}
+
+// nodeUser is the user name of a node in aws-auth.
+const nodeUser = "system:node:{{EC2PrivateDNSName}}"
+
+// mapRoles maps the roles of all groups as they should be.
+func (c *cluster) mapRoles() {
+	c.mapped = nil
+	for _, g := range c.groups {
+		if !c.maps(g.role) {
+			c.mapped = append(c.mapped, mapping{role: g.role, username: nodeUser, groups: nodeGroups})
+		}
+	}
+}
+
+// maps reports whether the role is mapped as a node's.
+func (c *cluster) maps(role string) bool {
+	return slices.ContainsFunc(c.mapped, func(m mapping) bool { return m.role == role })
+}
+
+// endpoint is where the cluster's Kubernetes API is.
+func (c *cluster) endpoint() string {
+	return fmt.Sprintf("https://%s.gr7.%s.eks.amazonaws.com", strings.ToUpper(shortID(c.d.of("endpoint"), 32)), region)
+}
+
+// authority is the certificate authority of the cluster, in base64. It signs nothing.
+func (c *cluster) authority() string {
+	return base64.StdEncoding.EncodeToString([]byte("certificate authority of " + c.name))
+}
+
+// group finds a group by its name.
+func (c *cluster) group(name string) *group {
+	for _, g := range c.groups {
+		if g.name == name {
+			return g
+		}
+	}
+	return nil
+}
+
+// delete removes the cluster from EKS. Its machines stay.
+func (c *cluster) delete() {
+	if !c.exists() {
+		return
+	}
+	c.deleted = c.a.Now()
+	for _, g := range c.groups {
+		g.suspended = true
+	}
+	c.nodes, c.byNode, c.claims = nil, map[string]*node{}, nil
+	for _, m := range c.machines {
+		m.node, m.claim, m.reporting = nil, nil, false
+	}
+	c.changed()
+}

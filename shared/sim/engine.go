@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"runtime"
+	"time"
+)
+
+// engine is the clock, and the queue of what happens. Whoever holds the baton runs: the
+// root, or one process. A process that waits drives the queue on by itself, so that
+// nothing is switched where nothing else happens meanwhile.
+type engine struct {
+	start time.Time
+	now   time.Duration // since start
+	queue []event       // a heap
+	seq   uint64
+	root  process
+	live  map[*process]bool // started and not ended
+	last  bool              // the run is over, processes are only ended
+	ended chan struct{}     // one of them did
+}
+
+// event is something that happens at a time: a function is run, or a process goes on.
+type event struct {
+	at   time.Duration
+	seq  uint64 // what was asked for first comes first
+	run  func()
+	proc *process
+}
+
+// process is an invocation that takes time.
+type process struct {
+	e      *engine
+	body   func(*process)
+	baton  chan struct{}
+	begun  bool
+	killed bool
+}
+
+func newEngine(start time.Time) *engine {
+	e := &engine{start: start.UTC(), live: map[*process]bool{}, ended: make(chan struct{})}
+	e.root = process{e: e, baton: make(chan struct{}), begun: true}
+	return e
+}
+
+// Now is the time in the account.
+func (e *engine) Now() time.Time { return e.start.Add(e.now) }
+
+// at has a function run at a time, or right after what is happening now if that is past.
+// It must not wait.
+func (e *engine) at(t time.Time, run func()) { e.in(t.Sub(e.Now()), run) }
+
+// in has a function run after a while.
+func (e *engine) in(d time.Duration, run func()) {
+	e.push(event{at: e.now + max(d, 0), run: run})
+}
+
+// spawn starts a process after a while.
+func (e *engine) spawn(d time.Duration, body func(*process)) *process {
+	p := &process{e: e, body: body, baton: make(chan struct{})}
+	e.push(event{at: e.now + max(d, 0), proc: p})
+	return p
+}
+
+// until runs what happens up to a time.
+func (e *engine) until(t time.Time) {
+	e.push(event{at: max(t.Sub(e.start), e.now), proc: &e.root})
+	e.drive(&e.root)
+}
+
+// wait lets time pass for the process. One that was killed meanwhile does not come back.
+func (p *process) wait(d time.Duration) {
+	if p.killed {
+		runtime.Goexit() // what it deferred cannot do anything either
+	}
+	p.e.push(event{at: p.e.now + max(d, 0), proc: p})
+	p.e.drive(p)
+	if p.killed {
+		runtime.Goexit()
+	}
+}
+
+// die ends the process from within, as a function ends whose machine does.
+func (p *process) die() {
+	p.killed = true
+	runtime.Goexit()
+}
+
+// drive runs what happens until it is the turn of the process that calls it; nil never
+// gets one.
+func (e *engine) drive(mine *process) {
+	for {
+		ev := e.pop()
+		e.now = ev.at
+		switch {
+		case ev.proc == nil:
+			ev.run()
+			continue
+		case ev.proc == mine:
+			return
+		case !ev.proc.begun:
+			ev.proc.begun = true
+			e.live[ev.proc] = true
+			go ev.proc.live()
+		default:
+			ev.proc.baton <- struct{}{}
+		}
+		if mine != nil {
+			<-mine.baton
+		}
+		return
+	}
+}
+
+// live is the life of a process. Its end, natural or not, drives the queue on.
+func (p *process) live() {
+	defer func() {
+		delete(p.e.live, p)
+		if p.e.last {
+			p.e.ended <- struct{}{}
+			return
+		}
+		p.e.drive(nil)
+	}()
+	p.body(p)
+}
+
+// shutdown ends the processes that still wait when the run is over.
+func (e *engine) shutdown() {
+	e.last = true
+	for len(e.live) > 0 {
+		for p := range e.live {
+			p.killed = true
+			p.baton <- struct{}{}
+			<-e.ended
+			break
+		}
+	}
+}
+
+func (ev event) before(other event) bool {
+	return ev.at < other.at || ev.at == other.at && ev.seq < other.seq
+}
+
+func (e *engine) push(ev event) {
+	e.seq++
+	ev.seq = e.seq
+	q := append(e.queue, ev)
+	for i := len(q) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !q[i].before(q[parent]) {
+			break
+		}
+		q[i], q[parent] = q[parent], q[i]
+		i = parent
+	}
+	e.queue = q
+}
+
+// pop takes what happens next. The queue is never empty: the root waits in it.
+func (e *engine) pop() event {
+	q := e.queue
+	first, last := q[0], len(q)-1
+	q[0], q[last] = q[last], event{}
+	q = q[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= len(q) {
+			break
+		}
+		if child+1 < len(q) && q[child+1].before(q[child]) {
+			child++
+		}
+		if !q[child].before(q[i]) {
+			break
+		}
+		q[i], q[child] = q[child], q[i]
+		i = child
+	}
+	e.queue = q
+	return first
+}

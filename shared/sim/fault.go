@@ -1,0 +1,490 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// arrange has the faults of the scenario befall the account when their time comes, and
+// everything healed when the calm is over.
+func (a *account) arrange() {
+	for _, f := range a.sc.Faults {
+		from := a.sc.Start.Add(f.At)
+		to := a.sc.Start.Add(a.sc.Storm + a.sc.Calm)
+		if f.For > 0 {
+			to = from.Add(f.For)
+		}
+		if f.Kind.ofCalls() {
+			a.weather.spells = append(a.weather.spells, spell{from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share})
+		}
+		a.at(from, func() {
+			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
+			a.strike(f)
+		})
+		if f.For > 0 {
+			a.at(to, func() {
+				a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "over", Text: f.Says, Detail: f.String() + ": over"})
+				a.relent(f)
+			})
+		}
+	}
+	a.at(a.sc.Start.Add(a.sc.Storm+a.sc.Calm), a.heal)
+}
+
+// String says what the fault is, for a history.
+func (f Fault) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "fault %d: %s", f.ID, f.Kind)
+	for _, part := range []struct{ name, value string }{{"cluster", f.Cluster}, {"group", f.Group}, {"zone", f.Zone}, {"value", f.Value}} {
+		if part.value != "" {
+			fmt.Fprintf(&b, " %s=%s", part.name, part.value)
+		}
+	}
+	if f.Count > 0 {
+		fmt.Fprintf(&b, " count=%d", f.Count)
+	}
+	if f.Share > 0 {
+		fmt.Fprintf(&b, " share=%.2f", f.Share)
+	}
+	if f.For > 0 {
+		fmt.Fprintf(&b, " for=%s", f.For)
+	}
+	return b.String()
+}
+
+// ofCalls reports the faults that befall calls, messages and invocations, for which the
+// weather stands.
+func (k FaultKind) ofCalls() bool {
+	switch k {
+	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages:
+		return true
+	}
+	return false
+}
+
+// targets are the groups that a fault is about.
+func (a *account) targets(f Fault) []*group {
+	var out []*group
+	for _, c := range a.clusters {
+		if f.Cluster != "" && c.name != f.Cluster || !c.exists() {
+			continue
+		}
+		for _, g := range c.groups {
+			if f.Group == "" || g.name == f.Group {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
+// victims are as many well machines with nodes as a fault is about.
+func (a *account) victims(f Fault) []*machine {
+	var able []*machine
+	for _, g := range a.targets(f) {
+		for _, m := range g.members {
+			if m.state == running && m.ail == well && m.node != nil && !m.muted && (f.Zone == "" || m.zone == f.Zone) {
+				able = append(able, m)
+			}
+		}
+	}
+	d := a.d.of("fault").nth(f.ID)
+	var out []*machine
+	for i := 0; i < f.Count && len(able) > 0; i++ {
+		j := d.nth(i).below(len(able))
+		out = append(out, able[j])
+		able = slices.Delete(able, j, j+1)
+	}
+	return out
+}
+
+// strike is the beginning of a fault.
+func (a *account) strike(f Fault) {
+	d := a.d.of("fault").nth(f.ID).of("how")
+	switch f.Kind {
+	case FaultSilence:
+		for i, m := range a.victims(f) {
+			m.fall(silent, false, d.nth(i).chance(0.5))
+		}
+	case FaultPressure:
+		for i, m := range a.victims(f) {
+			m.starve(d.nth(i).between(7*time.Minute, 16*time.Minute), f.Bare || d.nth(i).of("reboots").chance(0.5))
+		}
+	case FaultNotReady:
+		a.fell(f, notReady)
+	case FaultImpaired:
+		a.fell(f, impaired)
+	case FaultFlapping:
+		a.fell(f, flapping)
+	case FaultPart:
+		a.fell(f, failedPart)
+	case FaultNoJoin, FaultNoReady:
+		for _, g := range a.targets(f) {
+			g.unlucky, g.ill = f.Count, neverJoins
+			if f.Kind == FaultNoReady && len(g.template.taints) > 0 {
+				g.ill = neverReady
+			}
+			for i := 0; i < f.Count && len(g.members) > 0; i++ { // so that there are launches
+				g.members[d.nth(i).below(len(g.members))].leave(string(g.owner) + ": rotation")
+			}
+		}
+	case FaultTemplate, FaultTaint, FaultArchitect:
+		for _, g := range a.targets(f) {
+			g.breakBy(f.Kind)
+			g.rotate(f.Count)
+		}
+	case FaultCilium:
+		for _, g := range a.targets(f) {
+			g.bounces = true
+			g.template.version++
+			g.template.taints = append(slices.Clone(g.template.taints), "node.cilium.io/agent-not-ready=true:NoSchedule")
+			g.grow(f.Count)
+		}
+	case FaultRole:
+		for _, g := range a.targets(f) {
+			g.unmap(f.Bare)
+			g.grow(f.Count)
+		}
+	case FaultZone:
+		a.silenced[f.Zone] = true
+		a.zoneNetwork(f.Zone, true)
+	case FaultShift:
+		for _, c := range a.of(f) {
+			c.shifted = f.Zone
+		}
+	case FaultDeleted:
+		for _, c := range a.of(f) {
+			c.delete()
+		}
+	case FaultUpdate:
+		for _, c := range a.of(f) {
+			c.status = "UPDATING"
+		}
+	case FaultScale:
+		for _, g := range a.targets(f) {
+			g.desired = max(1, g.desired+f.Count)
+			g.reconcile()
+		}
+	case FaultSpot:
+		for _, m := range a.victims(f) {
+			m.end("EC2: spot interruption")
+		}
+	case FaultDry:
+		for _, g := range a.targets(f) {
+			g.dry = a.Now().Add(f.For)
+		}
+	case FaultFight:
+		for _, g := range a.targets(f) {
+			g.repair = true
+		}
+	case FaultGhosts:
+		for _, c := range a.of(f) {
+			c.ghosts = true
+		}
+		for _, m := range a.victims(f) {
+			m.end("a person, by hand")
+		}
+	case FaultOrphans:
+		for _, m := range a.victims(f) {
+			if m.claim != nil {
+				m.c.dropClaim(m.claim)
+			}
+		}
+	case FaultPeople:
+		a.meddle(f, d)
+	case FaultMode:
+		a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
+	case FaultBadPolicy:
+		a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
+	}
+}
+
+func (a *account) fell(f Fault, ail ailment) {
+	for _, m := range a.victims(f) {
+		m.fall(ail, false, false)
+	}
+}
+
+// of are the clusters that a fault is about.
+func (a *account) of(f Fault) []*cluster {
+	var out []*cluster
+	for _, c := range a.clusters {
+		if (f.Cluster == "" || c.name == f.Cluster) && c.exists() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// relent is the end of a fault that has one of its own.
+func (a *account) relent(f Fault) {
+	switch f.Kind {
+	case FaultTemplate, FaultTaint, FaultArchitect, FaultCilium:
+		for _, g := range a.targets(f) {
+			g.mend()
+		}
+	case FaultRole:
+		for _, g := range a.targets(f) {
+			g.remap()
+		}
+	case FaultZone:
+		delete(a.silenced, f.Zone)
+		a.zoneNetwork(f.Zone, false)
+	case FaultShift:
+		for _, c := range a.of(f) {
+			c.shifted = ""
+		}
+	case FaultUpdate:
+		for _, c := range a.of(f) {
+			c.status = "ACTIVE"
+		}
+	case FaultFight:
+		for _, g := range a.targets(f) {
+			g.repair = false
+		}
+	case FaultGhosts:
+		for _, c := range a.of(f) {
+			c.ghosts = false
+			c.buryGhosts()
+		}
+	case FaultMode, FaultBadPolicy:
+		a.dep.setPolicy(a.sc.Policy)
+	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart:
+		for _, g := range a.targets(f) {
+			for _, m := range slices.Clone(g.members) {
+				if m.ail == f.Kind.ailment() && !m.stays {
+					m.cure()
+				}
+			}
+		}
+	}
+}
+
+// ailment is what a fault of machines makes them ill of.
+func (k FaultKind) ailment() ailment {
+	switch k {
+	case FaultSilence, FaultPressure:
+		return silent
+	case FaultNotReady:
+		return notReady
+	case FaultImpaired:
+		return impaired
+	case FaultFlapping:
+		return flapping
+	case FaultPart:
+		return failedPart
+	}
+	return well
+}
+
+func (a *account) zoneNetwork(zone string, off bool) {
+	for _, c := range a.clusters {
+		for _, m := range c.machines {
+			if m.zone == zone && m.alive() {
+				m.mute(off)
+			}
+		}
+	}
+}
+
+// buryGhosts removes the Nodes of machines that are gone.
+func (c *cluster) buryGhosts() {
+	for _, m := range slices.Clone(c.machines) {
+		if m.state == terminated {
+			m.forgetNode()
+		}
+	}
+}
+
+// grow adds to what the group wants.
+func (g *group) grow(by int) {
+	g.desired += by
+	g.reconcile()
+}
+
+// rotate has the owner replace some machines, as after a new version.
+func (g *group) rotate(n int) {
+	for i := 0; i < n && len(g.members) > 0; i++ {
+		g.members[0].leave(string(g.owner) + ": rotation to a new version")
+	}
+}
+
+// breakBy gives the group a new version of its template, from which nothing joins.
+func (g *group) breakBy(kind FaultKind) {
+	if g.spare == nil {
+		spare := g.template
+		g.spare = &spare
+	}
+	t := &g.template
+	t.version++
+	t.breaks = neverJoins
+	c := g.c
+	switch kind {
+	case FaultTaint: // a custom AMI whose flags, with the startup taint, are quoted once too often
+		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("custom"), 16), accountID, "golden-eks-1.33-20260301"
+		t.userData = fmt.Sprintf("#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh %s --apiserver-endpoint %s --b64-cluster-ca %s \\\n  --kubelet-extra-args '--register-with-taints=\\\\\\\"karpenter.sh/unregistered=true:NoExecute\\\\\\\" --max-pods=58'\n", c.name, c.endpoint(), c.authority())
+		t.console = bootLog("[FAILED] Failed to start kubelet.service - Kubernetes Kubelet.")
+	case FaultArchitect: // arm64, and a helper that is fetched for amd64
+		g.kind = kindOf("m6g.large")
+		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("arm"), 16), accountID, "golden-eks-1.33-arm64-20260301"
+		t.userData = strings.Replace(t.userData, "--//\n", "--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n#!/bin/bash\nset -e\ncurl -fsSLo /usr/local/bin/fetch-ca https://artifacts.example.com/fetch-ca/linux_amd64/fetch-ca\nchmod +x /usr/local/bin/fetch-ca\n/usr/local/bin/fetch-ca\n--//\n", 1)
+		t.console = bootLog("[   12.553021] cloud-init[1893]: /var/lib/cloud/instance/scripts/part-001: line 5: /usr/local/bin/fetch-ca: cannot execute binary file: Exec format error",
+			"[FAILED] Failed to start cloud-final.service - Cloud-init: Final Stage.")
+	default: // YAML that nodeadm cannot read
+		t.userData = strings.Replace(t.userData, "    cidr:", "  cidr", 1)
+		t.console = bootLog(`[    9.710421] nodeadm[1701]: {"level":"fatal","caller":"nodeadm/main.go:36","msg":"Command failed","error":"yaml: line 8: could not find expected ':'"}`,
+			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
+	}
+}
+
+// bootLog is the console of an AL2023 boot with those lines in it.
+func bootLog(lines ...string) string {
+	all := append([]string{"[    0.000000] Linux version 6.12.68-92.122.amzn2023.x86_64", "[    4.310022] systemd[1]: Detected virtualization amazon."}, lines...)
+	return strings.Join(append(all, "", "Amazon Linux 2023.10.20260216", "Kernel 6.12.68-92.122.amzn2023.x86_64 on an x86_64 (-)", "", "localhost login: "), "\r\n")
+}
+
+// mend puts the group's template back, and replaces what was launched from the broken one.
+func (g *group) mend() {
+	g.bounces = false
+	if g.spare != nil {
+		version := g.template.version
+		g.template, g.spare = *g.spare, nil
+		g.template.version = version + 1
+		g.kind = kindOf(g.c.a.spec(g).Type)
+	}
+	g.template.taints = nil
+	for _, m := range slices.Clone(g.members) {
+		if m.stays {
+			m.leave(string(g.owner) + ": rotation to a version that works")
+		}
+	}
+}
+
+// spec is what the scenario says of the group.
+func (a *account) spec(g *group) GroupSpec {
+	for _, c := range a.sc.Clusters {
+		for _, s := range c.Groups {
+			if c.Name == g.c.name && s.Name == g.name {
+				return s
+			}
+		}
+	}
+	return GroupSpec{Type: g.kind.Type}
+}
+
+// unmap takes the group's role out of aws-auth and maps the controller's role in its
+// place. Its machines are shut out, but for those that are up if the fault is bare.
+func (g *group) unmap(bare bool) {
+	c := g.c
+	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(m mapping) bool { return m.role == g.role })
+	c.mapped = append(c.mapped, mapping{role: "KarpenterControllerRole-" + c.name, username: nodeUser, groups: nodeGroups})
+	c.changed()
+	g.template.breaks = neverJoins
+	if bare {
+		return
+	}
+	for _, m := range g.members {
+		m.fall(silent, true, false)
+	}
+}
+
+// remap maps the group's role again; its machines find their way by themselves.
+func (g *group) remap() {
+	if g.c.maps(g.role) {
+		return
+	}
+	g.c.mapRoles()
+	g.c.changed()
+	g.template.breaks = well
+	for _, m := range slices.Clone(g.members) {
+		if m.stays {
+			m.cure()
+		}
+	}
+}
+
+// meddle is what people do to machines and to Rollcall's tags.
+func (a *account) meddle(f Fault, d dice) {
+	for i, m := range a.victims(f) {
+		p := d.nth(i)
+		switch p.below(5) {
+		case 0:
+			m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
+			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
+		case 1:
+			m.protected = true
+			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
+		case 2:
+			m.node.cordoned = true
+			m.node.version = m.c.changed()
+			n := m.node
+			a.in(p.of("until").between(time.Hour, 2*time.Hour), func() { n.cordoned = false; n.version = n.c.changed() })
+		case 3:
+			m.untag("rollcall:order")
+		case 4:
+			m.fall(silent, false, p.of("reboots").chance(0.5))
+			a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when something would be done
+		}
+		m.touch()
+	}
+}
+
+// untag removes a tag, on a person's word.
+func (m *machine) untag(key string) {
+	m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == key })
+	m.touch()
+}
+
+// heal puts everything in order, as if somebody had mended all of it at once.
+func (a *account) heal() {
+	a.note(Event{Kind: EventFault, Stage: "healed", Detail: "everything is healed"})
+	a.silenced = map[string]bool{}
+	a.dep.setPolicy(a.sc.Policy)
+	for _, c := range a.clusters {
+		if !c.exists() {
+			for _, m := range slices.Clone(c.machines) {
+				m.end("a person: the cluster is gone")
+			}
+			continue
+		}
+		c.status, c.shifted, c.ghosts = "ACTIVE", "", false
+		for _, g := range c.groups {
+			g.repair, g.suspended, g.unlucky, g.dry = a.spec(g).Repair, false, 0, time.Time{}
+			g.remap()
+			g.mend()
+			for _, m := range slices.Clone(g.members) {
+				m.muted, m.protected = false, false
+				m.untag("rollcall:hold")
+				switch {
+				case m.g.owner == karpenter && m.claim == nil && m.alive():
+					m.end("a person: nothing owned it")
+				case m.ail != well:
+					m.cure()
+				default:
+					m.join()
+				}
+				if n := m.node; n != nil && n.cordoned && n.annotations[roll.AnnotationCordoned] == "" {
+					n.cordoned = false
+					n.version = c.changed()
+				}
+			}
+			g.reconcile()
+		}
+		c.buryGhosts()
+	}
+}
+
+// withMode is the policy with another mode.
+func withMode(policy, mode string) string {
+	lines := strings.Split(policy, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "mode:") {
+			lines[i] = "mode: " + mode
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,436 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// How long things take that the account does by itself.
+const (
+	// graceful is after how long without a report the control plane says that it does not
+	// know: the node monitor's grace period.
+	graceful = 40 * time.Second
+)
+
+// launch starts a machine of the group in a zone. by is who launched it, for the record.
+func (g *group) launch(zone string) *machine {
+	c, a := g.c, g.c.a
+	d := g.d.of("machine").nth(g.launches)
+	g.launches++
+	a.serial++
+	address := fmt.Sprintf("10.%d.%d.%d", 10+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
+	m := &machine{
+		c: c, g: g, d: d, id: "i-0" + shortID(d, 16), zone: zone, launched: a.Now().Truncate(time.Second), template: g.template, state: pending,
+		address: address, dnsName: fmt.Sprintf("ip-%s-%s.%s.compute.internal", strings.ReplaceAll(address, ".", "-"), shortID(d.of("name"), 4), region),
+		muted: a.silenced[zone],
+	}
+	m.ail, m.stays = g.template.breaks, g.template.breaks != well
+	if m.ail == well && g.unlucky > 0 {
+		g.unlucky--
+		m.ail, m.stays = g.ill, false
+	}
+	m.tags = g.tags(m)
+	if m.ail != well {
+		m.since = m.launched
+	}
+	g.members = append(g.members, m)
+	c.machines = append(c.machines, m)
+	a.machines[m.id] = m
+	m.touch()
+	if a.founding {
+		return m
+	}
+	a.stateChanged(m)
+	m.tell(EventLaunch, "launched by "+string(g.owner))
+	a.in(d.of("pending").between(4*time.Second, 12*time.Second), func() {
+		if m.state != pending {
+			return
+		}
+		m.state = running
+		m.touch()
+		a.stateChanged(m)
+		m.boot()
+	})
+	return m
+}
+
+// tags are those that the machine's owner writes when it launches it.
+func (g *group) tags(m *machine) []tag {
+	c := g.c
+	out := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-" + g.name}}
+	switch g.owner {
+	case karpenter:
+		out = append(out, tag{"karpenter.sh/nodepool", g.name}, tag{"eks:eks-cluster-name", c.name}, tag{"karpenter.k8s.aws/ec2nodeclass", g.name})
+	case nodeGroup:
+		out = append(out, tag{"eks:cluster-name", c.name}, tag{"eks:nodegroup-name", g.name}, tag{"aws:autoscaling:groupName", g.asgName()},
+			tag{"aws:ec2launchtemplate:id", m.template.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(m.template.version)})
+	case autoScaling:
+		out = append(out, tag{"aws:autoscaling:groupName", g.asgName()}, tag{"alpha.eksctl.io/cluster-name", c.name},
+			tag{"aws:ec2launchtemplate:id", m.template.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(m.template.version)})
+	}
+	return out
+}
+
+// index is the cluster's place in the account.
+func (c *cluster) index() int {
+	for i, other := range c.a.clusters {
+		if other == c {
+			return i
+		}
+	}
+	return len(c.a.clusters)
+}
+
+// boot starts what runs on the machine.
+func (m *machine) boot() {
+	m.boots++
+	m.booting = true
+	boot := m.boots
+	m.c.a.in(m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
+		if m.state != running || m.boots != boot {
+			return
+		}
+		m.booting = false
+		if m.ail != neverJoins {
+			m.join()
+		}
+	})
+}
+
+// join has the kubelet start: it registers a Node, or finds the one it had. Without a
+// network it does when there is one again.
+func (m *machine) join() {
+	if m.state != running || m.booting || m.muted || m.kubeletDown() {
+		return
+	}
+	if m.node == nil {
+		if !m.c.exists() {
+			return
+		}
+		m.register()
+		return
+	}
+	m.report()
+}
+
+// kubeletDown reports whether the machine's own trouble keeps its kubelet from reporting.
+func (m *machine) kubeletDown() bool {
+	return m.ail == silent || m.ail == impaired || m.ail == neverJoins
+}
+
+// register creates the machine's Node.
+func (m *machine) register() {
+	c, g := m.c, m.g
+	n := &node{
+		c: c, name: m.dnsName, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
+		labels: map[string]string{
+			"kubernetes.io/hostname": m.dnsName, "kubernetes.io/arch": g.kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": g.kind.Type,
+			"topology.kubernetes.io/zone": m.zone, "topology.k8s.aws/zone-id": zoneID(m.zone),
+		},
+		annotations: map[string]string{},
+	}
+	switch g.owner {
+	case karpenter:
+		n.labels["karpenter.sh/nodepool"] = g.name
+		n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
+	case nodeGroup:
+		n.labels["eks.amazonaws.com/nodegroup"] = g.name
+	}
+	for _, t := range m.template.taints {
+		n.taints = append(n.taints, parseTaint(t))
+	}
+	now := metav1.NewTime(n.created)
+	for _, t := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		n.conditions = append(n.conditions, corev1.NodeCondition{Type: t, Status: corev1.ConditionFalse, LastTransitionTime: now, Reason: "KubeletHas" + map[corev1.NodeConditionType]string{
+			corev1.NodeMemoryPressure: "SufficientMemory", corev1.NodeDiskPressure: "NoDiskPressure", corev1.NodePIDPressure: "SufficientPID"}[t]})
+	}
+	n.conditions = append(n.conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: now, Reason: "KubeletNotReady", Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"})
+	m.node, m.reporting = n, true
+	c.nodes = append(c.nodes, n)
+	c.byNode[n.name] = n
+	n.pods = n.daemons()
+	n.version = c.changed()
+	n.happened("Normal", "Starting", "Starting kubelet.")
+	n.tell(StateRegistered)
+	m.starts(n)
+}
+
+// starts is the start of a registered node up to where it is ready for work.
+func (m *machine) starts(n *node) {
+	a, d := m.c.a, m.d.of("start").nth(m.boots)
+	if m.claim != nil {
+		cl := m.claim
+		a.in(d.of("registered").between(2*time.Second, 8*time.Second), func() {
+			if m.node != n || m.claim != cl {
+				return
+			}
+			n.untaint("karpenter.sh/unregistered")
+			n.labels["karpenter.sh/registered"] = "true"
+			n.version = m.c.changed()
+			cl.registered = m.c.stamp()
+			cl.version = m.c.changed()
+		})
+	}
+	if m.g.bounces {
+		m.bounce(n)
+	}
+	ready := d.of("ready").between(6*time.Second, 25*time.Second)
+	a.in(ready, func() { m.report() })
+	if m.ail == neverReady {
+		return // the agent that should remove its taint does not run
+	}
+	after := d.of("agent").between(3*time.Second, 20*time.Second)
+	if m.g.bounces {
+		after = d.of("agent").between(90*time.Second, 4*time.Minute)
+	}
+	a.in(ready+after, func() { m.settle(n) })
+}
+
+// settle is what the agents and the owner do to a node that is up: its startup taints go,
+// and Karpenter calls it initialized.
+func (m *machine) settle(n *node) {
+	if m.node != n || m.ail == neverReady {
+		return
+	}
+	for _, t := range m.template.taints {
+		n.untaint(parseTaint(t).Key)
+	}
+	n.version = m.c.changed()
+	m.initialized(n)
+	if len(n.pods) < 4 {
+		n.schedule()
+	}
+}
+
+// initialized marks a ready node of Karpenter's.
+func (m *machine) initialized(n *node) {
+	if m.claim == nil || !m.claim.initialized.IsZero() || n.ready().Status != corev1.ConditionTrue || m.claim.registered.IsZero() {
+		return
+	}
+	n.labels["karpenter.sh/initialized"] = "true"
+	n.version = m.c.changed()
+	m.claim.initialized = m.c.stamp()
+	m.claim.version = m.c.changed()
+}
+
+// bounce restarts the kubelet while the node starts: a flap that is no fault.
+func (m *machine) bounce(n *node) {
+	a := m.c.a
+	for i := range 2 {
+		a.in(time.Duration(i+1)*m.d.of("bounce").nth(i).between(25*time.Second, 50*time.Second), func() {
+			if m.node != n || !m.reporting || m.kubeletDown() {
+				return
+			}
+			n.happened("Normal", "Starting", "Starting kubelet.")
+			n.turn(corev1.ConditionFalse, "KubeletNotReady", "[container runtime is down, PLEG is not healthy]")
+			a.in(m.d.of("again").nth(i).between(4*time.Second, 12*time.Second), func() { m.report() })
+		})
+	}
+}
+
+// report is the kubelet's word on how its node is, given anew.
+func (m *machine) report() {
+	n := m.node
+	if n == nil || m.state != running || m.booting || m.muted || m.kubeletDown() {
+		return
+	}
+	m.reporting = true
+	m.silence++
+	n.untaint("node.kubernetes.io/unreachable")
+	n.pressures(!m.pressure.IsZero())
+	n.part(m.ail == failedPart)
+	if m.ail == notReady {
+		n.turn(corev1.ConditionFalse, "KubeletNotReady", "PLEG is not healthy: pleg was last seen active 4m2s ago; threshold is 3m0s")
+		return
+	}
+	n.turn(corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	m.initialized(n)
+}
+
+// hush ends the reports of the kubelet; the control plane notices after a while.
+func (m *machine) hush() {
+	if !m.reporting {
+		return
+	}
+	m.reporting = false
+	m.renewed = m.c.a.Now()
+	m.silence++
+	n, silence := m.node, m.silence
+	m.c.a.in(graceful+m.d.of("monitor").nth(silence).between(0, 10*time.Second), func() {
+		if m.node != n || n == nil || m.reporting || m.silence != silence {
+			return
+		}
+		for i := range n.conditions {
+			n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+		}
+		n.taint(corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoSchedule})
+		n.taint(corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute})
+		n.version = m.c.changed()
+		n.tell(StateUnknown)
+		n.happened("Normal", "NodeNotReady", "Node "+n.name+" status is now: NodeNotReady")
+	})
+}
+
+// fall makes the machine ill. stays says that a replacement would be too; reboots, that a
+// reboot helps.
+func (m *machine) fall(ail ailment, stays, reboots bool) {
+	if m.state != running || m.ail != well {
+		return
+	}
+	m.ail, m.since, m.stays, m.reboots = ail, m.c.a.Now(), stays, reboots
+	m.tell(EventAilment, string(ail))
+	m.ails()
+}
+
+// ails lets the ailment show.
+func (m *machine) ails() {
+	switch m.ail {
+	case silent, impaired:
+		m.hush()
+		m.touch()
+	case notReady, failedPart:
+		m.report()
+	case flapping:
+		m.flap()
+	}
+}
+
+// flap has the kubelet go and come back every few minutes.
+func (m *machine) flap() {
+	if m.ail != flapping || m.state != running {
+		return
+	}
+	d := m.d.of("flap").nth(m.silence)
+	m.hush()
+	m.c.a.in(d.of("down").between(70*time.Second, 4*time.Minute), func() {
+		m.report()
+		m.c.a.in(d.of("up").between(2*time.Minute, 6*time.Minute), m.flap)
+	})
+}
+
+// starve has the machine run short of memory, and fall silent after a while.
+func (m *machine) starve(after time.Duration, reboots bool) {
+	if m.state != running || m.ail != well || m.node == nil {
+		return
+	}
+	m.pressure = m.c.a.Now()
+	m.node.happened("Normal", "NodeHasInsufficientMemory", "Node "+m.node.name+" status is now: NodeHasInsufficientMemory")
+	m.report()
+	m.c.a.in(after, func() {
+		if m.node != nil && !m.pressure.IsZero() {
+			m.fall(silent, false, reboots)
+		}
+	})
+}
+
+// cure makes the machine well.
+func (m *machine) cure() {
+	was := m.ail
+	m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
+	if was == well || !m.alive() {
+		return
+	}
+	m.tell(EventAilment, "well again")
+	m.touch()
+	m.c.a.in(m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second), func() {
+		if m.ail != well || m.state != running {
+			return
+		}
+		m.join()
+		if n := m.node; n != nil {
+			m.c.a.in(15*time.Second, func() { m.settle(n) })
+		}
+	})
+}
+
+// mute cuts the machine off the network, or puts it back.
+func (m *machine) mute(off bool) {
+	if m.muted == off {
+		return
+	}
+	m.muted = off
+	if off {
+		m.hush()
+		return
+	}
+	m.c.a.in(m.d.of("unmute").between(time.Second, time.Minute), m.join)
+}
+
+// reboot restarts the machine, on somebody's word.
+func (m *machine) reboot(by string) {
+	if m.state != running {
+		return
+	}
+	m.tell(EventAct, "rebooted by "+by)
+	m.hush()
+	if m.reboots {
+		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
+	}
+	m.boots++
+	m.booting = true
+	boot := m.boots
+	m.c.a.in(m.d.of("reboot").nth(boot).between(40*time.Second, 100*time.Second), func() {
+		if m.state != running || m.boots != boot {
+			return
+		}
+		m.booting = false
+		if m.node != nil {
+			m.node.bootID = uid(m.d.of("bootid").nth(boot))
+			m.node.version = m.c.changed()
+		}
+		m.touch()
+		m.join()
+	})
+}
+
+// end terminates the machine, on somebody's word.
+func (m *machine) end(by string) {
+	if !m.alive() && m.state != stopped {
+		return
+	}
+	a := m.c.a
+	m.state, m.ended = shuttingDown, a.Now()
+	m.tell(EventEnd, "ended by "+by)
+	m.hush()
+	m.touch()
+	a.stateChanged(m)
+	m.g.lost(m)
+	a.in(m.d.of("shutdown").between(8*time.Second, 50*time.Second), func() {
+		m.state = terminated
+		m.touch()
+		a.stateChanged(m)
+		a.in(m.d.of("node").between(4*time.Second, 40*time.Second), m.forgetNode)
+	})
+}
+
+// forgetNode is what the cloud's node controller does about the Node of a machine that is
+// gone, unless it is out of order itself.
+func (m *machine) forgetNode() {
+	if n := m.node; n != nil && !m.c.ghosts {
+		m.c.removeNode(n)
+	}
+}
+
+// tell notes something that happened to the machine.
+func (m *machine) tell(kind EventKind, detail string) {
+	e := Event{Kind: kind, Cluster: m.c.name, Instance: m.id, Group: m.g.groupName(), Detail: detail}
+	if m.node != nil {
+		e.Node = m.node.name
+	}
+	m.c.a.note(e)
+}
+
+// uid is a made-up UUID.
+func uid(d dice) string {
+	s := shortID(d, 32)
+	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-8" + s[17:20] + "-" + s[20:32]
+}
+
+// zoneID is the id of a zone, which is the same in every account.
+func zoneID(zone string) string {
+	return "euw1-az" + string('1'+zone[len(zone)-1]-'a')
+}

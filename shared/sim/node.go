@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// stamp is the time as the cluster's machines write it, in whole seconds.
+func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
+
+// ready is the node's condition Ready.
+func (n *node) ready() corev1.NodeCondition {
+	for _, c := range n.conditions {
+		if c.Type == corev1.NodeReady {
+			return c
+		}
+	}
+	return corev1.NodeCondition{}
+}
+
+// set changes a condition, adding it if the node has none of the type, and reports whether
+// that is news.
+func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) bool {
+	now := metav1.NewTime(n.c.stamp())
+	changed := corev1.NodeCondition{Type: what, Status: status, LastTransitionTime: now, LastHeartbeatTime: now, Reason: reason, Message: message}
+	for i, c := range n.conditions {
+		if c.Type != what {
+			continue
+		}
+		if c.Status == status && c.Reason == reason {
+			return false
+		}
+		if c.Status == status {
+			changed.LastTransitionTime = c.LastTransitionTime
+		}
+		n.conditions = append([]corev1.NodeCondition{}, n.conditions...) // an answer may hold the old ones
+		n.conditions[i] = changed
+		return true
+	}
+	n.conditions = append(append([]corev1.NodeCondition{}, n.conditions...), changed)
+	return true
+}
+
+// turn changes the node's condition Ready.
+func (n *node) turn(status corev1.ConditionStatus, reason, message string) {
+	before := n.ready().Status
+	if n.set(corev1.NodeReady, status, reason, message) {
+		n.version = n.c.changed()
+		switch {
+		case before == status:
+		case status == corev1.ConditionTrue:
+			n.tell(StateReady)
+		default:
+			n.tell(StateNotReady)
+		}
+		if status == corev1.ConditionTrue {
+			n.happened("Normal", "NodeReady", "Node "+n.name+" status is now: NodeReady")
+		}
+	}
+}
+
+// tell notes how the node is now.
+func (n *node) tell(state string) {
+	if n.machine == nil || n.c.a.founding {
+		return
+	}
+	n.c.a.note(Event{Kind: EventState, Cluster: n.c.name, Instance: n.machine.id, Node: n.name, Group: n.machine.g.groupName(), Stage: state})
+}
+
+// pressures renews the conditions that the kubelet tells of what it runs short of.
+func (n *node) pressures(memory bool) {
+	changed := false
+	if memory {
+		changed = n.set(corev1.NodeMemoryPressure, corev1.ConditionTrue, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+	} else {
+		changed = n.set(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
+	}
+	changed = n.set(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure") || changed
+	changed = n.set(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available") || changed
+	if changed {
+		n.version = n.c.changed()
+	}
+}
+
+// part is the condition that the node monitoring agent writes.
+func (n *node) part(failed bool) {
+	const kernel = corev1.NodeConditionType("KernelReady")
+	changed := false
+	if failed {
+		changed = n.set(kernel, corev1.ConditionFalse, "ForkFailedPIDsExhausted", "the kernel could not start a process")
+	} else if n.has(kernel) {
+		changed = n.set(kernel, corev1.ConditionTrue, "KernelIsReady", "the kernel is in order")
+	}
+	if changed {
+		n.version = n.c.changed()
+	}
+}
+
+func (n *node) has(what corev1.NodeConditionType) bool {
+	for _, c := range n.conditions {
+		if c.Type == what {
+			return true
+		}
+	}
+	return false
+}
+
+// taint adds a taint.
+func (n *node) taint(t corev1.Taint) {
+	n.untaintIf(func(old corev1.Taint) bool { return old.Key == t.Key && old.Effect == t.Effect })
+	n.taints = append(n.taints[:len(n.taints):len(n.taints)], t)
+	n.version = n.c.changed()
+}
+
+// untaint removes the taints with a key.
+func (n *node) untaint(key string) {
+	n.untaintIf(func(t corev1.Taint) bool { return t.Key == key })
+}
+
+func (n *node) untaintIf(gone func(corev1.Taint) bool) {
+	var kept []corev1.Taint
+	for _, t := range n.taints {
+		if !gone(t) {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) != len(n.taints) {
+		n.taints = kept
+		n.version = n.c.changed()
+	}
+}
+
+// parseTaint reads key=value:Effect or key:Effect.
+func parseTaint(s string) corev1.Taint {
+	rest, effect, _ := strings.Cut(s, ":")
+	key, value, _ := strings.Cut(rest, "=")
+	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+}
+
+// eventsKept is how many of an object's events its cluster keeps.
+const eventsKept = 12
+
+// happened notes an Event about the node. The same again is counted, as Kubernetes does.
+func (n *node) happened(kind, reason, message string) {
+	n.events = noted(n.events, occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1})
+}
+
+func noted(events []occurrence, o occurrence) []occurrence {
+	if len(events) >= eventsKept {
+		events = append([]occurrence{}, events[1:]...)
+	}
+	return append(events, o)
+}
+
+// daemons are the pods that every node has.
+func (n *node) daemons() []*pod {
+	var out []*pod
+	for _, name := range []string{"aws-node", "kube-proxy"} {
+		d := n.machine.d.of(name).nth(n.machine.boots)
+		out = append(out, &pod{namespace: "kube-system", name: name + "-" + shortID(d, 5), uid: uid(d), daemon: true})
+	}
+	return out
+}
+
+// schedule puts some workload on the node.
+func (n *node) schedule() {
+	d := n.machine.d.of("pods").nth(n.machine.boots)
+	for i := range 1 + d.below(3) {
+		p := d.nth(i)
+		n.pods = append(n.pods, &pod{namespace: "shop", name: fmt.Sprintf("web-%s", shortID(p, 10)), uid: uid(p), guarded: p.of("guarded").chance(0.08)})
+	}
+}

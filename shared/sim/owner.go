@@ -1,0 +1,316 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The times that owners keep, from their sources.
+const (
+	// registrationTTL is after how long Karpenter gives up on a NodeClaim that has not
+	// registered: registrationTTL in its liveness controller.
+	registrationTTL = 15 * time.Minute
+	// repairAfter is after how long Karpenter and EKS replace a node that is not ready, if
+	// their node repair is on.
+	repairAfter = 30 * time.Minute
+	// replaceImpaired is about how long an Auto Scaling group lets a status check fail.
+	replaceImpaired = 4 * time.Minute
+)
+
+// reconcile has the owner look after its group soon: what is missing is launched, what is
+// too much is ended.
+func (g *group) reconcile() {
+	if g.due || g.owner == nobody {
+		return
+	}
+	g.due = true
+	least, most := 20*time.Second, 80*time.Second
+	if g.owner == karpenter {
+		least, most = 3*time.Second, 15*time.Second
+	}
+	g.c.a.in(g.d.of("reconcile").nth(g.launches+len(g.activities)).between(least, most), func() {
+		g.due = false
+		g.balance()
+	})
+}
+
+// balance launches what the group lacks and ends what it has too much.
+func (g *group) balance() {
+	if !g.c.exists() {
+		return
+	}
+	for len(g.members) > g.desired {
+		g.shrink()
+	}
+	if len(g.members) >= g.desired {
+		return
+	}
+	if g.suspended || g.c.a.Now().Before(g.dry) {
+		g.refuse()
+		return
+	}
+	for len(g.members) < g.desired {
+		g.add()
+	}
+}
+
+// refuse is a launch that does not come about; the owner tries again later.
+func (g *group) refuse() {
+	if !g.suspended {
+		g.active(false, "Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient "+g.kind.Type+" capacity in the Availability Zone you requested. Launching EC2 instance failed.")
+	}
+	g.c.a.in(g.d.of("again").nth(g.launches).between(time.Minute, 2*time.Minute), g.reconcile)
+}
+
+// active notes a scaling activity.
+func (g *group) active(ok bool, message string) {
+	if g.asgName() == "" {
+		return
+	}
+	if len(g.activities) >= 20 {
+		g.activities = append([]activity{}, g.activities[1:]...)
+	}
+	g.activities = append(g.activities, activity{at: g.c.a.Now(), ok: ok, message: message})
+}
+
+// add launches one machine, in the zone that has the fewest.
+func (g *group) add() *machine {
+	a := g.c.a
+	m := g.launch(g.zone())
+	g.active(true, "Launching a new EC2 instance: "+m.id)
+	switch g.owner {
+	case karpenter:
+		g.claimFor(m)
+	case nodeGroup, autoScaling:
+		a.in(replaceImpaired, func() { g.watch(m) })
+	}
+	return m
+}
+
+// zone is where the next machine goes: where the group has the fewest, and not where a
+// zone is known to be down.
+func (g *group) zone() string {
+	count := map[string]int{}
+	for _, m := range g.members {
+		count[m.zone]++
+	}
+	best := ""
+	for i := range zones {
+		z := zones[(i+g.launches)%len(zones)]
+		if g.c.a.silenced[z] || z == g.c.shifted {
+			continue
+		}
+		if best == "" || count[z] < count[best] {
+			best = z
+		}
+	}
+	if best == "" {
+		best = zones[g.launches%len(zones)]
+	}
+	return best
+}
+
+// shrink ends the oldest machine, as a scale-in does, after its pods moved on.
+func (g *group) shrink() {
+	i := g.d.of("shrink").nth(g.launches + len(g.members)).below(len(g.members))
+	g.members[i].leave(string(g.owner) + ": scale-in")
+}
+
+// leave ends a machine on its owner's word: no pod is on it any more.
+func (m *machine) leave(by string) {
+	if m.node != nil {
+		m.node.deleting = m.g.owner == karpenter // its finalizer holds the node until the instance is gone
+		m.node.version = m.c.changed()
+	}
+	if m.claim != nil && m.claim.deleting.IsZero() {
+		m.claim.deleting = m.c.stamp()
+		m.claim.version = m.c.changed()
+	}
+	m.end(by)
+}
+
+// lost is told of a machine of the group that is on its way out.
+func (g *group) lost(m *machine) {
+	g.members = slices.DeleteFunc(g.members, func(other *machine) bool { return other == m })
+	if cl := m.claim; cl != nil {
+		g.c.a.in(m.d.of("gc").between(20*time.Second, 2*time.Minute), func() { g.c.dropClaim(cl) })
+	}
+	if g.owner == nobody {
+		g.desired = max(0, g.desired-1)
+	}
+	g.reconcile()
+}
+
+// claimFor makes the NodeClaim of a machine that Karpenter launches.
+func (g *group) claimFor(m *machine) {
+	a := g.c.a
+	cl := &claim{g: g, name: g.name + "-" + shortID(m.d.of("claim"), 5), uid: uid(m.d.of("claim")), created: g.c.stamp(), launched: g.c.stamp(), machine: m}
+	m.claim = cl
+	g.c.claims = append(g.c.claims, cl)
+	cl.version = g.c.changed()
+	a.in(registrationTTL+m.d.of("ttl").between(0, 30*time.Second), func() {
+		if m.claim == cl && m.alive() && cl.registered.IsZero() && cl.deleting.IsZero() && g.c.exists() {
+			cl.events = noted(cl.events, occurrence{at: g.c.stamp(), kind: "Warning", reason: "FailedRegistration", message: "Node not registered within 15m", count: 1})
+			m.leave("karpenter: not registered within 15 min")
+		}
+	})
+	a.in(repairAfter, func() { g.watch(m) })
+}
+
+// watch has the owner repair what is ill for too long, again and again while the machine
+// lives.
+func (g *group) watch(m *machine) {
+	if !m.alive() || !g.c.exists() {
+		return
+	}
+	a := g.c.a
+	ill := a.Now().Sub(m.since)
+	switch {
+	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended:
+		m.leave(string(g.owner) + ": status checks fail")
+		return
+	case g.repair && (m.ail == silent || m.ail == notReady) && ill >= repairAfter && g.mayRepair():
+		m.leave(string(g.owner) + ": node repair")
+		return
+	}
+	a.in(time.Minute, func() { g.watch(m) })
+}
+
+// mayRepair is the owners' own breaker: not while more than a fifth is ill.
+func (g *group) mayRepair() bool {
+	ill := 0
+	for _, m := range g.members {
+		if m.ail != well {
+			ill++
+		}
+	}
+	return ill*5 <= len(g.members)+4
+}
+
+// claimDeleted is what Karpenter does about a NodeClaim that somebody deleted: the instance
+// is ended, and then the claim goes.
+func (c *cluster) claimDeleted(cl *claim) {
+	m := cl.machine
+	if m == nil || !m.alive() {
+		c.dropClaim(cl)
+		return
+	}
+	c.a.in(m.d.of("finalize").between(5*time.Second, 40*time.Second), func() {
+		if m.alive() {
+			m.leave("karpenter: its NodeClaim was deleted")
+		}
+	})
+}
+
+// dropClaim removes a NodeClaim.
+func (c *cluster) dropClaim(cl *claim) {
+	before := len(c.claims)
+	c.claims = slices.DeleteFunc(c.claims, func(other *claim) bool { return other == cl })
+	if len(c.claims) != before {
+		c.changed()
+	}
+	if cl.machine != nil && cl.machine.claim == cl {
+		cl.machine.claim = nil
+	}
+}
+
+// populate launches what the groups want, as if long ago: the machines are up and well.
+func (c *cluster) populate() {
+	for _, g := range c.groups {
+		for len(g.members) < g.desired {
+			g.settled(g.zone())
+		}
+	}
+}
+
+// settled is a machine that was launched a while ago and has been well since.
+func (g *group) settled(zone string) {
+	m := g.add()
+	m.zone = zone
+	age := m.d.of("age").between(2*time.Hour, 90*time.Hour)
+	m.launched = m.launched.Add(-age).Truncate(time.Second)
+	m.state, m.boots = running, 1
+	m.ail = well
+	m.touch()
+	m.register()
+	n := m.node
+	n.created = m.launched.Add(m.d.of("took").between(25*time.Second, 75*time.Second))
+	n.taints, n.events = nil, nil
+	if cl := m.claim; cl != nil {
+		cl.created, cl.launched = m.launched, m.launched
+		cl.registered, cl.initialized = n.created, n.created.Add(20*time.Second)
+		n.labels["karpenter.sh/registered"], n.labels["karpenter.sh/initialized"] = "true", "true"
+	}
+	m.report()
+	for i := range n.conditions {
+		n.conditions[i].LastTransitionTime.Time = n.created.Add(15 * time.Second)
+	}
+	n.schedule()
+	n.version = g.c.changed()
+}
+
+// newGroup makes a group of a cluster.
+func (c *cluster) newGroup(s GroupSpec) *group {
+	g := &group{
+		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), desired: s.Desired, repair: s.Repair,
+		role: c.name + "-" + s.Name + "-node",
+	}
+	g.template = template{
+		id: "lt-0" + shortID(g.d.of("template"), 16), version: 1, ami: "ami-0" + shortID(c.a.d.of("ami").of(g.kind.Arch), 16), amiOwner: "amazon",
+		amiName: fmt.Sprintf("amazon-eks-node-al2023-%s-standard-1.33-v20260215", map[string]string{"amd64": "x86_64", "arm64": "arm64"}[g.kind.Arch]),
+	}
+	g.template.userData = c.nodeConfig(g)
+	return g
+}
+
+// nodeConfig is the user data of a node that joins: what EKS writes for AL2023.
+func (c *cluster) nodeConfig(g *group) string {
+	taints := ""
+	if g.owner == karpenter {
+		taints = "      registerWithTaints:\n        - {key: karpenter.sh/unregistered, effect: NoExecute}\n"
+	}
+	return fmt.Sprintf(`MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="//"
+
+--//
+Content-Type: application/node.eks.aws
+
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster:
+    name: %s
+    apiServerEndpoint: %s
+    certificateAuthority: %s
+    cidr: 172.20.0.0/16
+  kubelet:
+    config:
+      maxPods: 29
+%s--//--
+`, c.name, c.endpoint(), c.authority(), taints)
+}
+
+// kindOf is what a machine of a type is. The prices are on demand, Linux, in us-east-1:
+// https://aws.amazon.com/ec2/pricing/on-demand/
+func kindOf(instanceType string) machineKind {
+	k := machineKind{Type: instanceType, Arch: "amd64", Price: 0.096}
+	switch instanceType {
+	case "m5.large":
+	case "m5.xlarge":
+		k.Price = 0.192
+	case "c5.xlarge":
+		k.Price = 0.17
+	case "r5.xlarge":
+		k.Price = 0.252
+	case "m6g.large":
+		k.Arch, k.Price = "arm64", 0.077
+	case "m6g.xlarge":
+		k.Arch, k.Price = "arm64", 0.154
+	case "g4dn.xlarge":
+		k.Price = 0.526
+	default:
+		panic("the price of " + instanceType + " is not known here")
+	}
+	return k
+}

@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// Shrink makes a failing scenario small: as long as the same rule is broken first, it
+// leaves out faults, clusters, groups and machines, and chance. It makes at most so many
+// runs, and returns the smallest scenario that it found with what came of it; the runs
+// that it made are told to progress, which may be nil.
+func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, faults int)) (Scenario, Result) {
+	w.Tell, w.Step, w.GoOn = nil, nil, false
+	s := &shrinker{w: w, rule: rule, left: runs, progress: progress}
+	best, result := sc, Result{}
+	if r, ok := s.fails(sc); ok {
+		result = r
+	} else {
+		return sc, r
+	}
+	take := func(candidate Scenario) bool {
+		r, ok := s.fails(candidate)
+		if ok {
+			best, result = candidate, r
+		}
+		return ok
+	}
+	for again := true; again && s.left > 0; {
+		again = false
+		// What comes after the violation has no part in it.
+		cut := best.clone()
+		cut.Faults = slices.DeleteFunc(cut.Faults, func(f Fault) bool { return best.Start.Add(f.At).After(result.Violations[0].At) })
+		if len(cut.Faults) < len(best.Faults) {
+			again = take(cut) || again
+		}
+		for size := (len(best.Faults) + 1) / 2; size >= 1; size /= 2 {
+			for i := 0; i < len(best.Faults) && s.left > 0; {
+				candidate := best.clone()
+				candidate.Faults = slices.Delete(candidate.Faults, i, min(i+size, len(candidate.Faults)))
+				if take(candidate) {
+					again = true
+					continue
+				}
+				i += size
+			}
+		}
+		for _, smaller := range best.smaller() {
+			if take(smaller) {
+				again = true
+				break
+			}
+		}
+	}
+	return best, result
+}
+
+type shrinker struct {
+	w        Watch
+	rule     Rule
+	left     int
+	progress func(left int, faults int)
+}
+
+// fails reports whether the same rule is broken first.
+func (s *shrinker) fails(sc Scenario) (Result, bool) {
+	if s.left <= 0 {
+		return Result{}, false
+	}
+	s.left--
+	if s.progress != nil {
+		s.progress(s.left, len(sc.Faults))
+	}
+	r, err := Run(sc, s.w)
+	return r, err == nil && len(r.Violations) > 0 && r.Violations[0].Rule == s.rule
+}
+
+// clone is a copy that shares nothing.
+func (sc Scenario) clone() Scenario {
+	sc.Faults = slices.Clone(sc.Faults)
+	sc.Clusters = slices.Clone(sc.Clusters)
+	for i := range sc.Clusters {
+		sc.Clusters[i].Groups = slices.Clone(sc.Clusters[i].Groups)
+	}
+	return sc
+}
+
+// smaller are the scenarios that have a little less than this one.
+func (sc Scenario) smaller() (out []Scenario) {
+	if !sc.Quiet {
+		quiet := sc.clone()
+		quiet.Quiet = true
+		out = append(out, quiet)
+	}
+	for i := range sc.Clusters {
+		if len(sc.Clusters) > 1 {
+			less := sc.clone()
+			less.Clusters = slices.Delete(less.Clusters, i, i+1)
+			out = append(out, less)
+		}
+		for j := range sc.Clusters[i].Groups {
+			if len(sc.Clusters[i].Groups) > 1 {
+				less := sc.clone()
+				less.Clusters[i].Groups = slices.Delete(less.Clusters[i].Groups, j, j+1)
+				out = append(out, less)
+			}
+			if n := sc.Clusters[i].Groups[j].Desired; n > 2 {
+				less := sc.clone()
+				less.Clusters[i].Groups[j].Desired = n / 2
+				out = append(out, less)
+			}
+		}
+	}
+	if half := sc.Storm / 2; half >= time.Hour && !slices.ContainsFunc(sc.Faults, func(f Fault) bool { return f.At > half }) {
+		less := sc.clone()
+		less.Storm = half
+		out = append(out, less)
+	}
+	return out
+}

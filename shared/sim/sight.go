@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// sight is what an invocation was told, as the auditor has to know it: what the APIs
+// answered to it last, and whether that was whole.
+type sight struct {
+	status    string // of the cluster
+	nodes     seenPages[corev1.Node]
+	instances seenPages[types.Instance]
+	looked    map[string]lookup // instances by id
+}
+
+// seenPages is a listing page by page.
+type seenPages[T any] struct {
+	pages       [][]T
+	begun, last bool
+	failed      bool
+}
+
+// page takes a page of it.
+func (l *seenPages[T]) page(page []T, first, last, ok bool) {
+	if first {
+		*l = seenPages[T]{begun: true}
+	}
+	l.failed = l.failed || !ok
+	l.last = last && ok
+	l.pages = append(l.pages, page)
+}
+
+// whole reports that the last listing came to its end.
+func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
+
+// lookup is what EC2 said of one instance; nil if it does not know it.
+type lookup struct {
+	instance *types.Instance
+	ok       bool
+}
+
+func (s *sight) nodesWhole() bool     { return s.nodes.whole() }
+func (s *sight) instancesWhole() bool { return s.instances.whole() }
+
+// nodesOf are the nodes that were last seen of an instance.
+func (s *sight) nodesOf(id string) (out []*corev1.Node) {
+	for _, page := range s.nodes.pages {
+		for i := range page {
+			if strings.HasSuffix(page[i].Spec.ProviderID, "/"+id) {
+				out = append(out, &page[i])
+			}
+		}
+	}
+	return out
+}
+
+// wellNode reports a node that is ready for work, in words.
+func wellNode(n *corev1.Node) (bool, string) {
+	ready := corev1.ConditionUnknown
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			ready = c.Status
+		}
+	}
+	if ready != corev1.ConditionTrue {
+		return false, ""
+	}
+	for _, t := range n.Spec.Taints {
+		if roll.StartupTaint(t.Key, nil) {
+			return false, ""
+		}
+	}
+	if n.Labels["karpenter.sh/nodepool"] != "" && (n.Labels["karpenter.sh/registered"] != "true" || n.Labels["karpenter.sh/initialized"] != "true") {
+		return false, ""
+	}
+	return true, "Ready and ready for work"
+}
+
+// count counts, of what was listed, how many nodes there are and how many of them are
+// certainly past their tolerance at a time; in the cluster, and in one group.
+func (s *sight) count(at time.Time, pol policy.Policy, group string) (nodes, sick, groupNodes, groupSick int) {
+	running := map[string]*types.Instance{}
+	for _, page := range s.instances.pages {
+		for i := range page {
+			if page[i].State != nil && page[i].State.Name == types.InstanceStateNameRunning {
+				running[*page[i].InstanceId] = &page[i]
+			}
+		}
+	}
+	joined := map[string]bool{}
+	add := func(of string, bad bool) {
+		nodes++
+		if of == group {
+			groupNodes++
+		}
+		if bad {
+			sick++
+			if of == group {
+				groupSick++
+			}
+		}
+	}
+	for _, page := range s.nodes.pages {
+		for i := range page {
+			n := &page[i]
+			id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
+			joined[id] = true
+			inst := running[id]
+			of := "none"
+			if inst != nil {
+				of = groupOf(inst)
+			}
+			add(of, inst != nil && overdueNode(n, at, pol))
+		}
+	}
+	for id, i := range running {
+		if of := groupOf(i); !joined[id] && of != "none" && at.Sub(*i.LaunchTime) > pol.Registration.Deadline+time.Minute {
+			add(of, true)
+		}
+	}
+	return nodes, sick, groupNodes, groupSick
+}
+
+// overdueNode reports a node that is certainly past its tolerance: it was not ready for
+// that long by the last transition alone.
+func overdueNode(n *corev1.Node, at time.Time, pol policy.Policy) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		tolerance, ok := pol.Tolerance("Ready", string(c.Status))
+		return ok && at.Sub(c.LastTransitionTime.Time) > tolerance+time.Minute
+	}
+	return false
+}
+
+// groupOf is the group of an instance by its tags, as Rollcall names it.
+func groupOf(i *types.Instance) string {
+	tags := map[string]string{}
+	for _, t := range i.Tags {
+		tags[*t.Key] = *t.Value
+	}
+	switch {
+	case tags["karpenter.sh/nodepool"] != "":
+		return "nodepool/" + tags["karpenter.sh/nodepool"]
+	case tags["eks:nodegroup-name"] != "":
+		return "nodegroup/" + tags["eks:nodegroup-name"]
+	case tags["aws:autoscaling:groupName"] != "":
+		return "asg/" + tags["aws:autoscaling:groupName"]
+	}
+	return "none"
+}
+
+// sawBefore reports that the ledger knew the order's finding from an earlier check.
+func (s *sight) sawBefore(u *auditor, o plan.Order) bool {
+	if o.Action == plan.Uncordon {
+		return true
+	}
+	first, ok := u.firstSeen[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
+	return ok && u.a.Now().Sub(first) >= time.Minute-5*time.Second
+}
+
+// sawCluster notes an answer of eks:DescribeCluster; "" if it failed.
+func (inv *invocation) sawCluster(_, status string) { inv.seen.status = status }
+
+// sawInstances notes a page of a listing of a cluster's instances; ok is false if the page
+// failed. first and last say where in the listing it stands.
+func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last, ok bool) {
+	inv.seen.instances.page(page, first, last, ok)
+}
+
+// sawInstance notes an instance that was looked up by its id, nil if EC2 does not know it;
+// ok is false if the look-up failed.
+func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
+	if inv.seen.looked == nil {
+		inv.seen.looked = map[string]lookup{}
+	}
+	inv.seen.looked[id] = lookup{i, ok}
+}
+
+// sawNodes notes a page of a listing of a cluster's nodes, like sawInstances.
+func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok bool) {
+	inv.seen.nodes.page(page, first, last, ok)
+}
+
+// policySight is what an execution environment knows of the policy.
+type policySight struct {
+	text string // as it was read last
+	read bool   // that was whole
+	good string // the last one that validated
+	had  bool
+}
+
+// sawPolicy notes the policy document that the parameter was read with; ok is false if it
+// could not be read.
+func (inv *invocation) sawPolicy(document string, ok bool) {
+	p := &inv.v.policy
+	p.text, p.read = document, ok && inv.v.a.audit.document(document) != nil
+	if p.read {
+		p.good, p.had = document, true
+	}
+}
+
+// act is something that an invocation did, or tried to do, to a machine or its objects.
+type act string
+
+// The acts.
+const (
+	actTerminate   act = "terminate"
+	actReboot      act = "reboot"
+	actCordon      act = "cordon"
+	actUncordon    act = "uncordon"
+	actEvict       act = "evict"
+	actDeleteNode  act = "delete-node"
+	actDeleteClaim act = "delete-nodeclaim"
+	actTag         act = "tag"
+	actUntag       act = "untag"
+)
+
+// did notes that a call took effect: it is called at that moment, before anything else
+// happens. m may be nil for a Node without a machine.
+func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
+	inv.v.a.audit.did(inv, what, c, m, n)
+}
+
+// sentOrder notes an order that was sent to its queue.
+func (inv *invocation) sentOrder(body string) { inv.v.a.audit.ordered(inv, body) }
+
+// published notes a notice.
+func (inv *invocation) published(subject, message string, attributes map[string]string) {
+	inv.v.a.audit.published(inv, subject, message, attributes)
+}
+
+// put notes an event on the bus.
+func (inv *invocation) put(detailType, detail string) {}
+
+// stored notes that evidence was put into the bucket.
+func (inv *invocation) stored(key archive.Key, _ map[string][]byte) { inv.v.a.audit.stored(key) }
+
+// planned notes the plan of a check, or of a second look.
+func (inv *invocation) planned(in plan.Input, out plan.Plan) { inv.v.a.audit.planned(inv, in, out) }

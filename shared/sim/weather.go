@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// weather is how the APIs of the account do: over the whole run a little, and much worse
+// while some faults of the scenario last.
+type weather struct {
+	spells []spell
+}
+
+// spell is a fault of the scenario that makes calls fail.
+type spell struct {
+	from, to time.Time
+	what     FaultKind
+	about    string  // a cluster, or "" for all
+	share    float64 // of the calls
+}
+
+// callFault is what a call meets.
+type callFault struct{ what string }
+
+// What a call may meet.
+const (
+	faultNone     = ""
+	faultThrottle = "throttled"
+	faultServer   = "server error"
+	faultHang     = "hangs"
+	faultLost     = "answer lost"
+	faultDenied   = "denied"
+)
+
+// over is what a call meets at a time.
+func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
+	for i := range w.spells {
+		s := &w.spells[i]
+		if now.Before(s.from) || !now.Before(s.to) || s.about != "" && s.about != about || !s.what.meets(name) {
+			continue
+		}
+		if !d.nth(i).chance(s.share) {
+			continue
+		}
+		if what := s.what.does(kind, d.nth(i).of("what")); what != faultNone {
+			return callFault{what}
+		}
+	}
+	return callFault{}
+}
+
+// meets reports whether a fault meets calls of that name.
+func (k FaultKind) meets(name string) bool {
+	kubernetes := strings.HasPrefix(name, "kubernetes:")
+	switch k {
+	case FaultThrottle:
+		return strings.HasPrefix(name, "ec2:") || strings.HasPrefix(name, "autoscaling:")
+	case FaultAPIDown, FaultAPIErrors:
+		return kubernetes
+	case FaultErrors, FaultLostAnswers:
+		return true
+	case FaultLedgerErrors:
+		return strings.HasPrefix(name, "dynamodb:") || strings.HasPrefix(name, "s3:")
+	case FaultDenied:
+		return strings.HasPrefix(name, "iam:") || strings.HasPrefix(name, "sns:")
+	}
+	return false
+}
+
+// does is what a call meets that a fault meets.
+func (k FaultKind) does(kind access, d dice) string {
+	switch k {
+	case FaultThrottle:
+		return faultThrottle
+	case FaultAPIDown:
+		return faultHang
+	case FaultAPIErrors, FaultErrors, FaultLedgerErrors:
+		return []string{faultThrottle, faultServer, faultServer, faultHang}[d.below(4)]
+	case FaultLostAnswers:
+		if kind == writes {
+			return faultLost
+		}
+		return faultNone
+	case FaultDenied:
+		return faultDenied
+	}
+	return faultNone
+}
+
+// err is the error that a call gets.
+func (f callFault) err(name string) error {
+	if strings.HasPrefix(name, "kubernetes:") {
+		return kubernetesFault(f.what)
+	}
+	return awsFault(f.what, name)
+}
+
+// errTimeout is the error of a call that got no answer.
+func errTimeout(name string) error {
+	return fmt.Errorf("%s: no answer: %w", name, context.DeadlineExceeded)
+}

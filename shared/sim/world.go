@@ -1,0 +1,320 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The account in which everything happens.
+const (
+	accountID = "111122223333"
+	region    = "eu-west-1"
+)
+
+// zones are the availability zones of the region, in the order in which groups use them.
+var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
+
+// account is the world of one run.
+type account struct {
+	*engine
+	d        dice
+	sc       Scenario
+	clusters []*cluster
+	byName   map[string]*cluster
+	machines map[string]*machine // by instance id; what is long gone is forgotten as EC2 does
+	weather  *weather
+	tell     func(Event)     // of what is worth telling; never nil
+	silenced map[string]bool // zones without a network
+	serial   int             // of machines
+	dep      *deployment     // nil before there is one
+	audit    *auditor
+	cost     Cost
+	usage    Usage
+	founding bool // what has been there for long is being made
+}
+
+// cluster is an EKS cluster and its Kubernetes API.
+type cluster struct {
+	a       *account
+	d       dice
+	name    string
+	created time.Time
+	deleted time.Time // zero while it exists
+	status  string    // as eks:DescribeCluster tells it
+	mode    string    // of the EKS cluster tag rollcall:mode; "" is none
+	skew    time.Duration
+
+	groups   []*group
+	machines []*machine // not yet forgotten, in the order of their launches
+	nodes    []*node    // that exist, in the order of their creation
+	byNode   map[string]*node
+	claims   []*claim // NodeClaims that exist
+	mapped   []mapping
+	ghosts   bool // the Nodes of ended machines are not removed
+	// shifted is the zone from which ARC shifts the cluster away, "" if none.
+	shifted string
+	version int // of the last change to any object: its resourceVersion
+
+	listed  []types.Instance // what EC2 lists of it, nil when that changed
+	objects []corev1.Node    // its nodes as its API server lists them, nil when that changed
+}
+
+// mapping is one entry of mapRoles in the ConfigMap aws-auth.
+type mapping struct {
+	role     string // its name; the ARN follows
+	username string
+	groups   []string
+}
+
+// ownerKind is who launches the machines of a group.
+type ownerKind string
+
+// The owners.
+const (
+	karpenter   ownerKind = "karpenter"
+	nodeGroup   ownerKind = "managed-nodegroup"
+	autoScaling ownerKind = "autoscaling-group"
+	nobody      ownerKind = "none"
+)
+
+// group is what launches machines alike: a NodePool, a managed node group, an Auto
+// Scaling group, or nobody's single machines.
+type group struct {
+	c        *cluster
+	d        dice
+	name     string
+	owner    ownerKind
+	kind     machineKind
+	desired  int
+	role     string // of the instance profile, which has its name
+	template template
+	spare    *template // what template is put back to when the fault is over
+	members  []*machine
+	launches int
+	// repair: the owner replaces what is not ready for 30 minutes by itself.
+	repair bool
+	// suspended: launches are suspended.
+	suspended bool
+	// dry: there is no capacity to launch from, until then.
+	dry        time.Time
+	unlucky    int        // how many of the next machines are launched ill
+	ill        ailment    // and of what
+	bounces    bool       // kubelets restart while their nodes start
+	activities []activity // the latest scaling activities, oldest first
+	due        bool       // a reconciliation is on its way
+}
+
+// machineKind is what is launched.
+type machineKind struct {
+	Type  string  // of the instance
+	Arch  string  // amd64 or arm64
+	Price float64 // US dollars an hour, on demand
+}
+
+// template is a version of a launch template, or of an EC2NodeClass, and what comes of it.
+type template struct {
+	id       string // lt-...
+	version  int
+	ami      string
+	amiName  string
+	amiOwner string // an account, or amazon
+	userData string
+	// taints are the startup taints with which its nodes register, as key=value:Effect.
+	taints []string
+	// declared are the startup taints that the NodePool declares.
+	declared []string
+	// breaks is the ailment of every machine that is launched from it.
+	breaks ailment
+	// console is what the console shows of a boot that breaks.
+	console string
+}
+
+// activity is a scaling activity of an Auto Scaling group.
+type activity struct {
+	at      time.Time
+	ok      bool
+	message string
+}
+
+// ailment is what is wrong with a machine.
+type ailment string
+
+// The ailments. What cures one is said by curedBy.
+const (
+	well       ailment = ""
+	neverJoins ailment = "never-joins" // its kubelet never registers
+	neverReady ailment = "never-ready" // it registers, and keeps a startup taint
+	notReady   ailment = "not-ready"   // its kubelet says that it is not ready
+	silent     ailment = "silent"      // its kubelet stopped reporting
+	impaired   ailment = "impaired"    // its status checks fail, and its kubelet is silent
+	flapping   ailment = "flapping"    // its kubelet comes and goes
+	failedPart ailment = "failed-part" // Ready, but the monitoring agent's KernelReady is False
+)
+
+// machineState is the state of an instance, in EC2's words.
+type machineState string
+
+// The states.
+const (
+	pending      machineState = "pending"
+	running      machineState = "running"
+	stopped      machineState = "stopped"
+	shuttingDown machineState = "shutting-down"
+	terminated   machineState = "terminated"
+)
+
+// tag is a tag of an instance. They are kept in the order in which they were written.
+type tag struct{ key, value string }
+
+// machine is an EC2 instance and what runs on it.
+type machine struct {
+	c        *cluster
+	g        *group
+	d        dice
+	id       string
+	dnsName  string // private
+	address  string // private
+	zone     string
+	launched time.Time
+	template template
+	state    machineState
+	ended    time.Time // when it left running for good
+	tags     []tag
+
+	ail     ailment
+	since   time.Time // of the ailment
+	stays   bool      // a replacement would have it too: its cause is not the machine's
+	reboots bool      // a reboot cures it
+	boots   int       // how often it booted
+	booting bool
+	// muted: nobody hears it, because its zone has no network.
+	muted   bool
+	silence int // counts the silences, so that what follows from one meets no other
+
+	node      *node  // its Node, nil if there is none
+	claim     *claim // its NodeClaim, nil if there is none
+	reporting bool   // its kubelet reports
+	renewed   time.Time
+	pressure  time.Time // since when it has been short of memory; zero is not
+
+	// What EC2 shows of it lags behind: shown is what it answers, nil before it knows of
+	// the instance at all.
+	shown     *types.Instance
+	shownTags []tag // as the permission check and the answers see them
+	shownAt   time.Duration
+
+	protected bool // termination protection
+}
+
+// node is a Node object.
+type node struct {
+	c           *cluster
+	name        string
+	uid         string
+	version     int
+	created     time.Time
+	machine     *machine
+	labels      map[string]string
+	annotations map[string]string
+	taints      []corev1.Taint
+	cordoned    bool
+	deleting    bool
+	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
+	bootID      string
+	pods        []*pod
+	events      []occurrence
+}
+
+// pod is a Pod that is bound to a node.
+type pod struct {
+	namespace, name, uid string
+	daemon               bool
+	guarded              bool      // its disruption budget lets it not go
+	leaving              time.Time // zero while it stays
+}
+
+// claim is a NodeClaim of Karpenter.
+type claim struct {
+	g        *group
+	name     string
+	uid      string
+	version  int
+	created  time.Time
+	machine  *machine
+	launched time.Time // condition Launched
+	// registered and initialized are the conditions' times, zero while they are not True.
+	registered, initialized time.Time
+	deleting                time.Time
+	events                  []occurrence
+}
+
+// occurrence is an Event about an object.
+type occurrence struct {
+	at              time.Time
+	kind            string // Normal or Warning
+	reason, message string
+	count           int
+}
+
+func (c *cluster) String() string { return c.name }
+
+// arn is the cluster's.
+func (c *cluster) arn() string {
+	return fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", region, accountID, c.name)
+}
+
+// exists reports whether EKS still knows the cluster.
+func (c *cluster) exists() bool { return c.deleted.IsZero() }
+
+// changed notes that an object of the cluster changed, and returns its new version.
+func (c *cluster) changed() int {
+	c.version++
+	c.objects = nil
+	return c.version
+}
+
+// get is the value of a tag.
+func get(tags []tag, key string) (string, bool) {
+	for _, t := range tags {
+		if t.key == key {
+			return t.value, true
+		}
+	}
+	return "", false
+}
+
+// alive reports whether the machine costs money and may run pods.
+func (m *machine) alive() bool { return m.state == pending || m.state == running }
+
+// groupName is the group as Rollcall names it.
+func (g *group) groupName() string {
+	switch g.owner {
+	case karpenter:
+		return "nodepool/" + g.name
+	case nodeGroup:
+		return "nodegroup/" + g.name
+	case autoScaling:
+		return "asg/" + g.name
+	}
+	return "none"
+}
+
+// asgName is the Auto Scaling group behind the group, "" if there is none.
+func (g *group) asgName() string {
+	switch g.owner {
+	case nodeGroup:
+		return "eks-" + g.name + "-" + shortID(g.d, 8)
+	case autoScaling:
+		return g.name
+	}
+	return ""
+}
+
+// shortID is a made-up id of that many hexadecimal digits.
+func shortID(d dice, digits int) string {
+	s := fmt.Sprintf("%016x%016x", uint64(d.of("id")), uint64(d.of("di")))
+	return s[:min(digits, len(s))]
+}
