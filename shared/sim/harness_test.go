@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// inside runs a body as one invocation of a function, in an execution environment of its
+// own, and returns when it is over: as much time has passed as its calls took.
+func inside(t *testing.T, a *account, fn functionName, body func(v *env)) {
+	t.Helper()
+	v := &env{a: a, fn: fn, d: a.d.of(string(fn))}
+	over := false
+	a.spawn(0, func(p *process) {
+		defer func() { over = true; v.inv = nil }() // also if the body fails the test, which ends the goroutine
+		v.inv = &invocation{process: p, v: v, d: v.d.nth(int(a.now)), name: string(fn) + "#test"}
+		body(v)
+	})
+	for end := a.Now().Add(24 * time.Hour); !over; {
+		if a.Now().After(end) {
+			t.Fatal("the invocation does not end")
+		}
+		a.until(a.Now().Add(time.Second))
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// handmade is a cluster of which nothing is launched: its machines are added by hand.
+func handmade(t *testing.T, groups ...GroupSpec) *cluster {
+	t.Helper()
+	a, err := newAccount(Scenario{Seed: 1, Start: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: true}, Watch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.shutdown)
+	return a.newCluster(ClusterSpec{Name: "demo", Groups: groups})
+}
+
+// up is a machine of the group that has been up for an hour, with its node, which is Ready,
+// and what its owner keeps of it.
+func up(g *group, name string) *machine {
+	c := g.c
+	then := c.stamp().Add(-time.Hour)
+	d := g.d.of(name)
+	m := &machine{
+		c: c, g: g, d: d, id: "i-0" + shortID(d, 16), dnsName: name, address: "10.0.0.4", zone: zones[0], launched: then, template: g.template,
+		state: running, boots: 1, reporting: true,
+	}
+	n := &node{
+		c: c, name: name, uid: uid(d.of("node")), created: then.Add(time.Minute), machine: m, bootID: uid(d.of("boot")), annotations: map[string]string{},
+		labels: map[string]string{"kubernetes.io/arch": g.kind.Arch, "topology.kubernetes.io/zone": m.zone},
+		conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", LastTransitionTime: metav1.NewTime(then)},
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: metav1.NewTime(then.Add(2 * time.Minute))},
+		},
+	}
+	m.node = n
+	c.a.machines[m.id] = m
+	c.machines, g.members = append(c.machines, m), append(g.members, m)
+	c.nodes = append(c.nodes, n)
+	c.byNode[name] = n
+	switch g.owner {
+	case karpenter:
+		n.labels["karpenter.sh/nodepool"], n.labels["karpenter.sh/registered"], n.labels["karpenter.sh/initialized"] = g.name, "true", "true"
+		m.claim = &claim{g: g, name: g.name + "-" + name, uid: uid(d.of("claim")), created: then, launched: then, registered: n.created, initialized: n.created, machine: m}
+		c.claims = append(c.claims, m.claim)
+		m.claim.version = c.changed()
+	case nodeGroup:
+		n.labels["eks.amazonaws.com/nodegroup"] = g.name
+	}
+	n.version = c.changed()
+	return m
+}

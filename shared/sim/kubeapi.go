@@ -1,0 +1,327 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// kubeDialer makes an execution environment's clients of Kubernetes APIs. It stands where
+// *kube.Dialer does.
+type kubeDialer struct{ v *env }
+
+// Dial prepares a client, and sends nothing, so it succeeds for a cluster that is gone.
+func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
+	if to.Endpoint == "" {
+		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", to.ID.Name, kube.ErrNoEndpoint)
+	}
+	api := &kubeAPI{v: k.v, name: to.ID.Name}
+	return kube.NewClientOverPages(api, api.nodePage)
+}
+
+// kubeAPI is the Kubernetes API of a cluster, as one client reaches it. It has one request
+// at a time.
+type kubeAPI struct {
+	v    *env
+	name string // of the cluster
+	// nodes and items are the listings that were begun last, of nodes as they are and of
+	// anything as JSON: with one client there is never a second one under way.
+	nodes listing[corev1.Node]
+	items listing[rawJSON]
+}
+
+// listing is a list that is handed out in pages, as it was when that began.
+type listing[T any] struct {
+	of   *cluster
+	next string // the token by which the next page is asked for
+	rest []T
+}
+
+// page takes the next so many, and tells the token of those after them.
+func (l *listing[T]) page(limit int) ([]T, string) {
+	if limit <= 0 || limit >= len(l.rest) {
+		all := l.rest
+		*l = listing[T]{}
+		return all, ""
+	}
+	some := l.rest[:limit:limit]
+	l.rest = l.rest[limit:]
+	l.next = fmt.Sprintf("%d.%d", l.of.version, len(l.rest))
+	return some, l.next
+}
+
+// resume is nil if the listing goes on with that token.
+func (l *listing[T]) resume(q *kubeQuery, token string) error {
+	if l.of != q.c || l.next != token || q.api.v.a.weather.compacted(q.c.a.Now(), q.c.name, q.d) {
+		*l = listing[T]{}
+		return errExpired()
+	}
+	return nil
+}
+
+// kubeQuery is one request.
+type kubeQuery struct {
+	api                      *kubeAPI
+	verb                     string // as RBAC has it
+	group, version, resource string // of /apis itself the resource is /apis
+	namespace, name, sub     string
+	selectors                url.Values // and what asks for a page
+	body                     []byte
+
+	// What follows is known once the request arrives.
+	c *cluster
+	d dice
+}
+
+// send sends the request, which takes its time and may fail as every call does. serve is
+// what the API server does about it.
+func (q *kubeQuery) send(serve func() error) error {
+	v, kind := q.api.v, writes
+	if q.verb == "get" || q.verb == "list" {
+		kind = reads
+	}
+	target := q.resource
+	if q.sub != "" {
+		target += "/" + q.sub
+	}
+	err := v.call("kubernetes:"+q.verb+" "+target, kind, q.api.name, func() error {
+		q.c = v.a.byName[q.api.name]
+		if q.c == nil || !q.c.exists() {
+			return unresolved(q.c, q.api.name)
+		}
+		q.d = q.dice()
+		return serve()
+	})
+	if err != nil {
+		q.d = q.dice()
+		return q.told(err)
+	}
+	return nil
+}
+
+// dice are those of the call that the request is.
+func (q *kubeQuery) dice() dice {
+	inv := q.api.v.inv
+	return inv.d.of("kubernetes").nth(inv.calls)
+}
+
+// nodePage answers a request for a page of nodes; it is a kube.NodePages.
+func (k *kubeAPI) nodePage(_ context.Context, limit int64, token string) (*corev1.NodeList, error) {
+	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
+	var page *corev1.NodeList
+	err := q.send(func() error {
+		if token == "" {
+			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
+		} else if err := k.nodes.resume(q, token); err != nil {
+			return err
+		}
+		page = &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version)}}
+		page.Items, page.Continue = k.nodes.page(int(limit))
+		return nil
+	})
+	if c := k.v.a.byName[k.name]; err != nil {
+		if c != nil {
+			k.v.inv.sawNodes(c, nil, token == "", false, false)
+		}
+		return nil, err
+	}
+	k.v.inv.sawNodes(q.c, page.Items, token == "", page.Continue == "", true)
+	return page, nil
+}
+
+// RoundTrip answers a request with JSON; it is an http.RoundTripper.
+func (k *kubeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	q, err := k.query(r)
+	if err != nil {
+		return nil, err
+	}
+	var answer any
+	err = q.send(func() (err error) {
+		answer, err = q.serve()
+		return err
+	})
+	if errors.Is(err, errUnserved) {
+		return respond(r, http.StatusNotFound, "text/plain; charset=utf-8", []byte(errUnserved.Error()+"\n")), nil
+	}
+	code := http.StatusOK
+	if q.verb == "create" {
+		code = http.StatusCreated
+	}
+	if status := statusOf(err); status != nil {
+		answer, code, err = status, int(status.Code), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, ready := answer.(rawJSON)
+	if !ready {
+		if body, err = json.Marshal(answer); err != nil {
+			return nil, err
+		}
+	}
+	return respond(r, code, "application/json", body), nil
+}
+
+func respond(r *http.Request, code int, kind string, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {kind}, "Content-Length": {strconv.Itoa(len(body))}}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}
+}
+
+// query reads a request for /api/v1/RESOURCE/NAME, for
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and the like.
+func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
+	q := &kubeQuery{api: k, selectors: r.URL.Query()}
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+		var err error
+		if q.body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	rest := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(rest) > 2 && rest[0] == "api":
+		q.version, rest = rest[1], rest[2:]
+	case len(rest) > 3 && rest[0] == "apis":
+		q.group, q.version, rest = rest[1], rest[2], rest[3:]
+	default:
+		q.resource, rest = "/"+strings.Join(rest, "/"), nil
+	}
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		q.namespace, rest = rest[1], rest[2:]
+	}
+	for i, part := range []*string{&q.resource, &q.name, &q.sub} {
+		if i < len(rest) {
+			*part = rest[i]
+		}
+	}
+	switch r.Method {
+	case http.MethodGet:
+		q.verb = "get"
+		if q.name == "" && rest != nil {
+			q.verb = "list"
+		}
+	case http.MethodPost:
+		q.verb = "create"
+	default:
+		q.verb = strings.ToLower(r.Method) // patch, delete
+	}
+	return q, nil
+}
+
+// karpenterGroups are the API groups that Karpenter brings.
+var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"}
+
+// hasKarpenter reports whether Karpenter is installed in the cluster.
+func (c *cluster) hasKarpenter() bool {
+	for _, g := range c.groups {
+		if g.owner == karpenter {
+			return true
+		}
+	}
+	return false
+}
+
+// serve is what the API server does about the request.
+func (q *kubeQuery) serve() (any, error) {
+	for _, group := range karpenterGroups {
+		if q.group == group && !q.c.hasKarpenter() {
+			return nil, errUnserved
+		}
+	}
+	what := strings.TrimPrefix(q.group+"/"+q.version+"/"+q.resource, "/")
+	if q.sub != "" {
+		what += "/" + q.sub
+	}
+	switch q.verb {
+	case "get":
+		if q.resource == "/apis" {
+			return q.c.apiGroups(), nil
+		}
+		if one, ok := kubeObjects[what]; ok {
+			return one(q)
+		}
+	case "list":
+		if list, ok := kubeLists[what]; ok {
+			return q.list(list)
+		}
+	default:
+		if change, ok := kubeChanges[q.verb+" "+what]; ok {
+			return change(q)
+		}
+	}
+	return nil, errUnserved
+}
+
+// list answers with a page of a list.
+func (q *kubeQuery) list(l kubeList) (any, error) {
+	if token := q.selectors.Get("continue"); token != "" {
+		if err := q.api.items.resume(q, token); err != nil {
+			return nil, err
+		}
+	} else {
+		found, err := l.items(q)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]rawJSON, len(found))
+		for i, o := range found {
+			if all[i], err = json.Marshal(o); err != nil {
+				return nil, err
+			}
+		}
+		q.api.items = listing[rawJSON]{of: q.c, rest: all}
+	}
+	limit, _ := strconv.Atoi(q.selectors.Get("limit"))
+	items, next := q.api.items.page(limit)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[`, strings.TrimPrefix(q.group+"/"+q.version, "/"), l.kind+"List", q.c.version, next)
+	for i, o := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(o)
+	}
+	b.WriteString("]}")
+	return rawJSON(b.Bytes()), nil
+}
+
+// rawJSON is an answer that is JSON already: encoding it once more would look through all of
+// it.
+type rawJSON []byte
+
+// done is the answer to a change that leaves nothing to be shown.
+func done() any {
+	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
+}
+
+// decode reads what the request carries. What is not known here is refused: it must not be
+// left out silently.
+func (q *kubeQuery) decode(into any) error {
+	d := json.NewDecoder(bytes.NewReader(q.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the simulated API server does not take %s: %v", q.body, err))
+	}
+	return nil
+}

@@ -1,0 +1,593 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"rollcall/shared/awsauth"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+var (
+	withKarpenter = GroupSpec{Name: "default", Owner: "karpenter", Type: "m5.xlarge"}
+	withNodeGroup = GroupSpec{Name: "core", Owner: "managed-nodegroup", Type: "m6g.large"}
+)
+
+// reached is the cluster as EKS describes it to a client.
+func (c *cluster) reached() roll.Cluster {
+	return roll.Cluster{ID: roll.ClusterID{Account: accountID, Region: region, Name: c.name}, Endpoint: c.endpoint()}
+}
+
+// reaching runs a body inside of an invocation of remediate, with a client of the cluster.
+func reaching(t *testing.T, c *cluster, body func(k *kube.Client, v *env)) {
+	t.Helper()
+	inside(t, c.a, remediator, func(v *env) {
+		k, err := kubeDialer{v}.Dial(c.reached())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body(k, v)
+	})
+}
+
+// spell has a fault of calls befall the account from now on.
+func (a *account) spell(what FaultKind, share float64) {
+	a.weather.spells = append(a.weather.spells, spell{from: a.Now(), to: a.Now().Add(24 * time.Hour), what: what, share: share})
+}
+
+func nodesOf(k *kube.Client) (nodes []roll.Node, restarts int, err error) {
+	err = k.Nodes(context.Background(), roll.Watch{}, func(n roll.Node) { nodes = append(nodes, n) }, func() { nodes, restarts = nil, restarts+1 })
+	return nodes, restarts, err
+}
+
+// read asks a question and decodes the answer.
+func read[T any](t *testing.T, k *kube.Client, q kube.Question) (out T) {
+	t.Helper()
+	data, err := k.Read(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// listOf is a list as kubectl prints it.
+type listOf[T any] struct{ Items []T }
+
+func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
+	c := handmade(t, withKarpenter, withNodeGroup)
+	m := up(c.group("default"), "a")
+	other := up(c.group("core"), "b")
+	other.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+	other.node.taint(corev1.Taint{Key: "ebs.csi.aws.com/agent-not-ready", Effect: corev1.TaintEffectNoExecute})
+	other.node.deleting = true
+	reaching(t, c, func(k *kube.Client, v *env) {
+		nodes, restarts, err := nodesOf(k)
+		if err != nil || restarts != 0 || len(nodes) != 2 {
+			t.Fatalf("%d nodes, %d restarts, %v", len(nodes), restarts, err)
+		}
+		a, b := nodes[0], nodes[1]
+		if a.Name != "a" || string(a.Instance) != m.id || a.Group != "nodepool/default" || a.Zone != zones[0] || !a.Initialized || a.Ready.Status != roll.ConditionTrue || a.UID != m.node.uid || a.Deleting {
+			t.Errorf("%+v", a)
+		}
+		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.BootID != other.node.bootID || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || !b.Deleting || !b.Created.Equal(other.node.created) {
+			t.Errorf("%+v", b)
+		}
+		if v.inv.calls != 1 || !v.inv.seen.nodesWhole() || len(v.inv.seen.nodesOf(m.id)) != 1 {
+			t.Errorf("%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
+		}
+	})
+}
+
+func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	for i := range 1201 {
+		up(c.group("core"), fmt.Sprintf("n%04d", i))
+	}
+	for i := range 20 { // at each of the times at which a page may be on its way
+		c.a.in(time.Duration(i)*10*time.Millisecond, func() {
+			c.removeNode(c.nodes[0])
+			c.nodes[len(c.nodes)-1].turn(corev1.ConditionFalse, fmt.Sprint(i), "")
+		})
+	}
+	reaching(t, c, func(k *kube.Client, v *env) {
+		names := map[string]bool{}
+		reasons := map[string]bool{}
+		nodes, restarts, err := nodesOf(k)
+		for _, n := range nodes {
+			names[n.Name], reasons[n.Ready.Reason] = true, true
+		}
+		if err != nil || restarts != 0 || v.inv.calls != 3 || len(names) != len(nodes) {
+			t.Fatalf("%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
+		}
+		if len(nodes) == len(c.nodes) || len(reasons) > 2 {
+			t.Errorf("%d nodes of one moment? reasons %v", len(nodes), reasons)
+		}
+		if !v.inv.seen.nodesWhole() || len(v.inv.seen.nodes.pages) != 3 {
+			t.Errorf("seen %d pages", len(v.inv.seen.nodes.pages))
+		}
+	})
+}
+
+// What the API server lists is shared, and stays as it was; it is made anew when something
+// changed, and only then.
+func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	n := up(c.group("core"), "a").node
+	first := c.listNodes()
+	if again := c.listNodes(); &again[0] != &first[0] {
+		t.Error("made anew without a change")
+	}
+	n.labels["karpenter.sh/initialized"] = "true"
+	n.annotations["x"] = "y"
+	n.turn(corev1.ConditionFalse, "KubeletNotReady", "")
+	n.conditions[0].Reason = "other"
+	second := c.listNodes()
+	if len(first[0].Labels) == len(second[0].Labels) || len(first[0].Annotations) != 0 || first[0].Status.Conditions[0].Reason == "other" || first[0].Status.Conditions[1].Status != corev1.ConditionTrue {
+		t.Errorf("%+v", first[0])
+	}
+	if second[0].ResourceVersion == first[0].ResourceVersion || second[0].Status.Conditions[1].Status != corev1.ConditionFalse {
+		t.Errorf("%+v", second[0])
+	}
+}
+
+func TestAListingMayBeForgottenWhileTheAPIServerFails(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	for i := range 1201 {
+		up(c.group("core"), fmt.Sprintf("n%04d", i))
+	}
+	c.a.spell(FaultAPIErrors, 0) // nothing else fails
+	again, twice, fine := 0, 0, 0
+	for range 200 {
+		reaching(t, c, func(k *kube.Client, _ *env) {
+			nodes, restarts, err := nodesOf(k)
+			switch {
+			case apierrors.IsResourceExpired(err) && restarts == 1:
+				twice++
+			case err != nil || len(nodes) != 1201:
+				t.Fatalf("%d nodes, %v", len(nodes), err)
+			case restarts == 1:
+				again++
+			default:
+				fine++
+			}
+		})
+	}
+	if again == 0 || twice == 0 || fine < again || again < twice {
+		t.Errorf("%d fine, %d begun once more, %d given up", fine, again, twice)
+	}
+}
+
+func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
+	c := handmade(t, withKarpenter)
+	up(c.group("default"), "a")
+	to := c.reached()
+	c.deleted = c.a.Now()
+	check := func(what string, err error) {
+		kind, text := kube.Fault(to, err, "")
+		if kind != roll.GapClusterUnreachable || !strings.Contains(text, "no such host") || !kube.Refused(err) {
+			t.Errorf("%s: %s: %s", what, kind, text)
+		}
+	}
+	reaching(t, c, func(k *kube.Client, v *env) {
+		_, _, err := nodesOf(k)
+		check("nodes", err)
+		check("delete", k.DeleteNode(t.Context(), "a", "u"))
+		_, err = k.Read(t.Context(), kube.ANode("a"))
+		check("read", err)
+		unknown, err := kubeDialer{v}.Dial(roll.Cluster{ID: roll.ClusterID{Name: "nobodys"}, Endpoint: "https://nobodys"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = nodesOf(unknown)
+		check("nobody's", err)
+		if _, err := (kubeDialer{v}).Dial(roll.Cluster{}); !errors.Is(err, kube.ErrNoEndpoint) {
+			t.Errorf("without an endpoint: %v", err)
+		}
+		if v.inv.calls != 4 {
+			t.Errorf("%d calls", v.inv.calls)
+		}
+	})
+}
+
+// What a call meets is what the client would make of the real thing.
+func TestFaultsOfAnAPIServer(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	q := &kubeQuery{verb: "list", resource: "nodes"}
+	fault := func(what string, i int) (roll.GapKind, string, bool) {
+		q.d = c.d.nth(i)
+		err := q.told(kubernetesFault(what))
+		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) (*corev1.NodeList, error) { return nil, err })
+		if dialErr != nil {
+			t.Fatal(dialErr)
+		}
+		_, _, err = nodesOf(k)
+		kind, text := kube.Fault(c.reached(), err, "")
+		return kind, text, kube.Refused(err)
+	}
+	for _, tt := range []struct {
+		what    string
+		kind    roll.GapKind
+		refused bool
+		texts   []string
+	}{
+		{faultThrottle, roll.GapThrottled, true, []string{"turned the listing"}},
+		{faultDenied, roll.GapDenied, true, []string{`cannot list resource "nodes"`}},
+		{faultHang, roll.GapClusterUnreachable, false, []string{"did not answer in time"}},
+		{faultServer, roll.GapClusterUnreachable, false, []string{"etcdserver", "currently unable"}},
+	} {
+		said := ""
+		for i := range 20 {
+			kind, text, refused := fault(tt.what, i)
+			if kind != tt.kind || refused != tt.refused {
+				t.Errorf("%s: %s: %s, refused %v", tt.what, kind, text, refused)
+			}
+			said += text + "\n"
+		}
+		for _, part := range tt.texts {
+			if !strings.Contains(said, part) {
+				t.Errorf("%s: nothing says %q:\n%s", tt.what, part, said)
+			}
+		}
+	}
+}
+
+func TestASlowAPIServerTakesItsTime(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	up(c.group("core"), "a")
+	c.a.spell(FaultAPIDown, 1)
+	reaching(t, c, func(k *kube.Client, v *env) {
+		before := c.a.Now()
+		if _, _, err := nodesOf(k); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if took := c.a.Now().Sub(before); took < hangs {
+			t.Errorf("after %s", took)
+		}
+		if v.inv.seen.nodesWhole() {
+			t.Error("the listing counts as whole")
+		}
+	})
+}
+
+func TestALostAnswerTakesEffect(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	n := up(c.group("core"), "a").node
+	c.a.spell(FaultLostAnswers, 1)
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		err := k.Cordon(t.Context(), "a", n.uid, "order-1")
+		if !errors.Is(err, context.DeadlineExceeded) || kube.Refused(err) {
+			t.Errorf("got %v", err)
+		}
+		if !n.cordoned || n.annotations[roll.AnnotationCordoned] != "order-1" {
+			t.Errorf("it is not cordoned: %v", n.annotations)
+		}
+	})
+}
+
+func TestANodeIsCordonedAndUncordoned(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	n := up(c.group("core"), "a").node
+	reaching(t, c, func(k *kube.Client, v *env) {
+		was := n.version
+		if err := k.Cordon(t.Context(), "a", n.uid, "order-1"); err != nil {
+			t.Fatal(err)
+		}
+		nodes, _, err := nodesOf(k)
+		if err != nil || !nodes[0].Unschedulable || nodes[0].CordonedBy != "order-1" || n.version == was {
+			t.Errorf("%+v, %v", nodes, err)
+		}
+		object := read[corev1.Node](t, k, kube.ANode("a"))
+		if len(object.Spec.Taints) != 1 || object.Spec.Taints[0].Key != corev1.TaintNodeUnschedulable {
+			t.Errorf("taints %v", object.Spec.Taints)
+		}
+		if err := k.Uncordon(t.Context(), "a", n.uid, "order-2"); !errors.Is(err, kube.ErrChanged) || !n.cordoned {
+			t.Errorf("by another order: %v", err)
+		}
+		if err := k.Uncordon(t.Context(), "a", n.uid, "order-1"); err != nil || n.cordoned || len(n.annotations) != 0 {
+			t.Errorf("%v, %v", n.annotations, err)
+		}
+		if err := k.Cordon(t.Context(), "a", "other", "order-1"); !errors.Is(err, kube.ErrChanged) || n.cordoned {
+			t.Errorf("another uid: %v", err)
+		}
+		if err := k.Cordon(t.Context(), "b", "u", "order-1"); !errors.Is(err, kube.ErrGone) {
+			t.Errorf("no such node: %v", err)
+		}
+	})
+}
+
+// A node that changes, or is another, between being read and being changed.
+func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	n := up(c.group("core"), "a").node
+	inside(t, c.a, remediator, func(v *env) {
+		patch := func(uid string, version int) error {
+			q := &kubeQuery{api: &kubeAPI{v: v, name: c.name}, verb: "patch", version: "v1", resource: "nodes", name: "a"}
+			q.body = fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":"%d"},"spec":{"unschedulable":true}}`, uid, version)
+			return q.send(func() error { _, err := q.serve(); return err })
+		}
+		if err := patch(n.uid, n.version-1); !apierrors.IsConflict(err) {
+			t.Errorf("an old version: %v", err)
+		}
+		if err := patch("other", n.version); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.uid") {
+			t.Errorf("another uid: %v", err)
+		}
+		if n.cordoned {
+			t.Error("it was changed")
+		}
+		if err := patch(n.uid, n.version); err != nil || !n.cordoned {
+			t.Errorf("got %v", err)
+		}
+	})
+	// Again and again something else changes it: the client gives up in the end, with a
+	// conflict, or comes through.
+	n.cordoned = false
+	for i := range 400 {
+		c.a.in(time.Duration(i)*5*time.Millisecond, func() { n.version = c.changed() })
+	}
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		if err := k.Cordon(t.Context(), "a", n.uid, "order-1"); !errors.Is(err, kube.ErrChanged) || !kube.Refused(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestNodesAndClaimsAreDeletedByUID(t *testing.T) {
+	c := handmade(t, withKarpenter)
+	m := up(c.group("default"), "a")
+	n, cl := m.node, m.claim
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		if err := k.DeleteNodeClaim(t.Context(), cl.name, "other"); !errors.Is(err, kube.ErrChanged) || !cl.deleting.IsZero() {
+			t.Errorf("another uid: %v", err)
+		}
+		if err := k.DeleteNodeClaim(t.Context(), cl.name, cl.uid); err != nil || cl.deleting.IsZero() {
+			t.Errorf("got %v", err)
+		}
+		if err := k.DeleteNodeClaim(t.Context(), "b", "u"); !errors.Is(err, kube.ErrGone) {
+			t.Errorf("no such claim: %v", err)
+		}
+		if err := k.DeleteNode(t.Context(), "a", "other"); !errors.Is(err, kube.ErrChanged) || c.byNode["a"] != n {
+			t.Errorf("another uid: %v", err)
+		}
+		if err := k.DeleteNode(t.Context(), "a", n.uid); err != nil || c.byNode["a"] != nil || len(c.nodes) != 0 || m.node != nil {
+			t.Errorf("got %v", err)
+		}
+		if err := k.DeleteNode(t.Context(), "a", n.uid); !errors.Is(err, kube.ErrGone) || !kube.Refused(err) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}
+
+// load puts pods on the node: a daemon's, two that may go and one whose budget keeps it.
+func load(n *node) {
+	n.pods = append(n.pods,
+		&pod{namespace: "kube-system", name: "aws-node-x1", uid: "d", daemon: true},
+		&pod{namespace: "shop", name: "web-1", uid: "1"}, &pod{namespace: "shop", name: "web-2", uid: "2"},
+		&pod{namespace: "shop", name: "db-0", uid: "3", guarded: true})
+}
+
+func TestANodeIsDrained(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	m := up(c.group("core"), "a")
+	load(m.node)
+	reaching(t, c, func(k *kube.Client, v *env) {
+		drain := func() kube.Drained {
+			d, err := k.Drain(t.Context(), "a", 50, v.now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		if d := drain(); d.Evicted != 2 || len(d.Blocked) != 1 || !strings.Contains(d.Blocked[0], "disruption budget db") {
+			t.Errorf("at first %+v", d)
+		}
+		if d := drain(); d.Leaving != 2 || d.Evicted != 0 {
+			t.Errorf("right after %+v", d)
+		}
+		v.inv.wait(stopsSlowest)
+		if d := drain(); d.Leaving != 0 || d.Evicted != 0 || len(d.Blocked) != 1 || len(m.node.pods) != 2 {
+			t.Errorf("a minute later %+v", d)
+		}
+		m.node.pods[1].guarded = false
+		drain()
+		v.inv.wait(stopsSlowest)
+		if d := drain(); !d.Done() {
+			t.Errorf("in the end %+v", d)
+		}
+		if len(m.node.pods) != 1 || !m.node.pods[0].daemon {
+			t.Errorf("%d pods", len(m.node.pods))
+		}
+	})
+}
+
+func TestPodsOfASilentNodeStayLeaving(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	m := up(c.group("core"), "a")
+	load(m.node)
+	m.reporting = false
+	reaching(t, c, func(k *kube.Client, v *env) {
+		if _, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil {
+			t.Fatal(err)
+		}
+		v.inv.wait(10 * time.Minute)
+		if d, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil || d.Leaving != 2 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		m.reporting = true
+		v.inv.wait(3 * stopsSlowest)
+		if d, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil || d.Leaving != 0 {
+			t.Errorf("once it is heard of again: %+v, %v", d, err)
+		}
+	})
+}
+
+func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	c.skew = 2 * time.Second
+	m := up(c.group("core"), "a")
+	load(m.node)
+	m.node.happened("Normal", "Starting", "Starting kubelet.")
+	m.node.events[0].at = m.node.events[0].at.Add(-2 * time.Hour) // longer than events live
+	m.node.happened("Warning", "NodeNotReady", "Node a status is now: NodeNotReady")
+	type lease struct {
+		Spec struct {
+			RenewTime            time.Time
+			LeaseDurationSeconds int
+		}
+	}
+	reaching(t, c, func(k *kube.Client, v *env) {
+		n := read[corev1.Node](t, k, kube.ANode("a"))
+		if n.Kind != "Node" || string(n.UID) != m.node.uid || n.Status.NodeInfo.Architecture != "arm64" || !strings.HasSuffix(n.Status.NodeInfo.KernelVersion, "aarch64") || n.Spec.ProviderID != m.providerID() {
+			t.Errorf("%+v", n)
+		}
+		ready := n.Status.Conditions[1]
+		if age := c.stamp().Sub(ready.LastHeartbeatTime.Time); age < 0 || age > statusEvery+time.Second {
+			t.Errorf("reported %s ago", age)
+		}
+		var last time.Time
+		for range 30 {
+			v.inv.wait(time.Second)
+			l := read[lease](t, k, kube.LeaseOf("a"))
+			age := c.a.Now().Add(c.skew).Sub(l.Spec.RenewTime)
+			if l.Spec.LeaseDurationSeconds != 40 || age < 0 || age > renewEvery+slowest || l.Spec.RenewTime.Before(last) {
+				t.Fatalf("renewed %s ago, before that at %s", age, last)
+			}
+			last = l.Spec.RenewTime
+		}
+		m.reporting, m.renewed = false, c.a.Now()
+		v.inv.wait(time.Hour / 2)
+		if l := read[lease](t, k, kube.LeaseOf("a")); !l.Spec.RenewTime.Equal(m.renewed.Add(c.skew)) {
+			t.Errorf("renewed at %s, and silent since %s", l.Spec.RenewTime, m.renewed)
+		}
+		events := read[listOf[corev1.Event]](t, k, kube.EventsOfNode("a")).Items
+		if len(events) != 1 || events[0].Reason != "NodeNotReady" || events[0].Type != "Warning" || string(events[0].InvolvedObject.UID) != m.node.uid || events[0].Source.Component != "node-controller" || events[0].Count != 1 || events[0].LastTimestamp.IsZero() {
+			t.Errorf("%+v", events)
+		}
+		pods := read[listOf[corev1.Pod]](t, k, kube.PodsOf("a")).Items
+		if len(pods) != 4 || pods[0].OwnerReferences[0].Kind != "DaemonSet" || pods[0].OwnerReferences[0].Name != "aws-node" || pods[1].Status.ContainerStatuses[0].State.Running == nil {
+			t.Errorf("%+v", pods)
+		}
+		if other := read[listOf[corev1.Pod]](t, k, kube.PodsOf("b")).Items; len(other) != 0 {
+			t.Errorf("%d pods of another node", len(other))
+		}
+		if events := read[listOf[corev1.Event]](t, k, kube.EventsOfPod("shop", "web-1")).Items; len(events) != 0 {
+			t.Errorf("%+v", events)
+		}
+		if _, err := k.Read(t.Context(), kube.LeaseOf("b")); !errors.Is(err, kube.ErrGone) {
+			t.Errorf("the lease of no node: %v", err)
+		}
+	})
+}
+
+func TestKarpentersObjects(t *testing.T) {
+	c := handmade(t, withKarpenter, GroupSpec{Name: "other", Owner: "karpenter", Type: "m5.large"}, withNodeGroup)
+	g := c.group("default")
+	g.template.taints, g.template.declared = []string{"node.cilium.io/agent-not-ready=true:NoExecute"}, []string{"node.cilium.io/agent-not-ready=true:NoExecute"}
+	g.template.userData = "#!/bin/sh"
+	done, starts, none := up(g, "done"), up(g, "starts"), up(g, "none")
+	up(c.group("other"), "elsewhere")
+	starts.claim.initialized = time.Time{}
+	starts.node.taint(parseTaint(g.template.taints[0]))
+	none.claim.registered, none.claim.initialized = time.Time{}, time.Time{}
+	c.removeNode(none.node)
+	none.claim.events = noted(nil, occurrence{at: c.stamp(), kind: "Warning", reason: "FailedRegistration", message: "Node not registered within 15m", count: 1})
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		claims, err := k.NodeClaims(t.Context(), []string{"other", "default"})
+		if err != nil || len(claims) != 4 {
+			t.Fatalf("%v, %v", claims, err)
+		}
+		if cl := claims[roll.InstanceID(done.id)]; cl.Name != done.claim.name || cl.UID != done.claim.uid || cl.Initialized.Status != roll.ConditionTrue || cl.Deleting {
+			t.Errorf("%+v", cl)
+		}
+		if cl := claims[roll.InstanceID(none.id)]; cl.Registered.Status != roll.ConditionUnknown || cl.Registered.Reason != "NodeNotFound" {
+			t.Errorf("%+v", cl)
+		}
+		listed := read[listOf[nodeClaim]](t, k, kube.NodeClaimsOf("default")).Items
+		if len(listed) != 3 || len(listed[1].Spec.StartupTaints) != 1 || listed[1].Status.NodeName != "starts" || listed[2].Status.NodeName != "" {
+			t.Fatalf("%+v", listed)
+		}
+		if i := listed[1].Status.Conditions[2]; i.Reason != "StartupTaintsExist" || !strings.Contains(i.Message, "agent-not-ready=true:NoExecute") {
+			t.Errorf("%+v", i)
+		}
+		pool := read[nodePool](t, k, kube.ANodePool("default")).Spec.Template.Spec
+		if len(pool.StartupTaints) != 1 || pool.NodeClassRef.Name != "default" || pool.Requirements[0].Values[0] != "amd64" {
+			t.Errorf("%+v", pool)
+		}
+		class := read[nodeClass](t, k, kube.AnEC2NodeClass("default")).Spec
+		if class.AMIFamily != "AL2023" || class.Role != g.role || class.UserData != "#!/bin/sh" {
+			t.Errorf("%+v", class)
+		}
+		g.template.amiOwner = accountID
+		if class := read[nodeClass](t, k, kube.AnEC2NodeClass("default")).Spec; class.AMIFamily != "Custom" || class.AMISelectorTerms[0].ID != g.template.ami {
+			t.Errorf("%+v", class)
+		}
+		if _, err := k.Read(t.Context(), kube.ANodePool("core")); !errors.Is(err, kube.ErrGone) {
+			t.Errorf("the node pool of a node group: %v", err)
+		}
+		events := read[listOf[corev1.Event]](t, k, kube.EventsOfNodeClaim(none.claim.name)).Items
+		if len(events) != 1 || events[0].InvolvedObject.Kind != "NodeClaim" || events[0].Source.Component != "karpenter" {
+			t.Errorf("%+v", events)
+		}
+	})
+}
+
+func TestAClusterWithoutKarpenterServesNoneOfIt(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		if _, err := k.NodeClaims(t.Context(), []string{"default"}); !errors.Is(err, kube.ErrNoNodeClaims) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := k.Read(t.Context(), kube.ANodePool("default")); !errors.Is(err, kube.ErrNoNodeClaims) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := k.Read(t.Context(), kube.AnEC2NodeClass("default")); !errors.Is(err, kube.ErrNoEC2NodeClasses) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestWhatAClusterIsSetUpWith(t *testing.T) {
+	c := handmade(t, withKarpenter)
+	c.mapped = []mapping{{role: "demo-node", username: nodeUser, groups: nodeGroups}, {role: "KarpenterController", username: "admin", groups: []string{"system:masters"}}}
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data)
+		if auth.Unparseable != "" || len(auth.Rejected) > 0 || len(auth.Roles) != 2 || auth.Roles[0].ARN != "arn:aws:iam::"+accountID+":role/demo-node" || !slices.Equal(auth.Roles[0].Groups, nodeGroups) || auth.Roles[0].Username != nodeUser {
+			t.Errorf("%+v", auth)
+		}
+		c.mapped = []mapping{}
+		if auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data); auth.Unparseable != "" || len(auth.Roles) != 0 {
+			t.Errorf("%+v", auth)
+		}
+		for _, q := range []kube.Question{kube.Webhooks(), kube.EndpointSlicesOf("kube-system", "hooks")} {
+			if list := read[listOf[any]](t, k, q); len(list.Items) != 0 {
+				t.Errorf("%s: %v", q, list)
+			}
+		}
+	})
+}
+
+// Lists that come as JSON have pages too.
+func TestNodeClaimsComeInPages(t *testing.T) {
+	c := handmade(t, withKarpenter)
+	for i := range 501 {
+		up(c.group("default"), fmt.Sprintf("n%03d", i))
+	}
+	reaching(t, c, func(k *kube.Client, v *env) {
+		claims, err := k.NodeClaims(t.Context(), []string{"default"})
+		if err != nil || len(claims) != 501 || v.inv.calls != 2 {
+			t.Errorf("%d claims in %d calls, %v", len(claims), v.inv.calls, err)
+		}
+	})
+}

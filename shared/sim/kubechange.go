@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// kubeChanges are the changes that the API server makes, by verb and resource.
+var kubeChanges = map[string]func(*kubeQuery) (any, error){
+	"patch v1/nodes":                    (*kubeQuery).patchNode,
+	"delete v1/nodes":                   (*kubeQuery).deleteNode,
+	"delete karpenter.sh/v1/nodeclaims": (*kubeQuery).deleteClaim,
+	"create v1/pods/eviction":           (*kubeQuery).evict,
+}
+
+// nodePatch is a JSON merge patch of a node, as far as it may go: a nil annotation is
+// removed, and so is spec.unschedulable. https://www.rfc-editor.org/rfc/rfc7386
+type nodePatch struct {
+	Metadata struct {
+		UID             string             `json:"uid"`
+		ResourceVersion string             `json:"resourceVersion"`
+		Annotations     map[string]*string `json:"annotations"`
+	} `json:"metadata"`
+	Spec map[string]*bool `json:"spec"`
+}
+
+// patchNode changes a node if it is still what the patch was made for. The version is
+// compared first, as the API server does: of a node that was made anew under the old name
+// both differ.
+func (q *kubeQuery) patchNode() (any, error) {
+	var patch nodePatch
+	if err := q.decode(&patch); err != nil {
+		return nil, err
+	}
+	n := q.c.byNode[q.name]
+	switch meta := patch.Metadata; {
+	case n == nil:
+		return nil, q.notFound()
+	case meta.ResourceVersion != "" && meta.ResourceVersion != strconv.Itoa(n.version):
+		return nil, apierrors.NewConflict(q.target(), q.name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	case meta.UID != "" && meta.UID != n.uid:
+		return nil, apierrors.NewInvalid(kindNode, q.name, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), meta.UID, "field is immutable")})
+	}
+	cordoned := n.cordoned
+	for key, value := range patch.Spec {
+		if key != "unschedulable" {
+			return nil, apierrors.NewBadRequest("the simulated API server does not change spec." + key)
+		}
+		cordoned = value != nil && *value
+	}
+	if cordoned != n.cordoned {
+		what := actUncordon
+		if cordoned {
+			what = actCordon
+		}
+		q.did(what, n.machine, n)
+	}
+	n.cordoned = cordoned
+	for key, value := range patch.Metadata.Annotations {
+		if value == nil {
+			delete(n.annotations, key)
+			continue
+		}
+		if n.annotations == nil {
+			n.annotations = map[string]string{}
+		}
+		n.annotations[key] = *value
+	}
+	n.version = q.c.changed()
+	return n.read(), nil
+}
+
+// did tells the auditor of an act right before it changes anything, so that it sees what
+// the act met.
+func (q *kubeQuery) did(what act, m *machine, n *node) { q.api.v.inv.did(what, q.c, m, n) }
+
+// meant reads the options of a deletion, and refuses one that is meant for another object
+// than the one with the uid.
+func (q *kubeQuery) meant(uid string) error {
+	var options metav1.DeleteOptions
+	if len(q.body) > 0 {
+		if err := q.decode(&options); err != nil {
+			return err
+		}
+	}
+	return q.preconditions(&options, uid)
+}
+
+func (q *kubeQuery) preconditions(o *metav1.DeleteOptions, uid string) error {
+	if o != nil && o.Preconditions != nil && o.Preconditions.UID != nil && string(*o.Preconditions.UID) != uid {
+		return q.otherUID(string(*o.Preconditions.UID), uid)
+	}
+	return nil
+}
+
+func (q *kubeQuery) deleteNode() (any, error) {
+	n := q.c.byNode[q.name]
+	if n == nil {
+		return nil, q.notFound()
+	}
+	if err := q.meant(n.uid); err != nil {
+		return nil, err
+	}
+	q.did(actDeleteNode, n.machine, n)
+	q.c.removeNode(n)
+	return done(), nil
+}
+
+// removeNode removes a Node object, and its pods with it. Its machine, if there is one,
+// goes on: a kubelet registers only when it starts.
+func (c *cluster) removeNode(n *node) {
+	if c.byNode[n.name] == n {
+		delete(c.byNode, n.name)
+	}
+	c.nodes = slices.DeleteFunc(c.nodes, func(other *node) bool { return other == n })
+	if n.machine != nil && n.machine.node == n {
+		n.machine.node = nil
+	}
+	c.changed()
+}
+
+// deleteClaim marks a NodeClaim for deletion: its finalizer keeps it until Karpenter has
+// ended its instance.
+func (q *kubeQuery) deleteClaim() (any, error) {
+	i := slices.IndexFunc(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
+	if i < 0 {
+		return nil, q.notFound()
+	}
+	cl := q.c.claims[i]
+	if err := q.meant(cl.uid); err != nil {
+		return nil, err
+	}
+	if !cl.deleting.IsZero() {
+		return done(), nil
+	}
+	var n *node
+	if cl.machine != nil {
+		n = cl.machine.node
+	}
+	q.did(actDeleteClaim, cl.machine, n)
+	cl.deleting = q.c.stamp()
+	cl.version = q.c.changed()
+	q.c.claimDeleted(cl)
+	return done(), nil
+}
+
+// How long an evicted pod takes to stop.
+const (
+	stopsQuickest = 10 * time.Second
+	stopsSlowest  = time.Minute
+)
+
+// evict has a pod leave its node unless its disruption budget keeps it.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
+func (q *kubeQuery) evict() (any, error) {
+	var eviction policyv1.Eviction
+	if err := q.decode(&eviction); err != nil {
+		return nil, err
+	}
+	n, p := q.c.findPod(q.namespace, q.name)
+	if p == nil {
+		return nil, q.notFound()
+	}
+	if err := q.preconditions(eviction.DeleteOptions, p.uid); err != nil {
+		return nil, err
+	}
+	switch {
+	case !p.leaving.IsZero():
+		return done(), nil
+	case p.guarded:
+		return nil, budgeted(p)
+	}
+	q.did(actEvict, n.machine, n)
+	p.leaving = q.c.stamp()
+	q.c.changed()
+	q.c.a.in(q.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest), func() { n.stop(p) })
+	return done(), nil
+}
+
+// budgeted refuses the eviction of a pod, in the API server's words.
+func budgeted(p *pod) error {
+	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    policyv1.DisruptionBudgetCause,
+		Message: fmt.Sprintf("The disruption budget %s needs 2 healthy pods and has 2 currently", p.controller()),
+	}}
+	return refused
+}
+
+func (c *cluster) findPod(namespace, name string) (*node, *pod) {
+	for _, n := range c.nodes {
+		for _, p := range n.pods {
+			if p.name == name && p.namespace == namespace {
+				return n, p
+			}
+		}
+	}
+	return nil, nil
+}
+
+// stop is the end of a pod that leaves. Without word from its kubelet it stays leaving.
+func (n *node) stop(p *pod) {
+	i := slices.Index(n.pods, p)
+	if i < 0 || n.c.byNode[n.name] != n {
+		return
+	}
+	if n.machine == nil || !n.machine.reporting {
+		n.c.a.in(stopsSlowest, func() { n.stop(p) })
+		return
+	}
+	n.pods = slices.Delete(n.pods, i, i+1)
+	n.c.changed()
+}

@@ -1,0 +1,427 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// kubeObjects are the kinds of which the API server answers about one object.
+var kubeObjects = map[string]func(*kubeQuery) (any, error){
+	"v1/nodes":                            (*kubeQuery).getNode,
+	"v1/configmaps":                       (*kubeQuery).getConfigMap,
+	"coordination.k8s.io/v1/leases":       (*kubeQuery).getLease,
+	"karpenter.sh/v1/nodepools":           (*kubeQuery).getNodePool,
+	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
+}
+
+// kubeList is a kind of which the API server answers lists.
+type kubeList struct {
+	kind  string
+	items func(*kubeQuery) ([]any, error)
+}
+
+// kubeLists are those kinds. No webhook stands between a kubelet and this API server.
+var kubeLists = map[string]kubeList{
+	"v1/nodes":                      {"Node", (*kubeQuery).listNodes},
+	"v1/pods":                       {"Pod", (*kubeQuery).listPods},
+	"v1/events":                     {"Event", (*kubeQuery).listEvents},
+	"coordination.k8s.io/v1/leases": {"Lease", (*kubeQuery).listLeases},
+	"karpenter.sh/v1/nodeclaims":    {"NodeClaim", (*kubeQuery).listClaims},
+	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   {"MutatingWebhookConfiguration", none},
+	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {"ValidatingWebhookConfiguration", none},
+	"discovery.k8s.io/v1/endpointslices":                              {"EndpointSlice", none},
+}
+
+func none(*kubeQuery) ([]any, error) { return nil, nil }
+
+// kindNode is the kind of nodes, as errors name it.
+var kindNode = schema.GroupKind{Kind: "Node"}
+
+// apiGroups are the API groups that the cluster serves.
+func (c *cluster) apiGroups() metav1.APIGroupList {
+	names := []string{"admissionregistration.k8s.io", "apps", "coordination.k8s.io", "discovery.k8s.io", "policy"}
+	if c.hasKarpenter() {
+		names = append(names, karpenterGroups...)
+	}
+	out := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for _, name := range names {
+		v1 := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		out.Groups = append(out.Groups, metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v1}, PreferredVersion: v1})
+	}
+	return out
+}
+
+// stamped is a time as an object tells it, which has whole seconds.
+func stamped(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
+
+// stampedOr is nil for the zero time.
+func stampedOr(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := stamped(t)
+	return &at
+}
+
+// listNodes are the nodes of the cluster as its API server lists them. The slice is shared
+// by all who list them, and never changed.
+func (c *cluster) listNodes() []corev1.Node {
+	if c.objects == nil {
+		c.objects = make([]corev1.Node, len(c.nodes))
+		for i, n := range c.nodes {
+			c.objects[i] = n.object()
+		}
+	}
+	return c.objects
+}
+
+// What runs on the machines.
+const (
+	kubeletVersion = "v1.33.8-eks-efcacff"
+	osImage        = "Amazon Linux 2023.10.20260202"
+	kernelVersion  = "6.12.64-87.122.amzn2023.x86_64"
+	runtimeVersion = "containerd://2.1.5"
+)
+
+// capacity is what a kubelet says that its node has room for, as far as anybody asks.
+var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29, resource.DecimalSI)}
+
+// providerID is how Kubernetes names the machine.
+func (m *machine) providerID() string { return "aws:///" + m.zone + "/" + m.id }
+
+// object is the Node as the API server lists it.
+func (n *node) object() corev1.Node {
+	o := corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.name, UID: types.UID(n.uid), ResourceVersion: strconv.Itoa(n.version), CreationTimestamp: stamped(n.created),
+			Labels: maps.Clone(n.labels), Annotations: maps.Clone(n.annotations),
+		},
+		Spec: corev1.NodeSpec{Unschedulable: n.cordoned, Taints: slices.Clone(n.taints)},
+		Status: corev1.NodeStatus{
+			Capacity: capacity, Conditions: slices.Clone(n.conditions),
+			NodeInfo: corev1.NodeSystemInfo{
+				BootID: n.bootID, KubeletVersion: kubeletVersion, OSImage: osImage, ContainerRuntimeVersion: runtimeVersion,
+				KernelVersion: kernelVersion, Architecture: n.labels[corev1.LabelArchStable], OperatingSystem: "linux",
+			},
+		},
+	}
+	if o.Status.NodeInfo.Architecture == "arm64" {
+		o.Status.NodeInfo.KernelVersion = strings.Replace(kernelVersion, "x86_64", "aarch64", 1)
+	}
+	if n.deleting {
+		o.DeletionTimestamp = stampedOr(n.c.stamp())
+		o.Finalizers = []string{"karpenter.sh/termination"}
+	}
+	if n.cordoned { // the node lifecycle controller follows the field
+		o.Spec.Taints = append(o.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	for i := range o.Status.Conditions {
+		c := &o.Status.Conditions[i]
+		c.LastTransitionTime, c.LastHeartbeatTime = stamped(c.LastTransitionTime.Time), stamped(c.LastHeartbeatTime.Time)
+	}
+	if m := n.machine; m != nil {
+		o.Spec.ProviderID = m.providerID()
+		o.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}, {Type: corev1.NodeInternalDNS, Address: m.dnsName}, {Type: corev1.NodeHostName, Address: m.dnsName}}
+	}
+	return o
+}
+
+const (
+	// statusEvery is how often a kubelet writes its conditions though nothing changed:
+	// nodeStatusReportFrequency.
+	statusEvery = 5 * time.Minute
+	// renewEvery is how often it renews its lease, and leaseSeconds the lease's term.
+	renewEvery   = 10 * time.Second
+	leaseSeconds = 40
+)
+
+// heard is when the kubelet did last what it does every so often, by the machine's clock.
+func (m *machine) heard(what string, every time.Duration) time.Time {
+	if !m.reporting {
+		if m.renewed.IsZero() {
+			return time.Time{}
+		}
+		return m.renewed.Add(m.c.skew)
+	}
+	now := m.c.a.Now()
+	phase := m.d.of(what).between(0, every-time.Millisecond)
+	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew)
+}
+
+// read is the Node as it is read alone, with when its conditions were written last. Lists
+// leave that out, because a node would have to be made anew for it and nobody looks.
+func (n *node) read() corev1.Node {
+	o := n.object()
+	o.TypeMeta = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}
+	if n.machine == nil {
+		return o
+	}
+	heard := stamped(n.machine.heard("status", statusEvery))
+	for i := range o.Status.Conditions {
+		switch c := &o.Status.Conditions[i]; c.Type {
+		case corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			c.LastHeartbeatTime = heard
+			if c.Status != corev1.ConditionUnknown && heard.Before(&c.LastTransitionTime) {
+				c.LastHeartbeatTime = c.LastTransitionTime
+			}
+		}
+	}
+	return o
+}
+
+func (q *kubeQuery) getNode() (any, error) {
+	n := q.c.byNode[q.name]
+	if n == nil {
+		return nil, q.notFound()
+	}
+	return n.read(), nil
+}
+
+func (q *kubeQuery) listNodes() ([]any, error) {
+	var out []any
+	for _, n := range q.c.nodes {
+		out = append(out, n.read())
+	}
+	return out, nil
+}
+
+// lease is the Lease of a node. It lives as long as the node does; one whose kubelet never
+// came to renew it has none.
+func (n *node) lease() (coordinationv1.Lease, bool) {
+	if n.machine == nil {
+		return coordinationv1.Lease{}, false
+	}
+	heard := n.machine.heard("lease", renewEvery)
+	if heard.Before(n.created) {
+		heard = n.created
+	}
+	renewed, seconds := metav1.NewMicroTime(heard), int32(leaseSeconds)
+	return coordinationv1.Lease{
+		TypeMeta: metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.name, Namespace: corev1.NamespaceNodeLease, UID: types.UID(uid(n.machine.d.of("lease of " + n.uid))), CreationTimestamp: stamped(n.created),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: types.UID(n.uid)}},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
+	}, true
+}
+
+func (q *kubeQuery) getLease() (any, error) {
+	if n := q.c.byNode[q.name]; n != nil && q.namespace == corev1.NamespaceNodeLease {
+		if l, ok := n.lease(); ok {
+			return l, nil
+		}
+	}
+	return nil, q.notFound()
+}
+
+func (q *kubeQuery) listLeases() ([]any, error) {
+	var out []any
+	for _, n := range q.c.nodes {
+		if l, ok := n.lease(); ok {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// fields are what the field selector asks to be exactly so.
+func (q *kubeQuery) fields() (fields.Selector, error) {
+	selector, err := fields.ParseSelector(q.selectors.Get("fieldSelector"))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return selector, nil
+}
+
+// listPods lists the pods that the field selector asks for by their node, or all.
+func (q *kubeQuery) listPods() ([]any, error) {
+	selector, err := q.fields()
+	if err != nil {
+		return nil, err
+	}
+	nodes := q.c.nodes
+	if name, one := selector.RequiresExactMatch("spec.nodeName"); one {
+		nodes = nil
+		if n := q.c.byNode[name]; n != nil {
+			nodes = []*node{n}
+		}
+	}
+	var out []any
+	for _, n := range nodes {
+		for _, p := range n.pods {
+			if q.namespace == "" || q.namespace == p.namespace {
+				out = append(out, n.pod(p))
+			}
+		}
+	}
+	return out, nil
+}
+
+// controller is the name of what the pod belongs to.
+func (p *pod) controller() string {
+	if i := strings.LastIndexByte(p.name, '-'); i > 0 {
+		return p.name[:i]
+	}
+	return p.name
+}
+
+// graceSeconds is how long a pod may take to stop.
+const graceSeconds = 30
+
+// pod is a Pod of the node, whose containers run. Of a node of which nothing is heard the
+// control plane says that its pods are not ready.
+func (n *node) pod(p *pod) corev1.Pod {
+	owner, label := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}, "app"
+	if p.daemon {
+		owner.Kind, label = "DaemonSet", "k8s-app"
+	}
+	controls := true
+	owner.Name, owner.Controller, owner.UID = p.controller(), &controls, types.UID(uid(n.c.d.of(owner.Kind).of(p.controller())))
+	ready := corev1.ConditionTrue
+	if n.ready().Status == corev1.ConditionUnknown {
+		ready = corev1.ConditionFalse
+	}
+	started, created := true, stamped(n.created)
+	o := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.name, Namespace: p.namespace, UID: types.UID(p.uid), CreationTimestamp: created,
+			Labels: map[string]string{label: p.controller()}, OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.PodSpec{NodeName: n.name, Containers: []corev1.Container{{Name: p.controller(), Image: "registry.example/" + p.controller() + ":1"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, StartTime: &created,
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: created},
+				{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: created},
+				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: created},
+				{Type: corev1.PodReady, Status: ready, LastTransitionTime: created},
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: p.controller(), Image: "registry.example/" + p.controller() + ":1", Ready: true, Started: &started,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: created}},
+			}},
+		},
+	}
+	if !p.leaving.IsZero() {
+		seconds := int64(graceSeconds)
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = stampedOr(p.leaving.Add(graceSeconds*time.Second)), &seconds
+	}
+	return o
+}
+
+// eventsLive is how long EKS keeps events: the API server's default.
+const eventsLive = time.Hour
+
+// listEvents lists the events about the object that the field selector names. Of pods none
+// are told.
+func (q *kubeQuery) listEvents() ([]any, error) {
+	selector, err := q.fields()
+	if err != nil {
+		return nil, err
+	}
+	kind, _ := selector.RequiresExactMatch("involvedObject.kind")
+	name, _ := selector.RequiresExactMatch("involvedObject.name")
+	about := corev1.ObjectReference{Kind: kind, Name: name, APIVersion: "v1"}
+	var events []occurrence
+	if n := q.c.byNode[name]; n != nil && kind == "Node" {
+		about.UID, events = types.UID(n.uid), n.events
+	}
+	for _, cl := range q.c.claims {
+		if kind == "NodeClaim" && cl.name == name {
+			about.UID, about.APIVersion, events = types.UID(cl.uid), "karpenter.sh/v1", cl.events
+		}
+	}
+	var out []any
+	for i, o := range events {
+		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
+			out = append(out, o.event(about, i))
+		}
+	}
+	return out, nil
+}
+
+// event is the i-th Event about an object.
+func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
+	at, by := stamped(o.at), o.reporter(about.Kind)
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", about.Name, o.at.UnixNano()+int64(i)), Namespace: metav1.NamespaceDefault, CreationTimestamp: at},
+		InvolvedObject: about, Type: o.kind, Reason: o.reason, Message: o.message, Count: int32(max(1, o.count)),
+		FirstTimestamp: at, LastTimestamp: at, Source: corev1.EventSource{Component: by}, ReportingController: by,
+	}
+}
+
+// reporter is who writes such an Event.
+func (o occurrence) reporter(kind string) string {
+	switch {
+	case kind == "NodeClaim":
+		return "karpenter"
+	case o.reason == "NodeNotReady", o.reason == "RegisteredNode", o.reason == "DeletingNode":
+		return "node-controller"
+	}
+	return "kubelet"
+}
+
+// getConfigMap answers about aws-auth; there is no other.
+func (q *kubeQuery) getConfigMap() (any, error) {
+	if q.namespace != metav1.NamespaceSystem || q.name != "aws-auth" || q.c.mapped == nil {
+		return nil, q.notFound()
+	}
+	return corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: q.name, Namespace: q.namespace, UID: types.UID(uid(q.c.d.of("aws-auth"))), ResourceVersion: strconv.Itoa(q.c.version), CreationTimestamp: stamped(q.c.created)},
+		Data:       map[string]string{"mapRoles": mapRoles(q.c.mapped)},
+	}, nil
+}
+
+// mapRoles is the YAML of mapRoles, as eksctl writes it.
+func mapRoles(all []mapping) string {
+	if len(all) == 0 {
+		return "[]\n"
+	}
+	var b strings.Builder
+	for _, m := range all {
+		b.WriteString("- groups:\n")
+		for _, g := range m.groups {
+			fmt.Fprintf(&b, "  - %s\n", g)
+		}
+		fmt.Fprintf(&b, "  rolearn: arn:aws:iam::%s:role/%s\n  username: %s\n", accountID, m.role, m.username)
+	}
+	return b.String()
+}
+
+// labelPool is the label by which Karpenter names a node pool.
+const labelPool = "karpenter.sh/nodepool"
+
+// listClaims lists the NodeClaims that the label selector asks for by their node pool.
+func (q *kubeQuery) listClaims() ([]any, error) {
+	selector, err := labels.Parse(q.selectors.Get("labelSelector"))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	wanted := map[*group]bool{}
+	for _, g := range q.c.groups {
+		wanted[g] = selector.Matches(labels.Set{labelPool: g.name})
+	}
+	var out []any
+	for _, cl := range q.c.claims {
+		if wanted[cl.g] {
+			out = append(out, cl.object())
+		}
+	}
+	return out, nil
+}
