@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// autoScalingAPI is EC2 Auto Scaling.
+type autoScalingAPI struct{ v *env }
+
+// What one call of Auto Scaling names at most.
+const (
+	groupsNamed    = 100
+	instancesNamed = 50
+)
+
+// scaled is the group behind an Auto Scaling group, nil if there is no such one.
+func (a *account) scaled(name string) *group {
+	for _, c := range a.clusters {
+		for _, g := range c.groups {
+			if g.isScaled() && g.asgName() == name {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
+// isScaled reports whether the group has an Auto Scaling group. A managed node group is
+// deleted before its cluster can be, and its Auto Scaling group with it.
+func (g *group) isScaled() bool {
+	return g.owner == autoScaling || g.owner == nodeGroup && g.c.exists()
+}
+
+// DescribeAutoScalingGroups tells of groups by their names; those that do not exist are
+// left out.
+func (s autoScalingAPI) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	const call = "autoscaling:DescribeAutoScalingGroups"
+	if n := len(in.AutoScalingGroupNames); n == 0 || n > groupsNamed || len(in.Filters) > 0 || in.NextToken != nil {
+		s.v.unsimulated(call, in)
+	}
+	out := new(autoscaling.DescribeAutoScalingGroupsOutput)
+	err := s.v.call(call, reads, "", func() error {
+		for _, name := range in.AutoScalingGroupNames {
+			if g := s.v.a.scaled(name); g != nil {
+				out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
+			}
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+func (g *group) scaling() types.AutoScalingGroup {
+	c := g.c
+	out := types.AutoScalingGroup{
+		AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()), CreatedTime: aws.Time(c.created),
+		MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(int32(g.desired)), MaxSize: aws.Int32(int32(2*g.desired + 1)),
+		HealthCheckType: aws.String("EC2"), HealthCheckGracePeriod: aws.Int32(15), DefaultCooldown: aws.Int32(300),
+		AvailabilityZones: zones, VPCZoneIdentifier: aws.String(strings.Join(c.subnets(), ",")), LaunchTemplate: g.template.specification(),
+	}
+	for _, m := range c.machines {
+		if m.g == g && m.state != terminated {
+			out.Instances = append(out.Instances, types.Instance{
+				InstanceId: &m.id, AvailabilityZone: &m.zone, HealthStatus: aws.String(m.health()), LifecycleState: m.lifecycle(),
+				LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(false),
+			})
+		}
+	}
+	if g.suspended {
+		out.SuspendedProcesses = []types.SuspendedProcess{{ProcessName: aws.String("Launch"), SuspensionReason: aws.String("User suspended")}}
+	}
+	return out
+}
+
+func (g *group) asgARN() string {
+	return fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s", region, accountID, uid(g.d.of("asg")), g.asgName())
+}
+
+func (t *template) specification() *types.LaunchTemplateSpecification {
+	return &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(t.id), Version: aws.String(fmt.Sprint(t.version))}
+}
+
+// lifecycle is where the machine is in the life of its group.
+func (m *machine) lifecycle() types.LifecycleState {
+	switch m.state {
+	case pending:
+		return types.LifecycleStatePending
+	case running:
+		return types.LifecycleStateInService
+	}
+	return types.LifecycleStateTerminating
+}
+
+// health is the machine's as its group takes it: by the state alone, until the group acts
+// on a status check.
+func (m *machine) health() string {
+	if m.alive() {
+		return "Healthy"
+	}
+	return "Unhealthy"
+}
+
+// DescribeAutoScalingInstances tells of instances by their ids; those of no group are left
+// out.
+func (s autoScalingAPI) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+	const call = "autoscaling:DescribeAutoScalingInstances"
+	if n := len(in.InstanceIds); n == 0 || n > instancesNamed || in.NextToken != nil {
+		s.v.unsimulated(call, in)
+	}
+	out := new(autoscaling.DescribeAutoScalingInstancesOutput)
+	err := s.v.call(call, reads, "", func() error {
+		for _, id := range in.InstanceIds {
+			m := s.v.a.machines[id]
+			if m == nil || m.state == terminated || !m.g.isScaled() {
+				continue
+			}
+			out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{
+				InstanceId: &m.id, AutoScalingGroupName: aws.String(m.g.asgName()), AvailabilityZone: &m.zone, HealthStatus: aws.String(strings.ToUpper(m.health())),
+				LifecycleState: aws.String(string(m.lifecycle())), LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(false),
+			})
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// DescribeScalingActivities lists the latest activities of a group, the newest first.
+func (s autoScalingAPI) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	const call = "autoscaling:DescribeScalingActivities"
+	if in.AutoScalingGroupName == nil || in.MaxRecords == nil || in.NextToken != nil || len(in.ActivityIds) > 0 {
+		s.v.unsimulated(call, in)
+	}
+	out := new(autoscaling.DescribeScalingActivitiesOutput)
+	err := s.v.call(call, reads, "", func() error {
+		g := s.v.a.scaled(*in.AutoScalingGroupName)
+		switch {
+		case g != nil:
+			out.Activities, _ = cut(g.latest(), nil, in.MaxRecords)
+		case !aws.ToBool(in.IncludeDeletedGroups):
+			return badRequest("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", *in.AutoScalingGroupName)
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// latest are the group's activities, the newest first.
+func (g *group) latest() []types.Activity {
+	var out []types.Activity
+	for i, a := range slices.Backward(g.activities) {
+		activity := types.Activity{
+			ActivityId: aws.String(uid(g.d.of("activity").of(a.at.String()).nth(i))), AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()),
+			Description: aws.String(a.message), StatusCode: types.ScalingActivityStatusCodeSuccessful, Progress: aws.Int32(100),
+			StartTime: aws.Time(a.at), EndTime: aws.Time(a.at),
+			Cause: aws.String(fmt.Sprintf("At %s an instance was started in response to a difference between desired and actual capacity.", a.at.UTC().Format("2006-01-02T15:04:05Z"))),
+		}
+		if !a.ok {
+			activity.Description, activity.StatusMessage = aws.String("Launching a new EC2 instance.  Status Reason: "+a.message), aws.String(a.message)
+			activity.StatusCode = types.ScalingActivityStatusCodeFailed
+		}
+		out = append(out, activity)
+	}
+	return out
+}

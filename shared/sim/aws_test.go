@@ -1,0 +1,494 @@
+package sim
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/bundle"
+	"rollcall/shared/collect"
+	"rollcall/shared/roll"
+)
+
+var (
+	_ collect.EC2API         = ec2API{}
+	_ bundle.EKSAPI          = eksAPI{}
+	_ collect.AutoScalingAPI = autoScalingAPI{}
+	_ collect.IAMAPI         = iamAPI{}
+)
+
+// shop is an account with a cluster whose groups have one owner each, in which nothing
+// happens by chance.
+func shop(t *testing.T) (*account, *cluster) {
+	t.Helper()
+	a := bare(t, false)
+	a.founding = true
+	c := a.newCluster(ClusterSpec{Name: "shop", Mode: "remediate", Groups: []GroupSpec{
+		{Name: "general", Owner: "karpenter", Type: "m5.large", Desired: 3},
+		{Name: "system", Owner: "managed-nodegroup", Type: "m6g.large", Desired: 2, Repair: true},
+		{Name: "batch", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 2},
+	}})
+	c.populate()
+	a.founding = false
+	return a, c
+}
+
+// asked runs what a function asks in an invocation, and goes on when that is over.
+func (a *account) asked(t *testing.T, ask func(v *env)) {
+	t.Helper()
+	v := &env{a: a, fn: inspect, d: a.d.of("asked")}
+	over := false
+	a.spawn(0, func(p *process) {
+		v.inv = &invocation{process: p, v: v, d: v.d.of(a.Now().String()), name: "inspect#1"}
+		ask(v)
+		over = true
+	})
+	for range 1000 {
+		if a.until(a.Now().Add(time.Second)); over {
+			return
+		}
+	}
+	t.Fatal("what was asked was not answered")
+}
+
+// need stops a test for an error that it does not expect.
+func need[T any](t *testing.T, what T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+		t.FailNow()
+	}
+	return what
+}
+
+func instancesOf(cluster string, size int32, token *string) *ec2.DescribeInstancesInput {
+	return &ec2.DescribeInstancesInput{
+		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + cluster}}},
+		IncludeManagedResources: aws.Bool(true), MaxResults: aws.Int32(size), NextToken: token,
+	}
+}
+
+func byIDs(ids ...string) *ec2.DescribeInstancesInput {
+	return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
+}
+
+// listed lists all instances of a cluster, page by page.
+func listed(t *testing.T, v *env, cluster string, size int32) []types.Instance {
+	t.Helper()
+	var all []types.Instance
+	var token *string
+	for {
+		out, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(cluster, size, token))
+		need(t, out, err)
+		for _, r := range out.Reservations {
+			all = append(all, r.Instances...)
+		}
+		if token = out.NextToken; token == nil {
+			return all
+		}
+	}
+}
+
+func idsOf(instances []types.Instance) []string {
+	var ids []string
+	for _, i := range instances {
+		ids = append(ids, *i.InstanceId)
+	}
+	return ids
+}
+
+func TestInstancesAreToldAsEC2Does(t *testing.T) {
+	a, c := shop(t)
+	m := c.group("system").members[0]
+	a.asked(t, func(v *env) {
+		out, err := ec2API{v}.DescribeInstances(context.Background(), byIDs(m.id))
+		i := need(t, out, err).Reservations[0].Instances[0]
+		for _, tt := range []struct{ what, got, want string }{
+			{"id", *i.InstanceId, m.id},
+			{"state", string(i.State.Name), "running"},
+			{"zone", *i.Placement.AvailabilityZone, m.zone},
+			{"zone id", *i.Placement.AvailabilityZoneId, zoneID(m.zone)},
+			{"type", string(i.InstanceType), "m6g.large"},
+			{"architecture", string(i.Architecture), "arm64"},
+			{"image", *i.ImageId, m.template.ami},
+			{"name", *i.PrivateDnsName, m.dnsName},
+			{"profile", *i.IamInstanceProfile.Arn, "arn:aws:iam::111122223333:instance-profile/shop-system-node"},
+			{"subnet", *i.SubnetId, c.subnet(m.zone)},
+			{"VPC", *i.VpcId, c.vpc()},
+			{"hop limit", fmt.Sprint(*i.MetadataOptions.HttpPutResponseHopLimit), "2"},
+		} {
+			if tt.got != tt.want {
+				t.Errorf("%s: got %q, want %q", tt.what, tt.got, tt.want)
+			}
+		}
+		if !i.LaunchTime.Equal(m.launched.Truncate(time.Second)) || len(i.Tags) != len(m.tags) {
+			t.Errorf("launched %s with %d tags", i.LaunchTime, len(i.Tags))
+		}
+	})
+}
+
+func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
+	a, c := shop(t)
+	a.asked(t, func(v *env) {
+		whole := idsOf(listed(t, v, c.name, 1000))
+		if len(whole) != 7 {
+			t.Fatalf("got %d instances", len(whole))
+		}
+		if paged := idsOf(listed(t, v, c.name, 3)); !slices.Equal(paged, whole) {
+			t.Errorf("in pages %v, at once %v", paged, whole)
+		}
+		first, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, nil))
+		need(t, first, err)
+		c.machines[0].forget() // and what follows moves up
+		second, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, first.NextToken))
+		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Equal(got, whole[3:6]) {
+			t.Errorf("got %v after %v", got, whole[:3])
+		}
+		if got := idsOf(first.Reservations[0].Instances); !slices.Equal(got, whole[:3]) {
+			t.Errorf("the page before turned into %v", got)
+		}
+		c.machines[1].forget() // the one with which the page before ended
+		second, err = ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, first.NextToken))
+		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Contains(got, whole[3]) {
+			t.Errorf("got %v, which lacks %s", got, whole[3])
+		}
+		if got := listed(t, v, "another", 5); len(got) != 0 {
+			t.Errorf("of no cluster: %v", got)
+		}
+	})
+}
+
+func TestLookUps(t *testing.T) {
+	a, c := shop(t)
+	a.asked(t, func(v *env) {
+		known, unknown := c.machines[0].id, "i-0123456789abcdef0"
+		_, err := ec2API{v}.DescribeInstances(context.Background(), byIDs(known, unknown))
+		if got := awserr.InvalidInstanceIDs(err); !slices.Equal(got, []string{unknown}) {
+			t.Errorf("got %v for %v", got, err)
+		}
+		out, err := ec2API{v}.DescribeInstances(context.Background(), &ec2.DescribeInstancesInput{
+			Filters:                 []types.Filter{{Name: aws.String("instance-id"), Values: []string{known, unknown}}},
+			IncludeManagedResources: aws.Bool(true), MaxResults: aws.Int32(1000),
+		})
+		if got := idsOf(need(t, out, err).Reservations[0].Instances); !slices.Equal(got, []string{known}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
+	a, c := shop(t)
+	var told []Event
+	a.tell = func(e Event) { told = append(told, e) }
+	a.asked(t, func(v *env) {
+		for name, ask := range map[string]func(){
+			"another filter": func() {
+				_, _ = ec2API{v}.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{IncludeManagedResources: aws.Bool(true), Filters: []types.Filter{{Name: aws.String("vpc-id")}}})
+			},
+			"managed ones not": func() {
+				_, _ = ec2API{v}.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{c.machines[0].id}})
+			},
+			"every instance": func() { _, _ = ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{}) },
+			"every tag removed": func() {
+				_, _ = ec2API{v}.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{c.machines[0].id}})
+			},
+			"another attribute": func() {
+				_, _ = ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{Attribute: types.InstanceAttributeNameKernel})
+			},
+			"all of the groups": func() {
+				_, _ = autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
+			},
+		} {
+			before := len(told)
+			func() {
+				defer func() {
+					if recover() == nil || len(told) != before+1 || told[before].Kind != EventViolated {
+						t.Errorf("%s: it was answered", name)
+					}
+				}()
+				ask()
+			}()
+		}
+	})
+}
+
+func TestStatusChecks(t *testing.T) {
+	a, c := shop(t)
+	ill := c.group("batch").members[1]
+	ill.fall(impaired, false, false)
+	failing := func(v *env, check string) []types.InstanceStatus {
+		out, err := ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{
+			Filters: []types.Filter{{Name: aws.String(check), Values: []string{"impaired"}}}, MaxResults: aws.Int32(1000), IncludeManagedResources: aws.Bool(true),
+		})
+		return need(t, out, err).InstanceStatuses
+	}
+	a.asked(t, func(v *env) {
+		got := failing(v, "instance-status.status")
+		if len(got) != 1 || *got[0].InstanceId != ill.id || !got[0].InstanceStatus.Details[0].ImpairedSince.Equal(ill.since.Truncate(time.Second)) {
+			t.Errorf("got %+v", got)
+		}
+		if got := failing(v, "system-status.status"); len(got) != 0 {
+			t.Errorf("got %+v", got)
+		}
+		out, err := ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{c.machines[0].id, ill.id}})
+		of := need(t, out, err).InstanceStatuses
+		if of[0].InstanceStatus.Status != types.SummaryStatusOk || of[1].InstanceStatus.Status != types.SummaryStatusImpaired || of[1].SystemStatus.Status != types.SummaryStatusOk {
+			t.Errorf("got %+v", of)
+		}
+		ill.end("a test")
+		v.inv.wait(time.Minute)
+		if got := failing(v, "instance-status.status"); len(got) != 0 {
+			t.Errorf("what does not run fails %+v", got)
+		}
+		out, err = ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{ill.id}, IncludeAllInstances: aws.Bool(true)})
+		if of := need(t, out, err).InstanceStatuses; of[0].InstanceStatus.Status != types.SummaryStatusNotApplicable {
+			t.Errorf("got %+v", of)
+		}
+	})
+}
+
+func TestAttributesAndConsole(t *testing.T) {
+	a, c := shop(t)
+	m := c.group("general").members[0]
+	m.protected = true
+	text := func(v *env) string {
+		out, err := ec2API{v}.GetConsoleOutput(t.Context(), &ec2.GetConsoleOutputInput{InstanceId: &m.id, Latest: aws.Bool(true)})
+		plain, err := base64.StdEncoding.DecodeString(aws.ToString(need(t, out, err).Output))
+		return string(need(t, plain, err))
+	}
+	a.asked(t, func(v *env) {
+		out, err := ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameUserData})
+		if got, _ := base64.StdEncoding.DecodeString(*need(t, out, err).UserData.Value); string(got) != m.template.userData {
+			t.Errorf("got %s", got)
+		}
+		out, err = ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameDisableApiTermination})
+		if !*need(t, out, err).DisableApiTermination.Value {
+			t.Error("it is not protected")
+		}
+		if got := text(v); !strings.Contains(got, " login: ") || strings.Contains(got, "Out of memory") {
+			t.Errorf("got %s", got)
+		}
+		m.starve(time.Second, false)
+		v.inv.wait(2 * time.Second)
+		if got := text(v); !strings.Contains(got, "Out of memory: Killed process") {
+			t.Errorf("got %s", got)
+		}
+		m.template.breaks, m.template.console = neverJoins, "it broke"
+		if got := text(v); got != "it broke" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestTags(t *testing.T) {
+	a, c := shop(t)
+	m := c.machines[0]
+	write := func(v *env, key, value string) error {
+		_, err := ec2API{v}.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{m.id}, Tags: []types.Tag{{Key: &key, Value: &value}}})
+		return err
+	}
+	a.asked(t, func(v *env) {
+		if err := write(v, "rollcall:hold", "true"); !awserr.IsDenied(err) {
+			t.Errorf("a tag of people is written: %v", err)
+		}
+		if err := write(v, roll.TagNext, strings.Repeat("é", 257)); err == nil || awserr.IsDenied(err) {
+			t.Errorf("a value that is too long: %v", err)
+		}
+		for _, err := range []error{write(v, roll.TagFinding, "Unknown"), write(v, roll.TagOrder, "one"), write(v, roll.TagOrder, "two")} {
+			need(t, "", err)
+		}
+		if got, _ := get(m.tags, roll.TagOrder); got != "two" {
+			t.Errorf("got %q", got)
+		}
+		v.inv.wait(atTimes)
+		if got, _ := get(m.shownTags, roll.TagOrder); got != "two" {
+			t.Errorf("shown is %q", got)
+		}
+		_, err := ec2API{v}.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{m.id}, Tags: []types.Tag{{Key: aws.String(roll.TagOrder)}}})
+		need(t, "", err)
+		if _, ok := get(m.tags, roll.TagOrder); ok {
+			t.Error("the tag is there")
+		}
+		_, err = ec2API{v}.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{m.id, "i-0123456789abcdef0"}, Tags: []types.Tag{{Key: aws.String(roll.TagOrder), Value: aws.String("three")}}})
+		if _, ok := get(m.tags, roll.TagOrder); ok || !awserr.IsNotFound(err) {
+			t.Errorf("of an instance that is not there: %v, written %t", err, ok)
+		}
+		keys := map[string]int{}
+		var token *string
+		for {
+			out, err := ec2API{v}.DescribeTags(t.Context(), &ec2.DescribeTagsInput{NextToken: token, MaxResults: aws.Int32(5), Filters: []types.Filter{
+				{Name: aws.String("resource-type"), Values: []string{"instance"}}, {Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + "*"}},
+			}})
+			for _, tag := range need(t, out, err).Tags {
+				keys[*tag.Key]++
+			}
+			if token = out.NextToken; token == nil {
+				break
+			}
+		}
+		if len(keys) != 1 || keys[roll.ClusterTagPrefix+c.name] != len(c.machines) {
+			t.Errorf("got %v", keys)
+		}
+	})
+}
+
+func TestOnlyWhatCarriesAnOrderIsEndedOrRebooted(t *testing.T) {
+	a, c := shop(t)
+	order := func(m *machine) { m.tags = with(m.tags, tag{roll.TagOrder, "one"}); m.touch() }
+	a.asked(t, func(v *env) {
+		end := func(m *machine) error {
+			_, err := ec2API{v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}})
+			return err
+		}
+		reboot := func(m *machine) error {
+			_, err := ec2API{v}.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{m.id}})
+			return err
+		}
+		m, protected := c.machines[0], c.machines[1]
+		if err := end(m); !awserr.IsDenied(err) || m.state != running {
+			t.Errorf("without an order: %v, %s", err, m.state)
+		}
+		if err := reboot(m); !awserr.IsDenied(err) || m.booting {
+			t.Errorf("without an order: %v", err)
+		}
+		protected.protected = true
+		order(m)
+		order(protected)
+		v.inv.wait(atTimes)
+		if err := reboot(m); err != nil || !m.booting {
+			t.Errorf("reboot: %v", err)
+		}
+		if err := end(protected); !awserr.IsTerminationProtected(err) || protected.state != running {
+			t.Errorf("protected: %v, %s", err, protected.state)
+		}
+		for range 2 {
+			if err := end(m); err != nil || m.state != shuttingDown {
+				t.Errorf("end: %v, %s", err, m.state)
+			}
+		}
+		if err := reboot(m); !awserr.IsIncorrectState(err) {
+			t.Errorf("reboot of what is ended: %v", err)
+		}
+	})
+}
+
+func TestEKSAutoScalingIAMAndARC(t *testing.T) {
+	a, c := shop(t)
+	ng, asg := c.group("system"), c.group("batch")
+	asg.suspended = true
+	asg.active(false, "InsufficientInstanceCapacity")
+	c.shifted = "eu-west-1b"
+	name := &c.name
+	a.asked(t, func(v *env) {
+		clusters, err := eksAPI{v}.ListClusters(t.Context(), &eks.ListClustersInput{})
+		if got := need(t, clusters, err).Clusters; !slices.Equal(got, []string{"shop"}) {
+			t.Errorf("clusters %v", got)
+		}
+		cluster, err := eksAPI{v}.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name})
+		if got := need(t, cluster, err).Cluster; *got.Arn != c.arn() || got.Status != "ACTIVE" || got.Tags[roll.TagMode] != "remediate" {
+			t.Errorf("cluster %+v", got)
+		}
+		group, err := eksAPI{v}.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &ng.name})
+		if got := need(t, group, err).Nodegroup; !*got.NodeRepairConfig.Enabled || *got.Resources.AutoScalingGroups[0].Name != ng.asgName() || got.AmiType != "AL2023_ARM_64_STANDARD" || *got.ReleaseVersion != "1.33.8-20260215" {
+			t.Errorf("node group %+v", got)
+		}
+		if _, err := (eksAPI{v}).DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &asg.name}); !awserr.IsNotFound(err) {
+			t.Errorf("an Auto Scaling group is a node group: %v", err)
+		}
+		entries, err := eksAPI{v}.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: name})
+		arn := need(t, entries, err).AccessEntries[0]
+		entry, err := eksAPI{v}.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: &arn})
+		if got := need(t, entry, err).AccessEntry; *got.Type != "STANDARD" {
+			t.Errorf("access entry %+v", got)
+		}
+		allowed, err := eksAPI{v}.ListAssociatedAccessPolicies(t.Context(), &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: &arn})
+		need(t, allowed, err)
+		if _, err := (eksAPI{v}).DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: aws.String(roleARN(ng.role))}); !awserr.IsNotFound(err) {
+			t.Errorf("a node role has an access entry: %v", err)
+		}
+
+		groups, err := autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch", "none"}})
+		if got := need(t, groups, err).AutoScalingGroups; len(got) != 2 || len(got[0].Instances) != 2 || len(got[0].SuspendedProcesses) != 0 || *got[1].SuspendedProcesses[0].ProcessName != "Launch" {
+			t.Errorf("groups %+v", got)
+		}
+		members, err := autoScalingAPI{v}.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{asg.members[0].id, c.group("general").members[0].id}})
+		if got := need(t, members, err).AutoScalingInstances; len(got) != 1 || *got[0].AutoScalingGroupName != "batch" || *got[0].LifecycleState != "InService" {
+			t.Errorf("members %+v", got)
+		}
+		of := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("batch"), MaxRecords: aws.Int32(20)}
+		activities, err := autoScalingAPI{v}.DescribeScalingActivities(t.Context(), of)
+		if got := need(t, activities, err).Activities; len(got) != 3 || got[0].StatusCode != "Failed" || *got[0].StatusMessage != "InsufficientInstanceCapacity" || got[1].StatusCode != "Successful" {
+			t.Errorf("activities %+v", got)
+		}
+
+		profile, err := iamAPI{v}.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: &asg.role})
+		if got := need(t, profile, err).InstanceProfile; *got.Roles[0].RoleName != asg.role {
+			t.Errorf("profile %+v", got)
+		}
+		role, err := iamAPI{v}.GetRole(t.Context(), &iam.GetRoleInput{RoleName: &asg.role})
+		if got := need(t, role, err).Role; *got.Arn != roleARN(asg.role) || !strings.Contains(*got.AssumeRolePolicyDocument, "ec2.amazonaws.com") || !got.CreateDate.Before(c.created) {
+			t.Errorf("role %+v", got)
+		}
+		attached, err := iamAPI{v}.ListAttachedRolePolicies(t.Context(), &iam.ListAttachedRolePoliciesInput{RoleName: &asg.role})
+		if got := need(t, attached, err).AttachedPolicies; len(got) != 3 {
+			t.Errorf("policies %+v", got)
+		}
+		inline, err := iamAPI{v}.ListRolePolicies(t.Context(), &iam.ListRolePoliciesInput{RoleName: &asg.role})
+		need(t, inline, err)
+		controller := aws.String("KarpenterControllerRole-shop")
+		if _, err := (iamAPI{v}).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller}); !awserr.IsNotFound(err) {
+			t.Errorf("a role that nothing names: %v", err)
+		}
+		c.mapped = append(c.mapped, mapping{role: *controller, username: nodeUser, groups: nodeGroups})
+		role, err = iamAPI{v}.GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller})
+		if got := need(t, role, err).Role; strings.Contains(*got.AssumeRolePolicyDocument, "ec2.amazonaws.com") {
+			t.Errorf("the controller's role is a node's: %+v", got)
+		}
+
+		shift, err := zonalShiftAPI{v}.GetManagedResource(t.Context(), &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(c.arn())})
+		if got := need(t, shift, err).ZonalShifts; len(got) != 1 || *got[0].AwayFrom != "euw1-az2" {
+			t.Errorf("shifts %+v", got)
+		}
+
+		c.delete()
+		if _, err := (eksAPI{v}).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name}); !awserr.IsNotFound(err) {
+			t.Errorf("a deleted cluster: %v", err)
+		}
+		groups, err = autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch"}})
+		if got := need(t, groups, err).AutoScalingGroups; len(got) != 1 || *got[0].AutoScalingGroupName != "batch" {
+			t.Errorf("what outlives a cluster: %+v", got)
+		}
+	})
+}
+
+func TestFaultsAreTheServicesOwn(t *testing.T) {
+	for service := range manners {
+		for what, is := range map[string]func(error) bool{
+			faultThrottle: awserr.IsThrottled, faultDenied: awserr.IsDenied,
+			faultServer: func(err error) bool {
+				return err != nil && !awserr.IsThrottled(err) && !awserr.IsDenied(err) && !awserr.IsNotFound(err) && !awserr.IsTimeout(err)
+			},
+		} {
+			if err := awsFault(what, service+":Something"); !is(err) {
+				t.Errorf("%s of %s: %v", what, service, err)
+			}
+		}
+	}
+	if err := errTimeout("ec2:DescribeInstances"); !awserr.IsTimeout(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("no answer: %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// diagnosed is what is found out about a machine that is said to be in trouble of a kind.
+func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagnosis {
+	t.Helper()
+	var out roll.Diagnosis
+	a.asked(t, func(v *env) {
+		eyes := a.dep.eyes(v)
+		s := eyes.Observer.Snapshot(t.Context(), m.c.name, a.Now(), roll.Watch{})
+		if len(s.Gaps) > 0 {
+			t.Errorf("gaps: %+v", s.Gaps)
+		}
+		i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return string(i.ID) == m.id })
+		if i < 0 {
+			t.Fatalf("%s is not listed", m.id)
+		}
+		f := roll.Finding{
+			Instance: s.Instances[i].ID, Group: s.Instances[i].Group, Owner: s.Instances[i].Owner, Zone: m.zone, ZoneID: zoneID(m.zone),
+			Kind: kind, Stage: roll.Overdue, Since: a.Now().Add(-time.Hour), Began: a.Now().Add(-time.Hour),
+		}
+		if m.node != nil {
+			f.Node = m.node.name
+		}
+		found, _ := eyes.Check(t.Context(), s, []roll.Finding{f}, ledger.State{}, false)
+		out = found[f.Key()]
+	})
+	return out
+}
+
+// unproven are causes of which a console that does not show them, and a ledger that
+// remembers nothing, prove nothing.
+var unproven = []string{"OutOfMemory", "KernelPanic", "DiskFull", "MemoryPressurePreceded", "DiskPressurePreceded", "PidPressurePreceded"}
+
+func TestTheAccountItselfIsNoCause(t *testing.T) {
+	a, c := shop(t)
+	for _, g := range c.groups {
+		for _, kind := range []roll.Kind{roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired} {
+			d := diagnosed(t, a, g.members[0], kind)
+			for _, found := range d.Causes {
+				t.Errorf("%s of %s: %+v", kind, g.groupName(), found)
+			}
+			for _, n := range d.NotChecked {
+				if !slices.Contains(unproven, n.Code) {
+					t.Errorf("%s of %s: not checked %+v", kind, g.groupName(), n)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatIsBrokenIsFound(t *testing.T) {
+	for _, tt := range []struct {
+		name, group string
+		fault       func(*group) *machine
+		kind        roll.Kind
+		want        string
+	}{
+		{"user data", "batch", launchedAfter(FaultTemplate), roll.Unregistered, "UserDataUnparseable"},
+		{"architecture", "general", launchedAfter(FaultArchitect), roll.Unregistered, "ArchitectureMismatch"},
+		{"role", "general", func(g *group) *machine {
+			g.unmap(true)
+			return g.add()
+		}, roll.Unregistered, "ControllerRoleMapped"},
+		{"memory", "system", func(g *group) *machine {
+			g.members[0].starve(time.Minute, false)
+			return g.members[0]
+		}, roll.Unknown, "MemoryPressurePreceded"},
+		{"status check", "batch", func(g *group) *machine {
+			g.members[0].fall(impaired, false, false)
+			return g.members[0]
+		}, roll.Impaired, "InstanceStatusImpaired"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, c := shop(t)
+			var m *machine
+			a.in(0, func() { m = tt.fault(c.group(tt.group)) })
+			a.until(a.Now().Add(3 * time.Minute))
+			d := diagnosed(t, a, m, tt.kind)
+			if c, _ := d.Decisive(); c.Code != tt.want {
+				t.Errorf("got %+v, want %s", d.Causes, tt.want)
+			}
+		})
+	}
+}
+
+// launchedAfter launches a machine from a template that a fault broke.
+func launchedAfter(fault FaultKind) func(*group) *machine {
+	return func(g *group) *machine {
+		g.breakBy(fault)
+		return g.add()
+	}
+}

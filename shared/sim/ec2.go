@@ -1,0 +1,374 @@
+package sim
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
+)
+
+// ec2API is EC2.
+type ec2API struct{ v *env }
+
+// DescribeInstances lists the instances of a cluster by the key of its tag, page by page,
+// or looks instances up by their ids: all of which EC2 must know, or, by a filter, those
+// of them that it knows.
+func (e ec2API) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	const call = "ec2:DescribeInstances"
+	if !aws.ToBool(in.IncludeManagedResources) || len(in.Filters) > 1 {
+		e.v.unsimulated(call, in)
+	}
+	if len(in.Filters) == 0 {
+		if len(in.InstanceIds) == 0 || in.MaxResults != nil || in.NextToken != nil {
+			e.v.unsimulated(call, in)
+		}
+		return e.lookUp(call, in.InstanceIds, true)
+	}
+	name, values := aws.ToString(in.Filters[0].Name), in.Filters[0].Values
+	switch {
+	case len(in.InstanceIds) > 0:
+	case name == "instance-id" && in.NextToken == nil && len(values) <= filterValues:
+		return e.lookUp(call, values, false)
+	case name == "tag-key" && len(values) == 1 && in.MaxResults != nil:
+		if cluster, ok := strings.CutPrefix(values[0], roll.ClusterTagPrefix); ok {
+			return e.list(call, cluster, in)
+		}
+	}
+	e.v.unsimulated(call, in)
+	return nil, nil
+}
+
+// filterValues is the most values that one filter takes.
+const filterValues = 200
+
+// list is a page of the instances that carry a cluster's tag.
+func (e ec2API) list(call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+	inv := e.v.inv
+	out := new(ec2.DescribeInstancesOutput)
+	var page []types.Instance
+	err := e.v.call(call, reads, "", func() error {
+		var all []types.Instance
+		if c := e.v.a.byName[cluster]; c != nil {
+			all = c.list()
+		}
+		from := goesOn(all, in.NextToken)
+		to := min(from+int(*in.MaxResults), len(all))
+		page = all[from:to:to]
+		if to < len(all) {
+			out.NextToken = aws.String(fmt.Sprintf("%d/%s", to, *all[to-1].InstanceId))
+		}
+		out.Reservations = reserved(page)
+		return nil
+	})
+	inv.sawInstances(cluster, page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
+	return answered(out, err)
+}
+
+// list is what EC2 lists of the cluster. What it returned before is not changed.
+func (c *cluster) list() []types.Instance {
+	if c.listed == nil {
+		c.listed = make([]types.Instance, 0, len(c.machines))
+		key := roll.ClusterTagPrefix + c.name
+		for _, m := range c.machines {
+			if m.shown == nil {
+				continue
+			}
+			if _, ok := get(m.shownTags, key); ok {
+				c.listed = append(c.listed, *m.shown)
+			}
+		}
+	}
+	return c.listed
+}
+
+// goesOn is where a listing goes on: after the instance with which the page before ended.
+// EC2 promises no more while instances come and go.
+func goesOn(all []types.Instance, token *string) int {
+	if token == nil {
+		return 0
+	}
+	number, last, _ := strings.Cut(*token, "/")
+	from, err := strconv.Atoi(number)
+	if err != nil {
+		panic("a token that EC2 did not give: " + *token)
+	}
+	if from <= len(all) && *all[from-1].InstanceId == last {
+		return from
+	}
+	if i := slices.IndexFunc(all, func(i types.Instance) bool { return *i.InstanceId == last }); i >= 0 {
+		return i + 1
+	}
+	return 0 // it is forgotten: rather twice than not at all
+}
+
+// reserved puts instances into a reservation.
+func reserved(instances []types.Instance) []types.Reservation {
+	if len(instances) == 0 {
+		return nil
+	}
+	return []types.Reservation{{OwnerId: aws.String(accountID), Instances: instances}}
+}
+
+// lookUp tells of instances by their ids. all says that EC2 refuses the request for one
+// that it does not know.
+func (e ec2API) lookUp(call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
+	inv := e.v.inv
+	var found []types.Instance
+	var unknown []string
+	err := e.v.call(call, reads, "", func() error {
+		found = make([]types.Instance, 0, len(ids))
+		for _, id := range ids {
+			if m := e.v.a.machines[id]; m != nil && m.shown != nil {
+				found = append(found, *m.shown)
+			} else {
+				unknown = append(unknown, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for _, id := range ids {
+			inv.sawInstance(id, nil, false)
+		}
+		return nil, err
+	}
+	for _, id := range unknown {
+		inv.sawInstance(id, nil, true)
+	}
+	if all && len(unknown) > 0 {
+		return nil, awserr.UnknownInstances(unknown)
+	}
+	for i := range found {
+		inv.sawInstance(*found[i].InstanceId, &found[i], true)
+	}
+	return &ec2.DescribeInstancesOutput{Reservations: reserved(found)}, nil
+}
+
+// known is the machine of an id that EC2 knows, or the error that it does not know it.
+func (a *account) known(id string) (*machine, error) {
+	if m := a.machines[id]; m != nil && m.shown != nil {
+		return m, nil
+	}
+	return nil, awserr.UnknownInstances([]string{id})
+}
+
+// allKnown are the machines of ids, or the error that EC2 does not know some of them.
+func (a *account) allKnown(ids []string) ([]*machine, error) {
+	var out []*machine
+	var unknown []string
+	for _, id := range ids {
+		m, err := a.known(id)
+		if err != nil {
+			unknown = append(unknown, id)
+		}
+		out = append(out, m)
+	}
+	if len(unknown) > 0 {
+		return nil, awserr.UnknownInstances(unknown)
+	}
+	return out, nil
+}
+
+// statusIDs is the most ids that DescribeInstanceStatus takes.
+const statusIDs = 100
+
+// DescribeInstanceStatus tells of the status checks of instances by their ids, or lists
+// the instances of the region that fail one of the two.
+func (e ec2API) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+	const call = "ec2:DescribeInstanceStatus"
+	check := ""
+	if len(in.Filters) == 1 && slices.Equal(in.Filters[0].Values, []string{"impaired"}) {
+		check = aws.ToString(in.Filters[0].Name)
+	}
+	byID := len(in.Filters) == 0 && len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
+	failing := (check == instanceCheck || check == systemCheck) && len(in.InstanceIds) == 0 && in.MaxResults != nil
+	if !byID && !failing {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeInstanceStatusOutput)
+	err := e.v.call(call, reads, "", func() (err error) {
+		switch {
+		case byID:
+			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
+		case check == instanceCheck: // AWS's own part is never in trouble
+			out.InstanceStatuses, out.NextToken = cut(e.v.a.failing(), in.NextToken, in.MaxResults)
+		}
+		return err
+	})
+	return answered(out, err)
+}
+
+// The filters by the results of the two status checks.
+const (
+	instanceCheck = "instance-status.status"
+	systemCheck   = "system-status.status"
+)
+
+// cut is a page of a list, and the token of the next.
+func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
+	from := 0
+	if token != nil {
+		from, _ = strconv.Atoi(*token)
+	}
+	from = min(from, len(all))
+	to := len(all)
+	if size != nil {
+		to = min(from+int(*size), to)
+	}
+	if to == len(all) {
+		return all[from:], nil
+	}
+	return all[from:to:to], aws.String(strconv.Itoa(to))
+}
+
+// failing are the statuses of the instances whose own check fails.
+func (a *account) failing() []types.InstanceStatus {
+	var out []types.InstanceStatus
+	for _, c := range a.clusters {
+		for _, m := range c.machines {
+			if m.failsCheck() {
+				out = append(out, m.status())
+			}
+		}
+	}
+	return out
+}
+
+// statuses are those of instances, of the running ones alone unless all are wanted.
+func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, error) {
+	machines, err := a.allKnown(ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []types.InstanceStatus
+	for _, m := range machines {
+		if all || m.shown.State.Name == types.InstanceStateNameRunning {
+			out = append(out, m.status())
+		}
+	}
+	return out, nil
+}
+
+// failsCheck reports whether EC2 shows that the machine cannot be reached.
+func (m *machine) failsCheck() bool {
+	return m.ail == impaired && m.state == running && m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
+}
+
+// checking is how long the first status checks take.
+const checking = 2 * time.Minute
+
+func (m *machine) status() types.InstanceStatus {
+	of := func(s types.SummaryStatus, d types.StatusType) *types.InstanceStatusSummary {
+		return &types.InstanceStatusSummary{Status: s, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: d}}}
+	}
+	out := types.InstanceStatus{
+		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
+	}
+	switch {
+	case m.shown.State.Name != types.InstanceStateNameRunning:
+		none := &types.InstanceStatusSummary{Status: types.SummaryStatusNotApplicable}
+		out.InstanceStatus, out.SystemStatus = none, none
+	case m.failsCheck():
+		out.InstanceStatus, out.SystemStatus = of(types.SummaryStatusImpaired, types.StatusTypeFailed), of(types.SummaryStatusOk, types.StatusTypePassed)
+		out.InstanceStatus.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
+	case m.c.a.Now().Sub(m.launched) < checking:
+		starting := of(types.SummaryStatusInitializing, types.StatusTypeInitializing)
+		out.InstanceStatus, out.SystemStatus = starting, starting
+	default:
+		passed := of(types.SummaryStatusOk, types.StatusTypePassed)
+		out.InstanceStatus, out.SystemStatus = passed, passed
+	}
+	return out
+}
+
+// DescribeInstanceAttribute tells the user data of an instance, or whether it is protected
+// from termination.
+func (e ec2API) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
+	const call = "ec2:DescribeInstanceAttribute"
+	if in.Attribute != types.InstanceAttributeNameUserData && in.Attribute != types.InstanceAttributeNameDisableApiTermination {
+		e.v.unsimulated(call, in)
+	}
+	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
+	err := e.v.call(call, reads, "", func() error {
+		m, err := e.v.a.known(aws.ToString(in.InstanceId))
+		switch {
+		case err != nil:
+			return err
+		case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
+			out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(m.protected)}
+		default:
+			out.UserData = &types.AttributeValue{Value: inBase64(m.template.userData)}
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// inBase64 is a text as EC2 gives it, nil for none.
+func inBase64(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
+}
+
+// DescribeTags lists the tags of instances whose key begins with a text.
+func (e ec2API) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+	const call = "ec2:DescribeTags"
+	prefix, ok := keysOfInstances(in.Filters)
+	if !ok {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeTagsOutput)
+	err := e.v.call(call, reads, "", func() error {
+		size := in.MaxResults
+		if size == nil {
+			size = aws.Int32(1000)
+		}
+		out.Tags, out.NextToken = cut(e.v.a.tagged(prefix), in.NextToken, size)
+		return nil
+	})
+	return answered(out, err)
+}
+
+// keysOfInstances is the text with which the keys begin that the filters ask for; ok is
+// false if they ask for anything else.
+func keysOfInstances(filters []types.Filter) (prefix string, ok bool) {
+	instances := false
+	for _, f := range filters {
+		name := aws.ToString(f.Name)
+		switch {
+		case name == "resource-type" && slices.Equal(f.Values, []string{"instance"}):
+			instances = true
+		case name == "key" && len(f.Values) == 1:
+			prefix, ok = strings.CutSuffix(f.Values[0], "*")
+		default:
+			return "", false
+		}
+	}
+	return prefix, ok && instances
+}
+
+func (a *account) tagged(prefix string) []types.TagDescription {
+	var out []types.TagDescription
+	for _, c := range a.clusters {
+		for _, m := range c.machines {
+			for i := range m.shownTags {
+				if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) {
+					out = append(out, types.TagDescription{Key: &t.key, Value: &t.value, ResourceId: &m.id, ResourceType: types.ResourceTypeInstance})
+				}
+			}
+		}
+	}
+	return out
+}

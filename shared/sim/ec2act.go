@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/roll"
+)
+
+// rollcall is who ends and reboots machines, for the record.
+const rollcall = "Rollcall"
+
+// TerminateInstances ends instances. One that is on its way out already stays so.
+func (e ec2API) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+	const call = "ec2:TerminateInstances"
+	inv := e.v.inv
+	out := new(ec2.TerminateInstancesOutput)
+	err := e.v.call(call, writes, "", func() error {
+		machines, err := e.v.a.leashed(call, in.InstanceIds)
+		if err != nil {
+			return err
+		}
+		for _, m := range machines {
+			if m.protected && m.state != shuttingDown && m.state != terminated {
+				return badRequest("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", m.id)
+			}
+		}
+		for _, m := range machines {
+			before := m.state
+			if before != shuttingDown && before != terminated {
+				inv.did(actTerminate, m.c, m, m.node)
+				m.end(rollcall)
+			}
+			out.TerminatingInstances = append(out.TerminatingInstances, types.InstanceStateChange{
+				InstanceId: aws.String(m.id), PreviousState: instanceStates[before], CurrentState: instanceStates[m.state],
+			})
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// RebootInstances reboots instances, which must run.
+func (e ec2API) RebootInstances(_ context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error) {
+	const call = "ec2:RebootInstances"
+	inv := e.v.inv
+	err := e.v.call(call, writes, "", func() error {
+		machines, err := e.v.a.leashed(call, in.InstanceIds)
+		if err != nil {
+			return err
+		}
+		for _, m := range machines {
+			if m.state != running {
+				return badRequest("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", m.id)
+			}
+		}
+		for _, m := range machines {
+			inv.did(actReboot, m.c, m, m.node)
+			m.reboot(rollcall)
+		}
+		return nil
+	})
+	return answered(new(ec2.RebootInstancesOutput), err)
+}
+
+// leashed are the machines of ids, or the refusal: the stack may end and reboot only what
+// carries the tag of an order, as far as IAM sees it.
+func (a *account) leashed(call string, ids []string) ([]*machine, error) {
+	machines, err := a.allKnown(ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range machines {
+		if _, ok := get(m.shownTags, roll.TagOrder); !ok {
+			return nil, notAllowed(call)
+		}
+	}
+	return machines, nil
+}
+
+// tagValue is the most characters that the value of a tag has.
+const tagValue = 256
+
+// CreateTags writes tags of instances. The stack may write those of Rollcall only.
+func (e ec2API) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	const call = "ec2:CreateTags"
+	err := e.v.tags(call, actTag, in.Resources, in.Tags, func(m *machine) {
+		for _, t := range in.Tags {
+			m.tags = with(m.tags, tag{aws.ToString(t.Key), aws.ToString(t.Value)})
+		}
+	})
+	return answered(new(ec2.CreateTagsOutput), err)
+}
+
+// DeleteTags removes tags of instances, whatever their values.
+func (e ec2API) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
+	const call = "ec2:DeleteTags"
+	if slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return t.Value != nil }) {
+		e.v.unsimulated(call, in) // it removes only tags that have the value
+	}
+	err := e.v.tags(call, actUntag, in.Resources, in.Tags, func(m *machine) {
+		m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(old tag) bool {
+			return slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == old.key })
+		})
+	})
+	return answered(new(ec2.DeleteTagsOutput), err)
+}
+
+// tags has the tags of instances changed, of all of them or of none.
+func (v *env) tags(call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
+	if len(ids) == 0 || len(tags) == 0 {
+		v.unsimulated(call, tags) // without any, DeleteTags removes all that there are
+	}
+	inv := v.inv
+	return v.call(call, writes, "", func() error {
+		for _, t := range tags {
+			switch {
+			case !slices.Contains(roll.MarkKeys(), aws.ToString(t.Key)):
+				return notAllowed(call)
+			case utf8.RuneCountInString(aws.ToString(t.Value)) > tagValue:
+				return badRequest("InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", tagValue)
+			}
+		}
+		machines, err := v.a.allKnown(ids)
+		if err != nil {
+			return err
+		}
+		for _, m := range machines {
+			inv.did(what, m.c, m, m.node)
+			change(m)
+			m.touch()
+		}
+		return nil
+	})
+}
+
+// with are tags and one more, in the place of the one with its key if there is one.
+func with(tags []tag, t tag) []tag {
+	tags = slices.Clone(tags)
+	if i := slices.IndexFunc(tags, func(old tag) bool { return old.key == t.key }); i >= 0 {
+		tags[i] = t
+		return tags
+	}
+	return append(tags, t)
+}

@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// templates calls do with every template that launches, or launched, machines of the
+// account, until it returns false. The same one may come more than once.
+func (a *account) templates(do func(*group, *template) bool) {
+	for _, c := range a.clusters {
+		for _, g := range c.groups {
+			if !do(g, &g.template) || g.spare != nil && !do(g, g.spare) {
+				return
+			}
+		}
+		for _, m := range c.machines {
+			if !do(m.g, &m.template) {
+				return
+			}
+		}
+	}
+}
+
+// DescribeImages tells of AMIs by their ids.
+func (e ec2API) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
+	const call = "ec2:DescribeImages"
+	if len(in.ImageIds) == 0 || len(in.Filters) > 0 || !aws.ToBool(in.IncludeDeprecated) {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeImagesOutput)
+	err := e.v.call(call, reads, "", func() error {
+		var unknown []string
+		for _, id := range in.ImageIds {
+			i, ok := e.v.a.image(id)
+			if !ok {
+				unknown = append(unknown, id)
+			}
+			out.Images = append(out.Images, i)
+		}
+		if len(unknown) > 0 {
+			return badRequest("InvalidAMIID.NotFound", "The image ids '[%s]' do not exist", strings.Join(unknown, ", "))
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// ownerEKS is the account from which EKS shares its AMIs.
+const ownerEKS = "602401143452"
+
+// published is the date in the name of an AMI.
+var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)
+
+func (a *account) image(id string) (image types.Image, ok bool) {
+	a.templates(func(g *group, t *template) bool {
+		if t.ami != id {
+			return true
+		}
+		created := a.start.AddDate(0, -1, 0)
+		if date := published.FindStringSubmatch(t.amiName); date != nil {
+			if day, err := time.Parse("20060102", date[1]); err == nil {
+				created = day
+			}
+		}
+		image = types.Image{
+			ImageId: aws.String(id), Name: aws.String(t.amiName), OwnerId: aws.String(t.amiOwner), Architecture: built(t, g),
+			State: types.ImageStateAvailable, PlatformDetails: linux, CreationDate: aws.String(created.Format("2006-01-02T15:04:05.000Z")),
+			RootDeviceType: types.DeviceTypeEbs, VirtualizationType: types.VirtualizationTypeHvm,
+		}
+		if t.amiOwner == "amazon" {
+			image.OwnerId, image.ImageOwnerAlias, image.Public = aws.String(ownerEKS), aws.String("amazon"), aws.Bool(true)
+		}
+		ok = true
+		return false
+	})
+	return image, ok
+}
+
+// built is the architecture for which an AMI is built. A group that turns to another one
+// has machines of the old one, so the AMI's name counts first.
+func built(t *template, g *group) types.ArchitectureValues {
+	switch {
+	case strings.Contains(t.amiName, "arm64"):
+		return types.ArchitectureValuesArm64
+	case strings.Contains(t.amiName, "x86_64"):
+		return types.ArchitectureValuesX8664
+	}
+	return architecture(g.kind.Arch)
+}
+
+// DescribeLaunchTemplateVersions tells of versions of a launch template by their numbers.
+func (e ec2API) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	const call = "ec2:DescribeLaunchTemplateVersions"
+	named := slices.ContainsFunc(in.Versions, func(v string) bool { return strings.HasPrefix(v, "$") }) // such as $Latest
+	if in.LaunchTemplateId == nil || len(in.Versions) == 0 || named || len(in.Filters) > 0 || in.NextToken != nil {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeLaunchTemplateVersionsOutput)
+	err := e.v.call(call, reads, "", func() error {
+		known := e.v.a.versions(*in.LaunchTemplateId)
+		if len(known) == 0 {
+			return badRequest("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
+		}
+		for _, version := range in.Versions {
+			v, ok := known[version]
+			if !ok {
+				return badRequest("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", version, *in.LaunchTemplateId)
+			}
+			out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, v)
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// versions are those of a launch template, by their numbers.
+func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
+	out := map[string]types.LaunchTemplateVersion{}
+	a.templates(func(g *group, t *template) bool {
+		number := fmt.Sprint(t.version)
+		if _, ok := out[number]; t.id != id || ok {
+			return true
+		}
+		out[number] = types.LaunchTemplateVersion{
+			LaunchTemplateId: aws.String(id), LaunchTemplateName: aws.String(g.c.name + "-" + g.name), VersionNumber: aws.Int64(int64(t.version)),
+			DefaultVersion: aws.Bool(t.version == g.template.version), CreatedBy: aws.String("arn:aws:iam::" + accountID + ":role/Admin"),
+			LaunchTemplateData: &types.ResponseLaunchTemplateData{
+				ImageId: aws.String(t.ami), UserData: inBase64(t.userData),
+				IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecification{Arn: aws.String(profileARN(g.role))},
+				MetadataOptions:    &types.LaunchTemplateInstanceMetadataOptions{HttpTokens: types.LaunchTemplateHttpTokensStateRequired, HttpPutResponseHopLimit: metadata.HttpPutResponseHopLimit},
+			},
+		}
+		if built(t, g) == architecture(g.kind.Arch) { // or the group launched another type then
+			out[number].LaunchTemplateData.InstanceType = types.InstanceType(g.kind.Type)
+		}
+		return true
+	})
+	return out
+}
+
+// oldTypes are families of instances that are not on the Nitro system, and so have no
+// latest console output.
+var oldTypes = []string{"t2", "m3", "m4", "c3", "c4", "r3", "r4"}
+
+// GetConsoleOutput tells what the console of an instance shows.
+func (e ec2API) GetConsoleOutput(_ context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
+	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId}
+	err := e.v.call("ec2:GetConsoleOutput", reads, "", func() error {
+		m, err := e.v.a.known(aws.ToString(in.InstanceId))
+		if err != nil {
+			return err
+		}
+		family, _, _ := strings.Cut(string(m.shown.InstanceType), ".")
+		if aws.ToBool(in.Latest) && slices.Contains(oldTypes, family) {
+			return badRequest("UnsupportedOperation", "This instance type does not support retrieving the latest console logs.")
+		}
+		out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
+		return nil
+	})
+	return answered(out, err)
+}
+
+// console is what the console shows since the machine booted last: nothing before it does.
+func (m *machine) console() string {
+	if m.boots == 0 || m.booting {
+		return ""
+	}
+	if m.template.breaks != well && m.template.console != "" {
+		return m.template.console
+	}
+	text := bootLog(
+		"[    5.312011] nodeadm[1619]: {\"level\":\"info\",\"caller\":\"init/init.go:57\",\"msg\":\"Loading configuration..\",\"configSource\":[\"imds://user-data\"]}",
+		"[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.",
+		"[    9.811120] cloud-init[1990]: Cloud-init v. 22.2.2 finished at "+m.launched.UTC().Format(time.RFC1123Z)+". Datasource DataSourceEc2.  Up 9.80 seconds",
+		"[  OK  ] Started kubelet.service - Kubernetes Kubelet.",
+		"[  OK  ] Finished nodeadm-run.service - EKS Nodeadm Run.",
+		"[  OK  ] Reached target multi-user.target - Multi-User System.",
+	)
+	if !m.pressure.IsZero() && m.ail == silent {
+		up := m.pressure.Sub(m.launched).Seconds()
+		text += fmt.Sprintf("\r\n[%12.6f] Out of memory: Killed process 48213 (java) total-vm:9183204kB, anon-rss:7214060kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:16012kB oom_score_adj:996", up)
+	}
+	return text
+}

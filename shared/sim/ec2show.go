@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// EC2 is eventually consistent: what changed is seen a moment later by whoever asks, and
+// by the permission check.
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+const (
+	mostly  = 3 * time.Second
+	atTimes = 10 * time.Second
+	// staleLeast and staleMost are the same while EC2 is in trouble.
+	staleLeast = time.Minute
+	staleMost  = 5 * time.Minute
+	// remembered is about how long a terminated instance can be looked up.
+	remembered = time.Hour
+)
+
+// lag is how long it takes at a time until a change of a cluster's instance is shown.
+func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
+	for i := range w.spells {
+		s := &w.spells[i]
+		if s.what == FaultStale && !now.Before(s.from) && now.Before(s.to) && (s.about == "" || s.about == cluster) && d.nth(i).chance(s.share) {
+			return d.of("stale").between(staleLeast, staleMost)
+		}
+	}
+	if d.of("slow").chance(0.1) {
+		return d.between(mostly, atTimes)
+	}
+	return d.between(0, mostly)
+}
+
+// touch notes that the machine's state or tags changed: EC2 shows it after a while, and
+// never before what changed earlier. What has been there for long is shown already.
+func (m *machine) touch() {
+	a := m.c.a
+	state, tags, kind := m.state, slices.Clone(m.tags), m.g.kind
+	if a.founding {
+		if state != pending { // it is still being made
+			m.show(state, tags, kind)
+		}
+		return
+	}
+	at := max(a.now+a.weather.lag(a.Now(), m.c.name, m.d.of("lag").nth(int(a.now))), m.shownAt)
+	m.shownAt = at
+	a.in(at-a.now, func() { m.show(state, tags, kind) })
+}
+
+// show is what EC2 tells of the machine from now on. What it told before is not changed:
+// answers may still hold it.
+func (m *machine) show(state machineState, tags []tag, kind machineKind) {
+	c := m.c
+	if c.a.machines[m.id] != m {
+		return // forgotten
+	}
+	var before machineState
+	if m.shown != nil {
+		before = machineState(m.shown.State.Name)
+		if state == before && slices.Equal(tags, m.shownTags) {
+			return
+		}
+	}
+	next := new(types.Instance)
+	if m.shown != nil {
+		*next = *m.shown
+	} else {
+		*next = m.described(kind)
+	}
+	next.State, next.Tags = instanceStates[state], tagsOf(tags)
+	if state == shuttingDown || state == terminated {
+		next.StateReason = userShutdown
+		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.ended.UTC().Format(time.DateTime)))
+	}
+	if state == terminated {
+		next.PrivateIpAddress, next.PrivateDnsName = nil, aws.String("")
+		next.VpcId, next.SubnetId, next.SecurityGroups, next.IamInstanceProfile = nil, nil, nil, nil
+	}
+	m.shown, m.shownTags, c.listed = next, tags, nil
+	if state == terminated && before != terminated {
+		c.a.in(m.d.of("remembered").between(remembered-5*time.Minute, remembered+5*time.Minute), m.forget)
+	}
+}
+
+// forget is the end of what EC2 knows of the machine.
+func (m *machine) forget() {
+	c := m.c
+	if c.a.machines[m.id] != m {
+		return
+	}
+	delete(c.a.machines, m.id)
+	if i := slices.Index(c.machines, m); i >= 0 {
+		c.machines = slices.Delete(c.machines, i, i+1)
+	}
+	m.shown, m.shownTags, c.listed = nil, nil, nil
+}
+
+// instanceStates are the states as EC2 tells them. All instances share them.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceState.html
+var instanceStates = map[machineState]*types.InstanceState{
+	pending:      {Code: aws.Int32(0), Name: types.InstanceStateNamePending},
+	running:      {Code: aws.Int32(16), Name: types.InstanceStateNameRunning},
+	shuttingDown: {Code: aws.Int32(32), Name: types.InstanceStateNameShuttingDown},
+	terminated:   {Code: aws.Int32(48), Name: types.InstanceStateNameTerminated},
+	stopped:      {Code: aws.Int32(80), Name: types.InstanceStateNameStopped},
+}
+
+var (
+	userShutdown = &types.StateReason{
+		Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
+	}
+	linux = aws.String("Linux/UNIX")
+	// metadata are the options of the instance metadata service, as EKS sets them.
+	metadata = &types.InstanceMetadataOptionsResponse{
+		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
+		State: types.InstanceMetadataOptionsStateApplied,
+	}
+)
+
+// described is the machine as it was launched.
+func (m *machine) described(kind machineKind) types.Instance {
+	c := m.c
+	return types.Instance{
+		InstanceId: &m.id, ImageId: &m.template.ami, InstanceType: types.InstanceType(kind.Type), Architecture: architecture(kind.Arch),
+		LaunchTime: aws.Time(m.launched.UTC().Truncate(time.Second)), PlatformDetails: linux, Hypervisor: types.HypervisorTypeXen, MetadataOptions: metadata,
+		Placement:      &types.Placement{AvailabilityZone: &m.zone, AvailabilityZoneId: aws.String(zoneID(m.zone)), Tenancy: types.TenancyDefault},
+		PrivateDnsName: &m.dnsName, PrivateIpAddress: &m.address, VpcId: aws.String(c.vpc()), SubnetId: aws.String(c.subnet(m.zone)),
+		SecurityGroups:     []types.GroupIdentifier{{GroupId: aws.String(c.securityGroup()), GroupName: aws.String(c.securityGroupName())}},
+		IamInstanceProfile: &types.IamInstanceProfile{Arn: aws.String(profileARN(m.g.role)), Id: aws.String(uniqueID("AIPA", m.g.role))},
+	}
+}
+
+// architecture is EC2's word for Kubernetes' one.
+func architecture(arch string) types.ArchitectureValues {
+	if arch == "amd64" {
+		return types.ArchitectureValuesX8664
+	}
+	return types.ArchitectureValues(arch)
+}
+
+// tagsOf are the tags as EC2 tells them. They point into the slice, which must not be
+// changed any more.
+func tagsOf(tags []tag) []types.Tag {
+	out := make([]types.Tag, len(tags))
+	for i := range tags {
+		out[i] = types.Tag{Key: &tags[i].key, Value: &tags[i].value}
+	}
+	return out
+}

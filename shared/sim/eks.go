@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/roll"
+)
+
+// eksAPI is EKS.
+type eksAPI struct{ v *env }
+
+// kubernetesVersion is that of every cluster.
+const kubernetesVersion = "1.33"
+
+// clustersOnPage is how many clusters EKS lists at once.
+const clustersOnPage = 100
+
+// ListClusters lists the names of the region's clusters.
+func (e eksAPI) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
+	out := new(eks.ListClustersOutput)
+	err := e.v.call("eks:ListClusters", reads, "", func() error {
+		var names []string
+		for _, c := range e.v.a.clusters {
+			if c.exists() {
+				names = append(names, c.name)
+			}
+		}
+		size := in.MaxResults
+		if size == nil {
+			size = aws.Int32(clustersOnPage)
+		}
+		out.Clusters, out.NextToken = cut(names, in.NextToken, size)
+		return nil
+	})
+	return answered(out, err)
+}
+
+// eksCluster is a cluster that EKS knows, or the error that it does not know it.
+func (a *account) eksCluster(name *string) (*cluster, error) {
+	if c := a.byName[aws.ToString(name)]; c != nil && c.exists() {
+		return c, nil
+	}
+	return nil, noSuch("ResourceNotFoundException", "No cluster found for name: %s.", aws.ToString(name))
+}
+
+// DescribeCluster tells of a cluster.
+func (e eksAPI) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	inv := e.v.inv
+	out := new(eks.DescribeClusterOutput)
+	status := ""
+	err := e.v.call("eks:DescribeCluster", reads, "", func() error {
+		c, err := e.v.a.eksCluster(in.Name)
+		if err == nil {
+			out.Cluster, status = c.describe(), c.status
+		}
+		return err
+	})
+	inv.sawCluster(aws.ToString(in.Name), status)
+	return answered(out, err)
+}
+
+func (c *cluster) describe() *types.Cluster {
+	out := &types.Cluster{
+		Name: aws.String(c.name), Arn: aws.String(c.arn()), Status: types.ClusterStatus(c.status), Version: aws.String(kubernetesVersion), PlatformVersion: aws.String("eks.14"),
+		CreatedAt: aws.Time(c.created), Endpoint: aws.String(c.endpoint()), RoleArn: aws.String(roleARN(c.name + "-cluster")),
+		CertificateAuthority: &types.Certificate{Data: aws.String(c.authority())},
+		AccessConfig:         &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApiAndConfigMap},
+		ResourcesVpcConfig: &types.VpcConfigResponse{
+			VpcId: aws.String(c.vpc()), SubnetIds: c.subnets(), ClusterSecurityGroupId: aws.String(c.securityGroup()),
+			EndpointPublicAccess: true, EndpointPrivateAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
+		},
+		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamilyIpv4, ServiceIpv4Cidr: aws.String("172.20.0.0/16")},
+		ZonalShiftConfig:        &types.ZonalShiftConfigResponse{Enabled: aws.Bool(true)},
+		Health:                  &types.ClusterHealth{},
+		Tags:                    map[string]string{},
+	}
+	if c.mode != "" {
+		out.Tags[roll.TagMode] = c.mode
+	}
+	return out
+}
+
+// DescribeNodegroup tells of a managed node group.
+func (e eksAPI) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+	out := new(eks.DescribeNodegroupOutput)
+	err := e.v.call("eks:DescribeNodegroup", reads, "", func() error {
+		c, err := e.v.a.eksCluster(in.ClusterName)
+		if err != nil {
+			return err
+		}
+		if g := c.group(aws.ToString(in.NodegroupName)); g != nil && g.owner == nodeGroup {
+			out.Nodegroup = g.describe()
+			return nil
+		}
+		return noSuch("ResourceNotFoundException", "No node group found for name: %s.", aws.ToString(in.NodegroupName))
+	})
+	return answered(out, err)
+}
+
+// release is the date of a release of EKS's AMIs in their names.
+var release = regexp.MustCompile(`-v(20\d{6})$`)
+
+func (g *group) describe() *types.Nodegroup {
+	c, t := g.c, g.template
+	out := &types.Nodegroup{
+		NodegroupName: aws.String(g.name), ClusterName: aws.String(c.name), Status: types.NodegroupStatusActive, Version: aws.String(kubernetesVersion),
+		NodegroupArn: aws.String(fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", region, accountID, c.name, g.name, uid(g.d.of("nodegroup")))),
+		CreatedAt:    aws.Time(c.created.Add(10 * time.Minute)), CapacityType: types.CapacityTypesOnDemand, NodeRole: aws.String(roleARN(g.role)), Subnets: c.subnets(),
+		ScalingConfig:    &types.NodegroupScalingConfig{MinSize: aws.Int32(0), DesiredSize: aws.Int32(int32(g.desired)), MaxSize: aws.Int32(int32(2*g.desired + 1))},
+		NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(g.repair)},
+		Resources:        &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: aws.String(g.asgName())}}},
+		Health:           &types.NodegroupHealth{},
+	}
+	if t.amiOwner != "amazon" {
+		out.AmiType, out.ReleaseVersion = types.AMITypesCustom, aws.String(t.ami)
+		out.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(t.id), Version: aws.String(fmt.Sprint(t.version))}
+		return out
+	}
+	out.InstanceTypes, out.AmiType = []string{g.kind.Type}, types.AMITypesAl2023X8664Standard
+	if built(&t, g) == "arm64" {
+		out.AmiType = types.AMITypesAl2023Arm64Standard
+	}
+	if date := release.FindStringSubmatch(t.amiName); date != nil {
+		out.ReleaseVersion = aws.String(kubernetesVersion + ".8-" + date[1])
+	}
+	return out
+}
+
+// admin is the role that made the clusters, and has the only access entry in each: nodes
+// are let in by aws-auth.
+const admin = "Admin"
+
+// ListAccessEntries lists whom a cluster's access entries are for.
+func (e eksAPI) ListAccessEntries(_ context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
+	out := new(eks.ListAccessEntriesOutput)
+	err := e.v.call("eks:ListAccessEntries", reads, "", func() error {
+		_, err := e.v.a.eksCluster(in.ClusterName)
+		out.AccessEntries = []string{roleARN(admin)}
+		return err
+	})
+	return answered(out, err)
+}
+
+// accessEntry checks that a cluster has an access entry for somebody.
+func (a *account) accessEntry(cluster, principal *string) (*cluster, error) {
+	c, err := a.eksCluster(cluster)
+	if err == nil && aws.ToString(principal) != roleARN(admin) {
+		err = noSuch("ResourceNotFoundException", "The specified principalArn could not be found. You should specify an existing principalArn: %s", aws.ToString(principal))
+	}
+	return c, err
+}
+
+// DescribeAccessEntry tells of an access entry.
+func (e eksAPI) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
+	out := new(eks.DescribeAccessEntryOutput)
+	err := e.v.call("eks:DescribeAccessEntry", reads, "", func() error {
+		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
+		if err != nil {
+			return err
+		}
+		out.AccessEntry = &types.AccessEntry{
+			ClusterName: aws.String(c.name), PrincipalArn: in.PrincipalArn, Type: aws.String("STANDARD"), CreatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
+			Username: aws.String(strings.Replace(roleARN(admin), ":iam::", ":sts::", 1) + "/{{SessionName}}"),
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// ListAssociatedAccessPolicies lists what an access entry allows.
+func (e eksAPI) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+	out := &eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn}
+	err := e.v.call("eks:ListAssociatedAccessPolicies", reads, "", func() error {
+		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
+		if err != nil {
+			return err
+		}
+		out.AssociatedAccessPolicies = []types.AssociatedAccessPolicy{{
+			PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"), AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
+			AssociatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
+		}}
+		return nil
+	})
+	return answered(out, err)
+}
