@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
 )
 
@@ -31,7 +32,7 @@ func ask[T any](a *action, call func(context.Context) (T, error)) (answer T, end
 	if a.over != "" {
 		return answer, outcome{err: errors.New(a.over), why: a.over}
 	}
-	ctx, cancel := context.WithTimeout(a.l.ctx, callTime)
+	ctx, cancel := deadline.In(a.l.ctx, callTime)
 	defer cancel()
 	answer, err := call(ctx)
 	if err == nil {

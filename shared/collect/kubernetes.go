@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -94,7 +95,7 @@ func (t *topic) ask(ctx context.Context, q kube.Question) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := deadline.In(ctx, callTime)
 	defer cancel()
 	return client.Read(ctx, q)
 }

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/bundle"
 	"rollcall/shared/collect"
+	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
 	"rollcall/shared/inquiry"
 	"rollcall/shared/kube"
@@ -167,7 +168,7 @@ func warned(findings []roll.Finding) string {
 }
 
 func keep(ctx context.Context, q *inquiry.Inquiry, key archive.Key, doc report.Document) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, KeepTime)
+	ctx, cancel := deadline.In(ctx, KeepTime)
 	defer cancel()
 	link, err := q.Keep(ctx, key, doc)
 	return link.URI, err
@@ -180,7 +181,7 @@ func (e *Eyes) Explain(ctx context.Context, s *roll.Snapshot, findings []roll.Fi
 
 // Act finds out why, before an act.
 func (e *Eyes) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
-	asking, cancel := context.WithTimeout(ctx, WhyTime)
+	asking, cancel := deadline.In(ctx, WhyTime)
 	defer cancel()
 	q := e.Inquirer.Inquire(asking, collect.Input{Snapshot: s, Findings: findings, State: state}, true)
 	return q.Diagnoses, func(ctx context.Context, o plan.Order, seen remediate.Seen) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
 
+	"rollcall/shared/deadline"
 	"rollcall/shared/roll"
 )
 
@@ -27,7 +28,7 @@ func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string)
 	if !s.Cluster.ZonalShift {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, shiftTime)
+	ctx, cancel := deadline.In(ctx, shiftTime)
 	defer cancel()
 	out, err := o.zonalShift.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
 	if err != nil {

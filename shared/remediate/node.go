@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/deadline"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -87,7 +88,7 @@ const (
 // drain makes one pass over the pods of the node. Each pass is an order of its own
 // check with the same id, so that between two passes everything is looked at again.
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
-	passing, cancel := context.WithTimeout(ctx, passTime)
+	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
 	at := now
 	if r.clock != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/deadline"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -290,7 +291,7 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	}
 	// The act is done or not done by now; that the context ends must not keep its
 	// outcome out of the ledger.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	ctx, cancel := deadline.In(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	if err := r.ledger.Finish(ctx, out.Order.Cluster, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
 		out.Detail += fmt.Sprintf("; its outcome could not be recorded (%v), a later check will settle it", err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/deadline"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -130,7 +131,7 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	if limit == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, limit)
+	return deadline.In(ctx, limit)
 }
 
 // unresolved are the instances whose acts have no outcome yet.
