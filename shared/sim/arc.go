@@ -13,9 +13,9 @@ import (
 type zonalShiftAPI struct{ v *env }
 
 // GetManagedResource tells whether a cluster is shifted away from a zone.
-func (s zonalShiftAPI) GetManagedResource(_ context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
+func (s zonalShiftAPI) GetManagedResource(ctx context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
 	out := &arczonalshift.GetManagedResourceOutput{Arn: in.ResourceIdentifier, AppliedWeights: map[string]float32{}}
-	err := s.v.call("arc-zonal-shift:GetManagedResource", reads, "", func() error {
+	err := s.v.call(ctx, "arc-zonal-shift:GetManagedResource", reads, "", func() error {
 		for _, c := range s.v.a.clusters {
 			if c.exists() && c.arn() == aws.ToString(in.ResourceIdentifier) {
 				out.Name = aws.String(c.name)

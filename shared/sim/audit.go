@@ -422,6 +422,12 @@ func (u *auditor) found(in plan.Input, out plan.Plan) {
 		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Detail: cause.Summary})
 	}
 	for _, key := range out.Changes.DropFindings {
+		// What is gone and comes back may be told again.
+		for said := range u.said {
+			if said.instance == string(key.Instance) && said.kind == string(key.Kind) {
+				delete(u.said, said)
+			}
+		}
 		if before := in.State.Findings[key]; !before.Opened.IsZero() {
 			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})
 		}

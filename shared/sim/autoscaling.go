@@ -40,13 +40,13 @@ func (g *group) isScaled() bool {
 
 // DescribeAutoScalingGroups tells of groups by their names; those that do not exist are
 // left out.
-func (s autoScalingAPI) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+func (s autoScalingAPI) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	const call = "autoscaling:DescribeAutoScalingGroups"
 	if n := len(in.AutoScalingGroupNames); n == 0 || n > groupsNamed || len(in.Filters) > 0 || in.NextToken != nil {
 		s.v.unsimulated(call, in)
 	}
 	out := new(autoscaling.DescribeAutoScalingGroupsOutput)
-	err := s.v.call(call, reads, "", func() error {
+	err := s.v.call(ctx, call, reads, "", func() error {
 		for _, name := range in.AutoScalingGroupNames {
 			if g := s.v.a.scaled(name); g != nil {
 				out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
@@ -109,13 +109,13 @@ func (m *machine) health() string {
 
 // DescribeAutoScalingInstances tells of instances by their ids; those of no group are left
 // out.
-func (s autoScalingAPI) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+func (s autoScalingAPI) DescribeAutoScalingInstances(ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	const call = "autoscaling:DescribeAutoScalingInstances"
 	if n := len(in.InstanceIds); n == 0 || n > instancesNamed || in.NextToken != nil {
 		s.v.unsimulated(call, in)
 	}
 	out := new(autoscaling.DescribeAutoScalingInstancesOutput)
-	err := s.v.call(call, reads, "", func() error {
+	err := s.v.call(ctx, call, reads, "", func() error {
 		for _, id := range in.InstanceIds {
 			m := s.v.a.machines[id]
 			if m == nil || m.state == terminated || !m.g.isScaled() {
@@ -132,13 +132,13 @@ func (s autoScalingAPI) DescribeAutoScalingInstances(_ context.Context, in *auto
 }
 
 // DescribeScalingActivities lists the latest activities of a group, the newest first.
-func (s autoScalingAPI) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+func (s autoScalingAPI) DescribeScalingActivities(ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	const call = "autoscaling:DescribeScalingActivities"
 	if in.AutoScalingGroupName == nil || in.MaxRecords == nil || in.NextToken != nil || len(in.ActivityIds) > 0 {
 		s.v.unsimulated(call, in)
 	}
 	out := new(autoscaling.DescribeScalingActivitiesOutput)
-	err := s.v.call(call, reads, "", func() error {
+	err := s.v.call(ctx, call, reads, "", func() error {
 		g := s.v.a.scaled(*in.AutoScalingGroupName)
 		switch {
 		case g != nil:

@@ -26,7 +26,7 @@ func (b *bucket) holds(key archive.Key) bool {
 type evidenceStore struct{ v *env }
 
 // Put keeps files under a key. That they are kept already is a success.
-func (s evidenceStore) Put(_ context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
+func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
 	where, err := key.Path()
 	if err != nil {
 		return archive.Link{}, err
@@ -42,7 +42,7 @@ func (s evidenceStore) Put(_ context.Context, key archive.Key, files map[string]
 			s.v.inv.stored(key, files)
 		},
 	} {
-		if err := s.v.call("s3:PutObject", writes, "", func() error { put(); return nil }); err != nil {
+		if err := s.v.call(ctx, "s3:PutObject", writes, "", func() error { put(); return nil }); err != nil {
 			return archive.Link{}, fmt.Errorf("keep evidence s3://%s/%s: %w", bucketName, where, err)
 		}
 	}

@@ -37,8 +37,8 @@ func stateChangeEvent(id, instance string, state machineState, at time.Time) str
 type eventsAPI struct{ v *env }
 
 // PutEvents puts at most ten events on the bus.
-func (e eventsAPI) PutEvents(_ context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
-	err := e.v.call("events:PutEvents", writes, "", func() error {
+func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+	err := e.v.call(ctx, "events:PutEvents", writes, "", func() error {
 		if n := len(in.Entries); n < 1 || n > 10 {
 			return badRequest("ValidationException", "PutEvents takes 1 to 10 entries, not %d", n)
 		}

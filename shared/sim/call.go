@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -59,17 +60,20 @@ const (
 // wait. name is the service and the operation, such as ec2:DescribeInstances or
 // kubernetes:list nodes; about is what the weather may be local to: a cluster's name for
 // calls of its Kubernetes API, or "".
-func (v *env) call(name string, kind access, about string, do func() error) error {
+func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
 	inv := v.inv
 	if inv == nil {
 		panic(fmt.Sprintf("%s calls %s outside of an invocation", v.fn, name))
 	}
-	inv.calls++
 	v.a.usage.Calls[name]++
+	inv.calls++
 	d := inv.d.of(name).nth(inv.calls)
 	if inv.calls == inv.diesAt && !inv.after {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s before %s", inv.name, name)})
 		inv.die()
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	took := d.of("time").between(quickest, slowest)
 	inv.wait(took / 2)
@@ -77,11 +81,11 @@ func (v *env) call(name string, kind access, about string, do func() error) erro
 	var err error
 	switch f.what {
 	case faultHang:
-		inv.wait(hangs)
+		inv.hang(ctx)
 		err = errTimeout(name)
 	case faultLost: // it took effect, and nobody is told
 		if err = do(); err == nil {
-			inv.wait(hangs)
+			inv.hang(ctx)
 			err = errTimeout(name)
 		}
 	case faultNone:
@@ -96,6 +100,11 @@ func (v *env) call(name string, kind access, about string, do func() error) erro
 		inv.die()
 	}
 	return err
+}
+
+// hang waits for an answer that does not come, as long as the context lets it.
+func (inv *invocation) hang(ctx context.Context) {
+	inv.wait(max(0, min(hangs, ends(ctx)-inv.e.now)))
 }
 
 // note tells of something that happened now.

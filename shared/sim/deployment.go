@@ -129,27 +129,27 @@ func (d *deployment) sweepAfter(t time.Time) {
 func (d *deployment) build(v *env) func(*invocation, []message) []string {
 	switch v.fn {
 	case stateChange:
-		return batches(d.newStateChange(v).Handle, d.events)
+		return batches(v, d.newStateChange(v).Handle, d.events)
 	case sweep:
 		h := d.newSweep(v)
 		return func(_ *invocation, batch []message) (failed []string) {
 			for _, m := range batch {
-				if err := h.Handle(context.Background(), []byte(m.body)); err != nil {
+				if err := h.Handle(v.context(), []byte(m.body)); err != nil {
 					failed = append(failed, m.id)
 				}
 			}
 			return failed
 		}
 	case inspect:
-		return batches(d.newInspect(v).Handle, d.checks)
+		return batches(v, d.newInspect(v).Handle, d.checks)
 	case remediator:
-		return batches(d.newRemediate(v).Handle, d.orders)
+		return batches(v, d.newRemediate(v).Handle, d.orders)
 	}
 	panic(fmt.Sprintf("no function %s", v.fn))
 }
 
 // batches invokes a function with messages of a queue as Lambda does.
-func batches(handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func(*invocation, []message) []string {
+func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func(*invocation, []message) []string {
 	return func(_ *invocation, batch []message) (failed []string) {
 		var event events.SQSEvent
 		for _, m := range batch {
@@ -162,7 +162,7 @@ func batches(handle func(context.Context, events.SQSEvent) (events.SQSEventRespo
 			}
 			event.Records = append(event.Records, record)
 		}
-		response, err := handle(context.Background(), event)
+		response, err := handle(v.context(), event)
 		if err != nil {
 			for _, m := range batch {
 				failed = append(failed, m.id)
@@ -228,6 +228,9 @@ func (d *deployment) newSweep(v *env) *handle.Sweep {
 	}
 }
 
+// readTime is that of inspect's main.
+const readTime = 195 * time.Second
+
 func (d *deployment) newInspect(v *env) *handle.Inspect {
 	look := d.eyes(v)
 	return &handle.Inspect{
@@ -240,6 +243,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 			Notices:  d.notices(v),
 			Plan:     d.planner(v),
 			Clock:    v.now,
+			ReadTime: readTime, WhyTime: eyes.WhyTime,
 		},
 		Policies:      v.policies(),
 		Permitted:     guarded(d.guards.Permitted, d.permitted),

@@ -23,7 +23,7 @@ type ec2API struct{ v *env }
 // DescribeInstances lists the instances of a cluster by the key of its tag, page by page,
 // or looks instances up by their ids: all of which EC2 must know, or, by a filter, those
 // of them that it knows.
-func (e ec2API) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	const call = "ec2:DescribeInstances"
 	if !aws.ToBool(in.IncludeManagedResources) || len(in.Filters) > 1 {
 		e.v.unsimulated(call, in)
@@ -32,16 +32,16 @@ func (e ec2API) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesIn
 		if len(in.InstanceIds) == 0 || in.MaxResults != nil || in.NextToken != nil {
 			e.v.unsimulated(call, in)
 		}
-		return e.lookUp(call, in.InstanceIds, true)
+		return e.lookUp(ctx, call, in.InstanceIds, true)
 	}
 	name, values := aws.ToString(in.Filters[0].Name), in.Filters[0].Values
 	switch {
 	case len(in.InstanceIds) > 0:
 	case name == "instance-id" && in.NextToken == nil && len(values) <= filterValues:
-		return e.lookUp(call, values, false)
+		return e.lookUp(ctx, call, values, false)
 	case name == "tag-key" && len(values) == 1 && in.MaxResults != nil:
 		if cluster, ok := strings.CutPrefix(values[0], roll.ClusterTagPrefix); ok {
-			return e.list(call, cluster, in)
+			return e.list(ctx, call, cluster, in)
 		}
 	}
 	e.v.unsimulated(call, in)
@@ -52,11 +52,11 @@ func (e ec2API) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesIn
 const filterValues = 200
 
 // list is a page of the instances that carry a cluster's tag.
-func (e ec2API) list(call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	out := new(ec2.DescribeInstancesOutput)
 	var page []types.Instance
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		var all []types.Instance
 		if c := e.v.a.byName[cluster]; c != nil {
 			all = c.list()
@@ -121,11 +121,11 @@ func reserved(instances []types.Instance) []types.Reservation {
 
 // lookUp tells of instances by their ids. all says that EC2 refuses the request for one
 // that it does not know.
-func (e ec2API) lookUp(call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
+func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	var found []types.Instance
 	var unknown []string
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		found = make([]types.Instance, 0, len(ids))
 		for _, id := range ids {
 			if m := e.v.a.machines[id]; m != nil && m.shown != nil {
@@ -184,7 +184,7 @@ const statusIDs = 100
 
 // DescribeInstanceStatus tells of the status checks of instances by their ids, or lists
 // the instances of the region that fail one of the two.
-func (e ec2API) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	const call = "ec2:DescribeInstanceStatus"
 	check := ""
 	if len(in.Filters) == 1 && slices.Equal(in.Filters[0].Values, []string{"impaired"}) {
@@ -196,7 +196,7 @@ func (e ec2API) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstan
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		switch {
 		case byID:
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
@@ -293,13 +293,13 @@ func (m *machine) status() types.InstanceStatus {
 
 // DescribeInstanceAttribute tells the user data of an instance, or whether it is protected
 // from termination.
-func (e ec2API) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
+func (e ec2API) DescribeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
 	const call = "ec2:DescribeInstanceAttribute"
 	if in.Attribute != types.InstanceAttributeNameUserData && in.Attribute != types.InstanceAttributeNameDisableApiTermination {
 		e.v.unsimulated(call, in)
 	}
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		m, err := e.v.a.known(aws.ToString(in.InstanceId))
 		switch {
 		case err != nil:
@@ -323,14 +323,14 @@ func inBase64(text string) *string {
 }
 
 // DescribeTags lists the tags of instances whose key begins with a text.
-func (e ec2API) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	prefix, ok := keysOfInstances(in.Filters)
 	if !ok {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeTagsOutput)
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		size := in.MaxResults
 		if size == nil {
 			size = aws.Int32(1000)

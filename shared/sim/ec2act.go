@@ -16,11 +16,11 @@ import (
 const rollcall = "Rollcall"
 
 // TerminateInstances ends instances. One that is on its way out already stays so.
-func (e ec2API) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	const call = "ec2:TerminateInstances"
 	inv := e.v.inv
 	out := new(ec2.TerminateInstancesOutput)
-	err := e.v.call(call, writes, "", func() error {
+	err := e.v.call(ctx, call, writes, "", func() error {
 		machines, err := e.v.a.leashed(call, in.InstanceIds)
 		if err != nil {
 			return err
@@ -46,10 +46,10 @@ func (e ec2API) TerminateInstances(_ context.Context, in *ec2.TerminateInstances
 }
 
 // RebootInstances reboots instances, which must run.
-func (e ec2API) RebootInstances(_ context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error) {
+func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error) {
 	const call = "ec2:RebootInstances"
 	inv := e.v.inv
-	err := e.v.call(call, writes, "", func() error {
+	err := e.v.call(ctx, call, writes, "", func() error {
 		machines, err := e.v.a.leashed(call, in.InstanceIds)
 		if err != nil {
 			return err
@@ -87,9 +87,9 @@ func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 const tagValue = 256
 
 // CreateTags writes tags of instances. The stack may write those of Rollcall only.
-func (e ec2API) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+func (e ec2API) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
 	const call = "ec2:CreateTags"
-	err := e.v.tags(call, actTag, in.Resources, in.Tags, func(m *machine) {
+	err := e.v.tags(ctx, call, actTag, in.Resources, in.Tags, func(m *machine) {
 		for _, t := range in.Tags {
 			m.tags = with(m.tags, tag{aws.ToString(t.Key), aws.ToString(t.Value)})
 		}
@@ -98,12 +98,12 @@ func (e ec2API) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func
 }
 
 // DeleteTags removes tags of instances, whatever their values.
-func (e ec2API) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
+func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	const call = "ec2:DeleteTags"
 	if slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return t.Value != nil }) {
 		e.v.unsimulated(call, in) // it removes only tags that have the value
 	}
-	err := e.v.tags(call, actUntag, in.Resources, in.Tags, func(m *machine) {
+	err := e.v.tags(ctx, call, actUntag, in.Resources, in.Tags, func(m *machine) {
 		m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(old tag) bool {
 			return slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == old.key })
 		})
@@ -112,12 +112,12 @@ func (e ec2API) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func
 }
 
 // tags has the tags of instances changed, of all of them or of none.
-func (v *env) tags(call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
+func (v *env) tags(ctx context.Context, call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
 	if len(ids) == 0 || len(tags) == 0 {
 		v.unsimulated(call, tags) // without any, DeleteTags removes all that there are
 	}
 	inv := v.inv
-	return v.call(call, writes, "", func() error {
+	return v.call(ctx, call, writes, "", func() error {
 		for _, t := range tags {
 			switch {
 			case !slices.Contains(roll.MarkKeys(), aws.ToString(t.Key)):

@@ -31,13 +31,13 @@ func (a *account) templates(do func(*group, *template) bool) {
 }
 
 // DescribeImages tells of AMIs by their ids.
-func (e ec2API) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
+func (e ec2API) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	const call = "ec2:DescribeImages"
 	if len(in.ImageIds) == 0 || len(in.Filters) > 0 || !aws.ToBool(in.IncludeDeprecated) {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeImagesOutput)
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		var unknown []string
 		for _, id := range in.ImageIds {
 			i, ok := e.v.a.image(id)
@@ -98,14 +98,14 @@ func built(t *template, g *group) types.ArchitectureValues {
 }
 
 // DescribeLaunchTemplateVersions tells of versions of a launch template by their numbers.
-func (e ec2API) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+func (e ec2API) DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	const call = "ec2:DescribeLaunchTemplateVersions"
 	named := slices.ContainsFunc(in.Versions, func(v string) bool { return strings.HasPrefix(v, "$") }) // such as $Latest
 	if in.LaunchTemplateId == nil || len(in.Versions) == 0 || named || len(in.Filters) > 0 || in.NextToken != nil {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeLaunchTemplateVersionsOutput)
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		known := e.v.a.versions(*in.LaunchTemplateId)
 		if len(known) == 0 {
 			return badRequest("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
@@ -152,9 +152,9 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 var oldTypes = []string{"t2", "m3", "m4", "c3", "c4", "r3", "r4"}
 
 // GetConsoleOutput tells what the console of an instance shows.
-func (e ec2API) GetConsoleOutput(_ context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
+func (e ec2API) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
 	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId}
-	err := e.v.call("ec2:GetConsoleOutput", reads, "", func() error {
+	err := e.v.call(ctx, "ec2:GetConsoleOutput", reads, "", func() error {
 		m, err := e.v.a.known(aws.ToString(in.InstanceId))
 		if err != nil {
 			return err

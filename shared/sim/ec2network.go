@@ -84,13 +84,13 @@ func ofVPCs(a *account, filters []types.Filter) (of []*cluster, ok bool) {
 }
 
 // DescribeSubnets tells of subnets by their ids.
-func (e ec2API) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (e ec2API) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	const call = "ec2:DescribeSubnets"
 	if len(in.SubnetIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeSubnetsOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		out.Subnets, err = lookedUp(e.v.a, in.SubnetIds, (*cluster).describeSubnets, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
 		return err
 	})
@@ -114,14 +114,14 @@ func (c *cluster) describeSubnets() map[string]types.Subnet {
 }
 
 // DescribeRouteTables tells of the route tables of VPCs.
-func (e ec2API) DescribeRouteTables(_ context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
+func (e ec2API) DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
 	const call = "ec2:DescribeRouteTables"
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.RouteTableIds) > 0 || in.NextToken != nil {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeRouteTablesOutput)
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		for _, c := range of {
 			out.RouteTables = append(out.RouteTables, c.routeTables()...)
 		}
@@ -151,14 +151,14 @@ func (c *cluster) routeTables() []types.RouteTable {
 }
 
 // DescribeNetworkAcls tells of the network ACLs of VPCs.
-func (e ec2API) DescribeNetworkAcls(_ context.Context, in *ec2.DescribeNetworkAclsInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error) {
+func (e ec2API) DescribeNetworkAcls(ctx context.Context, in *ec2.DescribeNetworkAclsInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error) {
 	const call = "ec2:DescribeNetworkAcls"
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.NetworkAclIds) > 0 || in.NextToken != nil {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeNetworkAclsOutput)
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		for _, c := range of {
 			out.NetworkAcls = append(out.NetworkAcls, c.describeACL())
 		}
@@ -185,13 +185,13 @@ func (c *cluster) describeACL() types.NetworkAcl {
 }
 
 // DescribeSecurityGroups tells of security groups by their ids.
-func (e ec2API) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+func (e ec2API) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
 	const call = "ec2:DescribeSecurityGroups"
 	if len(in.GroupIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeSecurityGroupsOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		out.SecurityGroups, err = lookedUp(e.v.a, in.GroupIds, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
 		return err
 	})
@@ -212,13 +212,13 @@ func (c *cluster) securityGroups() map[string]types.SecurityGroup {
 }
 
 // DescribeNatGateways tells of NAT gateways by their ids.
-func (e ec2API) DescribeNatGateways(_ context.Context, in *ec2.DescribeNatGatewaysInput, _ ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error) {
+func (e ec2API) DescribeNatGateways(ctx context.Context, in *ec2.DescribeNatGatewaysInput, _ ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error) {
 	const call = "ec2:DescribeNatGateways"
 	if len(in.NatGatewayIds) == 0 || len(in.Filter) > 0 {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeNatGatewaysOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		out.NatGateways, err = lookedUp(e.v.a, in.NatGatewayIds, (*cluster).natGateways, "NatGatewayNotFound", "NatGateway %s was not found")
 		return err
 	})
@@ -236,23 +236,23 @@ func (c *cluster) natGateways() map[string]types.NatGateway {
 
 // DescribeVpcEndpoints tells of the endpoints of VPCs, of which there are none: what the
 // nodes need they reach over the NAT gateway.
-func (e ec2API) DescribeVpcEndpoints(_ context.Context, in *ec2.DescribeVpcEndpointsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
+func (e ec2API) DescribeVpcEndpoints(ctx context.Context, in *ec2.DescribeVpcEndpointsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
 	const call = "ec2:DescribeVpcEndpoints"
 	if _, ok := ofVPCs(e.v.a, in.Filters); !ok || len(in.VpcEndpointIds) > 0 || in.NextToken != nil {
 		e.v.unsimulated(call, in)
 	}
-	err := e.v.call(call, reads, "", func() error { return nil })
+	err := e.v.call(ctx, call, reads, "", func() error { return nil })
 	return answered(new(ec2.DescribeVpcEndpointsOutput), err)
 }
 
 // DescribeVpcs tells of VPCs by their ids.
-func (e ec2API) DescribeVpcs(_ context.Context, in *ec2.DescribeVpcsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
+func (e ec2API) DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
 	const call = "ec2:DescribeVpcs"
 	if len(in.VpcIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeVpcsOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		out.Vpcs, err = lookedUp(e.v.a, in.VpcIds, func(c *cluster) map[string]types.Vpc {
 			return map[string]types.Vpc{c.vpc(): {
 				VpcId: aws.String(c.vpc()), CidrBlock: aws.String(c.cidr()), DhcpOptionsId: aws.String(c.dhcpOptions()), State: types.VpcStateAvailable, OwnerId: aws.String(accountID),
@@ -264,7 +264,7 @@ func (e ec2API) DescribeVpcs(_ context.Context, in *ec2.DescribeVpcsInput, _ ...
 }
 
 // DescribeVpcAttribute tells an attribute of a VPC: its two of DNS are on.
-func (e ec2API) DescribeVpcAttribute(_ context.Context, in *ec2.DescribeVpcAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
+func (e ec2API) DescribeVpcAttribute(ctx context.Context, in *ec2.DescribeVpcAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
 	const call = "ec2:DescribeVpcAttribute"
 	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
 	switch in.Attribute {
@@ -275,7 +275,7 @@ func (e ec2API) DescribeVpcAttribute(_ context.Context, in *ec2.DescribeVpcAttri
 	default:
 		e.v.unsimulated(call, in)
 	}
-	err := e.v.call(call, reads, "", func() error {
+	err := e.v.call(ctx, call, reads, "", func() error {
 		if id := aws.ToString(in.VpcId); !slices.ContainsFunc(e.v.a.clusters, func(c *cluster) bool { return c.vpc() == id }) {
 			return badRequest("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
 		}
@@ -285,13 +285,13 @@ func (e ec2API) DescribeVpcAttribute(_ context.Context, in *ec2.DescribeVpcAttri
 }
 
 // DescribeDhcpOptions tells of sets of DHCP options by their ids.
-func (e ec2API) DescribeDhcpOptions(_ context.Context, in *ec2.DescribeDhcpOptionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
+func (e ec2API) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeDhcpOptionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
 	const call = "ec2:DescribeDhcpOptions"
 	if len(in.DhcpOptionsIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeDhcpOptionsOutput)
-	err := e.v.call(call, reads, "", func() (err error) {
+	err := e.v.call(ctx, call, reads, "", func() (err error) {
 		out.DhcpOptions, err = lookedUp(e.v.a, in.DhcpOptionsIds, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
 		return err
 	})

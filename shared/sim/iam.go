@@ -71,9 +71,9 @@ func (a *account) describe(r role) *types.Role {
 }
 
 // GetRole tells of a role.
-func (i iamAPI) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
+func (i iamAPI) GetRole(ctx context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
 	out := new(iam.GetRoleOutput)
-	err := i.v.call("iam:GetRole", reads, "", func() error {
+	err := i.v.call(ctx, "iam:GetRole", reads, "", func() error {
 		r, err := i.v.a.existing(in.RoleName)
 		if err == nil {
 			out.Role = i.v.a.describe(r)
@@ -84,10 +84,10 @@ func (i iamAPI) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.
 }
 
 // GetInstanceProfile tells of an instance profile and the role in it, which has its name.
-func (i iamAPI) GetInstanceProfile(_ context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+func (i iamAPI) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
 	name := aws.ToString(in.InstanceProfileName)
 	out := new(iam.GetInstanceProfileOutput)
-	err := i.v.call("iam:GetInstanceProfile", reads, "", func() error {
+	err := i.v.call(ctx, "iam:GetInstanceProfile", reads, "", func() error {
 		r, _ := i.v.a.role(name)
 		if len(r.policies) == 0 { // no node's
 			return noSuch("NoSuchEntity", "Instance Profile %s cannot be found.", name)
@@ -103,9 +103,9 @@ func (i iamAPI) GetInstanceProfile(_ context.Context, in *iam.GetInstanceProfile
 }
 
 // ListAttachedRolePolicies lists the managed policies of a role.
-func (i iamAPI) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
+func (i iamAPI) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
 	out := new(iam.ListAttachedRolePoliciesOutput)
-	err := i.v.call("iam:ListAttachedRolePolicies", reads, "", func() error {
+	err := i.v.call(ctx, "iam:ListAttachedRolePolicies", reads, "", func() error {
 		r, err := i.v.a.existing(in.RoleName)
 		for _, name := range r.policies {
 			out.AttachedPolicies = append(out.AttachedPolicies, types.AttachedPolicy{PolicyName: aws.String(name), PolicyArn: aws.String("arn:aws:iam::aws:policy/" + name)})
@@ -116,8 +116,8 @@ func (i iamAPI) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttached
 }
 
 // ListRolePolicies lists the policies that are written into a role: none are.
-func (i iamAPI) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
-	err := i.v.call("iam:ListRolePolicies", reads, "", func() error {
+func (i iamAPI) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+	err := i.v.call(ctx, "iam:ListRolePolicies", reads, "", func() error {
 		_, err := i.v.a.existing(in.RoleName)
 		return err
 	})

@@ -89,7 +89,7 @@ type kubeQuery struct {
 
 // send sends the request, which takes its time and may fail as every call does. serve is
 // what the API server does about it.
-func (q *kubeQuery) send(serve func() error) error {
+func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	v, kind := q.api.v, writes
 	if q.verb == "get" || q.verb == "list" {
 		kind = reads
@@ -98,7 +98,7 @@ func (q *kubeQuery) send(serve func() error) error {
 	if q.sub != "" {
 		target += "/" + q.sub
 	}
-	err := v.call("kubernetes:"+q.verb+" "+target, kind, q.api.name, func() error {
+	err := v.call(ctx, "kubernetes:"+q.verb+" "+target, kind, q.api.name, func() error {
 		q.c = v.a.byName[q.api.name]
 		if q.c == nil || !q.c.exists() {
 			return unresolved(q.c, q.api.name)
@@ -120,10 +120,10 @@ func (q *kubeQuery) dice() dice {
 }
 
 // nodePage answers a request for a page of nodes; it is a kube.NodePages.
-func (k *kubeAPI) nodePage(_ context.Context, limit int64, token string) (*corev1.NodeList, error) {
+func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*corev1.NodeList, error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
 	var page *corev1.NodeList
-	err := q.send(func() error {
+	err := q.send(ctx, func() error {
 		if token == "" {
 			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
 		} else if err := k.nodes.resume(q, token); err != nil {
@@ -153,7 +153,7 @@ func (k *kubeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var answer any
-	err = q.send(func() (err error) {
+	err = q.send(r.Context(), func() (err error) {
 		answer, err = q.serve()
 		return err
 	})

@@ -316,7 +316,7 @@ func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 		patch := func(uid string, version int) error {
 			q := &kubeQuery{api: &kubeAPI{v: v, name: c.name}, verb: "patch", version: "v1", resource: "nodes", name: "a"}
 			q.body = fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":"%d"},"spec":{"unschedulable":true}}`, uid, version)
-			return q.send(func() error { _, err := q.serve(); return err })
+			return q.send(t.Context(), func() error { _, err := q.serve(); return err })
 		}
 		if err := patch(n.uid, n.version-1); !apierrors.IsConflict(err) {
 			t.Errorf("an old version: %v", err)

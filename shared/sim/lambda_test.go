@@ -82,7 +82,7 @@ func TestAFunctionIsKilledAtACallBeforeOrAfterItsEffect(t *testing.T) {
 		effects, ended := 0, false
 		v.within(tt.dies, tt.after, func() {
 			for range 5 {
-				_ = v.call("sqs:SendMessage", writes, "", func() error { effects++; return nil })
+				_ = v.call(t.Context(), "sqs:SendMessage", writes, "", func() error { effects++; return nil })
 			}
 			ended = true
 		})

@@ -46,8 +46,8 @@ func (remembering) Persistent() bool { return true }
 func (r remembering) table() *table { return r.v.a.dep.table }
 
 // query reads the items of a cluster.
-func (r remembering) query(cluster roll.ClusterID) (s ledger.State, err error) {
-	err = r.v.call("dynamodb:Query", reads, "", func() error {
+func (r remembering) query(ctx context.Context, cluster roll.ClusterID) (s ledger.State, err error) {
+	err = r.v.call(ctx, "dynamodb:Query", reads, "", func() error {
 		s = r.table().state(cluster)
 		return nil
 	})
@@ -58,13 +58,13 @@ func (r remembering) query(cluster roll.ClusterID) (s ledger.State, err error) {
 }
 
 // write makes a change in one step.
-func (r remembering) write(call string, change func() error) error {
-	return r.v.call("dynamodb:"+call, writes, "", change)
+func (r remembering) write(ctx context.Context, call string, change func() error) error {
+	return r.v.call(ctx, "dynamodb:"+call, writes, "", change)
 }
 
 // Read implements ledger.Ledger.
-func (r remembering) Read(_ context.Context, cluster roll.ClusterID) (ledger.State, error) {
-	return r.query(cluster)
+func (r remembering) Read(ctx context.Context, cluster roll.ClusterID) (ledger.State, error) {
+	return r.query(ctx, cluster)
 }
 
 // perWrite is how many items one transaction takes.
@@ -76,13 +76,13 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 		return nil
 	}
 	if len(changes.PutNotices)+len(changes.DropNotices) > 0 { // which parts of notices there are
-		if _, err := r.query(cluster); err != nil {
+		if _, err := r.query(ctx, cluster); err != nil {
 			return err
 		}
 	}
 	items := inOrder(changes)
 	for step := range slices.Chunk(items, perWrite) {
-		err := r.write("TransactWriteItems", func() error {
+		err := r.write(ctx, "TransactWriteItems", func() error {
 			var faults []error
 			for _, item := range step {
 				faults = append(faults, r.table().memory.Record(ctx, cluster, item))
@@ -99,18 +99,18 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 // Begin implements ledger.Ledger. Dynamo reads, decides and then writes if nothing has
 // begun since, until it gets through: that comes to deciding at the write.
 func (r remembering) Begin(ctx context.Context, cluster roll.ClusterID, intent ledger.Action, budget ledger.Budget) error {
-	if err := r.v.call("dynamodb:GetItem", reads, "", func() error { return nil }); err != nil {
+	if err := r.v.call(ctx, "dynamodb:GetItem", reads, "", func() error { return nil }); err != nil {
 		return fmt.Errorf("read budget of %s: %w", cluster, err)
 	}
-	if _, err := r.query(cluster); err != nil {
+	if _, err := r.query(ctx, cluster); err != nil {
 		return err
 	}
-	return r.write("TransactWriteItems", func() error { return r.table().memory.Begin(ctx, cluster, intent, budget) })
+	return r.write(ctx, "TransactWriteItems", func() error { return r.table().memory.Begin(ctx, cluster, intent, budget) })
 }
 
 // Finish implements ledger.Ledger.
 func (r remembering) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome ledger.Outcome) error {
-	s, err := r.query(cluster)
+	s, err := r.query(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -120,12 +120,12 @@ func (r remembering) Finish(ctx context.Context, cluster roll.ClusterID, actionI
 	case a.Outcome != nil:
 		return nil // the first outcome stands
 	}
-	return r.write("UpdateItem", func() error { return r.table().memory.Finish(ctx, cluster, actionID, outcome) })
+	return r.write(ctx, "UpdateItem", func() error { return r.table().memory.Finish(ctx, cluster, actionID, outcome) })
 }
 
 // Sizes implements ledger.Fleet.
-func (r remembering) Sizes(_ context.Context, region string) (sizes map[string]int, err error) {
-	err = r.v.call("dynamodb:Query", reads, "", func() error {
+func (r remembering) Sizes(ctx context.Context, region string) (sizes map[string]int, err error) {
+	err = r.v.call(ctx, "dynamodb:Query", reads, "", func() error {
 		sizes = maps.Clone(r.table().sizes[region])
 		return nil
 	})
@@ -139,8 +139,8 @@ func (r remembering) Sizes(_ context.Context, region string) (sizes map[string]i
 }
 
 // PutSize implements ledger.Fleet.
-func (r remembering) PutSize(_ context.Context, region, cluster string, nodes int) error {
-	return r.write("UpdateItem", func() error {
+func (r remembering) PutSize(ctx context.Context, region, cluster string, nodes int) error {
+	return r.write(ctx, "UpdateItem", func() error {
 		sizes := r.table().sizes
 		if sizes[region] == nil {
 			sizes[region] = map[string]int{}

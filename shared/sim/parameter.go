@@ -44,9 +44,9 @@ func (d *deployment) policyNow(c *cluster, g *group) policy.Policy {
 type ssmAPI struct{ v *env }
 
 // GetParameter reads the policy document.
-func (s ssmAPI) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+func (s ssmAPI) GetParameter(ctx context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	var document string
-	err := s.v.call("ssm:GetParameter", reads, "", func() error {
+	err := s.v.call(ctx, "ssm:GetParameter", reads, "", func() error {
 		if aws.ToString(in.Name) == policyParameter {
 			document = s.v.a.dep.parameters.policy
 		}

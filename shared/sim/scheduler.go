@@ -111,8 +111,8 @@ func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) 
 type schedulerAPI struct{ v *env }
 
 // CreateSchedule makes a one-time schedule.
-func (s schedulerAPI) CreateSchedule(_ context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
-	err := s.v.call("scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
+func (s schedulerAPI) CreateSchedule(ctx context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
+	err := s.v.call(ctx, "scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
 	if err != nil {
 		return nil, err
 	}

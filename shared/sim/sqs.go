@@ -252,9 +252,9 @@ func uuid(d dice) string {
 type sqsAPI struct{ v *env }
 
 // SendMessage puts a message into the queue of that URL.
-func (s sqsAPI) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	var id string
-	err := s.v.call("sqs:SendMessage", writes, "", func() error {
+	err := s.v.call(ctx, "sqs:SendMessage", writes, "", func() error {
 		dep := s.v.a.dep
 		q := dep.queue(path.Base(aws.ToString(in.QueueUrl)))
 		if q == nil || q.url() != aws.ToString(in.QueueUrl) {

@@ -27,8 +27,8 @@ type snsAPI struct{ v *env }
 const maxMessage = 256 << 10
 
 // Publish publishes a message to the topic of notices.
-func (s snsAPI) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
-	err := s.v.call("sns:Publish", writes, "", func() error {
+func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	err := s.v.call(ctx, "sns:Publish", writes, "", func() error {
 		subject, message := aws.ToString(in.Subject), aws.ToString(in.Message)
 		attributes := map[string]string{}
 		for name, value := range in.MessageAttributes {
