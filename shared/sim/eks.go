@@ -24,9 +24,9 @@ const kubernetesVersion = "1.33"
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
-func (e eksAPI) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
+func (e eksAPI) ListClusters(ctx context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
 	out := new(eks.ListClustersOutput)
-	err := e.v.call("eks:ListClusters", reads, "", func() error {
+	err := e.v.call(ctx, "eks:ListClusters", reads, "", func() error {
 		var names []string
 		for _, c := range e.v.a.clusters {
 			if c.exists() {
@@ -52,11 +52,11 @@ func (a *account) eksCluster(name *string) (*cluster, error) {
 }
 
 // DescribeCluster tells of a cluster.
-func (e eksAPI) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	inv := e.v.inv
 	out := new(eks.DescribeClusterOutput)
 	status := ""
-	err := e.v.call("eks:DescribeCluster", reads, "", func() error {
+	err := e.v.call(ctx, "eks:DescribeCluster", reads, "", func() error {
 		c, err := e.v.a.eksCluster(in.Name)
 		if err == nil {
 			out.Cluster, status = c.describe(), c.status
@@ -89,9 +89,9 @@ func (c *cluster) describe() *types.Cluster {
 }
 
 // DescribeNodegroup tells of a managed node group.
-func (e eksAPI) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+func (e eksAPI) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	out := new(eks.DescribeNodegroupOutput)
-	err := e.v.call("eks:DescribeNodegroup", reads, "", func() error {
+	err := e.v.call(ctx, "eks:DescribeNodegroup", reads, "", func() error {
 		c, err := e.v.a.eksCluster(in.ClusterName)
 		if err != nil {
 			return err
@@ -139,9 +139,9 @@ func (g *group) describe() *types.Nodegroup {
 const admin = "Admin"
 
 // ListAccessEntries lists whom a cluster's access entries are for.
-func (e eksAPI) ListAccessEntries(_ context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
+func (e eksAPI) ListAccessEntries(ctx context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
 	out := new(eks.ListAccessEntriesOutput)
-	err := e.v.call("eks:ListAccessEntries", reads, "", func() error {
+	err := e.v.call(ctx, "eks:ListAccessEntries", reads, "", func() error {
 		_, err := e.v.a.eksCluster(in.ClusterName)
 		out.AccessEntries = []string{roleARN(admin)}
 		return err
@@ -159,9 +159,9 @@ func (a *account) accessEntry(cluster, principal *string) (*cluster, error) {
 }
 
 // DescribeAccessEntry tells of an access entry.
-func (e eksAPI) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
+func (e eksAPI) DescribeAccessEntry(ctx context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
 	out := new(eks.DescribeAccessEntryOutput)
-	err := e.v.call("eks:DescribeAccessEntry", reads, "", func() error {
+	err := e.v.call(ctx, "eks:DescribeAccessEntry", reads, "", func() error {
 		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
 		if err != nil {
 			return err
@@ -176,9 +176,9 @@ func (e eksAPI) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEnt
 }
 
 // ListAssociatedAccessPolicies lists what an access entry allows.
-func (e eksAPI) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+func (e eksAPI) ListAssociatedAccessPolicies(ctx context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
 	out := &eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn}
-	err := e.v.call("eks:ListAssociatedAccessPolicies", reads, "", func() error {
+	err := e.v.call(ctx, "eks:ListAssociatedAccessPolicies", reads, "", func() error {
 		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
 		if err != nil {
 			return err
