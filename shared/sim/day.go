@@ -32,13 +32,13 @@ overrides:
 				{Name: "memory", Owner: "autoscaling-group", Type: "r5.xlarge", Desired: 6},
 			}},
 			{Name: "sandbox", Groups: []GroupSpec{
-				{Name: "spare", Owner: "autoscaling-group", Type: "m5.large", Desired: 3},
+				{Name: "spare", Owner: "autoscaling-group", Type: "m5.large", Desired: 9},
 			}},
 		},
 		Faults: []Fault{
 			// Seed 004: short of memory, then silent. One comes back with a reboot, one does not.
 			{ID: 1, Kind: FaultPressure, At: at(1, 10), Cluster: "payments", Group: "memory", Count: 1, Bare: true, Says: "a machine of the memory pool runs short of memory"},
-			{ID: 2, Kind: FaultPressure, At: at(3, 20), Cluster: "payments", Group: "memory", Count: 1, Says: "another one runs short of memory, and a reboot will not cure it"},
+			{ID: 2, Kind: FaultPressure, At: at(3, 20), Cluster: "payments", Group: "memory", Count: 1, Value: lasting, Says: "another one runs short of memory, and a reboot will not cure it"},
 			// Seed 000: a custom AMI whose startup taint is quoted once too often.
 			{ID: 3, Kind: FaultTaint, At: at(4, 40), For: at(3, 0), Cluster: "orders", Group: "golden", Count: 2, Says: "a new golden AMI, whose startup taint is quoted once too often"},
 			// Seed 001: kubelets restart, Cilium's taint is not declared, and a node is launched twice.

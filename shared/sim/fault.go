@@ -56,6 +56,9 @@ func (f Fault) String() string {
 	return b.String()
 }
 
+// lasting is the value of a fault that no reboot cures.
+const lasting = "lasting"
+
 // ofCalls reports the faults that befall calls, messages and invocations, for which the
 // weather stands.
 func (k FaultKind) ofCalls() bool {
@@ -112,7 +115,7 @@ func (a *account) strike(f Fault) {
 		}
 	case FaultPressure:
 		for i, m := range a.victims(f) {
-			m.starve(d.nth(i).between(7*time.Minute, 16*time.Minute), f.Bare || d.nth(i).of("reboots").chance(0.5))
+			m.starve(d.nth(i).between(7*time.Minute, 16*time.Minute), f.Value != lasting && (f.Bare || d.nth(i).of("reboots").chance(0.5)))
 		}
 	case FaultNotReady:
 		a.fell(f, notReady)
@@ -143,6 +146,9 @@ func (a *account) strike(f Fault) {
 			g.template.version++
 			g.template.taints = append(slices.Clone(g.template.taints), "node.cilium.io/agent-not-ready=true:NoSchedule")
 			g.grow(f.Count)
+			// Karpenter takes the node for one that cannot be scheduled on, and launches another.
+			a.in(75*time.Second, func() { g.grow(1) })
+			a.in(40*time.Minute, func() { g.grow(-1) })
 		}
 	case FaultRole:
 		for _, g := range a.targets(f) {
@@ -326,8 +332,9 @@ func (g *group) breakBy(kind FaultKind) {
 	switch kind {
 	case FaultTaint: // a custom AMI whose flags, with the startup taint, are quoted once too often
 		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("custom"), 16), accountID, "golden-eks-1.33-20260301"
-		t.userData = fmt.Sprintf("#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh %s --apiserver-endpoint %s --b64-cluster-ca %s \\\n  --kubelet-extra-args '--register-with-taints=\\\\\\\"karpenter.sh/unregistered=true:NoExecute\\\\\\\" --max-pods=58'\n", c.name, c.endpoint(), c.authority())
-		t.console = bootLog("[FAILED] Failed to start kubelet.service - Kubernetes Kubelet.")
+		t.userData = fmt.Sprintf("#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh %s --apiserver-endpoint %s --b64-cluster-ca %s \\\n  --kubelet-extra-args '--register-with-taints=\\\\\\\"ebs.csi.aws.com/agent-not-ready=:NoExecute\\\\\\\" --max-pods=58'\n", c.name, c.endpoint(), c.authority())
+		t.console = strings.ReplaceAll(strings.ReplaceAll(bootLog("[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"),
+			"Linux 2023.10.20260216", "Linux 2"), "6.12.68-92.122.amzn2023", "5.10.245-241.978.amzn2")
 	case FaultArchitect: // arm64, and a helper that is fetched for amd64
 		g.kind = kindOf("m6g.large")
 		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("arm"), 16), accountID, "golden-eks-1.33-arm64-20260301"

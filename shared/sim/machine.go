@@ -185,7 +185,7 @@ func (m *machine) starts(n *node) {
 	}
 	after := d.of("agent").between(3*time.Second, 20*time.Second)
 	if m.g.bounces {
-		after = d.of("agent").between(90*time.Second, 4*time.Minute)
+		after = d.of("agent").between(9*time.Minute, 13*time.Minute)
 	}
 	a.in(ready+after, func() { m.settle(n) })
 }

@@ -16,7 +16,8 @@ import (
 // sight is what an invocation was told, as the auditor has to know it: what the APIs
 // answered to it last, and whether that was whole.
 type sight struct {
-	status    string // of the cluster
+	described string // how the cluster was last described
+	status    string // and how before the last listing
 	nodes     seenPages[corev1.Node]
 	instances seenPages[types.Instance]
 	looked    map[string]lookup // instances by id
@@ -170,11 +171,14 @@ func (s *sight) sawBefore(u *auditor, o plan.Order) bool {
 }
 
 // sawCluster notes an answer of eks:DescribeCluster; "" if it failed.
-func (inv *invocation) sawCluster(_, status string) { inv.seen.status = status }
+func (inv *invocation) sawCluster(_, status string) { inv.seen.described = status }
 
 // sawInstances notes a page of a listing of a cluster's instances; ok is false if the page
 // failed. first and last say where in the listing it stands.
 func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last, ok bool) {
+	if first {
+		inv.seen.status = inv.seen.described
+	}
 	inv.seen.instances.page(page, first, last, ok)
 }
 
@@ -189,6 +193,9 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 
 // sawNodes notes a page of a listing of a cluster's nodes, like sawInstances.
 func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok bool) {
+	if first {
+		inv.seen.status = inv.seen.described
+	}
 	inv.seen.nodes.page(page, first, last, ok)
 }
 
