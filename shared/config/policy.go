@@ -65,9 +65,10 @@ func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, erro
 }
 
 // Usable reads the policy, at most once per maxAge, and falls back on the last good
-// one, or on the built-in policy. With a fall-back the mode is lowered to notify: a
-// tool must look on and may speak, but never destroys under a guess. The error says
-// that it fell back, and why.
+// one, or on the built-in policy. With the last good one the mode is lowered to notify:
+// a tool must look on and may speak, but never destroys under a guess. With the built-in
+// one it is lowered to observe: the document that nobody could read may say so. The error
+// says that it fell back, and why.
 func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
 	p.mu.Lock()
 	if p.good != nil && now.Sub(p.at) < maxAge && !now.Before(p.at) {
@@ -85,5 +86,5 @@ func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode
 	if p.good != nil {
 		return p.good, policy.Lower(permitted, policy.Notify), err
 	}
-	return policy.Default().Deployed(p.deployed), policy.Lower(permitted, policy.Notify), err
+	return policy.Default().Deployed(p.deployed), policy.Observe, err
 }

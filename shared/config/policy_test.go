@@ -34,8 +34,8 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 	p := &parameter{err: errors.New("no answer")}
 	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy", WarnAfter: 2 * time.Minute})
 	doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
-	if doc == nil || mode != policy.Notify || err == nil {
-		t.Errorf("nothing read yet: %v, %s, %v", doc, mode, err)
+	if doc == nil || mode != policy.Observe || err == nil {
+		t.Errorf("nothing read yet: %v, %s, %v, want observe: the document may say so", doc, mode, err)
 	}
 	if got := doc.For("demo", "", roll.Selector{}).Registration.WarnAfter; got != 2*time.Minute {
 		t.Errorf("warning after %s, want the deployment's time", got)

@@ -15,6 +15,8 @@ import (
 
 type actor interface {
 	Act(context.Context, plan.Order, time.Time) remediate.Outcome
+	// Told remembers that an outcome was told.
+	Told(context.Context, remediate.Outcome, time.Time) error
 }
 
 type publisher interface {
@@ -63,6 +65,10 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	}
 	if err != nil {
 		log.Error("the notice could not be sent", "error", err.Error())
+		return
+	}
+	if err := h.Remediator.Told(ctx, out, at); err != nil {
+		log.Error("that the notice was sent could not be recorded", "error", err.Error())
 	}
 }
 

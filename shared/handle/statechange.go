@@ -77,11 +77,15 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 		h.plan(ctx, some, found, checks, &t)
 	}
 	for _, c := range ordered(checks) {
+		wanted := checks[c]
+		if soonest := trigger.Soonest(h.Clock()); c.Due.Before(soonest) {
+			c.Due = soonest // those before it took their time, and what has passed never runs
+		}
 		made, err := h.Schedules.At(ctx, c)
 		switch {
 		case err != nil:
 			h.Log.Error("a check could not be scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
-			for _, message := range checks[c] {
+			for _, message := range wanted {
 				failed[message] = true
 			}
 		case made:

@@ -286,3 +286,37 @@ func batchSize(tb testing.TB) int {
 	}
 	return size
 }
+
+// slow is an EventBridge Scheduler each of whose calls takes a while.
+type slow struct {
+	*account
+	time *time.Time
+	took time.Duration
+}
+
+func (s slow) At(ctx context.Context, c trigger.Check) (bool, error) {
+	if !c.Due.After(*s.time) {
+		return false, fmt.Errorf("a schedule for %s at %s never runs", c.Due.Format(time.TimeOnly), s.time.Format(time.TimeOnly))
+	}
+	*s.time = s.time.Add(s.took)
+	return s.account.At(ctx, c)
+}
+
+// What takes long before a schedule is made may take it past its minute.
+func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
+	a := newAccount()
+	var ids []string
+	for n := range 6 {
+		ids = append(ids, event(a.launch(n+1, now.Add(-4*time.Minute-50*time.Second), fmt.Sprintf("kubernetes.io/cluster/demo-%d", n), "owned"), "running"))
+	}
+	h := a.handler()
+	clock := now
+	h.Clock, h.Schedules = func() time.Time { return clock }, slow{a, &clock, 30 * time.Second}
+	r, err := h.Handle(t.Context(), batch(ids...))
+	if err != nil || len(r.BatchItemFailures) != 0 {
+		t.Fatal(r, err)
+	}
+	if got := a.dues("demo-5"); len(got) != 2 || got[0] == "12:01" {
+		t.Errorf("checks at %v", got)
+	}
+}

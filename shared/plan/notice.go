@@ -109,8 +109,9 @@ func (p *planner) notices() {
 			if _, ok := n.Said.Members[id]; ok {
 				continue
 			}
-			// A node that flaps drops out and comes back; it is no news each time.
-			if p.Now.Sub(known.SentAt) < forgetAfter {
+			// A node that flaps drops out and comes back; it is no news each time. Neither is
+			// what nobody could tell of in this check.
+			if p.Now.Sub(known.SentAt) < forgetAfter || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: key.Kind}] {
 				n.Said.Members[id] = said
 			} else {
 				gone = true
@@ -147,6 +148,8 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			p.next(p.Now.Add(overAfter))
 		case p.Now.Sub(known.Over) < overAfter:
 			p.next(known.Over.Add(overAfter))
+		case p.Lowered && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+			// Nobody turned notices off; it is said when the policy can be read again.
 		case len(known.Members) == 0 || !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
 			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
 		case p.otherwise(known):

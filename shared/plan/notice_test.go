@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -76,6 +77,45 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 		want := []Ended{{instanceID(1), EndedRecovered}, {instanceID(2), EndedGone}, {instanceID(3), EndedByAct}}
 		if n.Key != key || !n.OverSince.Equal(now) || !slices.Equal(n.Ended, want) || len(n.Entries) != 0 {
 			t.Errorf("%s: %+v", tt.after, n)
+		}
+	}
+}
+
+// A node that flaps and is away when nobody looks at others for an hour is no news when it
+// is back: its finding was kept all the time.
+func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Flapping}
+	for _, kept := range []bool{false, true} {
+		w := newWorld()
+		w.mode = policy.Notify
+		w.add(1, 0)
+		w.add(2, 0)
+		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}})
+		pol := w.doc.Cluster("demo", "", w.mode)
+		flaps := roll.Finding{Instance: instanceID(1), Node: "node-1", Kind: roll.Flapping, Group: "asg/w", Stage: roll.Overdue, Since: now.Add(-2 * time.Hour), Selector: roll.GroupSelector("asg/w")}
+		a := assess.Assessment{Findings: []roll.Finding{flaps}, Kept: map[roll.FindingKey]bool{{Instance: instanceID(2), Kind: roll.Flapping}: kept}}
+		p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
+		w.state.Apply(p.Changes)
+		if _, remembered := w.state.Notices[key].Members[instanceID(2)]; remembered != kept {
+			t.Errorf("kept %v: the notice remembers %v", kept, w.state.Notices[key].Members)
+		}
+	}
+}
+
+// Where the policy cannot be read the mode is lowered for this check only: a notice whose
+// end is due waits for one that can be.
+func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	for _, lowered := range []bool{false, true} {
+		w := newWorld()
+		w.mode = policy.Observe
+		w.add(1, 0)
+		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}})
+		pol := w.doc.Cluster("demo", "", w.mode)
+		p := Make(Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now, Lowered: lowered})
+		w.state.Apply(p.Changes)
+		if _, remembered := w.state.Notices[key]; remembered != lowered || len(p.Notices) > 0 {
+			t.Errorf("lowered %v: remembered %v, notices %+v", lowered, remembered, p.Notices)
 		}
 	}
 }
