@@ -81,7 +81,7 @@ type auditor struct {
 	outcomes map[string]saying // notices of outcomes, by order and outcome
 	acted    map[string]owed   // outcomes that are to be told, by order
 	// firstSeen is when a check first found something that goes on.
-	firstSeen map[roll.FindingKey]time.Time
+	firstSeen map[string]map[roll.FindingKey]time.Time // by cluster
 	policies  map[string]*policy.Document
 }
 
@@ -118,7 +118,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
-		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{},
+		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{},
 	}
 }
 
@@ -158,11 +158,12 @@ func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Polic
 	}
 	doc := u.document(inv.v.policy.text)
 	if doc == nil || !inv.v.policy.read {
-		doc = policy.Default()
+		doc, permitted = policy.Default(), policy.Lower(permitted, policy.Notify)
 		if d := u.document(inv.v.policy.good); d != nil && inv.v.policy.had {
 			doc = d
+		} else {
+			permitted = policy.Observe
 		}
-		permitted = policy.Lower(permitted, policy.Notify)
 	}
 	return doc.Cluster(c.name, c.mode, permitted)(roll.GroupSelector(roll.Group(group)))
 }
@@ -396,19 +397,17 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 
 // sightings notes what a check found, and forgets what it did not find any more.
 func (u *auditor) sightings(in plan.Input) {
-	current := map[roll.FindingKey]bool{}
+	cluster := in.Snapshot.Cluster.ID.Name
+	before, now := u.firstSeen[cluster], map[roll.FindingKey]time.Time{}
 	for _, f := range in.Assessment.Findings {
-		key := f.Key()
-		current[key] = true
-		if _, ok := u.firstSeen[key]; !ok {
-			u.firstSeen[key] = u.a.Now()
+		now[f.Key()] = u.a.Now()
+	}
+	for key, first := range before {
+		if _, ok := now[key]; ok || in.Assessment.Kept[key] {
+			now[key] = first
 		}
 	}
-	for key := range u.firstSeen {
-		if m := u.a.machines[string(key.Instance)]; !current[key] && !in.Assessment.Kept[key] && (m == nil || m.c.name == in.Snapshot.Cluster.ID.Name) {
-			delete(u.firstSeen, key)
-		}
-	}
+	u.firstSeen[cluster] = now
 }
 
 // found tells the history which findings are news.
@@ -557,8 +556,8 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if string(key.Instance) != m.id {
 			continue
 		}
-		if !h.Reason.Passing() || h.Reason == plan.ModeObserve || h.Reason == plan.ModeNotify {
-			return
+		if !h.Reason.Passing() || !pol.Mode.Allows(policy.Remediate) {
+			return // what only the mode holds stands in the way of the rest too
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
 			return
@@ -614,8 +613,8 @@ func (u *auditor) end() {
 		}
 		for _, g := range c.groups {
 			for _, m := range g.members {
-				if m.state != running || m.ail != well {
-					continue
+				if m.state != running || m.ail != well || !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
+					continue // in mode observe nothing is written, not even that it is over
 				}
 				for _, t := range m.tags {
 					if strings.HasPrefix(t.key, "rollcall:") {

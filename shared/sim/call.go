@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -93,7 +94,7 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	default:
 		err = f.err(name)
 	}
-	inv.failed = inv.failed || err != nil && kind == writes
+	inv.failed = inv.failed || err != nil && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s after %s", inv.name, name)})

@@ -178,5 +178,8 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	default: // faults of calls that are everywhere
 		f.Cluster, f.Share, f.For = "", share, long
 	}
+	if f.For > 0 {
+		f.For = min(f.For, s.Storm-f.At) // or the calm would be none
+	}
 	return f
 }

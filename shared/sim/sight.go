@@ -166,7 +166,7 @@ func (s *sight) sawBefore(u *auditor, o plan.Order) bool {
 	if o.Action == plan.Uncordon {
 		return true
 	}
-	first, ok := u.firstSeen[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
+	first, ok := u.firstSeen[o.Cluster.Name][roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
 	return ok && u.a.Now().Sub(first) >= time.Minute-5*time.Second
 }
 
