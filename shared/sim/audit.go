@@ -202,6 +202,11 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if !mode.Allows(policy.Remediate) || !inv.v.policy.read {
 		u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 	}
+	e := Event{Kind: EventAct, Cluster: c.name, Instance: id, Group: group, Action: string(what)}
+	if n != nil {
+		e.Node = n.name
+	}
+	u.a.note(e)
 	u.whole(inv, what, c, id)
 	u.healthy(inv, what, id)
 	intent := u.intent(inv, what, c, id)
@@ -473,7 +478,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 func (u *auditor) outcome(inv *invocation, d report.NoticeDocument) {
 	for _, i := range d.Instances {
 		key := i.Order + " " + d.Action + " " + i.Held + " " + i.Detail
-		if before, ok := u.outcomes[key]; ok && before.inv.clean() {
+		if before, ok := u.outcomes[key]; ok && before.inv.known(inv) {
 			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
 		}
 		u.outcomes[key] = saying{d.Action, inv}
@@ -489,7 +494,7 @@ func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
 		}
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance}
 		what := i.Stage + " " + i.Order + " " + i.Held + " since " + i.Since.Format(time.RFC3339)
-		if before, ok := u.said[key]; ok && before.what == what && before.inv.clean() {
+		if before, ok := u.said[key]; ok && before.what == what && before.inv.known(inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance, what, before.inv.name)
 		}
 		u.said[key] = saying{what, inv}
@@ -499,6 +504,13 @@ func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
 // clean reports that the invocation came to its own end, and that no call of it failed
 // that could have kept it from remembering what it said.
 func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
+
+// known reports that a later invocation could know what this one said: it came to its
+// own end, remembered it, and was over before the other began. Two at once, as when a
+// message is delivered a second time, both tell.
+func (inv *invocation) known(later *invocation) bool {
+	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
+}
 
 // calm looks at the account while it is left alone: what is ill should be on its way to be
 // cured, or held with a reason.

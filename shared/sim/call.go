@@ -39,6 +39,8 @@ type invocation struct {
 	v     *env
 	d     dice
 	name  string // such as inspect#17
+	begun time.Time
+	ended time.Time // zero while it runs
 	calls int
 	// diesAt is the call at which the function is killed, 0 for never; after says that
 	// the call still takes effect.

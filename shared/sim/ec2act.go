@@ -61,7 +61,7 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 		}
 		for _, m := range machines {
 			inv.did(actReboot, m.c, m, m.node)
-			m.reboot(rollcall)
+			m.reboot()
 		}
 		return nil
 	})

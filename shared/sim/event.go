@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // EventKind is what sort of thing happened.
 type EventKind string
@@ -47,4 +50,15 @@ type Event struct {
 	Subject  string // of a notice
 	Text     string // of a notice, as email
 	Detail   string
+}
+
+// String is the event on one line, for a history.
+func (e Event) String() string {
+	parts := []string{e.At.Format("02 15:04:05"), string(e.Kind)}
+	for _, part := range []string{e.Cluster, e.Group, e.Instance, e.Node, e.Finding, e.Stage, e.Cause, e.Action, e.Reason, e.Subject, e.Detail} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "  ")
 }

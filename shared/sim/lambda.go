@@ -62,9 +62,12 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 		inv := &invocation{process: p, v: at.v, d: d, name: name}
 		inv.diesAt, inv.after = f.fate(d)
 		at.v.inv = inv
-		begun := f.a.Now()
+		inv.begun = f.a.Now()
 		f.a.usage.Invocations[string(f.name)]++
-		defer func() { f.a.usage.Busy += f.a.Now().Sub(begun) }()
+		defer func() {
+			inv.ended = f.a.Now()
+			f.a.usage.Busy += inv.ended.Sub(inv.begun)
+		}()
 		over := false
 		end := func(ok bool, failed []string) {
 			if !over {

@@ -361,11 +361,10 @@ func (m *machine) mute(off bool) {
 }
 
 // reboot restarts the machine, on somebody's word.
-func (m *machine) reboot(by string) {
+func (m *machine) reboot() {
 	if m.state != running {
 		return
 	}
-	m.tell(EventAct, "rebooted by "+by)
 	m.hush()
 	if m.reboots {
 		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}

@@ -34,6 +34,8 @@ type Watch struct {
 	Guards Guards
 	// GoOn after a violation.
 	GoOn bool
+	// Stop ends the run early when it says so; nil never does.
+	Stop func() bool
 }
 
 // step is how far a run goes before somebody looks at it.
@@ -75,6 +77,10 @@ func Run(sc Scenario, w Watch) (Result, error) {
 		}
 		if len(a.audit.violations) > 0 && !w.GoOn {
 			break
+		}
+		if w.Stop != nil && w.Stop() {
+			r.Violations, r.Ended = a.audit.violations, a.Now()
+			return r, nil
 		}
 	}
 	if len(a.audit.violations) == 0 || w.GoOn {
