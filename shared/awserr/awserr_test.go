@@ -59,13 +59,13 @@ func noRole(cause error) error {
 }
 
 type kinds struct {
-	notFound, throttled, denied, noCreds, expired, bad, timeout, unreachable, protected, state bool
+	notFound, throttled, denied, noCreds, expired, bad, timeout, unreachable, protected, state, unavailable bool
 }
 
 func classify(err error) kinds {
 	return kinds{
 		IsNotFound(err), IsThrottled(err), IsDenied(err), IsNoCredentials(err), IsExpiredCredentials(err),
-		IsBadCredentials(err), IsTimeout(err), IsUnreachable(err), IsTerminationProtected(err), IsIncorrectState(err),
+		IsBadCredentials(err), IsTimeout(err), IsUnreachable(err), IsTerminationProtected(err), IsIncorrectState(err), IsUnavailable(err),
 	}
 }
 
@@ -363,11 +363,13 @@ func TestErrors(t *testing.T) {
 		{
 			name: "the service's own trouble, the code with its side",
 			err:  answer("EC2", "DescribeInstances", 500, "Server.InternalError", "An internal error has occurred (Service: AmazonEC2; Status Code: 500; Request ID: "+requestID+")"),
+			want: kinds{unavailable: true},
 			text: "ec2:DescribeInstances failed with InternalError: An internal error has occurred",
 		},
 		{
 			name: "no code at all", call: "ec2:DescribeInstances",
 			err:  failure("EC2", "DescribeInstances", &awshttp.ResponseError{RequestID: requestID, ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 502}}, Err: errors.New("bad gateway")}}),
+			want: kinds{unavailable: true},
 			text: "ec2:DescribeInstances failed: operation error EC2: DescribeInstances, https response error StatusCode: 502, bad gateway",
 		},
 		{

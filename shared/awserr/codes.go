@@ -137,6 +137,12 @@ func IsTimeout(err error) bool {
 	return ok && late.Timeout()
 }
 
+// IsUnavailable reports that the service itself failed (HTTP 5xx), neither late nor for the
+// rate of calls: to ask again later may help.
+func IsUnavailable(err error) bool {
+	return httpStatus(err) >= http.StatusInternalServerError && !IsThrottled(err) && !IsTimeout(err)
+}
+
 // IsUnreachable reports that no connection to the endpoint came about: its name
 // does not resolve, as in a region that does not exist, it refuses, or there is
 // no route.

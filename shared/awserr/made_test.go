@@ -14,7 +14,7 @@ func TestMade(t *testing.T) {
 	}{
 		{"RequestLimitExceeded", "Request limit exceeded.", 503, kinds{throttled: true}},
 		{"TooManyRequests", "slow down", http.StatusTooManyRequests, kinds{throttled: true}},
-		{"InternalError", "An internal error has occurred", 500, kinds{}},
+		{"InternalError", "An internal error has occurred", 500, kinds{unavailable: true}},
 		{"GatewayTimeout", "no answer", http.StatusGatewayTimeout, kinds{timeout: true}},
 		{"UnauthorizedOperation", "You are not authorized to perform this operation.", 403, kinds{denied: true}},
 		{"ResourceNotFoundException", "No cluster found for name: demo.", 404, kinds{notFound: true}},

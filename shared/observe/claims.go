@@ -11,8 +11,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-const callListNodeClaims = "kubernetes: list nodeclaims"
-
 // readNodeClaims tells which suspects Karpenter has a NodeClaim of. It is one listing
 // for the node pools of all of them.
 func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
@@ -29,7 +27,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 		}
 	}
 	if unclear > 0 {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callListNodeClaims, Detail: fmt.Sprintf("the node pool of %d %s of Karpenter's is not known, so neither is whether a NodeClaim has %s", unclear, roll.Plural(unclear, "instance", "instances"), roll.Plural(unclear, "it", "them"))})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallNodeClaims, Detail: fmt.Sprintf("the node pool of %d %s of Karpenter's is not known, so neither is whether a NodeClaim has %s", unclear, roll.Plural(unclear, "instance", "instances"), roll.Plural(unclear, "it", "them"))})
 	}
 	if len(pools) == 0 {
 		return
@@ -37,7 +35,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	claims, err := o.nodeClaims(ctx, s.Cluster, slices.Compact(slices.Sorted(maps.Values(pools))))
 	if err != nil && !errors.Is(err, kube.ErrNoNodeClaims) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: callListNodeClaims, Detail: detail})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: roll.CallNodeClaims, Detail: detail})
 		return
 	}
 	for id := range pools {

@@ -23,9 +23,6 @@ const (
 	autoScalingBatch = 50
 	// autoScalingReads bounds those calls per round.
 	autoScalingReads = 20
-
-	callInstanceAttribute    = "ec2:DescribeInstanceAttribute"
-	callAutoScalingInstances = "autoscaling:DescribeAutoScalingInstances"
 )
 
 // Details reads what is asked about suspects into the snapshot, the most urgent
@@ -59,13 +56,13 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 		}
 		if calls++; calls > autoScalingReads {
 			failed = true
-			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
 			continue
 		}
 		known, err := o.autoScalingInstances(ctx, batch)
 		if err != nil {
 			failed = true
-			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callAutoScalingInstances, err))
+			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingInstances, err))
 			continue
 		}
 		for _, id := range batch {
@@ -111,7 +108,7 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	reads := 0
-	f := &faults{o: o, s: s, call: callInstanceAttribute}
+	f := &faults{o: o, s: s, call: roll.CallInstanceAttribute}
 	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) {
 		if f.over || reads >= attributeReads {
 			return
@@ -144,7 +141,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		s.Details[q.Instance] = d
 	}
 	if !f.over && asked > attributeReads {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, the most urgent first; what is not known is not acted on", asked, attributeReads)})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, the most urgent first; what is not known is not acted on", asked, attributeReads)})
 	}
 }
 

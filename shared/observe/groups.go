@@ -23,10 +23,6 @@ const (
 	// activities is how many of a group's scaling activities are looked at: enough to
 	// find the last launch among terminations and launches in progress.
 	activities = 20
-
-	callNodegroup         = "eks:DescribeNodegroup"
-	callAutoScalingGroups = "autoscaling:DescribeAutoScalingGroups"
-	callScalingActivities = "autoscaling:DescribeScalingActivities"
 )
 
 // scaled is a group with suspects that Auto Scaling keeps, and its Auto Scaling groups.
@@ -47,7 +43,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 	}
 	if all := len(groups); all > groupReads {
 		groups = groups[:groupReads]
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callAutoScalingGroups, Detail: fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads)})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads)})
 	}
 	o.readNodeGroups(ctx, s, groups)
 	o.readSuspensions(ctx, s, groups)
@@ -116,7 +112,7 @@ func setGroup(s *roll.Snapshot, g roll.Group, change func(*roll.GroupDetail)) {
 // readNodeGroups reads whether EKS repairs the nodes of managed node groups itself.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
 func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups []scaled) {
-	f := &faults{o: o, s: s, call: callNodegroup}
+	f := &faults{o: o, s: s, call: roll.CallNodegroup}
 	for _, g := range groups {
 		name, ok := g.group.NodeGroup()
 		if !ok || f.over {
@@ -149,7 +145,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callAutoScalingGroups, err))
+				s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
 				return
 			}
 			for _, g := range page.AutoScalingGroups {
@@ -161,7 +157,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		launch, replace := false, false
 		missing := slices.IndexFunc(g.asgs, func(asg string) bool { _, ok := suspended[asg]; return !ok })
 		if missing >= 0 {
-			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: callAutoScalingGroups, Detail: fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group)})
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group)})
 			continue
 		}
 		for _, asg := range g.asgs {
@@ -189,7 +185,7 @@ func processes(suspended []asgtypes.SuspendedProcess) []string {
 
 // readLaunches reads how the latest launches of the groups went.
 func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []scaled) {
-	f := &faults{o: o, s: s, call: callScalingActivities}
+	f := &faults{o: o, s: s, call: roll.CallScalingActivities}
 	for _, g := range groups {
 		var failed time.Time
 		var why string

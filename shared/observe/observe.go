@@ -211,6 +211,8 @@ func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err e
 		g.Kind = roll.GapThrottled
 	case awserr.IsTimeout(err), errors.Is(err, context.Canceled):
 		g.Kind = roll.GapTimeout
+	case awserr.IsUnavailable(err):
+		g.Kind = roll.GapUnavailable
 	}
 	return g
 }
@@ -231,7 +233,7 @@ func (f *faults) note(ctx context.Context, err error) {
 	if !f.told {
 		f.s.Gaps = append(f.s.Gaps, g)
 	}
-	f.told, f.over = true, g.Kind != roll.GapFailed
+	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
 }
 
 // turn waits for this process's next turn to ask EC2 for a page, a little longer

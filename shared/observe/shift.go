@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	callManagedResource = "arc-zonal-shift:GetManagedResource"
 	// shiftTime bounds the one call: ARC may be out of reach where the rest of AWS is
 	// not, behind endpoints of a network of one's own.
 	shiftTime = 10 * time.Second
@@ -33,7 +32,7 @@ func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string)
 	out, err := o.zonalShift.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
 	if err != nil {
 		s.ShiftsRead = roll.Unreadable
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callManagedResource, err))
+		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallZonalShift, err))
 		return
 	}
 	s.ShiftsRead = roll.Yes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"rollcall/shared/awserr"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
@@ -156,6 +158,10 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 		"late": {
 			&smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeInstances", Err: context.DeadlineExceeded}, roll.GapTimeout,
 			"ec2:DescribeInstances got no answer in time: the next check tries again",
+		},
+		"the service failed": {
+			awserr.Made("InternalError", "An internal error has occurred", http.StatusInternalServerError), roll.GapUnavailable,
+			"ec2:DescribeInstances failed with InternalError: An internal error has occurred",
 		},
 		"failed": {
 			apiError("EC2", "DescribeInstances", "InternalError", "An internal error has occurred"), roll.GapFailed,

@@ -92,19 +92,19 @@ func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) (string, boo
 
 // shifted tells whether ARC shifts the cluster away from the finding's zone, or might
 // without anybody being able to tell.
-func shifted(f roll.Finding, s *roll.Snapshot) (string, bool) {
+func shifted(f roll.Finding, s *roll.Snapshot) (Reason, string, bool) {
 	if !s.Cluster.ZonalShift {
-		return "", false
+		return "", "", false
 	}
 	if s.ShiftsRead != roll.Yes {
-		return "whether a zonal shift is active could not be read (arc-zonal-shift:GetManagedResource)", true
+		return unread(s, ZonalShift, roll.CallZonalShift, fmt.Sprintf("whether a zonal shift is active could not be read (%s)", roll.CallZonalShift))
 	}
 	for _, shift := range s.Shifts {
 		if f.ZoneID == "" || shift.ZoneID == f.ZoneID {
-			return fmt.Sprintf("a zonal shift away from %s is active until %s", shift.ZoneID, roll.Clock(shift.Expires)), true
+			return ZonalShift, fmt.Sprintf("a zonal shift away from %s is active until %s", shift.ZoneID, roll.Clock(shift.Expires)), true
 		}
 	}
-	return "", false
+	return "", "", false
 }
 
 // massSilence tells whether so many nodes went silent within silenceWindow before and
@@ -143,12 +143,13 @@ func snapshotFault(s *roll.Snapshot) (Reason, string, bool) {
 
 // Protection finds what forbids the termination of an instance that is of the
 // right owner and kind.
-func Protection(i roll.Instance, d roll.Detail) (Reason, string, bool) {
+func Protection(s *roll.Snapshot, i roll.Instance) (Reason, string, bool) {
+	d := s.Details[i.ID]
 	switch d.TerminationProtected {
 	case roll.Yes:
 		return TerminationProtected, fmt.Sprintf("EC2 termination protection is on for %s; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", i.ID, i.ID), true
 	case roll.NotAsked, roll.Unreadable:
-		return ProtectionUnknown, fmt.Sprintf("the termination protection of %s could not be read (ec2:DescribeInstanceAttribute)", i.ID), true
+		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}
 	if i.ASG == "" {
 		return "", "", false
@@ -157,7 +158,7 @@ func Protection(i roll.Instance, d roll.Detail) (Reason, string, bool) {
 	case d.ScaleInProtected == roll.Yes:
 		return ScaleInProtected, fmt.Sprintf("its Auto Scaling group protects %s from scale-in", i.ID), true
 	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
-		return ProtectionUnknown, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (autoscaling:DescribeAutoScalingInstances)", i.ID), true
+		return unread(s, ProtectionUnknown, roll.CallAutoScalingInstances, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (%s)", i.ID, roll.CallAutoScalingInstances))
 	case d.LifecycleRead == roll.No:
 		return NotInService, fmt.Sprintf("%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG), true
 	case d.Lifecycle != "InService":

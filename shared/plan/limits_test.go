@@ -188,7 +188,8 @@ func TestProtection(t *testing.T) {
 		{"standby", member, but(func(d *roll.Detail) { d.Lifecycle = "Standby" }), NotInService},
 		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), NotInService},
 	} {
-		if got, _, _ := Protection(tt.instance, tt.detail); got != tt.want {
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{tt.instance.ID: tt.detail}}
+		if got, _, _ := Protection(s, tt.instance); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

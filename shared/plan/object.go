@@ -100,8 +100,8 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 
 // clusterObjects asks whether the fault is hardly in the instance.
 func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (Reason, string, bool) {
-	if text, ok := shifted(f, p.Snapshot); ok {
-		return ZonalShift, text, true
+	if reason, text, ok := shifted(f, p.Snapshot); ok {
+		return reason, text, true
 	}
 	if p.whole() {
 		limits := p.Policy(roll.Selector{}).Limits

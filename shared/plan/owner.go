@@ -72,7 +72,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if held || act == DeleteNode {
 		return reason, detail, held
 	}
-	if reason, detail, held = Protection(*i, d); held {
+	if reason, detail, held = Protection(p.Snapshot, *i); held {
 		return reason, detail, held
 	}
 	if i.CapacityBlock && act != Reboot {
@@ -87,7 +87,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 	if act != DeleteNode {
 		switch {
 		case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:
-			return OwnerUnknown, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read: apply infra/rbac.yaml", f.Instance), true
+			reason, detail, held := unread(p.Snapshot, OwnerUnknown, roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
+			if reason == OwnerUnknown {
+				detail += ": apply infra/rbac.yaml"
+			}
+			return reason, detail, held
 		case d.NodeClaim != nil && d.NodeClaim.Deleting:
 			return OwnerWillAct, fmt.Sprintf("Karpenter is removing its NodeClaim %s already", d.NodeClaim.Name), true
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
@@ -138,7 +142,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		if g.ReplaceSuspended == roll.No {
 			return OwnerWillAct, fmt.Sprintf("%s replaces instances whose status checks fail", f.Group), true
 		}
-		return OwnerUnknown, fmt.Sprintf("whether %s replaces instances whose status checks fail could not be read (autoscaling:DescribeAutoScalingGroups)", f.Group), true
+		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether %s replaces instances whose status checks fail could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	}
 	n := p.nodes[f.Instance]
 	if f.Owner == roll.OwnerManagedNodeGroup && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue) {
@@ -148,7 +152,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		case roll.Yes:
 			return OwnerWillAct, fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group), true
 		case roll.NotAsked, roll.Unreadable:
-			return OwnerUnknown, fmt.Sprintf("whether EKS node auto repair is on for %s could not be read (eks:DescribeNodegroup)", f.Group), true
+			return unread(p.Snapshot, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("whether EKS node auto repair is on for %s could not be read (%s)", f.Group, roll.CallNodegroup))
 		}
 	}
 	if act == Reboot {
@@ -158,9 +162,9 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	case g.LaunchSuspended == roll.Yes:
 		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended == roll.NotAsked || g.LaunchSuspended == roll.Unreadable:
-		return OwnerUnknown, fmt.Sprintf("whether %s can launch a replacement could not be read (autoscaling:DescribeAutoScalingGroups)", f.Group), true
+		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether %s can launch a replacement could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case g.CapacityRead != roll.Yes:
-		return OwnerUnknown, fmt.Sprintf("whether launches of %s failed lately could not be read (autoscaling:DescribeScalingActivities)", f.Group), true
+		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether launches of %s failed lately could not be read (%s)", f.Group, roll.CallScalingActivities))
 	case !g.CapacityError.IsZero() && p.Now.Sub(g.CapacityError) < capacityMemory:
 		p.next(g.CapacityError.Add(capacityMemory))
 		return ReplacementUnavailable, fmt.Sprintf("the last launch of %s failed at %s: %s", f.Group, roll.Clock(g.CapacityError), g.CapacityMessage), true

@@ -64,6 +64,9 @@ const (
 	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
 	// doing with it, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
+	// NotReadYet: what its owner does about it, whether it is protected, or whether a zonal
+	// shift is active, could not be read in this check, for a reason that passes.
+	NotReadYet Reason = "NotReadYet"
 	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
 	// does not know it.
 	NotInService Reason = "NotInService"
@@ -134,7 +137,7 @@ const (
 // which nobody need be told in a notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
+	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
 		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable:
 		return true
 	}

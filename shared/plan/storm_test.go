@@ -111,7 +111,7 @@ func TestShifted(t *testing.T) {
 		{"its zone is not known", "", snapshot(true, roll.Yes, "euw1-az2"), true},
 	}
 	for _, tt := range tests {
-		if _, got := shifted(roll.Finding{ZoneID: tt.zoneID}, tt.s); got != tt.want {
+		if _, _, got := shifted(roll.Finding{ZoneID: tt.zoneID}, tt.s); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -66,8 +66,29 @@ const (
 	GapUnauthorized       GapKind = "Unauthorized"       // the API server refused the token (HTTP 401)
 	GapDenied             GapKind = "Denied"             // a permission is missing
 	GapThrottled          GapKind = "Throttled"
-	GapTimeout            GapKind = "Timeout" // the time of the check ran out
+	GapTimeout            GapKind = "Timeout"     // the time of the check ran out
+	GapUnavailable        GapKind = "Unavailable" // the service itself failed
 	GapFailed             GapKind = "Failed"
+)
+
+// Passing reports what another try may well not meet again.
+func (k GapKind) Passing() bool {
+	switch k {
+	case GapClusterUnreachable, GapThrottled, GapTimeout, GapUnavailable:
+		return true
+	}
+	return false
+}
+
+// The calls that tell about single suspects, as gaps name them.
+const (
+	CallInstanceAttribute    = "ec2:DescribeInstanceAttribute"
+	CallAutoScalingInstances = "autoscaling:DescribeAutoScalingInstances"
+	CallAutoScalingGroups    = "autoscaling:DescribeAutoScalingGroups"
+	CallScalingActivities    = "autoscaling:DescribeScalingActivities"
+	CallNodegroup            = "eks:DescribeNodegroup"
+	CallNodeClaims           = "kubernetes: list nodeclaims"
+	CallZonalShift           = "arc-zonal-shift:GetManagedResource"
 )
 
 // CallLedger is the Call of a gap that Rollcall's own memory leaves.
