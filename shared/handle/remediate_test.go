@@ -23,13 +23,30 @@ type hands struct {
 	told    []string
 	put     []string
 	fail    bool
+	// remembered are the outcomes that were said to have been told; forgetful lets none be.
+	remembered []remediate.Outcome
+	forgetful  bool
 }
 
 func (h *hands) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
 	h.acted = append(h.acted, o)
 	out := h.outcome
 	out.Order = o
+	for _, known := range h.remembered {
+		out.News = out.News && (known.Order.ID != o.ID || known.Reason != out.Reason)
+	}
 	return out
+}
+
+func (h *hands) Told(_ context.Context, o remediate.Outcome, at time.Time) error {
+	if h.forgetful {
+		return errors.New("no table")
+	}
+	if !at.Equal(now) {
+		return errors.New("told at another time")
+	}
+	h.remembered = append(h.remembered, o)
+	return nil
 }
 
 func (h *hands) Publish(_ context.Context, m report.Message) error {
@@ -111,5 +128,36 @@ func TestThatNobodyCouldBeToldDoesNotBringTheOrderAgain(t *testing.T) {
 	h.handle(t, order(t))
 	if len(h.acted) != 1 {
 		t.Errorf("acted %d times", len(h.acted))
+	}
+}
+
+// The next check may order the same again, and a message may come twice: whoever was told
+// why nothing is done is not told again, but hears of another reason.
+func TestARefusalIsToldOnce(t *testing.T) {
+	refused := func(reason plan.Reason) remediate.Outcome {
+		return remediate.Outcome{Result: remediate.Refused, Reason: reason, Detail: "so it is", News: true}
+	}
+	for name, tt := range map[string]struct {
+		reasons    []plan.Reason
+		fail       bool
+		forgetful  bool
+		told       int
+		remembered int
+	}{
+		"once":                      {[]plan.Reason{plan.VerdictChanged}, false, false, 1, 1},
+		"twice":                     {[]plan.Reason{plan.VerdictChanged, plan.VerdictChanged}, false, false, 1, 1},
+		"for another reason":        {[]plan.Reason{plan.VerdictChanged, plan.InstanceHeld, plan.InstanceHeld}, false, false, 2, 2},
+		"for a reason that passes":  {[]plan.Reason{plan.AlreadyBegun, plan.OrderExpired}, false, false, 0, 0},
+		"what was not told":         {[]plan.Reason{plan.VerdictChanged, plan.VerdictChanged}, true, false, 0, 0},
+		"what cannot be remembered": {[]plan.Reason{plan.VerdictChanged, plan.VerdictChanged}, false, true, 2, 0},
+	} {
+		h := &hands{fail: tt.fail, forgetful: tt.forgetful}
+		for _, reason := range tt.reasons {
+			h.outcome = refused(reason)
+			h.handle(t, order(t))
+		}
+		if len(h.told) != tt.told || len(h.put) != tt.told || len(h.remembered) != tt.remembered {
+			t.Errorf("%s: told %d times, %d events, remembered %d times, want %d, %d and %d", name, len(h.told), len(h.put), len(h.remembered), tt.told, tt.told, tt.remembered)
+		}
 	}
 }

@@ -46,6 +46,9 @@ type Changes struct {
 
 	PutTrouble  *Trouble
 	DropTrouble bool
+
+	PutRefusals  map[RefusalKey]Refusal
+	DropRefusals []RefusalKey
 }
 
 // Empty reports whether there is nothing to write.
@@ -60,7 +63,8 @@ func (c Changes) Empty() bool {
 		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
 		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
 		len(c.PutGroupMemory) == 0 && len(c.DropGroupMemory) == 0 &&
-		c.PutTrouble == nil && !c.DropTrouble
+		c.PutTrouble == nil && !c.DropTrouble &&
+		len(c.PutRefusals) == 0 && len(c.DropRefusals) == 0
 }
 
 // Apply makes the changes to a state in place. The state keeps copies: what becomes of
@@ -124,6 +128,10 @@ func (s *State) Apply(c Changes) {
 	if c.DropTrouble {
 		s.Trouble = nil
 	}
+	maps.Copy(s.Refusals, c.PutRefusals)
+	for _, k := range c.DropRefusals {
+		delete(s.Refusals, k)
+	}
 }
 
 func (n Notice) clone() Notice {
@@ -172,6 +180,9 @@ func (s *State) init() {
 	if s.Groups == nil {
 		s.Groups = map[roll.Group]GroupMemory{}
 	}
+	if s.Refusals == nil {
+		s.Refusals = map[RefusalKey]Refusal{}
+	}
 }
 
 // Clone copies the state so deeply that neither side sees the other's changes.
@@ -201,6 +212,7 @@ func (s State) Clone() State {
 		t := *s.Trouble
 		c.Trouble = &t
 	}
+	maps.Copy(c.Refusals, s.Refusals)
 	for _, a := range s.Actions {
 		if a.Outcome != nil {
 			o := *a.Outcome

@@ -60,6 +60,11 @@ type (
 		GroupMemory
 	}
 	troubleItem struct{ Trouble }
+	refusalItem struct {
+		Order  string `json:"order"`
+		Reason string `json:"reason"`
+		Refusal
+	}
 	// noticeItem holds a notice. The members that do not fit are in Parts further
 	// items, numbered from 1, that are written with it in one transaction and carry
 	// the same stamp.
@@ -111,6 +116,8 @@ func (i flipsItem) sortKey() string     { return flipsSort(i.Instance) }
 func (i pressureItem) sortKey() string  { return pressureSort(i.Instance) }
 func (i memoryItem) sortKey() string    { return memorySort(i.Group) }
 func (troubleItem) sortKey() string     { return kindTrouble }
+func (i refusalItem) key() RefusalKey   { return RefusalKey{i.Order, i.Reason} }
+func (i refusalItem) sortKey() string   { return refusalSort(i.key()) }
 func (i noticeItem) key() NoticeKey     { return NoticeKey{i.Group, i.Kind} }
 func (i noticeItem) sortKey() string    { return noticeSort(i.key()) }
 func (i toldItem) key() NoticeKey       { return NoticeKey{i.Group, i.Kind} }
@@ -138,6 +145,7 @@ var shapes = map[string]map[string]string{
 	kindPressure:  {"instance": "S", "since": "S", "until": "S"},
 	kindMemory:    {"group": "S", "counted": "S", "good": "S"},
 	kindTrouble:   {"reason": "S", "since": "S", "last": "S", "told": "S"},
+	kindRefusal:   {"order": "S", "reason": "S", "instance": "S", "kind": "S", "do": "S", "at": "S"},
 }
 
 func typeOf(v types.AttributeValue) string {

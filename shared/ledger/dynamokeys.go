@@ -33,6 +33,7 @@ const (
 	kindPressure  = "pressure"
 	kindMemory    = "memory"
 	kindTrouble   = "trouble"
+	kindRefusal   = "refusal"
 )
 
 // partition is the partition key of all that is remembered of a cluster: one Query
@@ -60,6 +61,10 @@ func flipsSort(id roll.InstanceID) string { return kindFlips + "#" + string(id) 
 func pressureSort(id roll.InstanceID) string { return kindPressure + "#" + string(id) }
 
 func memorySort(g roll.Group) string { return kindMemory + "#" + string(g) }
+
+func refusalSort(k RefusalKey) string {
+	return kindRefusal + "#" + k.Order + "#" + k.Reason
+}
 
 func groupSort(name string) string { return kindGroup + "#" + name }
 

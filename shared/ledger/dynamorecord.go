@@ -134,6 +134,9 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), compareNotices) {
 		w.notice(k, c.PutNotices[k])
 	}
+	for _, k := range slices.SortedFunc(maps.Keys(c.PutRefusals), compareRefusals) {
+		w.put(refusalItem{k.Order, k.Reason, c.PutRefusals[k]})
+	}
 	if !c.PutChecked.IsZero() {
 		w.put(checkedItem{c.PutChecked})
 	}
@@ -187,6 +190,9 @@ func (w *draft) drops(c Changes) {
 	}
 	for _, k := range c.DropNotices {
 		w.set(noticeSort(k), append(unit{w.d.drop(w.pk, noticeSort(k))}, w.surplus(k, 1)...))
+	}
+	for _, k := range c.DropRefusals {
+		w.drop(refusalSort(k))
 	}
 	for _, id := range c.DropNotReady {
 		w.drop(notReadySort(id))
@@ -244,4 +250,8 @@ func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)
 
 func compareNotices(a, b NoticeKey) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+}
+
+func compareRefusals(a, b RefusalKey) int {
+	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 }

@@ -41,6 +41,7 @@ func dense() (before, changes Changes) {
 		PutNotices:     map[NoticeKey]Notice{{"asg/w", roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
 		PutChecked:     old,
 		PutTrouble:     &Trouble{Reason: "UnhealthyShare", Since: old, Last: old},
+		PutRefusals:    map[RefusalKey]Refusal{{"a", "VerdictChanged"}: {Instance: "i-1", Kind: roll.Unknown, Do: "terminate", At: old}},
 	}
 	changes = Changes{
 		PutRemediate:    map[roll.Group]time.Time{"asg/w": anew},
@@ -57,6 +58,8 @@ func dense() (before, changes Changes) {
 		PutNotices:      map[NoticeKey]Notice{{"asg/w", roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
 		DropNotices:     []NoticeKey{{"asg/w", roll.Unknown}},
 		PutChecked:      anew,
+		PutRefusals:     map[RefusalKey]Refusal{{"b", "OwnerUnknown"}: {Instance: "i-1", Kind: roll.NotReady, Do: "drain", At: anew}},
+		DropRefusals:    []RefusalKey{{"a", "VerdictChanged"}},
 	}
 	for n := range 5 {
 		id := roll.InstanceID(fmt.Sprint("i-", n))

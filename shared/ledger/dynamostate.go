@@ -56,6 +56,8 @@ func (r *reading) take(it item) error {
 		return with(it, func(m memoryItem) { s.Groups[m.Group] = m.GroupMemory })
 	case kindTrouble:
 		return with(it, func(t troubleItem) { s.Trouble = &t.Trouble })
+	case kindRefusal:
+		return with(it, func(i refusalItem) { s.Refusals[i.key()] = i.Refusal })
 	case kindNotice:
 		return with(it, func(n noticeItem) { r.heads = append(r.heads, n) })
 	case kindTold:

@@ -34,8 +34,8 @@ type File struct {
 // and lacks what that did not know; a later one is refused, not guessed at.
 //
 //	1  what findings, notices, rests and acts need
-//	2  checked, missing, flips, pressures, groups, trouble; new attributes of findings,
-//	   nodes that are not ready, notices and acts
+//	2  checked, missing, flips, pressures, groups, trouble, refusals; new attributes of
+//	   findings, nodes that are not ready, notices and acts
 const formatVersion = 2
 
 // lockPatience is how often the lock is tried again while another process has it.
@@ -143,12 +143,19 @@ type clusterForm struct {
 	Pressures map[roll.InstanceID]Pressure    `json:"pressures,omitempty"`
 	Groups    map[roll.Group]GroupMemory      `json:"groups,omitempty"`
 	Trouble   *Trouble                        `json:"trouble,omitempty"`
+	Refusals  []refusalForm                   `json:"refusals,omitempty"`
 }
 
 type noticeForm struct {
 	Group roll.Group `json:"group"`
 	Kind  roll.Kind  `json:"kind"`
 	Notice
+}
+
+type refusalForm struct {
+	Order  string `json:"order"`
+	Reason string `json:"reason"`
+	Refusal
 }
 
 func (f *File) load() (map[string]*State, error) {
@@ -204,6 +211,9 @@ func (c *clusterForm) state() *State {
 	for _, n := range c.Notices {
 		s.Notices[NoticeKey{Group: n.Group, Kind: n.Kind}] = n.Notice
 	}
+	for _, r := range c.Refusals {
+		s.Refusals[RefusalKey{Order: r.Order, Reason: r.Reason}] = r.Refusal
+	}
 	return s
 }
 
@@ -220,6 +230,12 @@ func formOf(s *State) *clusterForm {
 	}
 	slices.SortFunc(c.Notices, func(a, b noticeForm) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	for k, r := range s.Refusals {
+		c.Refusals = append(c.Refusals, refusalForm{Order: k.Order, Reason: k.Reason, Refusal: r})
+	}
+	slices.SortFunc(c.Refusals, func(a, b refusalForm) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 	})
 	return c
 }

@@ -2,7 +2,8 @@
 // seen and how far it has come, since when a node has not been ready and what it ran
 // short of before, which groups ever had nodes and how long those took to register,
 // which instances could not be found, what kept Rollcall from acting on a cluster,
-// which notices were sent, and every act with its intent and its outcome.
+// which notices were sent, which refusals of orders were told, and every act with its
+// intent and its outcome.
 //
 // The world itself is read anew at every check; the ledger is never asked what is
 // true now, only what was seen and done before. Writes happen on change only.
@@ -101,6 +102,24 @@ type State struct {
 	// Trouble is what lately kept Rollcall from acting on the cluster as a whole; nil
 	// if nothing did.
 	Trouble *Trouble
+	// Refusals are the orders that were not carried out when they were looked at again,
+	// as far as somebody was told so. The order of a finding is the same in every check,
+	// and what refused it once may refuse it each time.
+	Refusals map[RefusalKey]Refusal
+}
+
+// RefusalKey is what one refusal is about: an order, and why it was refused.
+type RefusalKey struct {
+	Order  string // its id
+	Reason string // such as VerdictChanged
+}
+
+// Refusal is a refusal that was told.
+type Refusal struct {
+	Instance roll.InstanceID `json:"instance"`
+	Kind     roll.Kind       `json:"kind"` // of the finding that the order followed from
+	Do       string          `json:"do"`   // such as terminate
+	At       time.Time       `json:"at"`
 }
 
 // Pressure is what a node ran short of while it still told.

@@ -288,14 +288,14 @@ func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
 
 // orderID is the same for every order that follows from the same finding, so
 // that a second delivery, or a second check, cannot lead to a second act.
-func orderID(c roll.ClusterID, f roll.Finding, firstSeen time.Time, a Action) string {
+func orderID(c roll.ClusterID, f roll.FindingKey, firstSeen time.Time, a Action) string {
 	return hash(c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a))
 }
 
 // orderID is the id of the finding's order for an act.
 func (p *planner) orderID(f roll.Finding, a Action) string {
 	known, _ := p.known(f)
-	return orderID(p.Snapshot.Cluster.ID, f, known.FirstSeen, a)
+	return orderID(p.Snapshot.Cluster.ID, f.Key(), known.FirstSeen, a)
 }
 
 func hash(parts ...string) string {
@@ -348,6 +348,7 @@ func (p *planner) remember() {
 		return a.Since.Equal(b.Since) && a.Until.Equal(b.Until) && slices.Equal(a.Types, b.Types)
 	})
 	p.rememberGroups()
+	p.rememberRefusals()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.PutChecked = p.Now
 	}

@@ -65,7 +65,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 			return
 		}
 	}
-	id := hash(p.Snapshot.Cluster.ID.String(), cordon.ID, string(Uncordon))
+	id := p.uncordonID(cordon)
 	if key, _, _ := strings.Cut(n.StartupTaint, ":"); key != "" && roll.StartupTaint(key, p.Policy(m.Selector()).Initialization.Taints) {
 		return // it is not ready for work yet
 	}
@@ -82,4 +82,9 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 		Kind: cordon.Kind, Action: Uncordon, FirstSeen: cordon.At, Since: cordon.At, At: p.Now, Expires: p.Now.Add(OrderLife),
 		Why: fmt.Sprintf("node %s came back; Rollcall cordoned it at %s for %s", n.Name, roll.Clock(cordon.At), cordon.Kind),
 	})
+}
+
+// uncordonID is the id of the order that takes a cordon back.
+func (p *planner) uncordonID(cordon ledger.Action) string {
+	return hash(p.Snapshot.Cluster.ID.String(), cordon.ID, string(Uncordon))
 }

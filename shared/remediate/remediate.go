@@ -168,8 +168,24 @@ type Outcome struct {
 	Evidence string
 	// Cause is the code of the first decisive cause, "" if none was found.
 	Cause string
-	// News: the same was not already the outcome of an earlier try.
+	// News: the same was not already the outcome of an earlier try, nor told as the refusal
+	// of an earlier order of this id.
 	News bool
+}
+
+// Said is what the ledger is to remember once the outcome was told, at that time: of a
+// refusal that it was. What was begun is remembered as an act, told or not.
+func (o Outcome) Said(at time.Time) ledger.Changes {
+	if o.Result != Refused {
+		return ledger.Changes{}
+	}
+	return ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
+		o.refusal(): {Instance: o.Order.Instance, Kind: o.Order.Kind, Do: string(o.Order.Action), At: at.UTC()},
+	}}
+}
+
+func (o Outcome) refusal() ledger.RefusalKey {
+	return ledger.RefusalKey{Order: o.Order.ID, Reason: string(o.Reason)}
 }
 
 // act is what there is to know about carrying out one of the acts.
@@ -201,6 +217,34 @@ var acts = map[plan.Action]act{
 
 // Act carries out one order at the time now, or says why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
+	out := r.act(ctx, o, now)
+	out.News = out.News && !r.told(ctx, out)
+	return out
+}
+
+// told reports that somebody was told already that the order was refused for this reason.
+// A check that comes to the same order each time may be refused each time. If the ledger
+// cannot tell, it is told once too often rather than never.
+func (r *Remediator) told(ctx context.Context, out Outcome) bool {
+	if out.Result != Refused || out.Reason.Passing() {
+		return false // of these nobody is told
+	}
+	state, err := r.ledger.Read(ctx, out.Order.Cluster)
+	_, told := state.Refusals[out.refusal()]
+	return err == nil && told
+}
+
+// Told has the ledger remember that an outcome was told, at that time: a crash in between
+// tells it twice, and never loses it.
+func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error {
+	said := out.Said(at)
+	if said.Empty() {
+		return nil
+	}
+	return r.ledger.Record(ctx, out.Order.Cluster, said)
+}
+
+func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outcome {
 	now = notBefore(now, o.At)
 	v, no := r.verify(ctx, o, now)
 	if no == nil {

@@ -231,7 +231,7 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	if rendered != nil {
 		return rendered
 	}
-	if err := r.Notices.Publish(ctx, m); err != nil {
+	if err := r.Notices.Publish(ctx, m); err != nil || said.Empty() {
 		return err
 	}
 	return r.Ledger.Record(ctx, id, said)
@@ -260,10 +260,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, fault func(string, 
 			continue
 		}
 		m, err := report.Outcome(id, out, at)
-		if err == nil {
-			err = r.Notices.Publish(ctx, m)
-		}
-		if err != nil {
+		if err = r.notify(ctx, id, m, err, out.Said(at)); err != nil {
 			fault("notice of the outcome of order %s: %v", o.ID, err)
 		}
 	}

@@ -436,6 +436,41 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 	}
 }
 
+// The notice is remembered once it is sent, and whoever carries orders out knows it then.
+func TestARefusalThatWasToldIsRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		result remediate.Result
+		reason plan.Reason
+		fail   bool
+		want   int
+	}{
+		"for good":                {remediate.Refused, plan.VerdictChanged, false, 1},
+		"for good, and not told":  {remediate.Refused, plan.VerdictChanged, true, 0},
+		"for a while":             {remediate.Refused, plan.OrderExpired, false, 0},
+		"an act needs no further": {remediate.Acted, "", false, 0},
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+			s.fail["publish"] = tt.fail
+			return remediate.Outcome{Order: o, Result: tt.result, Reason: tt.reason, Detail: "so it went", News: true}
+		})
+		c := r.Check(t.Context(), "demo", now)
+		state, err := s.Ledger.Read(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(state.Refusals) != tt.want || c.Complete() == tt.fail {
+			t.Errorf("%s: the ledger holds %+v, faults %q", name, state.Refusals, c.Faults)
+		}
+		for key, refusal := range state.Refusals {
+			if key.Order != c.Plan.Orders[0].ID || key.Reason != string(tt.reason) || refusal.Instance != sick || !refusal.At.Equal(now) {
+				t.Errorf("%s: %+v: %+v", name, key, refusal)
+			}
+		}
+	}
+}
+
 // A plan that is wrong must reach what would be done, or nothing behind it could be tested.
 func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	s := newStage()

@@ -165,6 +165,7 @@ func inOrder(c ledger.Changes) []ledger.Changes {
 		}
 	}
 	puts(&w, named(c.PutNotices, c.DropNotices), func(m map[ledger.NoticeKey]ledger.Notice) ledger.Changes { return ledger.Changes{PutNotices: m} })
+	puts(&w, named(c.PutRefusals, c.DropRefusals), func(m map[ledger.RefusalKey]ledger.Refusal) ledger.Changes { return ledger.Changes{PutRefusals: m} })
 	if !c.PutChecked.IsZero() {
 		w = append(w, ledger.Changes{PutChecked: c.PutChecked})
 	}
@@ -193,6 +194,7 @@ func (w *items) drops(c ledger.Changes) {
 	drops(w, c.DropRemediate, func(d []roll.Group) ledger.Changes { return ledger.Changes{DropRemediate: d} })
 	drops(w, c.DropFindings, func(d []roll.FindingKey) ledger.Changes { return ledger.Changes{DropFindings: d} })
 	drops(w, c.DropNotices, func(d []ledger.NoticeKey) ledger.Changes { return ledger.Changes{DropNotices: d} })
+	drops(w, c.DropRefusals, func(d []ledger.RefusalKey) ledger.Changes { return ledger.Changes{DropRefusals: d} })
 	drops(w, c.DropNotReady, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropNotReady: d} })
 	drops(w, c.DropRests, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropRests: d} })
 	drops(w, c.DropFlips, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropFlips: d} })

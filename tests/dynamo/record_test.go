@@ -282,7 +282,7 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 	// What is not written when it is empty, and what an earlier version did not write.
 	optional := []string{"node", "opened", "over", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence"}
 	// Of these any text will do: they are neither part of a key nor a time.
-	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "action kind", "action instance", "action group", "finding group"}
+	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "action kind", "action instance", "action group", "finding group", "refusal kind", "refusal instance"}
 	for sk, good := range tb.items() {
 		if sk == "budget" {
 			continue // it is no part of what Read shows
@@ -354,8 +354,8 @@ func TestOnlySettledActsExpire(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what expires (-want +got):\n%s", diff)
 	}
-	if len(kinds) != 15 {
-		t.Errorf("%d kinds of items, want all 15: %v", len(kinds), kinds)
+	if len(kinds) != 16 {
+		t.Errorf("%d kinds of items, want all 16: %v", len(kinds), kinds)
 	}
 }
 

@@ -66,6 +66,10 @@ var texts = map[reflect.Type][]string{
 // plain are what plain texts are at random.
 var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "not yet: \"é\""}
 
+// refusals are the keys of refusals: their texts have no types by which the keys of a drop
+// could be those of the put.
+var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "b#c"}, {Order: "order#b", Reason: "VerdictChanged"}}
+
 type filler struct {
 	t   *testing.T
 	rng *rand.Rand // nil fills everything
@@ -131,6 +135,14 @@ func (f *filler) fields(v reflect.Value, path string) {
 		if !f.absent() {
 			v.Set(reflect.ValueOf(T0.Add(time.Duration(f.number()) * (time.Second + time.Nanosecond))))
 		}
+		return
+	}
+	if v.Type() == reflect.TypeFor[ledger.RefusalKey]() {
+		n := 0
+		if f.rng != nil {
+			n = f.rng.IntN(len(refusals))
+		}
+		v.Set(reflect.ValueOf(refusals[n]))
 		return
 	}
 	for i := range v.NumField() {

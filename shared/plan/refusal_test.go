@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// A refusal is remembered as long as a check, or a message that is late, may give its
+// order again.
+func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
+	w := sick()
+	_, p := w.make(now)
+	if len(p.Orders) != 1 {
+		t.Fatalf("orders %+v", p.Orders)
+	}
+	order := p.Orders[0]
+	cordon := ledger.Action{ID: "c", Do: string(Cordon), Instance: instanceID(2), Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}
+	uncordon := (&planner{Input: Input{Snapshot: w.snapshot}}).uncordonID(cordon)
+	refused := func(id string, do Action, n int, kind roll.Kind) (ledger.RefusalKey, ledger.Refusal) {
+		return ledger.RefusalKey{Order: id, Reason: string(VerdictChanged)}, ledger.Refusal{Instance: instanceID(n), Kind: kind, Do: string(do), At: now}
+	}
+	gone := func(w *world) {
+		w.state.Apply(ledger.Changes{DropFindings: []roll.FindingKey{{Instance: instanceID(1), Kind: roll.Unknown}}})
+	}
+	for name, tt := range map[string]struct {
+		order string
+		do    Action
+		n     int
+		kind  roll.Kind
+		after time.Duration
+		so    func(*world)
+		kept  bool
+	}{
+		"its finding is there":                  {order.ID, Terminate, 1, roll.Unknown, 90 * 24 * time.Hour, func(*world) {}, true},
+		"its finding is gone":                   {order.ID, Terminate, 1, roll.Unknown, refusalKept, gone, false},
+		"its finding is gone, a message may be": {order.ID, Terminate, 1, roll.Unknown, refusalKept - time.Second, gone, true},
+		"another finding of that name": {order.ID, Terminate, 1, roll.Unknown, refusalKept, func(w *world) {
+			gone(w)
+			w.seen(1, time.Minute)
+		}, false},
+		"the finding leads to another order": {"0000000000000000", Terminate, 1, roll.Unknown, refusalKept, func(*world) {}, false},
+		"its cordon is known":                {uncordon, Uncordon, 2, roll.NotReady, refusalKept, func(w *world) { w.state.Actions = []ledger.Action{cordon} }, true},
+		"its cordon is forgotten":            {uncordon, Uncordon, 2, roll.NotReady, refusalKept, func(*world) {}, false},
+	} {
+		w := sick()
+		key, refusal := refused(tt.order, tt.do, tt.n, tt.kind)
+		w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: refusal}})
+		tt.so(w)
+		_, p := w.make(now.Add(tt.after))
+		if dropped := slices.Contains(p.Changes.DropRefusals, key); dropped == tt.kept {
+			t.Errorf("%s: dropped %v", name, dropped)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package remediate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// Each check comes to the same order, and each time the second look refuses it.
+func TestARefusalThatWasToldIsNoNews(t *testing.T) {
+	protect := func(w *world) {
+		w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes })
+	}
+	hold := func(w *world) { w.instances[0].Hold = "true" }
+	busy := func(w *world) {
+		w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Unreadable })
+		w.detailGap = &roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallInstanceAttribute, Detail: "throttled"}
+	}
+	calm := func(w *world) {
+		w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.No })
+		w.detailGap, w.instances[0].Hold = nil, ""
+	}
+	type try struct {
+		happen func(*world)
+		reason plan.Reason
+		told   bool // by whoever publishes, if it is news
+		news   bool
+	}
+	for name, tries := range map[string][]try{
+		"for the same reason":               {{protect, plan.TerminationProtected, true, true}, {protect, plan.TerminationProtected, true, false}, {protect, plan.TerminationProtected, true, false}},
+		"for another reason":                {{protect, plan.TerminationProtected, true, true}, {hold, plan.InstanceHeld, true, true}, {hold, plan.InstanceHeld, true, false}},
+		"for each of two reasons in turn":   {{protect, plan.TerminationProtected, true, true}, {hold, plan.InstanceHeld, true, true}, {protect, plan.TerminationProtected, true, false}, {hold, plan.InstanceHeld, true, false}},
+		"but nobody could be told":          {{protect, plan.TerminationProtected, false, true}, {protect, plan.TerminationProtected, true, true}, {protect, plan.TerminationProtected, true, false}},
+		"for a reason that passes, between": {{protect, plan.TerminationProtected, true, true}, {busy, plan.NotReadYet, true, true}, {protect, plan.TerminationProtected, true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			for i, try := range tries {
+				calm(w)
+				try.happen(w)
+				at := now.Add(time.Duration(i) * time.Minute)
+				out := w.remediator(t).Act(t.Context(), o, at)
+				w.refused(t, out, try.reason, 0)
+				if out.News != try.news {
+					t.Errorf("try %d: news %v, want %v", i, out.News, try.news)
+				}
+				if !try.told || !out.News || out.Reason.Passing() {
+					continue
+				}
+				if err := w.remediator(t).Told(t.Context(), out, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestARefusalOfAnotherOrderIsNews(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	w.instances[0].Hold = "true"
+	r := w.remediator(t)
+	first := r.Act(t.Context(), o, now)
+	if err := r.Told(t.Context(), first, now); err != nil {
+		t.Fatal(err)
+	}
+	o.ID = "0000000000000000"
+	if out := r.Act(t.Context(), o, now); out.Result != Refused || !out.News {
+		t.Errorf("%s for %s, news %v", out.Result, out.Reason, out.News)
+	}
+}
+
+// To tell once too often is better than never.
+func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
+	w := silentNode(t)
+	out := *refusal(w.order(t), plan.VerdictChanged, "it is well")
+	loud := &loudLedger{Ledger: w.ledger, world: w}
+	r := w.remediatorWith(t, loud)
+	if err := r.Told(t.Context(), out, now); err != nil {
+		t.Fatal(err)
+	}
+	if !r.told(t.Context(), out) {
+		t.Error("what was told is forgotten")
+	}
+	if loud.readErr = errDisk; r.told(t.Context(), out) {
+		t.Error("without a ledger nobody knows that it was told")
+	}
+}
+
+// What was begun is remembered as an act: that it was told need not be.
+func TestOnlyRefusalsAreRememberedAsTold(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	for _, result := range []Result{Acted, Failed, Sent, Ongoing, Unclear} {
+		if said := (Outcome{Order: o, Result: result}).Said(now); !said.Empty() {
+			t.Errorf("%s: %+v", result, said)
+		}
+		l := &loudLedger{Ledger: w.ledger, world: w}
+		if err := w.remediatorWith(t, l).Told(t.Context(), Outcome{Order: o, Result: result}, now); err != nil {
+			t.Errorf("%s: %v", result, err)
+		}
+	}
+	want := ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
+		{Order: o.ID, Reason: "VerdictChanged"}: {Instance: target, Kind: roll.Unknown, Do: "terminate", At: now},
+	}}
+	tokyo := time.FixedZone("JST", 9*60*60)
+	if diff := cmp.Diff(want, refusal(o, plan.VerdictChanged, "it is well").Said(now.In(tokyo))); diff != "" {
+		t.Errorf("a refusal (-want +got):\n%s", diff)
+	}
+}
