@@ -20,8 +20,20 @@ build: ## Build the command-line tool into bin/rollcall
 	$(GO) build -trimpath -o $(BIN)/rollcall ./functions/local
 
 .PHONY: demo
-demo: testbed-deps ## Show the main job at work, on a real control plane and an emulated account
+demo: build ## Watch a simulated account live through a day; needs nothing but Go
+	$(BIN)/rollcall demo
+
+.PHONY: demo-real
+demo-real: testbed-deps ## Show the main job at work, on a real control plane and an emulated account
 	$(GO) run ./tests/demo
+
+# Each soak begins with another seed; what it prints names it, so that a run can be had again.
+SOAK ?= 10m
+SEED ?= $(shell date +%s)
+
+.PHONY: soak
+soak: build ## Try to make Rollcall do harm in simulated accounts, by random faults, for SOAK (default 10m)
+	$(BIN)/rollcall simulate --seed $(SEED) --soak $(SOAK)
 
 .PHONY: test
 test: testbed-deps ## Install what the tests need and run them all

@@ -19,6 +19,8 @@ func main() {
 	code := command.Run(ctx, os.Args[1:], command.Environment{
 		Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		// https://no-color.org
+		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
 	})
 	stop()
 	os.Exit(code)

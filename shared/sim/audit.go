@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"rollcall/shared/archive"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -83,6 +85,7 @@ type auditor struct {
 	// firstSeen is when a check first found something that goes on.
 	firstSeen map[string]map[roll.FindingKey]time.Time // by cluster
 	policies  map[string]*policy.Document
+	sense     sense
 }
 
 // effect is an act that took effect.
@@ -118,7 +121,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
-		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{},
+		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{}, sense: newSense(),
 	}
 }
 
@@ -165,7 +168,11 @@ func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Polic
 			permitted = policy.Observe
 		}
 	}
-	return doc.Cluster(c.name, c.mode, permitted)(roll.GroupSelector(roll.Group(group)))
+	tag := c.mode
+	if !c.exists() {
+		tag = "" // it went with the cluster
+	}
+	return doc.Cluster(c.name, tag, permitted)(roll.GroupSelector(roll.Group(group)))
 }
 
 // destructive reports the acts that take something.
@@ -187,14 +194,19 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 		group, id = n.machine.g.groupName(), n.machine.id
 	}
 	mode := u.mode(inv, c, group)
-	switch what {
-	case actTag, actUntag:
+	if what == actTag || what == actUntag {
 		if !mode.Allows(policy.Notify) {
 			u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 		}
 		return
-	case actUncordon:
-		return
+	}
+	e := Event{Kind: EventAct, Cluster: c.name, Instance: id, Group: group, Action: string(what)}
+	if n != nil {
+		e.Node = n.name
+	}
+	u.a.note(e)
+	if what == actUncordon {
+		return // it gives back what an act took
 	}
 	if inv.v.fn != remediator {
 		u.broken(RuleRole, "%s: %s of %s", inv.name, what, id)
@@ -202,13 +214,12 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if !mode.Allows(policy.Remediate) || !inv.v.policy.read {
 		u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 	}
-	e := Event{Kind: EventAct, Cluster: c.name, Instance: id, Group: group, Action: string(what)}
-	if n != nil {
-		e.Node = n.name
+	if !inv.seen.policy {
+		u.broken(RuleMode, "%s: %s of %s by a policy that was not read again", inv.name, what, id)
 	}
-	u.a.note(e)
 	u.whole(inv, what, c, id)
 	u.healthy(inv, what, id)
+	u.sensible(inv, what, m)
 	intent := u.intent(inv, what, c, id)
 	if what == actEvict || what == actCordon {
 		u.effect(inv, what, c, id)
@@ -263,6 +274,9 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) strin
 	intent := state.Actions[i]
 	if !u.kept[evidenceKey(c.name, id, intent.ID)] {
 		u.broken(RuleEvidence, "%s: %s of %s, order %s, of which no evidence is kept", inv.name, what, id, intent.ID)
+	}
+	if i := inv.seen.looked[id].instance; i != nil && what != actDeleteNode && !slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == roll.TagOrder && *t.Value == intent.ID }) {
+		u.broken(RuleKept, "%s: %s of %s, which does not carry the tag of order %s: a person may have removed it", inv.name, what, id, intent.ID)
 	}
 	return intent.ID
 }
@@ -336,6 +350,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 		u.broken(RuleTwice, "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	}
 	u.share(inv, c, o)
+	u.zoned(inv, c, o)
 }
 
 // share counts from what the invocation was told how many are certainly past their
@@ -423,7 +438,7 @@ func (u *auditor) found(in plan.Input, out plan.Plan) {
 			continue
 		}
 		cause, _ := in.Diagnoses[f.Key()].Decisive()
-		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Detail: cause.Summary})
+		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Fix: cause.Fix, Detail: cause.Summary})
 	}
 	for _, key := range out.Changes.DropFindings {
 		// What is gone and comes back may be told again.
@@ -460,6 +475,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)
 		}
 	}
+	u.tells(d)
 	switch {
 	case d.Ordered != "":
 		u.outcome(inv, d)
@@ -527,6 +543,7 @@ func (u *auditor) calm() {
 			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))
 			continue
 		}
+		u.mentioned(c, began)
 		ill := 0
 		for _, g := range c.groups {
 			for _, m := range g.members {

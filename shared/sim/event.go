@@ -49,6 +49,7 @@ type Event struct {
 	Stage    string
 	Subject  string // of a notice
 	Text     string // of a notice, as email
+	Fix      string // of a finding's first decisive cause
 	Detail   string
 }
 

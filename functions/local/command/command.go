@@ -27,6 +27,8 @@ type Environment struct {
 	Now            func() time.Time
 	// Terminal: a person watches standard error.
 	Terminal bool
+	// Color: standard output is a terminal that takes colours.
+	Color bool
 }
 
 // exit is an error that only sets the exit code: what there is to say was said.
@@ -51,7 +53,7 @@ Exit codes: 0 nothing found, 1 something could not be checked or done, 2 finding
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env))
+	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), demoCommand(env), simulateCommand(env))
 	err := root.ExecuteContext(ctx)
 	var code exit
 	switch {

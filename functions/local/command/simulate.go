@@ -1,0 +1,196 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/sim"
+)
+
+// simulateFlags are the flags of rollcall simulate, as given.
+type simulateFlags struct {
+	seed                   uint64
+	hours, clusters, nodes int
+	faults                 int
+	soak                   time.Duration
+	shrink                 int
+	history                bool
+	output                 string
+}
+
+func simulateCommand(env Environment) *cobra.Command {
+	var f simulateFlags
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Try to make Rollcall do harm in a simulated account, by random faults",
+		Long: `Runs the deployed functions in a simulated account whose workloads and faults are
+drawn by chance from a seed: throttling, timeouts, partial pages, stale reads,
+clocks that differ, messages that come twice, late and out of order, functions
+killed between any two calls, API servers that hang, kubelets that flap, owners
+that fight. After every step it checks the rules that must never be broken; see
+shared/sim/README.md.
+
+The same seed and sizes make the same run. When a rule is broken, the run is made
+as small as it can be, and its history is printed.
+
+  rollcall simulate --seed 7 --hours 24 --clusters 3 --nodes 60
+  rollcall simulate --soak 10m          seed after seed, for as long
+
+Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return simulate(c.Context(), env, f) },
+	}
+	flags := c.Flags()
+	flags.Uint64Var(&f.seed, "seed", 1, "decides everything that happens; with --soak the first of many")
+	flags.IntVar(&f.hours, "hours", 24, fmt.Sprintf("how long the account is watched, at least %d: faults come in the first part, in the last everything heals", sim.LeastHours))
+	flags.IntVar(&f.clusters, "clusters", 2, "clusters in the account")
+	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, about")
+	flags.IntVar(&f.faults, "faults", 0, "faults; 0 is about one an hour and cluster")
+	flags.DurationVar(&f.soak, "soak", 0, "go on with the next seeds for so long, such as 10m")
+	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
+	flags.BoolVar(&f.history, "history", false, "print everything that happens, also if no rule is broken")
+	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	return c
+}
+
+// check reports all that is wrong with the flags at once.
+func (f simulateFlags) check() error {
+	var faults []error
+	for _, v := range []struct {
+		flag        string
+		value       int
+		least, most int
+	}{{"hours", f.hours, sim.LeastHours, 24 * 366}, {"clusters", f.clusters, 1, 1000}, {"nodes", f.nodes, 4, 100_000}, {"faults", f.faults, 0, 100_000}, {"shrink", f.shrink, 0, 10_000}} {
+		if v.value < v.least || v.value > v.most {
+			faults = append(faults, fmt.Errorf("--%s %d: it takes %d to %d", v.flag, v.value, v.least, v.most))
+		}
+	}
+	if f.soak < 0 {
+		faults = append(faults, fmt.Errorf("--soak %s: it takes a duration such as 10m", f.soak))
+	}
+	if _, err := parseOutput(f.output); err != nil {
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// simulated is what came of a run, as JSON.
+type simulated struct {
+	Seed      uint64                `json:"seed"`
+	Hours     int                   `json:"hours"`
+	Clusters  int                   `json:"clusters"`
+	Nodes     int                   `json:"nodes"`
+	Digest    string                `json:"digest"`
+	NodeHours float64               `json:"nodeHours"`
+	Seconds   float64               `json:"seconds"` // that it took
+	Counts    map[sim.EventKind]int `json:"counts"`
+	Broken    []broken              `json:"broken"`
+}
+
+type broken struct {
+	At     time.Time `json:"at"`
+	Rule   sim.Rule  `json:"rule"`
+	Detail string    `json:"detail"`
+}
+
+// simulate runs one seed, or seed after seed.
+func simulate(ctx context.Context, env Environment, f simulateFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	began := env.Now()
+	for n := 0; ; n++ {
+		failed, err := f.run(ctx, env)
+		if err != nil {
+			return err
+		}
+		if failed {
+			return exit(ExitError)
+		}
+		if env.Now().Sub(began) >= f.soak || ctx.Err() != nil {
+			return nil
+		}
+		f.seed++
+	}
+}
+
+// run runs one seed and reports whether a rule was broken.
+func (f simulateFlags) run(ctx context.Context, env Environment) (failed bool, err error) {
+	sc := sim.Random(sim.Options{Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults})
+	var w sim.Watch
+	if f.history && output(f.output) == outputTable {
+		w.Tell = func(e sim.Event) { history(env, e) }
+	}
+	began := env.Now()
+	r, err := sim.Run(sc, w)
+	if err != nil {
+		return false, err
+	}
+	took := env.Now().Sub(began)
+	if output(f.output) == outputJSON {
+		return len(r.Violations) > 0, f.json(env, r, took)
+	}
+	verdict := "no rule was broken"
+	if len(r.Violations) > 0 {
+		verdict = "BROKEN: " + string(r.Violations[0].Rule)
+	}
+	say(env, "seed %d: %s; %.0f node-hours, %d findings, %d orders, %d acts, %d held, %d functions killed, in %s\n",
+		f.seed, verdict, r.NodeHours, r.Counts[sim.EventFinding], r.Counts[sim.EventOrder], r.Counts[sim.EventAct], r.Counts[sim.EventHeld], r.Counts[sim.EventKilled], took.Round(time.Millisecond))
+	if len(r.Violations) == 0 {
+		return false, nil
+	}
+	return true, f.explain(ctx, env, sc, r)
+}
+
+func (f simulateFlags) json(env Environment, r sim.Result, took time.Duration) error {
+	out := simulated{
+		Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Digest: r.Digest, NodeHours: r.NodeHours, Seconds: took.Seconds(), Counts: r.Counts, Broken: []broken{},
+	}
+	for _, v := range r.Violations {
+		out.Broken = append(out.Broken, broken{v.At, v.Rule, v.Detail})
+	}
+	return json.NewEncoder(env.Stdout).Encode(out)
+}
+
+// explain prints what a failing run comes down to: the smallest one that breaks the same
+// rule, with its history, and how to see the whole again.
+func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scenario, r sim.Result) error {
+	rule := r.Violations[0].Rule
+	for _, v := range r.Violations {
+		say(env, "  %s  %s: %s\n", v.At.Format("02 15:04:05"), v.Rule, v.Detail)
+	}
+	if f.shrink > 0 {
+		say(env, "\nmaking it small ...\n")
+		sc, r = sim.Shrink(sc, sim.Watch{Stop: func() bool { return ctx.Err() != nil }}, rule, f.shrink, nil)
+	}
+	say(env, "\nthe smallest run that breaks the rule has %d faults:\n", len(sc.Faults))
+	for _, c := range sc.Clusters {
+		say(env, "  cluster %s%s\n", c.Name, map[bool]string{true: ", mode " + c.Mode}[c.Mode != ""])
+		for _, g := range c.Groups {
+			say(env, "    %d %s of %s %s\n", g.Desired, g.Type, g.Owner, g.Name)
+		}
+	}
+	for _, fault := range sc.Faults {
+		say(env, "  at %s %s\n", fault.At, fault)
+	}
+	say(env, "\nits history:\n")
+	if _, err := sim.Run(sc, sim.Watch{Tell: func(e sim.Event) { history(env, e) }}); err != nil {
+		return err
+	}
+	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults)
+	return nil
+}
+
+// history prints one event.
+func history(env Environment, e sim.Event) {
+	say(env, "  %s\n", e)
+}
+
+func say(env Environment, format string, args ...any) {
+	_, _ = fmt.Fprintf(env.Stdout, format, args...)
+}

@@ -1,0 +1,415 @@
+// Package demo tells a day in the life of a simulated account: what befalls it, what
+// Rollcall finds, says, does and holds back, and what that costs and saves. Nothing in it
+// is staged but the faults: the functions that run are the deployed ones.
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/sim"
+)
+
+// Options say how the demo is told.
+type Options struct {
+	Out io.Writer
+	// Color uses the colours of a terminal.
+	Color bool
+	// HTML is a file for the page, "" for none.
+	HTML string
+	// Whole prints the whole text of every notice, not of the first with each cause alone.
+	Whole bool
+}
+
+// Run plays the day. An error says that it could not be written down.
+func Run(o Options) error {
+	day := sim.Day()
+	s := newStory(o, day)
+	s.opening()
+	result, err := sim.Run(day, sim.Watch{Tell: s.tell, Step: s.step, GoOn: true})
+	if err != nil {
+		return err
+	}
+	s.flush()
+	// The same day under a Rollcall that only looks: what it would have come to.
+	untended, err := sim.Run(day.Untended(), sim.Watch{GoOn: true})
+	if err != nil {
+		return err
+	}
+	s.closing(result, untended)
+	if s.err != nil {
+		return s.err
+	}
+	if len(result.Violations) > 0 {
+		return fmt.Errorf("a rule was broken: %s: %s", result.Violations[0].Rule, result.Violations[0].Detail)
+	}
+	if o.HTML == "" {
+		return nil
+	}
+	data, err := s.page(result, untended)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.HTML, data, 0o644); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	s.say("\nThe same as a page: %s\n", o.HTML)
+	return s.err
+}
+
+// story is the day as far as it has come.
+type story struct {
+	o      Options
+	day    sim.Scenario
+	err    error // the first failure to write
+	minute []sim.Event
+	events []sim.Event // all that happened
+	course map[string][]sim.Standing
+	times  []time.Time
+	told   map[string]bool // notices whose whole text was printed, by cause
+	// printed is when a line was last told, and again how many were left out since, by
+	// cluster.
+	printed map[string]time.Time
+	again   map[string]int
+	// ordered is when an act was first ordered.
+	ordered map[string]time.Time
+	held    []*withheld
+}
+
+// withheld is an act that was held back for a while, for instances of one group.
+type withheld struct {
+	from, last                           time.Time
+	cluster, group, kind, action, reason string
+	detail                               string
+	instances                            map[string]bool
+}
+
+func newStory(o Options, day sim.Scenario) *story {
+	return &story{o: o, day: day, course: map[string][]sim.Standing{}, told: map[string]bool{}, ordered: map[string]time.Time{}, printed: map[string]time.Time{}, again: map[string]int{}}
+}
+
+// say writes to the person who watches.
+func (s *story) say(format string, args ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.o.Out, format, args...)
+	}
+}
+
+// tell takes an event as it happens.
+func (s *story) tell(e sim.Event) {
+	s.events = append(s.events, e)
+	s.minute = append(s.minute, e)
+	if e.Kind == sim.EventHeld {
+		s.hold(e)
+	}
+}
+
+// hold notes what is held back, by group and reason.
+func (s *story) hold(e sim.Event) {
+	for _, h := range s.held {
+		if h.cluster == e.Cluster && h.group == e.Group && h.kind == e.Finding && h.action == e.Action && h.reason == e.Reason && e.At.Sub(h.last) < time.Hour {
+			h.last = e.At
+			h.instances[e.Instance] = true
+			return
+		}
+	}
+	s.held = append(s.held, &withheld{
+		from: e.At, last: e.At, cluster: e.Cluster, group: e.Group, kind: e.Finding, action: e.Action, reason: e.Reason, detail: e.Detail,
+		instances: map[string]bool{e.Instance: true},
+	})
+}
+
+// step ends a minute.
+func (s *story) step(at time.Time, clusters []sim.Standing) {
+	s.flush()
+	if at.Minute()%5 == 0 {
+		s.times = append(s.times, at)
+		for _, c := range clusters {
+			s.course[c.Cluster] = append(s.course[c.Cluster], c)
+		}
+	}
+}
+
+func (s *story) opening() {
+	nodes := 0
+	for _, c := range s.day.Clusters {
+		for _, g := range c.Groups {
+			nodes += g.Desired
+		}
+	}
+	s.say("%s\n\n", s.paint(bold, "A day in the life of an account"))
+	s.say("%d clusters, %d nodes, mode remediate. The account is simulated, with a clock of\nits own; the functions that watch it are those that are deployed. Nothing of\nyours is read or touched.\n\n", len(s.day.Clusters), nodes)
+}
+
+// flush prints the lines of a minute: events that are alike make one.
+func (s *story) flush() {
+	var lines []*line
+	for _, e := range s.minute {
+		l := lineOf(e)
+		if l == nil {
+			continue
+		}
+		if i := slices.IndexFunc(lines, func(o *line) bool { return o.key == l.key }); i >= 0 {
+			lines[i].add(e)
+			continue
+		}
+		if e.Kind == sim.EventOrder { // an order is given anew until it is carried out
+			key := e.Cluster + e.Instance + e.Finding + e.Action
+			if last, ok := s.ordered[key]; ok && e.At.Sub(last) < time.Hour {
+				continue
+			}
+			s.ordered[key] = e.At
+		}
+		l.add(e)
+		lines = append(lines, l)
+	}
+	s.minute = s.minute[:0]
+	for _, l := range lines {
+		if s.repeats(l) {
+			continue
+		}
+		s.print(l)
+	}
+}
+
+// repeated is how long a line must not have come for it to be told again: Karpenter launches and ends what does
+// not register four times an hour.
+const repeated = 2 * time.Hour
+
+// repeats reports a line that only says again what was said a short while ago. Such lines
+// are counted, and told of before the cluster's next news.
+func (s *story) repeats(l *line) bool {
+	last, ok := s.printed[l.key]
+	s.printed[l.key] = l.at
+	if ok && l.at.Sub(last) < repeated && l.event.Kind != sim.EventAct {
+		s.again[l.cluster]++
+		return true
+	}
+	if n := s.again[l.cluster]; n > 0 {
+		delete(s.again, l.cluster)
+		s.say("%s  %-9s %s\n", "     ", l.cluster, s.paint(faint, fmt.Sprintf("... %d more like those above", n)))
+	}
+	return false
+}
+
+// line is a line of the timeline.
+type line struct {
+	key       string
+	at        time.Time
+	cluster   string
+	word      string
+	color     string
+	text      string // %s is whom it is about
+	event     sim.Event
+	instances []string
+}
+
+func (l *line) add(e sim.Event) {
+	if e.Instance != "" && !slices.Contains(l.instances, e.Instance) {
+		l.instances = append(l.instances, e.Instance)
+	}
+}
+
+// whom is whom the line is about.
+func (l *line) whom() string {
+	switch n := len(l.instances); n {
+	case 0:
+		return ""
+	case 1:
+		return l.instances[0]
+	default:
+		return fmt.Sprintf("%d instances", n)
+	}
+}
+
+// lineOf is the line of an event, nil if it is not told.
+func lineOf(e sim.Event) *line {
+	l := &line{at: e.At, cluster: e.Cluster, event: e, color: plain}
+	switch e.Kind {
+	case sim.EventFault:
+		l.word, l.color, l.text = "FAULT", yellow, e.Text
+		switch e.Stage {
+		case "over":
+			l.text = "over: " + e.Text
+		case "healed":
+			return nil
+		}
+	case sim.EventAilment:
+		l.word, l.color, l.text = "ill", yellow, "%s of "+e.Group+": "+e.Detail
+		if e.Detail == "well again" {
+			l.word, l.color = "well", green
+		}
+	case sim.EventFinding:
+		l.word, l.color = "finding", red
+		l.text = e.Finding + " " + e.Stage + ": %s of " + e.Group
+		if e.Stage == "resolved" {
+			l.color = green
+		}
+	case sim.EventNotice:
+		l.word, l.color, l.text = "notice", cyan, e.Subject
+	case sim.EventHeld:
+		if passing(e.Reason) {
+			return nil
+		}
+		l.word, l.color, l.text = "held", magenta, e.Action+" of %s: "+e.Reason
+	case sim.EventOrder:
+		l.word, l.text = "order", e.Action+" %s of "+e.Group
+	case sim.EventAct:
+		l.word, l.color, l.text = "ACT", bold, done[e.Action]+" %s of "+e.Group
+	case sim.EventEnd:
+		l.word, l.text = "owner", "%s of "+e.Group+" "+e.Detail
+		if strings.Contains(e.Detail, "rotation") || strings.Contains(e.Detail, "scale-in") || strings.Contains(e.Detail, "Rollcall") {
+			return nil
+		}
+	case sim.EventLaunch:
+		l.word, l.text = "owner", "%s "+e.Detail+" in "+e.Group
+	case sim.EventViolated:
+		l.word, l.color, l.text = "BROKEN", red, e.Detail
+	default:
+		return nil
+	}
+	l.key = strings.Join([]string{l.word, l.cluster, l.text}, "|")
+	return l
+}
+
+// done says what an act did.
+var done = map[string]string{
+	"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned the node of", "uncordon": "uncordoned the node of", "evict": "evicted a pod from the node of",
+	"delete-node": "deleted the node of", "delete-nodeclaim": "deleted the NodeClaim of",
+}
+
+// passing reports the reasons that go away by themselves and of which no notice tells.
+func passing(reason string) bool { return plan.Reason(reason).Passing() }
+
+// width is that of the terminal for which the day is told.
+const width = 80
+
+// print prints a line, folded, with what belongs below it.
+func (s *story) print(l *line) {
+	text := l.text
+	text = strings.Replace(text, "%s", l.whom(), 1)
+	head := fmt.Sprintf("%s  %-9s %-8s ", l.at.Format("15:04"), l.cluster, l.word)
+	indent := strings.Repeat(" ", len(head))
+	for i, part := range fold(text, width-len(head)) {
+		if i == 0 {
+			s.say("%s%s\n", head[:len(head)-9], s.paint(l.color, fmt.Sprintf("%-8s %s", l.word, part)))
+			continue
+		}
+		s.say("%s%s\n", indent, s.paint(l.color, part))
+	}
+	e := l.event
+	switch {
+	case e.Kind == sim.EventFinding && e.Cause != "":
+		s.below(indent, "because "+e.Cause+": "+e.Detail)
+	case e.Kind == sim.EventHeld:
+		s.below(indent, e.Detail)
+	case e.Kind == sim.EventNotice:
+		s.notice(indent, e)
+	}
+}
+
+func (s *story) below(indent, text string) {
+	for _, part := range fold(text, width-len(indent)) {
+		s.say("%s%s\n", indent, s.paint(faint, part))
+	}
+}
+
+// notice prints a notice as it arrives by email: the first of each cause and kind whole.
+func (s *story) notice(indent string, e sim.Event) {
+	if e.Cause != "" {
+		s.say("%s%s\n", indent, s.paint(faint, "cause "+e.Cause))
+	}
+	if !s.o.Whole && (e.Cause == "" || s.told[e.Cause]) {
+		return
+	}
+	s.told[e.Cause] = true
+	s.say("\n")
+	for _, row := range strings.Split(strings.TrimRight(e.Text, "\n"), "\n") {
+		s.say("    %s %s\n", s.paint(cyan, "|"), row)
+	}
+	s.say("\n")
+}
+
+// closing sums the day up.
+func (s *story) closing(r, untended sim.Result) {
+	s.say("\n%s\n\n", s.paint(bold, "What was held back, and why"))
+	if len(s.held) == 0 {
+		s.say("  nothing\n")
+	}
+	for _, h := range s.lasting() {
+		n := len(h.instances)
+		s.say("  %s-%s  %-9s %s of %d %s in %s: %s\n", h.from.Format("15:04"), h.last.Format("15:04"), h.cluster, h.action, n, plural(n, "instance", "instances"), h.group, s.paint(magenta, h.reason))
+		s.below("                     ", h.detail)
+	}
+	s.say("\n%s\n\n", s.paint(bold, "The day in figures"))
+	for _, f := range s.figures(r, untended) {
+		s.say("  %-44s %s\n", f.label, f.value)
+		if f.note != "" {
+			s.below("    ", f.note)
+		}
+	}
+}
+
+// lasting are the reasons of the day that did not pass by themselves, the first first.
+func (s *story) lasting() []*withheld {
+	var out []*withheld
+	for _, h := range s.held {
+		if !passing(h.reason) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *withheld) int {
+		return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.cluster, b.cluster))
+	})
+	return out
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// fold breaks a text into lines of that width, at spaces.
+func fold(text string, most int) []string {
+	var out []string
+	current := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case current == "":
+			current = word
+		case len(current)+1+len(word) <= most:
+			current += " " + word
+		default:
+			out = append(out, current)
+			current = word
+		}
+	}
+	return append(out, current)
+}
+
+// The colours of a terminal.
+const (
+	plain   = ""
+	bold    = "1"
+	faint   = "2"
+	red     = "31"
+	green   = "32"
+	yellow  = "33"
+	magenta = "35"
+	cyan    = "36"
+)
+
+func (s *story) paint(color, text string) string {
+	if !s.o.Color || color == plain {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}

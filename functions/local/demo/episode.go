@@ -1,0 +1,166 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/page"
+	"rollcall/shared/sim"
+)
+
+// summary is what befell a cluster and what Rollcall did, in a sentence.
+func summary(troubles []*trouble, c page.Cluster) string {
+	if len(troubles) == 0 {
+		return "Nothing was found."
+	}
+	var causes, done tally
+	ill, held := map[string]bool{}, map[string]bool{}
+	for _, t := range troubles {
+		causes.add(cmp.Or(t.code(), t.kind))
+		ill[t.instance] = true
+		if len(t.held) > 0 {
+			held[t.instance] = true
+		}
+	}
+	for _, a := range c.Acts {
+		if a.Result == resultDone && (a.Action == "reboot" || a.Action == "terminate") {
+			done.add(past(a.Action))
+		}
+	}
+	parts := []string{fmt.Sprintf("%d %s in trouble (%s)", len(ill), plural(len(ill), "instance", "instances"), strings.Join(causes.names, ", "))}
+	if len(done.names) > 0 {
+		parts = append(parts, done.each(" "))
+	}
+	if n := len(held); n > 0 {
+		parts = append(parts, fmt.Sprintf("acts on %d held back", n))
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// past is an action in the past tense.
+func past(action string) string {
+	if word, ok := map[string]string{"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned", "uncordon": "uncordoned", drain: "drained", evict: "evicted a pod"}[action]; ok {
+		return word
+	}
+	return action
+}
+
+// tally counts names, and lists them as they first came.
+type tally struct {
+	names []string
+	count map[string]int
+}
+
+func (t *tally) add(name string) {
+	if t.count == nil {
+		t.count = map[string]int{}
+	}
+	if t.count[name]++; t.count[name] == 1 {
+		t.names = append(t.names, name)
+	}
+}
+
+// counted lists the names, each after its number.
+func (t tally) counted() string {
+	parts := make([]string, 0, len(t.names))
+	for _, name := range t.names {
+		parts = append(parts, fmt.Sprintf("%d %s", t.count[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// each lists the names, each before its number.
+func (t tally) each(between string) string {
+	parts := make([]string, 0, len(t.names))
+	for _, name := range t.names {
+		parts = append(parts, fmt.Sprintf("%s%s%d", name, between, t.count[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// episodes say of each fault of a cluster what was found of it and what came of that.
+func (s *story) episodes(cluster string, troubles []*trouble) []string {
+	of := map[int][]*trouble{}
+	for _, t := range troubles {
+		if f, ok := s.fault(cluster, t); ok {
+			of[f.ID] = append(of[f.ID], t)
+		}
+	}
+	var out []string
+	for _, f := range s.day.Faults {
+		if f.Cluster != "" && f.Cluster != cluster {
+			continue
+		}
+		at := s.day.Start.Add(f.At)
+		text := hour(at)
+		if f.For > 0 {
+			text += " to " + hour(at.Add(f.For))
+		}
+		text += ", " + f.Says
+		if f.Group != "" {
+			text += " (" + f.Group + ")"
+		}
+		found := s.episode(of[f.ID])
+		if found == "" && !slices.ContainsFunc(troubles, func(t *trouble) bool { return !t.told.Before(at) && t.told.Before(at.Add(f.For)) }) {
+			found = "nothing was found"
+		}
+		out = append(out, strings.TrimSuffix(text+": "+found, ": ")+".")
+	}
+	return out
+}
+
+// fault is the one that a finding comes from: the last that was there when it began.
+func (s *story) fault(cluster string, t *trouble) (sim.Fault, bool) {
+	var from sim.Fault
+	found := false
+	for _, f := range s.day.Faults {
+		at := s.day.Start.Add(f.At)
+		here := (f.Cluster == "" || f.Cluster == cluster) && (f.Group == "" || strings.HasSuffix(t.group, "/"+f.Group))
+		then := !t.since.Before(at) && (f.For == 0 || t.since.Before(at.Add(f.For)))
+		if here && then && f.Kind != sim.FaultThrottle {
+			from, found = f, true
+		}
+	}
+	return from, found
+}
+
+// episode is what was found of one fault and what came of it, "" if nothing was.
+func (s *story) episode(troubles []*trouble) string {
+	if len(troubles) == 0 {
+		return ""
+	}
+	var found, held, done, ended tally
+	over := true
+	for _, t := range troubles {
+		found.add(t.name())
+		for _, h := range t.held {
+			held.add(h)
+		}
+		for _, a := range t.acts {
+			if a.done {
+				done.add(past(a.action))
+			}
+		}
+		if by := t.replaced(); by != "" {
+			ended.add("ended by " + by)
+		}
+		over = over && !t.until.IsZero()
+	}
+	parts := []string{found.counted() + ", first told after " + minutes(troubles[0].told.Sub(troubles[0].since))}
+	if len(held.names) > 0 {
+		parts = append(parts, "held back "+held.each(" of "))
+	}
+	if len(done.names) > 0 {
+		parts = append(parts, "Rollcall "+done.each(" "))
+	}
+	if len(ended.names) > 0 {
+		parts = append(parts, ended.counted())
+	}
+	if over {
+		last := slices.MaxFunc(troubles, func(a, b *trouble) int { return a.until.Compare(b.until) })
+		parts = append(parts, "over at "+hour(last.until))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,101 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/sim"
+)
+
+// figure is a number that sums up the day.
+type figure struct{ label, value, note string }
+
+// figures are what the day came to, beside the same day under a Rollcall that only looks.
+func (s *story) figures(r, untended sim.Result) []figure {
+	acts, findings, notices := map[string]string{}, map[string]bool{}, 0
+	for _, e := range s.events {
+		switch e.Kind {
+		case sim.EventFinding:
+			findings[e.Cluster+e.Instance+e.Finding] = true
+		case sim.EventNotice:
+			notices++
+		case sim.EventAct:
+			acts[e.Cluster+" "+e.Instance+" "+e.Action] = e.Action
+		}
+	}
+	held := 0
+	for _, h := range s.lasting() {
+		held += len(h.instances)
+	}
+	saved := untended.Cost.Wasted - r.Cost.Wasted
+	own := ownCost(r.Usage)
+	return []figure{
+		{"findings", fmt.Sprint(len(findings)), ""},
+		{"notices", fmt.Sprint(notices), ""},
+		{"instances ended and rebooted", fmt.Sprintf("%d and %d", count(acts, "terminate"), count(acts, "reboot")), fmt.Sprintf("and %d nodes cordoned, %d drained, %d uncordoned", count(acts, "cordon"), count(acts, "evict"), count(acts, "uncordon"))},
+		{"acts held back", fmt.Sprint(held), "instances and reasons, but for those that pass by themselves"},
+		{"time for which instances were sick", hours(r.Cost.SickHours), "with a Rollcall that only looks: " + hours(untended.Cost.SickHours)},
+		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("with a Rollcall that only looks: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
+		{"not paid for sick instances", dollars(saved), "which went to instances that work; not counted is the work that sick ones do not do"},
+		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
+	}
+}
+
+// count is how many instances met an act.
+func count(acts map[string]string, action string) (n int) {
+	for _, a := range acts {
+		if a == action {
+			n++
+		}
+	}
+	return n
+}
+
+func hours(h float64) string {
+	d := time.Duration(h * float64(time.Hour)).Round(time.Minute)
+	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func dollars(x float64) string { return fmt.Sprintf("$%.2f", x) }
+
+// What Rollcall's own services cost, in US dollars, on demand, in us-east-1; a function
+// has a quarter of a GB or half of one, and what is free of charge every month is not
+// taken off.
+const (
+	lambdaGBSecond = 0.0000133334 // arm64, https://aws.amazon.com/lambda/pricing/
+	lambdaRequest  = 0.20 / 1e6
+	memoryGB       = 0.5
+	sqsRequest     = 0.50 / 1e6   // FIFO, https://aws.amazon.com/sqs/pricing/
+	dynamoWrite    = 2 * 0.625e-6 // a transaction writes twice, https://aws.amazon.com/dynamodb/pricing/on-demand/
+	dynamoRead     = 0.125e-6
+	schedule       = 1.00 / 1e6 // https://aws.amazon.com/eventbridge/pricing/
+	s3Put          = 0.005 / 1e3
+	event          = 1.00 / 1e6
+	snsPublish     = 0.50 / 1e6
+)
+
+// ownCost is what the stack's use of AWS comes to.
+func ownCost(u sim.Usage) float64 {
+	cost := u.Busy.Seconds() * memoryGB * lambdaGBSecond
+	for _, n := range u.Invocations {
+		cost += float64(n) * (lambdaRequest + 3*sqsRequest) // sent, received, deleted
+	}
+	for name, price := range map[string]float64{
+		"dynamodb:Query": 4 * dynamoRead, "dynamodb:TransactWriteItems": 4 * dynamoWrite, "scheduler:CreateSchedule": schedule,
+		"s3:PutObject": s3Put, "events:PutEvents": event, "sns:Publish": snsPublish,
+	} {
+		cost += float64(u.Calls[name]) * price
+	}
+	return cost
+}
+
+func (s *story) usage(u sim.Usage) string {
+	calls, invocations := 0, 0
+	for _, n := range u.Calls {
+		calls += n
+	}
+	for _, n := range u.Invocations {
+		invocations += n
+	}
+	return fmt.Sprintf("%d invocations, %s of functions, %d API calls", invocations, u.Busy.Round(time.Second), calls)
+}

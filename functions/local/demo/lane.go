@@ -1,0 +1,347 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/page"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+	"rollcall/shared/sim"
+)
+
+// lanesShown is how many lanes a cluster has at most.
+const lanesShown = 40
+
+// markOver is the end of what befell a cluster or an instance; it is drawn as a dot.
+const markOver page.MarkKind = "over"
+
+// stateOrphaned is an instance whose cluster is gone; it is drawn as a thin line.
+const stateOrphaned page.State = "orphaned"
+
+// timeline is what happened in a cluster, drawn.
+func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
+	t := &page.Timeline{From: s.day.Start, To: s.end(), Ready: s.samples(c.Name), Marks: s.clusterMarks(c.Name), Bands: s.bands(c.Name)}
+	var ill []*life
+	for _, l := range lives {
+		if l.ill() {
+			ill = append(ill, l)
+		}
+	}
+	alone, crowds := crowded(ill)
+	left := len(alone) - lanesShown + len(crowds)
+	if left > 0 { // those about which the most was done stay
+		slices.SortStableFunc(alone, func(a, b *life) int { return cmp.Compare(b.weight(), a.weight()) })
+		alone = alone[:max(0, len(alone)-left)]
+	}
+	for _, l := range alone {
+		t.Lanes = append(t.Lanes, s.lane(l))
+	}
+	for _, crowd := range crowds {
+		t.Lanes = append(t.Lanes, s.together(crowd))
+	}
+	order := map[string]int{}
+	for i, g := range c.Groups {
+		order[groupName(g)] = i
+	}
+	slices.SortStableFunc(t.Lanes, func(a, b page.Lane) int {
+		return cmp.Or(cmp.Compare(order[a.Sub], order[b.Sub]), first(a).Compare(first(b)))
+	})
+	t.Caption = fmt.Sprintf("%d %s had trouble; those that were well all the time, and those that their owners launched and ended as always, are not drawn.", len(ill), plural(len(ill), "instance", "instances"))
+	if len(crowds) > 0 {
+		t.Caption += " Nodes of a group that were only cut off with their zone share a lane."
+	}
+	if left > 0 {
+		t.Caption += fmt.Sprintf(" %d more are left out.", left)
+	}
+	return t
+}
+
+// end is when the day is over.
+func (s *story) end() time.Time { return s.day.Start.Add(s.day.Storm + s.day.Calm + s.day.Healed) }
+
+// groupName is how Rollcall names a group of the scenario.
+func groupName(g sim.GroupSpec) string {
+	switch roll.Owner(g.Owner) {
+	case roll.OwnerKarpenter:
+		return string(roll.NodePoolGroup(g.Name))
+	case roll.OwnerManagedNodeGroup:
+		return string(roll.NodeGroupGroup(g.Name))
+	case roll.OwnerAutoScalingGroup:
+		return string(roll.AutoScalingGroup(g.Name))
+	}
+	return g.Name
+}
+
+// first is when a lane first has something to show.
+func first(l page.Lane) time.Time {
+	var at time.Time
+	for _, m := range l.Marks {
+		if at.IsZero() || m.At.Before(at) {
+			at = m.At
+		}
+	}
+	return at
+}
+
+// weight is how much there is to tell of an instance.
+func (l *life) weight() int {
+	w := 0
+	for _, t := range l.troubles {
+		w += 1 + 2*len(t.held) + 4*len(t.acts)
+	}
+	return w
+}
+
+// crowded parts those that were cut off with their zone, and nothing else, from the
+// others: two or more of a group are a crowd.
+func crowded(lives []*life) (alone []*life, crowds [][]*life) {
+	members := map[string][]*life{}
+	for _, l := range lives {
+		if l.onlyZone() {
+			members[l.group] = append(members[l.group], l)
+		}
+	}
+	for _, l := range lives {
+		crowd := members[l.group]
+		switch {
+		case !l.onlyZone() || len(crowd) == 1:
+			alone = append(alone, l)
+		case crowd[0] == l:
+			crowds = append(crowds, crowd)
+		}
+	}
+	return alone, crowds
+}
+
+// onlyZone reports whether all the trouble of an instance was that its zone was cut off.
+func (l *life) onlyZone() bool {
+	for _, t := range l.troubles {
+		if t.code() != string(plan.ZoneOutage) || len(t.acts) > 0 {
+			return false
+		}
+	}
+	return len(l.troubles) == 1 && !slices.ContainsFunc(l.events, func(e sim.Event) bool { return e.Kind == sim.EventAilment })
+}
+
+// samples are the ready nodes of a cluster; machines that are no nodes count as not ready.
+func (s *story) samples(cluster string) []page.Sample {
+	var out []page.Sample
+	for i, c := range s.course[cluster] {
+		n := page.Sample{At: s.times[i], Ready: c.Ready, Total: max(c.Nodes, c.Machines), Unknown: !c.Exists}
+		if n.Unknown {
+			n.Ready, n.Total = 0, 0
+		}
+		switch {
+		case i == 0:
+			n.At = s.day.Start
+		case out[len(out)-1].Ready == n.Ready && out[len(out)-1].Total == n.Total && out[len(out)-1].Unknown == n.Unknown:
+			continue
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// bands are the faults that befall a cluster as a whole.
+func (s *story) bands(cluster string) []page.Band {
+	var out []page.Band
+	for _, f := range s.day.Faults {
+		if f.Cluster != "" && f.Cluster != cluster {
+			continue
+		}
+		label := ""
+		switch f.Kind {
+		case sim.FaultZone:
+			label = f.Zone + " cut off"
+		case sim.FaultShift:
+			label = "shifted away from " + f.Zone
+		case sim.FaultThrottle:
+			label = "EC2 throttles"
+		case sim.FaultAPIDown, sim.FaultAPIErrors:
+			label = "API server down"
+		case sim.FaultDeleted:
+			label = "cluster deleted"
+		default:
+			if f.Cluster != "" {
+				continue
+			}
+			label = f.Says
+		}
+		b := page.Band{From: s.day.Start.Add(f.At), Label: label}
+		if f.For > 0 {
+			b.To = b.From.Add(f.For)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// clusterMarks are those of a cluster as a whole: what befell it, and notices about more
+// than one instance.
+func (s *story) clusterMarks(cluster string) []page.Mark {
+	var out []page.Mark
+	for _, e := range s.events {
+		switch {
+		case e.Kind == sim.EventFault && e.Stage == "healed":
+			out = append(out, page.Mark{At: e.At, Kind: markOver, Label: e.Detail})
+		case e.Kind == sim.EventFault && (e.Cluster == "" || e.Cluster == cluster):
+			m := page.Mark{At: e.At, Kind: page.MarkFault, Label: e.Text}
+			if e.Stage == "over" {
+				m.Kind = markOver
+			}
+			out = append(out, m)
+		case e.Kind == sim.EventNotice && e.Cluster == cluster && e.Instance == "":
+			m := page.Mark{At: e.At, Kind: page.MarkNotice, Label: brief(e.Subject)}
+			if e.Action == "resolved" {
+				m.Kind = page.MarkResolved
+			}
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// brief is the subject of a notice without what is clear from where it stands.
+func brief(subject string) string {
+	subject = strings.TrimPrefix(subject, "[rollcall] ")
+	if _, rest, ok := strings.Cut(subject, ": "); ok {
+		return rest
+	}
+	return subject
+}
+
+// lane draws an instance.
+func (s *story) lane(l *life) page.Lane {
+	return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
+}
+
+// together draws a crowd as one of them: of those that were there first, the one that was
+// cut off the longest.
+func (s *story) together(crowd []*life) page.Lane {
+	last := slices.MinFunc(crowd, func(a, b *life) int {
+		return cmp.Or(a.launched.Compare(b.launched), b.troubles[0].until.Compare(a.troubles[0].until))
+	})
+	lane := page.Lane{Label: fmt.Sprintf("%d nodes of the zone", len(crowd)), Sub: last.group, Spans: s.spans(last)}
+	names := make([]string, 0, len(crowd))
+	for _, l := range crowd {
+		names = append(names, l.instance)
+	}
+	for i, sp := range lane.Spans {
+		if sp.State == page.StateUnknown || sp.State == page.StateNotReady {
+			lane.Spans[i].Title = strings.Join(names, ", ")
+		}
+	}
+	for _, m := range last.marks() {
+		if m.Kind == page.MarkFinding || m.Kind == page.MarkHeld || m.Kind == page.MarkResolved {
+			m.Label = fmt.Sprintf("%d of them: %s", len(crowd), m.Label)
+			lane.Marks = append(lane.Marks, m)
+		}
+	}
+	return lane
+}
+
+// marks are the moments of an instance.
+func (l *life) marks() []page.Mark {
+	var out []page.Mark
+	held := map[string]bool{}
+	for _, e := range l.events {
+		m := page.Mark{At: e.At}
+		switch e.Kind {
+		case sim.EventLaunch:
+			m.Kind, m.Label = page.MarkLaunch, e.Detail
+		case sim.EventAilment:
+			m.Kind, m.Label = page.MarkFault, e.Detail
+			if e.Detail == wellAgain {
+				m.Kind = markOver
+			}
+		case sim.EventFinding:
+			m.Kind, m.Label = page.MarkFinding, e.Finding+" "+e.Stage
+			if e.Stage == "resolved" {
+				m.Kind, m.Label = page.MarkResolved, e.Finding
+			}
+			if e.Cause != "" {
+				m.Label += ": " + e.Cause
+			}
+		case sim.EventNotice:
+			m.Kind, m.Label = page.MarkNotice, brief(e.Subject)
+		case sim.EventHeld:
+			m.Kind, m.Label = page.MarkHeld, e.Action+": "+e.Reason
+			if passing(e.Reason) || held[m.Label] {
+				continue
+			}
+			held[m.Label] = true
+		case sim.EventOrder:
+			m.Kind, m.Label = page.MarkOrder, e.Action
+		case sim.EventAct:
+			m.Kind, m.Label = page.MarkAct, past(e.Action)
+		default:
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// spans are the states of an instance.
+func (s *story) spans(l *life) []page.Span {
+	var out []page.Span
+	turn := func(at time.Time, state page.State, title string) {
+		if n := len(out); n > 0 {
+			if out[n-1].State == state {
+				return
+			}
+			out[n-1].To = at
+		}
+		out = append(out, page.Span{From: at, State: state, Title: title})
+	}
+	if l.launched.IsZero() {
+		turn(s.day.Start, page.StateReady, "")
+	}
+	for _, e := range l.events {
+		if !l.ended.IsZero() && e.At.After(l.ended) {
+			break
+		}
+		switch {
+		case e.Kind == sim.EventFinding && roll.Kind(e.Finding) == roll.Orphaned && e.Stage != "resolved":
+			turn(l.orphaned(), stateOrphaned, "nothing owns it")
+		case e.Kind == sim.EventLaunch:
+			turn(e.At, page.StateLaunching, e.Detail)
+		case e.Kind == sim.EventState:
+			state, title := l.state(e)
+			turn(e.At, state, title)
+		case e.Kind == sim.EventFinding && roll.Kind(e.Finding) == roll.Unregistered && e.Stage != "resolved":
+			turn(e.At, page.StateMissing, "no node carries its id")
+		case e.Kind == sim.EventFinding && roll.Kind(e.Finding) == roll.Uninitialized && e.Stage == "resolved":
+			turn(e.At, page.StateReady, "")
+		case e.Kind == sim.EventOrder && e.Action == drain:
+			turn(e.At, page.StateDraining, "")
+		}
+	}
+	if n := len(out); n > 0 && !l.ended.IsZero() {
+		out[n-1].To = l.ended
+		out[n-1].Title = strings.TrimPrefix(out[n-1].Title+"; ended by "+l.by, "; ")
+	}
+	return out
+}
+
+// state is what a node became.
+func (l *life) state(e sim.Event) (page.State, string) {
+	switch e.Stage {
+	case sim.StateNotReady:
+		return page.StateNotReady, e.Node
+	case sim.StateUnknown:
+		return page.StateUnknown, e.Node
+	case sim.StateReady:
+		for _, t := range l.troubles {
+			if roll.Kind(t.kind) == roll.Uninitialized && !e.At.Before(t.since) && (t.until.IsZero() || e.At.Before(t.until)) {
+				return page.StateInitializing, "Ready, and not initialized"
+			}
+		}
+		return page.StateReady, e.Node
+	}
+	return page.StateInitializing, e.Node
+}

@@ -1,0 +1,270 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/page"
+	"rollcall/shared/roll"
+	"rollcall/shared/sim"
+)
+
+// page is the day as an HTML page that stands by itself.
+func (s *story) page(r, untended sim.Result) ([]byte, error) {
+	return page.Render(s.document(r, untended))
+}
+
+func (s *story) document(r, untended sim.Result) page.Document {
+	nodes := 0
+	for _, c := range s.day.Clusters {
+		for _, g := range c.Groups {
+			nodes += g.Desired
+		}
+	}
+	d := page.Document{
+		Title: "A day in the life of an account", Tag: "simulated",
+		Subtitle: fmt.Sprintf("%d clusters, %d nodes, %d faults: what Rollcall found, said, did, and held back.", len(s.day.Clusters), nodes, len(s.day.Faults)),
+		From:     s.day.Start, To: s.end(),
+		Notes: []string{
+			"The account is simulated, with a clock of its own; the functions that watch it are the ones that are deployed. Only the faults are staged.",
+			"Causes are what Rollcall read from the simulated APIs, user data and consoles; it is not told of the faults.",
+		},
+		Notices: s.notices(),
+		Tables:  []page.Table{s.comparison(r, untended), s.own(r.Usage)},
+		Footer: []string{
+			"Make this page: rollcall demo --html FILE",
+			fmt.Sprintf("The same scenario makes the same page: seed %d, history %s.", s.day.Seed, r.Digest),
+		},
+	}
+	for _, f := range s.figures(r, untended) {
+		d.Figures = append(d.Figures, page.Figure{Label: f.label, Value: f.value, Note: f.note})
+	}
+	for _, v := range r.Violations {
+		d.Notes = append(d.Notes, fmt.Sprintf("A rule was broken: %s: %s", v.Rule, v.Detail))
+	}
+	for _, c := range s.day.Clusters {
+		d.Clusters = append(d.Clusters, s.cluster(c))
+	}
+	return d
+}
+
+func (s *story) cluster(c sim.ClusterSpec) page.Cluster {
+	lives := s.lives(c.Name)
+	troubles := all(lives)
+	out := page.Cluster{
+		Name: c.Name, Mode: cmp.Or(c.Mode, s.day.Permitted), Tone: page.ToneGood,
+		Timeline: s.timeline(c, lives), Held: s.withheld(c.Name), Acts: acts(lives),
+	}
+	if n := len(s.course[c.Name]); n > 0 {
+		last := s.course[c.Name][n-1]
+		out.Nodes, out.Ready = last.Nodes, last.Ready
+		switch {
+		case !last.Exists:
+			out.Unread, out.Tone = "the cluster is gone from EKS; of the instances that it left behind Rollcall only tells", page.ToneWarn
+		case last.Ready < max(last.Nodes, last.Machines):
+			out.Tone = page.ToneWarn
+		}
+	}
+	for _, t := range troubles {
+		out.Findings = append(out.Findings, s.finding(t))
+	}
+	out.Summary = summary(troubles, out)
+	out.Notes = s.episodes(c.Name, troubles)
+	return out
+}
+
+// all are the findings about instances, by when they were first told.
+func all(lives []*life) []*trouble {
+	var out []*trouble
+	for _, l := range lives {
+		out = append(out, l.troubles...)
+	}
+	slices.SortStableFunc(out, func(a, b *trouble) int {
+		return cmp.Or(a.told.Compare(b.told), cmp.Compare(a.group, b.group), cmp.Compare(a.instance, b.instance))
+	})
+	return out
+}
+
+// finding is a finding with what came of it.
+func (s *story) finding(t *trouble) page.Finding {
+	f := page.Finding{
+		Instance: t.instance, Node: t.node, Group: t.group, Kind: t.kind, Stage: t.stage, Tone: page.ToneWarn,
+		Since: t.since, Until: t.until, Causes: t.causes, Summary: t.outcome(), Next: s.mended(t),
+	}
+	if roll.Stage(t.stage) == roll.Overdue {
+		f.Tone = page.ToneBad
+	}
+	if !t.until.IsZero() {
+		f.For = minutes(t.until.Sub(t.since))
+	}
+	return f
+}
+
+// outcome is what came of a finding, in a sentence.
+func (t *trouble) outcome() string {
+	parts := []string{"told at " + hour(t.told)}
+	for _, h := range t.held {
+		parts = append(parts, "held back: "+h)
+	}
+	for _, a := range t.acts {
+		word := a.action
+		if !a.done {
+			word += " ordered"
+		}
+		parts = append(parts, word+" at "+hour(a.at))
+	}
+	switch {
+	case t.replaced() != "":
+		parts = append(parts, fmt.Sprintf("ended at %s by %s", hour(t.ended), t.by))
+	case t.by != rollcall && !t.until.IsZero():
+		parts = append(parts, "the instance recovered")
+	}
+	text := capital(strings.Join(parts, "; ")) + "."
+	if t.why != "" && len(t.causes) == 0 {
+		return capital(t.why) + ". " + text
+	}
+	return text
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// mended says which notice has what mends a finding, "" if none has.
+func (s *story) mended(t *trouble) string {
+	for _, e := range s.events {
+		about := e.Kind == sim.EventNotice && e.Group == t.group && e.Finding == t.kind && !e.At.Before(t.told)
+		if about && strings.Contains(e.Text, t.instance) && strings.Contains(e.Text, "To fix:") {
+			return "the notice of " + e.At.Format("15:04:05") + " says what to do"
+		}
+	}
+	return ""
+}
+
+// withheld is what was held back in a cluster and did not pass by itself.
+func (s *story) withheld(cluster string) []page.Withheld {
+	var out []page.Withheld
+	for _, h := range s.lasting() {
+		if h.cluster != cluster {
+			continue
+		}
+		w := page.Withheld{From: h.from, To: s.lifted(h), Group: h.group, Kind: h.kind, Action: h.action, Reason: h.reason, Detail: h.detail}
+		w.Instance = fmt.Sprintf("%d instances", len(h.instances))
+		if len(h.instances) == 1 {
+			for id := range h.instances {
+				w.Instance = id
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// lifted is when the last of what was held for a reason was held no more.
+func (s *story) lifted(h *withheld) time.Time {
+	last, open := h.from, map[string]bool{}
+	for id := range h.instances {
+		open[id] = true
+	}
+	for _, e := range s.events {
+		if !e.At.After(h.last) || !open[e.Instance] {
+			continue
+		}
+		over := e.Kind == sim.EventEnd || e.Finding == h.kind && (e.Kind == sim.EventOrder || e.Kind == sim.EventHeld || e.Kind == sim.EventFinding && e.Stage == "resolved")
+		if over {
+			last = e.At
+			delete(open, e.Instance)
+		}
+	}
+	return last
+}
+
+// The results of acts.
+const (
+	resultDone    = "done"
+	resultOrdered = "ordered"
+)
+
+// acts are what Rollcall did, or ordered, about the instances.
+func acts(lives []*life) []page.Act {
+	var out []page.Act
+	for _, t := range all(lives) {
+		for _, a := range t.acts {
+			act := page.Act{At: a.at, Instance: t.instance, Node: t.node, Group: t.group, Kind: a.kind, Action: a.action, Result: resultDone, Tone: page.ToneGood}
+			if a.done {
+				act.Detail = t.consequence(a, lives)
+			} else {
+				act.Result, act.Tone = resultOrdered, page.ToneHeld
+			}
+			out = append(out, act)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b page.Act) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// consequence is what an act led to.
+func (t *trouble) consequence(a act, lives []*life) string {
+	switch a.action {
+	case "reboot":
+		if e, ok := t.next(a.at, sim.EventState, sim.StateReady); ok {
+			return "its node was Ready " + seconds(e.At.Sub(a.at)) + " later"
+		}
+		return "its node stayed as it was"
+	case "terminate":
+		for _, l := range lives {
+			if l.group != t.group || !l.launched.After(a.at) {
+				continue
+			}
+			text := fmt.Sprintf("its owner launched %s %s later", l.instance, seconds(l.launched.Sub(a.at)))
+			if e, ok := l.next(l.launched, sim.EventState, sim.StateReady); ok {
+				text += ", which was Ready after " + seconds(e.At.Sub(l.launched))
+			}
+			return text
+		}
+	case "cordon":
+		return "no new pods come to the node"
+	case drain:
+		return fmt.Sprintf("%d %s evicted within their disruption budgets", a.evicted, plural(a.evicted, "pod was", "pods were"))
+	}
+	return ""
+}
+
+// notices are all that were published, as they arrived.
+func (s *story) notices() []page.Notice {
+	var out []page.Notice
+	for _, e := range s.events {
+		if e.Kind != sim.EventNotice {
+			continue
+		}
+		n := page.Notice{At: e.At, Cluster: e.Cluster, Group: e.Group, Kind: e.Finding, Cause: e.Cause, Subject: brief(e.Subject), Text: e.Text, Tone: page.ToneWarn}
+		switch {
+		case e.Action == "resolved":
+			n.Tone = page.ToneGood
+		case strings.Contains(e.Subject, "not acted on"):
+			n.Tone = page.ToneHeld
+		case strings.HasSuffix(e.Action, "ed"): // an act was done
+			n.Tone = ""
+		case e.Action != "none":
+			n.Tone = page.ToneBad
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// hour is a time of the day.
+func hour(t time.Time) string { return t.UTC().Format("15:04") }
+
+// minutes is how long something took, to the minute.
+func minutes(d time.Duration) string {
+	d = d.Round(time.Minute)
+	if d < time.Hour {
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// seconds is how long something took, to the second.
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/page"
+	"rollcall/shared/sim"
+)
+
+// comparison is the day beside the same day under a Rollcall that only looks.
+func (s *story) comparison(r, untended sim.Result) page.Table {
+	t := page.Table{
+		Title:   "The day, and the same day with a Rollcall that only looks",
+		Caption: "Both have the same faults; owners do in both what owners do.",
+		Columns: []page.Column{{Name: "What"}, {Name: "mode " + s.day.Permitted, Numbers: true}, {Name: "only looking", Numbers: true}, {Name: "Which is"}},
+	}
+	for _, row := range []struct {
+		name string
+		of   func(sim.Result) string
+		is   string
+	}{
+		{"instances were sick for", func(r sim.Result) string { return hours(r.Cost.SickHours) }, "from when it fell ill, or was launched in vain, to when it was well or ended"},
+		{"paid for sick instances", func(r sim.Result) string { return dollars(r.Cost.Wasted) }, "at on-demand prices, while they ran and did no work"},
+		{"paid for all instances", func(r sim.Result) string { return dollars(r.Cost.Machines) }, ""},
+		{"nodes, in hours", func(r sim.Result) string { return fmt.Sprintf("%.0f", r.NodeHours) }, "all nodes, ready or not"},
+		{"instances launched", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventLaunch]) }, "replacements of what broken templates and roles left out are most of them"},
+		{"instances ended, by whomever", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventEnd]) }, "owners, Rollcall, and people at the end of the day"},
+		{"notices", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventNotice]) }, "one that only looks tells nobody"},
+		{"Rollcall's own cost", func(r sim.Result) string { return dollars(ownCost(r.Usage)) }, "at list prices, as below"},
+		{"rules broken", func(r sim.Result) string { return fmt.Sprint(len(r.Violations)) }, "of those that must never be: no act without a record, none on one look, ..."},
+	} {
+		t.Rows = append(t.Rows, []string{row.name, row.of(r), row.of(untended), row.is})
+	}
+	return t
+}
+
+// own is what Rollcall used of the account.
+func (s *story) own(u sim.Usage) page.Table {
+	t := page.Table{
+		Title:   "What Rollcall used of the account",
+		Caption: fmt.Sprintf("%s; %s at list prices.", s.usage(u), dollars(ownCost(u))),
+		Columns: []page.Column{{Name: "Service"}, {Name: "Calls", Numbers: true}, {Name: "of them writing", Numbers: true}, {Name: "Operations"}},
+	}
+	var functions []string
+	runs := 0
+	for _, name := range sorted(u.Invocations) {
+		runs += u.Invocations[name]
+		functions = append(functions, fmt.Sprintf("%s %d", name, u.Invocations[name]))
+	}
+	t.Rows = append(t.Rows, []string{"invocations", fmt.Sprint(runs), "", strings.Join(functions, ", ")})
+	calls, writes, services := map[string]int{}, map[string]int{}, map[string][]string{}
+	for _, name := range sorted(u.Calls) {
+		service, operation, _ := strings.Cut(name, ":")
+		calls[service] += u.Calls[name]
+		if !reads(operation) {
+			writes[service] += u.Calls[name]
+		}
+		services[service] = append(services[service], fmt.Sprintf("%s %d", operation, u.Calls[name]))
+	}
+	for _, service := range sorted(calls) {
+		t.Rows = append(t.Rows, []string{service, fmt.Sprint(calls[service]), fmt.Sprint(writes[service]), strings.Join(services[service], ", ")})
+	}
+	return t
+}
+
+// reads reports operations that change nothing.
+func reads(operation string) bool {
+	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Query", "get", "list"}, func(verb string) bool { return strings.HasPrefix(operation, verb) })
+}
+
+func sorted(counts map[string]int) []string {
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
