@@ -21,6 +21,7 @@ type sight struct {
 	nodes     seenPages[corev1.Node]
 	instances seenPages[types.Instance]
 	looked    map[string]lookup // instances by id
+	policy    bool              // the policy was read
 }
 
 // seenPages is a listing page by page.
@@ -212,6 +213,7 @@ type policySight struct {
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.text, p.read = document, ok && inv.v.a.audit.document(document) != nil
+	inv.seen.policy = p.read
 	if p.read {
 		p.good, p.had = document, true
 	}

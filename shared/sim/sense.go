@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// What follows are the rules of sense: an act that keeps to every limit on numbers can
+// still be one that no person would have done. They know better than Rollcall why a
+// machine is ill, and are broken only where there can be no doubt.
+const (
+	// RuleOwner: what an owner repairs by itself is left to it for as long as it takes.
+	RuleOwner Rule = "owner"
+	// RulePace: a group brings a replacement that works, or had time to, before another of
+	// its machines is ended.
+	RulePace Rule = "pace"
+	// RuleRepeats: what fails like what it replaced is not replaced again and again.
+	RuleRepeats Rule = "repeats"
+	// RuleZone: nothing is ordered about what is in a zone of which most nodes are silent.
+	RuleZone Rule = "zone"
+)
+
+// sense is what the auditor remembers for the rules of sense.
+type sense struct {
+	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
+	told     map[saidKey]bool    // of whom a notice told; without the instance, of more than it names
+}
+
+func newSense() sense {
+	return sense{replaced: map[*group][]effect{}, told: map[saidKey]bool{}}
+}
+
+// sensible looks at an act on a machine at the moment at which it takes effect.
+func (u *auditor) sensible(inv *invocation, what act, m *machine) {
+	if m == nil || !what.destructive() || what == actDeleteNode {
+		return
+	}
+	u.owned(inv, what, m)
+	if what != actTerminate && what != actDeleteClaim || m.g.owner == nobody {
+		return
+	}
+	limits := u.policy(inv, m.c, m.g.groupName()).Limits
+	u.paced(inv, what, m, limits.ReplacementWait)
+	u.repeats(inv, what, m, limits.Replacements)
+	u.sense.replaced[m.g] = append(u.sense.replaced[m.g], effect{u.a.Now(), m.id, what})
+}
+
+// owned checks that the time of the machine's owner is up. Karpenter ends what does not
+// register within 15 min, and with its node repair, of which nobody can tell whether it
+// is on, replaces what is not ready for 30; of EKS's node repair everybody can.
+func (u *auditor) owned(inv *invocation, what act, m *machine) {
+	now, g := u.a.Now(), m.g
+	switch {
+	case g.owner == karpenter && m.node == nil:
+		if age := now.Sub(m.launched); age < registrationTTL && what != actDeleteClaim {
+			u.broken(RuleOwner, "%s: %s of %s, launched %s ago, which Karpenter would end if it does not register", inv.name, what, m.id, age)
+		}
+	case m.ail != silent && m.ail != notReady || m.node == nil:
+	case g.owner == karpenter:
+		since := m.node.ready().LastTransitionTime.Time
+		if since.Before(m.node.created.Add(repairAfter)) {
+			return // it was hardly ever ready
+		}
+		if m.since.Before(since) {
+			since = m.since
+		}
+		if ill := now.Sub(since); ill < repairAfter {
+			u.broken(RuleOwner, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
+		}
+	case g.owner == nodeGroup && g.repair && u.a.spec(g).Repair:
+		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
+	}
+}
+
+// paced checks that the group got over the last replacement.
+func (u *auditor) paced(inv *invocation, what act, m *machine, wait time.Duration) {
+	for _, e := range u.sense.replaced[m.g] {
+		if e.instance == m.id || u.a.Now().Sub(e.at) >= wait-slack || m.g.brought(e.at.Add(-slack)) {
+			continue
+		}
+		u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), e.instance, e.at.Format(time.TimeOnly))
+	}
+}
+
+// repeats checks that the replacements before did not fail too.
+func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
+	now, n := u.a.Now(), 0
+	var first time.Time
+	for _, e := range u.sense.replaced[m.g] {
+		if now.Sub(e.at) >= 24*time.Hour-slack || m.g.brought(e.at.Add(-slack)) {
+			continue
+		}
+		if n++; first.IsZero() {
+			first = e.at
+		}
+	}
+	if n < limit || n == 0 {
+		return
+	}
+	fails := func(o *machine) bool {
+		return o.launched.After(first) && now.Sub(o.launched) > 20*time.Minute && o.alive() && !o.worked()
+	}
+	if i := slices.IndexFunc(m.g.members, fails); i >= 0 {
+		u.broken(RuleRepeats, "%s: %s of %s: %d of %s were replaced since %s, and what came of it, such as %s, does not work either", inv.name, what, m.id, n, m.g.groupName(), first.Format(time.TimeOnly), m.g.members[i].id)
+	}
+}
+
+// brought reports whether a machine of the group that was launched since a time worked.
+func (g *group) brought(since time.Time) bool {
+	return slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(since) && m.worked() })
+}
+
+// worked reports that the machine's node was ready once. Of one that is gone with its node
+// nobody can tell.
+func (m *machine) worked() bool {
+	if m.node == nil {
+		return !m.alive()
+	}
+	if m.node.ready().Status == corev1.ConditionTrue {
+		return true
+	}
+	return slices.ContainsFunc(m.node.events, func(o occurrence) bool { return o.reason == "NodeReady" })
+}
+
+// zoned checks that an order is not about the nodes of a zone that is down.
+func (u *auditor) zoned(inv *invocation, c *cluster, o plan.Order) {
+	zone, pol := inv.seen.zone(string(o.Instance)), u.policy(inv, c, "")
+	if zone == "" {
+		return
+	}
+	nodes, silent := inv.seen.inZone(zone, o.At.Add(-pol.Initialization.Deadline-time.Minute))
+	if silent >= 3 && silent*100 >= int(pol.Limits.Zone)*nodes {
+		u.broken(RuleZone, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
+	}
+}
+
+// zone is where an instance was last seen.
+func (s *sight) zone(id string) string {
+	for _, page := range s.instances.pages {
+		for _, i := range page {
+			if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
+				return *i.Placement.AvailabilityZone
+			}
+		}
+	}
+	return ""
+}
+
+// inZone counts, of what was listed, the nodes of a zone, and those of them that are
+// certainly not ready: what was created since a time may still be starting.
+func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
+	running := map[string]bool{}
+	for _, page := range s.instances.pages {
+		for _, i := range page {
+			running[*i.InstanceId] = i.State != nil && i.State.Name == "running"
+		}
+	}
+	for _, page := range s.nodes.pages {
+		for i := range page {
+			n := &page[i]
+			if n.Labels["topology.kubernetes.io/zone"] != zone {
+				continue
+			}
+			nodes++
+			if well := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}); !well && n.CreationTimestamp.Time.Before(created) && running[n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]] {
+				silent++
+			}
+		}
+	}
+	return nodes, silent
+}
+
+// tells notes of whom a notice tells.
+func (u *auditor) tells(d report.NoticeDocument) {
+	for _, i := range d.Instances {
+		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance}] = true
+	}
+	if d.Truncated > 0 {
+		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, ""}] = true
+	}
+}
+
+// mentioned checks, while the account is left alone, that somebody was told of what is
+// found.
+func (u *auditor) mentioned(c *cluster, began time.Time) {
+	for key, f := range u.a.dep.state(c.name).Findings {
+		m := u.a.machines[string(key.Instance)]
+		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || !u.a.dep.policyNow(c, m.g).Mode.Allows(policy.Notify) {
+			continue
+		}
+		since := f.Opened
+		if since.Before(began) {
+			since = began
+		}
+		if u.a.Now().Sub(since) < 20*time.Minute+2*u.a.sc.Sweep {
+			continue
+		}
+		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}
+		if !u.sense.told[about] && !u.sense.told[saidKey{about.cluster, about.group, about.kind, ""}] {
+			u.broken(RuleReport, "%s of %s, found at %s, is in no notice", key.Kind, key.Instance, f.Opened.Format(time.TimeOnly))
+		}
+	}
+}
