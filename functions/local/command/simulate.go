@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
@@ -21,6 +22,7 @@ type simulateFlags struct {
 	shrink                 int
 	history                bool
 	output                 string
+	guards                 sim.Guards // wrong ones, to see what a broken rule looks like
 }
 
 func simulateCommand(env Environment) *cobra.Command {
@@ -122,7 +124,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 // run runs one seed and reports whether a rule was broken.
 func (f simulateFlags) run(ctx context.Context, env Environment) (failed bool, err error) {
 	sc := sim.Random(sim.Options{Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults})
-	var w sim.Watch
+	w := sim.Watch{Guards: f.guards}
 	if f.history && output(f.output) == outputTable {
 		w.Tell = func(e sim.Event) { history(env, e) }
 	}
@@ -166,9 +168,9 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	}
 	if f.shrink > 0 {
 		say(env, "\nmaking it small ...\n")
-		sc, r = sim.Shrink(sc, sim.Watch{Stop: func() bool { return ctx.Err() != nil }}, rule, f.shrink, nil)
+		sc, r = sim.Shrink(sc, sim.Watch{Guards: f.guards, Stop: func() bool { return ctx.Err() != nil }}, rule, f.shrink, nil)
 	}
-	say(env, "\nthe smallest run that breaks the rule has %d faults:\n", len(sc.Faults))
+	say(env, "\nthe smallest run that breaks the rule has %d %s:\n", len(sc.Faults), roll.Plural(len(sc.Faults), "fault", "faults"))
 	for _, c := range sc.Clusters {
 		say(env, "  cluster %s%s\n", c.Name, map[bool]string{true: ", mode " + c.Mode}[c.Mode != ""])
 		for _, g := range c.Groups {
@@ -179,7 +181,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 		say(env, "  at %s %s\n", fault.At, fault)
 	}
 	say(env, "\nits history:\n")
-	if _, err := sim.Run(sc, sim.Watch{Tell: func(e sim.Event) { history(env, e) }}); err != nil {
+	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Tell: func(e sim.Event) { history(env, e) }}); err != nil {
 		return err
 	}
 	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rollcall/shared/plan"
+	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
@@ -344,7 +345,7 @@ func (s *story) closing(r, untended sim.Result) {
 	}
 	for _, h := range s.lasting() {
 		n := len(h.instances)
-		s.say("  %s-%s  %-9s %s of %d %s in %s: %s\n", h.from.Format("15:04"), h.last.Format("15:04"), h.cluster, h.action, n, plural(n, "instance", "instances"), h.group, s.paint(magenta, h.reason))
+		s.say("  %s-%s  %-9s %s of %d %s in %s: %s\n", h.from.Format("15:04"), h.last.Format("15:04"), h.cluster, h.action, n, roll.Plural(n, "instance", "instances"), h.group, s.paint(magenta, h.reason))
 		s.below("                     ", h.detail)
 	}
 	s.say("\n%s\n\n", s.paint(bold, "The day in figures"))
@@ -368,13 +369,6 @@ func (s *story) lasting() []*withheld {
 		return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.cluster, b.cluster))
 	})
 	return out
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // fold breaks a text into lines of that width, at spaces.

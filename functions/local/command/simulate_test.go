@@ -1,0 +1,117 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/sim"
+)
+
+func TestTheSameSeedPrintsTheSame(t *testing.T) {
+	var digests []string
+	for range 2 {
+		code, out, errs := rollcall(t, "simulate", "--seed", "5", "--hours", "6", "--clusters", "1", "--nodes", "8", "--output", "json")
+		if code != ExitOK {
+			t.Fatalf("exit code %d: %s%s", code, out, errs)
+		}
+		var got simulated
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatalf("%v in %s", err, out)
+		}
+		if got.Seed != 5 || got.Hours != 6 || got.NodeHours < 20 || got.Digest == "" || len(got.Broken) != 0 {
+			t.Errorf("got %+v", got)
+		}
+		digests = append(digests, got.Digest)
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("two runs, two digests: %v", digests)
+	}
+}
+
+func TestSimulateTakesNoNonsense(t *testing.T) {
+	code, out, errs := rollcall(t, "simulate", "--hours", "2", "--clusters", "0", "--nodes", "3", "--faults", "-1", "--shrink", "-2", "--soak", "-5m", "--output", "xml")
+	if code != ExitError || out != "" {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+	for _, want := range []string{"--hours 2: it takes 6 to", "--clusters 0:", "--nodes 3: it takes 4 to", "--faults -1:", "--shrink -2:", "--soak -5m0s:", `--output "xml"`} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("nothing says %q in\n%s", want, errs)
+		}
+	}
+}
+
+// A soak goes on with the next seeds for as long as it is told.
+func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
+	var out, errs bytes.Buffer
+	clock := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	env := Environment{Stdout: &out, Stderr: &errs, Now: func() time.Time { clock = clock.Add(10 * time.Second); return clock }}
+	if code := Run(t.Context(), []string{"simulate", "--seed", "40", "--hours", "6", "--clusters", "1", "--nodes", "4", "--faults", "2", "--soak", "1m"}, env); code != ExitOK {
+		t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+	if n := strings.Count(out.String(), "no rule was broken"); n < 2 || n > 4 || !strings.Contains(out.String(), "seed 41:") {
+		t.Errorf("%d runs:\n%s", n, out.String())
+	}
+}
+
+// What a person gets when a rule is broken: the rule, a run made small with its history,
+// and the command that makes the whole again.
+func TestABrokenRuleIsShownSmall(t *testing.T) {
+	forgetful := sim.Guards{Plan: func(make func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+		return func(in plan.Input) plan.Plan {
+			p := make(in)
+			p.Orders, p.Held, p.Steps = nil, nil, nil
+			return p
+		}
+	}}
+	for seed := uint64(1); seed < 20; seed++ {
+		var out bytes.Buffer
+		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: "table", guards: forgetful}
+		failed, err := f.run(t.Context(), Environment{Stdout: &out, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !failed {
+			continue
+		}
+		for _, want := range []string{"BROKEN: cure", "the smallest run that breaks the rule has 1 fault:", "its history:", "violated", "rollcall simulate --seed"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("nothing says %q in\n%s", want, out.String())
+			}
+		}
+		return
+	}
+	t.Error("no seed broke a rule")
+}
+
+func TestTheDemoIsToldAndWrittenDown(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "day.html")
+	code, out, errs := rollcall(t, "demo", "--html", file)
+	if code != ExitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{
+		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
+		"SharedCause", "What was held back, and why", "The day in figures", "To fix:", "rebooted i-", "terminated i-",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	if strings.Contains(out, "\x1b[") {
+		t.Error("colours without a terminal")
+	}
+	for n, line := range strings.Split(out, "\n") {
+		if oneWord := !strings.Contains(strings.TrimSpace(line), " "); !strings.HasPrefix(line, "    |") && !oneWord && len([]rune(line)) > 80 {
+			t.Errorf("line %d is longer than a terminal is wide: %s", n+1, line)
+		}
+	}
+	if page, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(page, []byte("<!DOCTYPE html>")) && !bytes.HasPrefix(page, []byte("<!doctype html>")) {
+		t.Errorf("%v, %.40s", err, page)
+	}
+}
