@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rollcall/shared/page"
+	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
@@ -29,7 +30,7 @@ func summary(troubles []*trouble, c page.Cluster) string {
 			done.add(past(a.Action))
 		}
 	}
-	parts := []string{fmt.Sprintf("%d %s in trouble (%s)", len(ill), plural(len(ill), "instance", "instances"), strings.Join(causes.names, ", "))}
+	parts := []string{fmt.Sprintf("%d %s in trouble (%s)", len(ill), roll.Plural(len(ill), "instance", "instances"), strings.Join(causes.names, ", "))}
 	if len(done.names) > 0 {
 		parts = append(parts, done.each(" "))
 	}

@@ -226,7 +226,7 @@ func (t *trouble) consequence(a act, lives []*life) string {
 	case "cordon":
 		return "no new pods come to the node"
 	case drain:
-		return fmt.Sprintf("%d %s evicted within their disruption budgets", a.evicted, plural(a.evicted, "pod was", "pods were"))
+		return fmt.Sprintf("%d %s evicted within their disruption budgets", a.evicted, roll.Plural(a.evicted, "pod was", "pods were"))
 	}
 	return ""
 }
