@@ -70,7 +70,6 @@ type Violation struct {
 // keeps them: it computes with what the APIs answered and what the account is like.
 type auditor struct {
 	a          *account
-	stop       bool // after the first violation
 	violations []Violation
 
 	effects  map[string][]effect // by cluster
@@ -217,7 +216,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if !inv.seen.policy {
 		u.broken(RuleMode, "%s: %s of %s by a policy that was not read again", inv.name, what, id)
 	}
-	u.whole(inv, what, c, id)
+	u.whole(inv, what, id)
 	u.healthy(inv, what, id)
 	u.sensible(inv, what, m)
 	intent := u.intent(inv, what, c, id)
@@ -230,7 +229,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 }
 
 // whole checks that the look before an act was whole.
-func (u *auditor) whole(inv *invocation, what act, c *cluster, id string) {
+func (u *auditor) whole(inv *invocation, what act, id string) {
 	s := &inv.seen
 	if s.status != "ACTIVE" {
 		u.broken(RuleWhole, "%s: %s of %s while the cluster was last seen as %q", inv.name, what, id, s.status)
@@ -464,6 +463,9 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	if err := json.Unmarshal([]byte(parts.Default), &d); err != nil {
 		u.broken(RuleReport, "%s: a notice that cannot be read: %v", inv.name, err)
 		return
+	}
+	if attributes["cluster"] != d.Cluster || attributes["group"] != d.Group || attributes["kind"] != d.Kind || attributes["action"] != d.Action {
+		u.broken(RuleReport, "%s: the attributes %v of a notice are not those of its document (%s, %s, %s, %s)", inv.name, attributes, d.Cluster, d.Group, d.Kind, d.Action)
 	}
 	e := Event{Kind: EventNotice, Cluster: d.Cluster, Group: d.Group, Finding: d.Kind, Cause: d.Cause, Action: d.Action, Subject: subject, Text: parts.Email}
 	if len(d.Instances) == 1 {

@@ -55,10 +55,9 @@ func (e *engine) in(d time.Duration, run func()) {
 }
 
 // spawn starts a process after a while.
-func (e *engine) spawn(d time.Duration, body func(*process)) *process {
+func (e *engine) spawn(d time.Duration, body func(*process)) {
 	p := &process{e: e, body: body, baton: make(chan struct{})}
 	e.push(event{at: e.now + max(d, 0), proc: p})
-	return p
 }
 
 // until runs what happens up to a time.

@@ -120,14 +120,14 @@ func (a *account) standings() []Standing {
 
 // write adds an event to a digest.
 func write(h hash.Hash, e Event) {
-	fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
+	_, _ = fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
 }
 
 // newAccount makes the account of a scenario, with nothing in it that happens yet.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		weather: &weather{}, tell: w.Tell, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}},
+		weather: &weather{}, tell: w.Tell, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}
@@ -173,6 +173,7 @@ type Cost struct {
 type Usage struct {
 	Calls       map[string]int // by service and operation
 	Invocations map[string]int // by function
+	Events      map[string]int // that it put on the bus, by detail type
 	Busy        time.Duration  // of all functions together
 }
 
