@@ -80,8 +80,8 @@ func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {
 	return client.Noting(k.r.note), nil
 }
 
-// note remembers an answer of the Kubernetes API.
-func (r *Recorder) note(q kube.Question, answer json.RawMessage, err error) {
+// note remembers the objects that the Kubernetes API answered with.
+func (r *Recorder) note(q kube.Question, objects []json.RawMessage, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var files []string
@@ -95,7 +95,7 @@ func (r *Recorder) note(q kube.Question, answer json.RawMessage, err error) {
 		switch t := r.c.objects[file]; {
 		case q.ByName() && file == fileNodes: // the list of all tells whether it is there
 			if err == nil {
-				r.object(answer)
+				r.objects(objects)
 			}
 		case none:
 			t.held = true
@@ -110,7 +110,7 @@ func (r *Recorder) note(q kube.Question, answer json.RawMessage, err error) {
 				delete(r.c.refused, file)
 			}
 			t.held = true
-			r.object(answer)
+			r.objects(objects)
 		}
 	}
 }
@@ -139,20 +139,14 @@ func servedAs(kind string) *resource {
 	return nil
 }
 
-// object remembers an object, or those of a list, by what they say that they are.
-func (r *Recorder) object(raw json.RawMessage) {
-	var list struct {
-		Items []json.RawMessage
-		Kind  string
-	}
-	if json.Unmarshal(raw, &list) == nil && list.Kind == "List" {
-		for _, one := range list.Items {
-			r.object(one)
+// objects remembers objects by what they say that they are.
+func (r *Recorder) objects(all []json.RawMessage) {
+	for _, raw := range all {
+		i := item{raw: raw}
+		if json.Unmarshal(raw, &i) != nil || i.Metadata.Name == "" {
+			continue
 		}
-		return
-	}
-	if s := servedAs(list.Kind); s != nil {
-		if i, err := newItem(raw, s); err == nil {
+		if s := servedAs(i.Kind); s != nil {
 			// A node that is read by its name after the list of all is in it already.
 			r.c.objects[s.file].keep(i)
 		}

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -59,14 +58,12 @@ func (l *look) readAwsAuth() {
 	case mode == ekstypes.AuthenticationModeApi:
 		l.ev.Cluster.AwsAuth = evidence.Skipped[evidence.AwsAuth]("the cluster's authentication mode is API, which does not heed aws-auth")
 	default:
-		l.ev.Cluster.AwsAuth = object(l.kube.topic(), kube.AwsAuth(), func(data json.RawMessage) (evidence.AwsAuth, error) {
-			var configMap struct {
-				Data map[string]string `json:"data"`
-			}
-			err := json.Unmarshal(data, &configMap)
-			return awsauth.Parse(configMap.Data), err
-		})
+		l.ev.Cluster.AwsAuth = object(l.kube.topic(), kube.AwsAuth(), func(c *configMap) evidence.AwsAuth { return awsauth.Parse(c.Data) })
 	}
+}
+
+type configMap struct {
+	Data map[string]string `json:"data"`
 }
 
 // readAccessEntries lists the cluster's access entries where its authentication mode

@@ -34,7 +34,7 @@ func (l *look) eachPool(read func(group roll.Group, pool string), skipped func(g
 func (l *look) readNodePools() {
 	t := l.kube.topic()
 	l.eachPool(func(group roll.Group, pool string) {
-		fact := object(t, kube.ANodePool(pool), decode(nodePool))
+		fact := object(t, kube.ANodePool(pool), nodePool)
 		l.group(group, func(g *evidence.Group) { g.NodePool = fact })
 	}, func(group roll.Group, why string) {
 		l.group(group, func(g *evidence.Group) {
@@ -79,7 +79,7 @@ func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeC
 		return evidence.Skipped[evidence.NodeClass](fmt.Sprintf("%s is a %s, which is not looked into", name, kind))
 	}
 	if _, ok := known[name]; !ok {
-		known[name] = object(t, kube.AnEC2NodeClass(name), decode(nodeClassOf))
+		known[name] = object(t, kube.AnEC2NodeClass(name), nodeClassOf)
 	}
 	return known[name]
 }

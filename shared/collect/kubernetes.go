@@ -65,16 +65,16 @@ type topic struct {
 
 func (k kubeClient) topic() *topic { return &topic{k: k} }
 
-// read asks one question. gone: there is no such object, or the cluster serves none of
-// its kind.
-func (t *topic) read(q kube.Question) (data json.RawMessage, gone bool, why string) {
+// read asks one question, and returns the objects of the answer. gone: there is no such
+// object, or the cluster serves none of its kind.
+func (t *topic) read(q kube.Question) (objects []json.RawMessage, gone bool, why string) {
 	if why := t.why(); why != "" {
 		return nil, false, why
 	}
-	data, err := t.ask(t.k.l.ctx, q)
+	objects, err := t.ask(t.k.l.ctx, q)
 	switch {
 	case err == nil:
-		return data, false, ""
+		return objects, false, ""
 	case errors.Is(err, kube.ErrGone), errors.Is(err, kube.ErrNoNodeClaims), errors.Is(err, kube.ErrNoEC2NodeClasses):
 		return nil, true, ""
 	}
@@ -90,14 +90,14 @@ func (t *topic) read(q kube.Question) (data json.RawMessage, gone bool, why stri
 	return nil, false, why
 }
 
-func (t *topic) ask(ctx context.Context, q kube.Question) (json.RawMessage, error) {
+func (t *topic) ask(ctx context.Context, q kube.Question) ([]json.RawMessage, error) {
 	client, err := t.k.dial()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := deadline.In(ctx, callTime)
 	defer cancel()
-	return client.Read(ctx, q)
+	return client.ReadEach(ctx, q)
 }
 
 // why says why nothing is asked, "" if something is.
@@ -110,35 +110,32 @@ func (t *topic) why() string {
 	return t.over
 }
 
-// object asks for something and decodes it; Absent if it does not exist.
-func object[V any](t *topic, q kube.Question, decode func(json.RawMessage) (V, error)) evidence.Fact[V] {
-	data, gone, why := t.read(q)
-	switch {
-	case gone:
-		return evidence.None[V]()
-	case why != "":
-		return evidence.Failed[V](why)
+// object asks for one object and decodes it; Absent if it does not exist.
+func object[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[V] {
+	all := items(t, q, project)
+	fact := evidence.Fact[V]{State: all.State, Why: all.Why}
+	if all.Known() {
+		fact.Value = all.Value[0]
 	}
-	v, err := decode(data)
-	if err != nil {
-		return evidence.Failed[V](fmt.Sprintf("kubernetes: %s: the answer is not what it should be: %v", q, err))
-	}
-	return evidence.Read(v)
+	return fact
 }
 
 // items asks for a list and decodes each of its items.
 func items[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[[]V] {
-	return object(t, q, func(data json.RawMessage) ([]V, error) {
-		var list struct {
-			Items []J `json:"items"`
+	objects, gone, why := t.read(q)
+	switch {
+	case gone:
+		return evidence.None[[]V]()
+	case why != "":
+		return evidence.Failed[[]V](why)
+	}
+	out := make([]V, 0, len(objects))
+	for _, data := range objects {
+		var j J
+		if err := json.Unmarshal(data, &j); err != nil {
+			return evidence.Failed[[]V](fmt.Sprintf("kubernetes: %s: the answer is not what it should be: %v", q, err))
 		}
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, err
-		}
-		out := make([]V, 0, len(list.Items))
-		for i := range list.Items {
-			out = append(out, project(&list.Items[i]))
-		}
-		return out, nil
-	})
+		out = append(out, project(&j))
+	}
+	return evidence.Read(out)
 }

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (l *look) eachNode(n need, read func(name string), skipped func(name, why s
 func (l *look) readNodes() {
 	t := l.kube.topic()
 	l.eachNode(needNode, func(name string) {
-		fact := object(t, kube.ANode(name), decode(nodeObject))
+		fact := object(t, kube.ANode(name), nodeObject)
 		l.node(name, func(n *evidence.Node) { n.Object = fact })
 	}, func(name, why string) {
 		l.node(name, func(n *evidence.Node) { n.Object = evidence.Skipped[evidence.NodeObject](why) })
@@ -53,7 +52,7 @@ func (l *look) readNodes() {
 func (l *look) readLeases() {
 	t := l.kube.topic()
 	l.eachNode(needNode, func(name string) {
-		fact := object(t, kube.LeaseOf(name), decode(lease))
+		fact := object(t, kube.LeaseOf(name), lease)
 		l.node(name, func(n *evidence.Node) { n.Lease = fact })
 	}, func(name, why string) {
 		l.node(name, func(n *evidence.Node) { n.Lease = evidence.Skipped[evidence.Lease](why) })
@@ -78,15 +77,6 @@ func (l *look) readPods() {
 	}, func(name, why string) {
 		l.node(name, func(n *evidence.Node) { n.Pods = evidence.Skipped[[]evidence.Pod](why) })
 	})
-}
-
-// decode reads one object of the form J.
-func decode[J, V any](project func(*J) V) func(json.RawMessage) (V, error) {
-	return func(data json.RawMessage) (V, error) {
-		var j J
-		err := json.Unmarshal(data, &j)
-		return project(&j), err
-	}
 }
 
 // metadata is that of any object.

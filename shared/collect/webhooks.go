@@ -10,14 +10,12 @@ import (
 	"rollcall/shared/kube"
 )
 
-// webhookList is as much of webhook configurations of both kinds as is looked at.
+// webhookConfiguration is as much of webhook configurations of both kinds as is looked at.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
-type webhookList struct {
-	Items []struct {
-		Kind     string    `json:"kind"`
-		Metadata metadata  `json:"metadata"`
-		Webhooks []webhook `json:"webhooks"`
-	} `json:"items"`
+type webhookConfiguration struct {
+	Kind     string    `json:"kind"`
+	Metadata metadata  `json:"metadata"`
+	Webhooks []webhook `json:"webhooks"`
 }
 
 type webhook struct {
@@ -47,23 +45,21 @@ func (l *look) readWebhooks() {
 	if len(l.needing(needWebhooks)) == 0 {
 		return
 	}
-	l.ev.Cluster.Webhooks = object(l.kube.topic(), kube.Webhooks(), func(data json.RawMessage) ([]evidence.Webhook, error) {
-		var list webhookList
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, err
+	each := items(l.kube.topic(), kube.Webhooks(), webhooksOfNodes)
+	l.ev.Cluster.Webhooks = evidence.Fact[[]evidence.Webhook]{State: each.State, Why: each.Why}
+	if each.Known() {
+		l.ev.Cluster.Webhooks.Value = append([]evidence.Webhook{}, slices.Concat(each.Value...)...)
+	}
+}
+
+func webhooksOfNodes(c *webhookConfiguration) (out []evidence.Webhook) {
+	for _, w := range c.Webhooks {
+		if found, ok := ofNodes(w); ok {
+			found.Configuration, found.Kind = c.Metadata.Name, c.Kind
+			out = append(out, found)
 		}
-		out := []evidence.Webhook{}
-		for i := range list.Items {
-			c := &list.Items[i]
-			for _, w := range c.Webhooks {
-				if found, ok := ofNodes(w); ok {
-					found.Configuration, found.Kind = c.Metadata.Name, c.Kind
-					out = append(out, found)
-				}
-			}
-		}
-		return out, nil
-	})
+	}
+	return out
 }
 
 // ofNodes cuts a webhook down to its rules about nodes; false if it has none.

@@ -13,9 +13,9 @@ type object map[string]json.RawMessage
 
 // printedList is what kubectl prints for several objects.
 type printedList struct {
-	APIVersion string   `json:"apiVersion"`
-	Items      []object `json:"items"`
-	Kind       string   `json:"kind"`
+	APIVersion string            `json:"apiVersion"`
+	Items      []json.RawMessage `json:"items"`
+	Kind       string            `json:"kind"`
 	Metadata   struct {
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
@@ -30,7 +30,7 @@ func listOf(list, kind string) bool { return list == kindList || list == kind+ki
 
 // readPage is one page of a list, and the token of the next. What is no list is an
 // error: it must not be taken for an empty one.
-func readPage(data []byte, r resource, trim func(object) error) (items []object, next string, err error) {
+func readPage(data []byte, r resource, trim func(object) error) (items []json.RawMessage, next string, err error) {
 	var page struct {
 		Kind     string
 		Metadata struct{ Continue string }
@@ -49,8 +49,13 @@ func readPage(data []byte, r resource, trim func(object) error) (items []object,
 		if err := o.tidy(r, trim); err != nil {
 			return nil, "", err
 		}
+		item, err := json.Marshal(o)
+		if err != nil {
+			return nil, "", err
+		}
+		items = append(items, item)
 	}
-	return page.Items, page.Metadata.Continue, nil
+	return items, page.Metadata.Continue, nil
 }
 
 // tidy makes the object what kubectl prints: it names its kind, which the API server

@@ -57,19 +57,13 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 	err = again(func() { clear(claims) }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = labels.NewSelector().Add(*pool).String()
-			var page nodeClaimList
-			if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
-				return "", err
-			}
-			if !listOf(page.Kind, resourceNodeClaim.kind) {
-				return "", unexpected(nodeClaimsPath, fmt.Errorf("it is a %q", page.Kind))
-			}
-			for i := range page.Items {
-				if id, claim := page.Items[i].project(); id != "" {
+			page, next, err := c.nodeClaimPage(ctx, o)
+			for i := range page {
+				if id, claim := page[i].project(); id != "" {
 					claims[id] = claim
 				}
 			}
-			return page.Metadata.Continue, nil
+			return next, err
 		})
 	})
 	if apierrors.IsNotFound(err) {
@@ -79,6 +73,29 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 		return nil, listNodeClaims.failed(err)
 	}
 	return claims, nil
+}
+
+// nodeClaimPage asks for one page of the NodeClaims.
+func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []nodeClaim, next string, err error) {
+	if c.items == nil {
+		var page nodeClaimList
+		if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
+			return nil, "", err
+		}
+		if !listOf(page.Kind, resourceNodeClaim.kind) {
+			return nil, "", unexpected(nodeClaimsPath, fmt.Errorf("it is a %q", page.Kind))
+		}
+		return page.Items, page.Metadata.Continue, nil
+	}
+	budget := int64(maxCapture)
+	items, next, err := c.pageInMemory(ctx, nodeClaimsPath, o, nil, &budget)
+	claims = make([]nodeClaim, len(items))
+	for i, item := range items {
+		if err := json.Unmarshal(item, &claims[i]); err != nil {
+			return nil, "", unexpected(nodeClaimsPath, err)
+		}
+	}
+	return claims, next, err
 }
 
 // whyUnserved tells a cluster without Karpenter from one whose Karpenter is too old to

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -73,21 +74,31 @@ func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 // [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
 type NodePages func(ctx context.Context, limit int64, continueToken string) (*corev1.NodeList, error)
 
+// ItemPages answers a request for one page of a list of anything else: of what is at the
+// path, and chosen by the options. Each item is as "kubectl get --output json" prints it,
+// without managedFields; next is the token of the next page, "" after the last. The errors
+// are those of [NodePages]; what the API server has no path for is a generic 404, as
+// [NewGenericServerResponse] makes it of an unexpected response. The client only reads the
+// items, and may keep them.
+//
+// [NewGenericServerResponse]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewGenericServerResponse
+type ItemPages func(ctx context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error)
+
 // NewClientOverPages is [NewClientOver] for a cluster that is simulated: [Client.Nodes]
-// takes its pages from nodes, as they are, and all else goes to rt. Encoding nodes in order
-// to decode them is most of what a simulated check would do. No time limit of its own
-// bounds a request, since the answers come in a time that is not the machine's.
-func NewClientOverPages(rt http.RoundTripper, nodes NodePages) (*Client, error) {
+// takes its pages from nodes, as they are, what else is listed comes from items, and the
+// rest goes to rt. Putting lists together in order to take them apart again is most of what
+// a simulated check would do. No time limit of its own bounds a request, since the answers
+// come in a time that is not the machine's.
+func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) (*Client, error) {
 	c, err := newClient(inMemory(rt, 0))
 	if err != nil {
 		return nil, err
 	}
-	c.nodes = nodes
+	c.nodes, c.items = nodes, items
 	return c, nil
 }
 
-// page is what the request for the page comes to. A request without an answer is told as
-// the HTTP client tells of it, by which [Fault] knows it.
+// page is what the request for the page comes to.
 func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -96,8 +107,51 @@ func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *res
 			return page, nil
 		}
 	}
+	return nil, unanswered(err, request)
+}
+
+// unanswered tells of a request without an answer as the HTTP client does, by which [Fault]
+// knows it.
+func unanswered(err error, request *rest.Request) error {
 	if _, answered := errors.AsType[apiStatus](err); answered {
+		return err
+	}
+	return &url.Error{Op: "Get", URL: request.URL().String(), Err: err}
+}
+
+// pageInMemory asks for one page of a list without a request, and takes its length off the
+// budget.
+func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim func(object) error, budget *int64) (items []json.RawMessage, next string, err error) {
+	if err = ctx.Err(); err == nil {
+		items, next, err = c.items(ctx, path, *o)
+	}
+	if err != nil {
+		return nil, "", unanswered(err, c.rest.Get().AbsPath(path).VersionedParams(o, parameterCodec))
+	}
+	for _, item := range items {
+		if *budget -= int64(len(item)); *budget < 0 {
+			return nil, "", errTooLarge
+		}
+	}
+	if trim == nil {
+		return items, next, nil
+	}
+	trimmed := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		if trimmed[i], err = trimOne(item, trim); err != nil {
+			return nil, "", unexpected(path, err)
+		}
+	}
+	return trimmed, next, nil
+}
+
+func trimOne(item json.RawMessage, trim func(object) error) (json.RawMessage, error) {
+	var o object
+	if err := json.Unmarshal(item, &o); err != nil {
 		return nil, err
 	}
-	return nil, &url.Error{Op: "Get", URL: request.URL().String(), Err: err}
+	if err := trim(o); err != nil {
+		return nil, err
+	}
+	return json.Marshal(o)
 }

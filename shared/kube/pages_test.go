@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"rollcall/shared/roll"
 )
@@ -43,13 +44,51 @@ func (p *paged) page(_ context.Context, limit int64, token string) (*corev1.Node
 	return list, nil
 }
 
+// listed are objects in memory, in pages of two, and what was asked for of them.
+type listed struct {
+	items []string
+	fails error
+	asked []string
+}
+
+func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+	for name, selector := range map[string]string{"fieldSelector": o.FieldSelector, "labelSelector": o.LabelSelector} {
+		if selector != "" {
+			path += "?" + name + "=" + selector
+		}
+	}
+	l.asked = append(l.asked, fmt.Sprintf("%s after %q", path, o.Continue))
+	if l.fails != nil {
+		return nil, "", l.fails
+	}
+	from, _ := strconv.Atoi(o.Continue)
+	to := min(from+2, len(l.items))
+	for _, item := range l.items[from:to] {
+		items = append(items, json.RawMessage(item))
+	}
+	if to < len(l.items) {
+		next = strconv.Itoa(to)
+	}
+	return items, next, nil
+}
+
+// overItems is a client of those objects; all else it asks for is not served.
+func overItems(t *testing.T, l *listed) *Client {
+	t.Helper()
+	c, err := NewClientOverPages(&memory{answer: saying(http.StatusOK, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`)}, nil, l.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // overPages is a client of those nodes; all else it asks for fails the test.
 func overPages(t *testing.T, p *paged) *Client {
 	t.Helper()
 	c, err := NewClientOverPages(&memory{answer: func(r *http.Request) (int, string, error) {
 		t.Errorf("asked for %s", r.URL)
 		return http.StatusNotFound, "404 page not found", nil
-	}}, p.page)
+	}}, p.page, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +200,89 @@ func TestPagesInMemoryAreOnlyRead(t *testing.T) {
 	after, err := json.Marshal(p.nodes)
 	if err != nil || string(before) != string(after) {
 		t.Errorf("the nodes were changed, %v", err)
+	}
+}
+
+// Lists of items tell what lists of JSON do: also of what a pod must not tell, and which
+// events are the newest.
+func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
+	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"a":"s3cret"},"name":"p"},"spec":{"containers":[{"args":["s3cret"],"image":"b","name":"a"}]}}`
+	claim := func(name string) string {
+		return `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"` + name + `"},"status":{"providerID":"aws:///eu-west-1a/i-0123456789abcd` + name + `"}}`
+	}
+	event := func(name, at string) string {
+		return `{"apiVersion":"v1","kind":"Event","lastTimestamp":"2026-03-02T` + at + `:00Z","metadata":{"name":"` + name + `"}}`
+	}
+	for q, items := range map[Question][]string{
+		PodsOf("n"):             {pod, pod, pod},
+		NodeClaimsOf("default"): {claim("001"), claim("002"), claim("003")},
+		EventsOfNode("n"):       {event("b", "09:00"), event("c", "10:00"), event("a", "08:00")},
+		AllLeases():             nil,
+		Webhooks():              nil,
+	} {
+		l := &listed{items: items}
+		got, err := overItems(t, l).Read(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		inJSON, m := over(t, saying(http.StatusOK, `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(items, ",")+`]}`))
+		want, err := inJSON.Read(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || strings.Contains(string(got), "s3cret") {
+			t.Errorf("%s (-as JSON +as items)\n%s", q, diff)
+		}
+		if last := len(l.asked) - 1; len(items) > 0 && (last != 1 || l.asked[1] != m.paths()[0]+` after "2"`) {
+			t.Errorf("%s: asked for %q, as JSON for %q", q, l.asked, m.paths())
+		}
+	}
+	l := &listed{items: []string{claim("001"), claim("002"), claim("003")}}
+	claims, err := overItems(t, l).NodeClaims(t.Context(), []string{"default"})
+	if err != nil || len(claims) != 3 || claims["i-0123456789abcd002"].Name != "002" {
+		t.Errorf("%v, %v", claims, err)
+	}
+}
+
+func TestItemsInMemoryFailLikeRequests(t *testing.T) {
+	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}, Endpoint: "https://in-memory.invalid"}
+	for name, failed := range map[string]error{
+		"server error": apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+		"no answer":    fmt.Errorf("no answer: %w", context.DeadlineExceeded),
+		"no such host": &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "in-memory.invalid", IsNotFound: true}},
+	} {
+		inJSON, _ := over(t, func(*http.Request) (int, string, error) {
+			status, ok := errors.AsType[*apierrors.StatusError](failed)
+			if !ok {
+				return 0, "", failed
+			}
+			status.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			body, err := json.Marshal(status.ErrStatus)
+			return int(status.ErrStatus.Code), string(body), err
+		})
+		_, want := inJSON.Read(t.Context(), PodsOf("n"))
+		_, got := overItems(t, &listed{fails: failed}).Read(t.Context(), PodsOf("n"))
+		kind, text := Fault(demo, got, "")
+		wantKind, wantText := Fault(demo, want, "")
+		if a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]; kind != wantKind || text != wantText || a != b {
+			t.Errorf("%s:\n%v\nas JSON\n%v", name, got, want)
+		}
+	}
+	c := overItems(t, &listed{fails: apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "404 page not found", 0, true)})
+	if _, err := c.Read(t.Context(), NodeClaimsOf("default")); !errors.Is(err, ErrNoNodeClaims) {
+		t.Errorf("what is not served: %v", err)
+	}
+	if _, err := c.NodeClaims(t.Context(), []string{"default"}); !errors.Is(err, ErrNoNodeClaims) {
+		t.Errorf("what is not served: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := &listed{}
+	if _, err := overItems(t, l).Read(ctx, PodsOf("n")); !errors.Is(err, context.Canceled) || len(l.asked) > 0 {
+		t.Errorf("after the end: %v, asked for %q", err, l.asked)
+	}
+	large := &listed{items: []string{strings.Repeat(" ", maxAnswer) + "{}"}}
+	if _, err := overItems(t, large).Read(t.Context(), EventsOfNode("n")); !errors.Is(err, errTooLarge) {
+		t.Errorf("too large: %v", err)
 	}
 }

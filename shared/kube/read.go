@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Read answers one question of a diagnosis with the JSON that "kubectl get --output json"
-// prints for it: one object, or a List whose items each have an apiVersion and a kind.
+// ReadEach answers one question of a diagnosis with the JSON that "kubectl get --output json"
+// prints for each of its objects: the one that was asked for by name, or the items of a
+// list, each with an apiVersion and a kind. The bytes are not the caller's to change.
 //
 // What never leaves the package: metadata.managedFields and the last applied
 // configuration of any object, and of pods also annotations, volumes, what a container
@@ -23,15 +24,27 @@ import (
 // [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that
 // [Fault] describes. An answer of more than 8 MB, or 256 MB to [AllNodes] and
 // [AllLeases], is an error; so is one that is not what was asked for.
-func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) {
-	answer, err := c.read(ctx, q)
+func (c *Client) ReadEach(ctx context.Context, q Question) ([]json.RawMessage, error) {
+	objects, err := c.read(ctx, q)
 	if c.note != nil {
-		c.note(q, answer, err)
+		c.note(q, objects, err)
 	}
-	return answer, err
+	return objects, err
 }
 
-func (c *Client) read(ctx context.Context, q Question) (json.RawMessage, error) {
+// Read is [Client.ReadEach] for who wants what kubectl prints: one object, or a List.
+func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) {
+	objects, err := c.ReadEach(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.ByName():
+		return objects[0], nil
+	}
+	return json.Marshal(printedList{APIVersion: "v1", Kind: kindList, Items: append([]json.RawMessage{}, objects...)})
+}
+
+func (c *Client) read(ctx context.Context, q Question) ([]json.RawMessage, error) {
 	a, err := q.asking()
 	if err != nil {
 		return nil, err
@@ -39,21 +52,24 @@ func (c *Client) read(ctx context.Context, q Question) (json.RawMessage, error) 
 	budget := a.limit()
 	if a.byName {
 		r := a.of[0]
-		answer, err := c.readOne(ctx, q, a, r, &budget)
-		return answer, q.operation(a, r).failed(err)
+		one, err := c.readOne(ctx, q, a, r, &budget)
+		if err != nil {
+			return nil, q.operation(a, r).failed(err)
+		}
+		return []json.RawMessage{one}, nil
 	}
-	all := printedList{APIVersion: "v1", Kind: kindList, Items: []object{}}
+	var all []json.RawMessage
 	for _, r := range a.of {
 		items, err := c.readAll(ctx, q, a, r, &budget)
 		if err != nil {
 			return nil, q.operation(a, r).failed(err)
 		}
-		all.Items = append(all.Items, items...)
+		all = append(all, items...)
 	}
 	if a.newest > 0 {
-		all.Items = newestEvents(all.Items, a.newest)
+		all = newestEvents(all, a.newest)
 	}
-	return json.Marshal(all)
+	return all, nil
 }
 
 func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (json.RawMessage, error) {
@@ -77,30 +93,38 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 
 // readAll lists all pages. A listing that the server drops halfway begins once more, and
 // what it brought before does not count.
-func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]object, error) {
-	var all []object
+func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]json.RawMessage, error) {
+	var all []json.RawMessage
 	path, before := r.path(a.namespace, ""), *budget
 	err := again(func() { all, *budget = nil, before }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			if a.sel != nil {
 				a.sel(q.name, o)
 			}
-			data, err := c.fetch(ctx, path, o, budget)
-			if err != nil {
-				return "", err
-			}
-			items, next, err := readPage(data, r, a.trim)
-			if err != nil {
-				return "", unexpected(path, err)
-			}
+			items, next, err := c.readPage(ctx, path, o, a, r, budget)
 			all = append(all, items...)
-			return next, nil
+			return next, err
 		})
 	})
 	if err != nil {
 		return nil, c.whyAbsent(ctx, r, err)
 	}
 	return all, nil
+}
+
+// readPage asks for one page of a list.
+func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []json.RawMessage, next string, err error) {
+	if c.items != nil {
+		return c.pageInMemory(ctx, path, o, a.trim, budget)
+	}
+	data, err := c.fetch(ctx, path, o, budget)
+	if err != nil {
+		return nil, "", err
+	}
+	if items, next, err = readPage(data, r, a.trim); err != nil {
+		return nil, "", unexpected(path, err)
+	}
+	return items, next, nil
 }
 
 // whyAbsent tells from a 404 whether there is no such object, or nobody who serves its

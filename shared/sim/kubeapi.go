@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -30,7 +31,7 @@ func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", to.ID.Name, kube.ErrNoEndpoint)
 	}
 	api := &kubeAPI{v: k.v, name: to.ID.Name}
-	return kube.NewClientOverPages(api, api.nodePage)
+	return kube.NewClientOverPages(api, api.nodePage, api.itemPage)
 }
 
 // kubeAPI is the Kubernetes API of a cluster, as one client reaches it. It has one request
@@ -41,7 +42,7 @@ type kubeAPI struct {
 	// nodes and items are the listings that were begun last, of nodes as they are and of
 	// anything as JSON: with one client there is never a second one under way.
 	nodes listing[corev1.Node]
-	items listing[rawJSON]
+	items listing[json.RawMessage]
 }
 
 // listing is a list that is handed out in pages, as it was when that began.
@@ -79,7 +80,7 @@ type kubeQuery struct {
 	verb                     string // as RBAC has it
 	group, version, resource string // of /apis itself the resource is /apis
 	namespace, name, sub     string
-	selectors                url.Values // and what asks for a page
+	selectors                metav1.ListOptions // of a list, and what asks for a page
 	body                     []byte
 
 	// What follows is known once the request arrives.
@@ -143,6 +144,20 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*cor
 	return page, nil
 }
 
+// itemPage answers a request for a page of a list of anything else; it is a kube.ItemPages.
+func (k *kubeAPI) itemPage(ctx context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+	q := &kubeQuery{api: k, verb: "list", selectors: o}
+	q.locate(path)
+	err = q.send(ctx, func() error {
+		items, next, err = q.page()
+		return err
+	})
+	if errors.Is(err, errUnserved) {
+		err = apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", errUnserved.Error(), 0, true)
+	}
+	return items, next, err
+}
+
 // RoundTrip answers a request with JSON; it is an http.RoundTripper.
 func (k *kubeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
@@ -170,11 +185,9 @@ func (k *kubeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, ready := answer.(rawJSON)
-	if !ready {
-		if body, err = json.Marshal(answer); err != nil {
-			return nil, err
-		}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
 	}
 	return respond(r, code, "application/json", body), nil
 }
@@ -190,7 +203,9 @@ func respond(r *http.Request, code int, kind string, body []byte) *http.Response
 // query reads a request for /api/v1/RESOURCE/NAME, for
 // /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and the like.
 func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
-	q := &kubeQuery{api: k, selectors: r.URL.Query()}
+	asked := r.URL.Query()
+	q := &kubeQuery{api: k, selectors: metav1.ListOptions{FieldSelector: asked.Get("fieldSelector"), LabelSelector: asked.Get("labelSelector"), Continue: asked.Get("continue")}}
+	q.selectors.Limit, _ = strconv.ParseInt(asked.Get("limit"), 10, 64)
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
 		var err error
@@ -198,7 +213,24 @@ func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 			return nil, err
 		}
 	}
-	rest := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	q.locate(r.URL.Path)
+	switch r.Method {
+	case http.MethodGet:
+		q.verb = "get"
+		if q.name == "" && !strings.HasPrefix(q.resource, "/") {
+			q.verb = "list"
+		}
+	case http.MethodPost:
+		q.verb = "create"
+	default:
+		q.verb = strings.ToLower(r.Method) // patch, delete
+	}
+	return q, nil
+}
+
+// locate reads a path.
+func (q *kubeQuery) locate(path string) {
+	rest := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case len(rest) > 2 && rest[0] == "api":
 		q.version, rest = rest[1], rest[2:]
@@ -215,18 +247,6 @@ func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 			*part = rest[i]
 		}
 	}
-	switch r.Method {
-	case http.MethodGet:
-		q.verb = "get"
-		if q.name == "" && rest != nil {
-			q.verb = "list"
-		}
-	case http.MethodPost:
-		q.verb = "create"
-	default:
-		q.verb = strings.ToLower(r.Method) // patch, delete
-	}
-	return q, nil
 }
 
 // karpenterGroups are the API groups that Karpenter brings.
@@ -242,73 +262,83 @@ func (c *cluster) hasKarpenter() bool {
 	return false
 }
 
-// serve is what the API server does about the request.
-func (q *kubeQuery) serve() (any, error) {
-	for _, group := range karpenterGroups {
-		if q.group == group && !q.c.hasKarpenter() {
-			return nil, errUnserved
-		}
-	}
+// path is what the request is about: the group, the version and the resource.
+func (q *kubeQuery) path() string {
 	what := strings.TrimPrefix(q.group+"/"+q.version+"/"+q.resource, "/")
 	if q.sub != "" {
 		what += "/" + q.sub
+	}
+	return what
+}
+
+// served reports whether the cluster serves the group.
+func (q *kubeQuery) served() bool {
+	return !slices.Contains(karpenterGroups, q.group) || q.c.hasKarpenter()
+}
+
+// serve is what the API server does about the request.
+func (q *kubeQuery) serve() (any, error) {
+	if !q.served() {
+		return nil, errUnserved
 	}
 	switch q.verb {
 	case "get":
 		if q.resource == "/apis" {
 			return q.c.apiGroups(), nil
 		}
-		if one, ok := kubeObjects[what]; ok {
+		if one, ok := kubeObjects[q.path()]; ok {
 			return one(q)
 		}
 	case "list":
-		if list, ok := kubeLists[what]; ok {
-			return q.list(list)
-		}
+		return q.list()
 	default:
-		if change, ok := kubeChanges[q.verb+" "+what]; ok {
+		if change, ok := kubeChanges[q.verb+" "+q.path()]; ok {
 			return change(q)
 		}
 	}
 	return nil, errUnserved
 }
 
-// list answers with a page of a list.
-func (q *kubeQuery) list(l kubeList) (any, error) {
-	if token := q.selectors.Get("continue"); token != "" {
-		if err := q.api.items.resume(q, token); err != nil {
-			return nil, err
-		}
-	} else {
-		found, err := l.items(q)
-		if err != nil {
-			return nil, err
-		}
-		all := make([]rawJSON, len(found))
-		for i, o := range found {
-			if all[i], err = json.Marshal(o); err != nil {
-				return nil, err
-			}
-		}
-		q.api.items = listing[rawJSON]{of: q.c, rest: all}
+// page is what the API server lists.
+func (q *kubeQuery) page() (items []json.RawMessage, next string, err error) {
+	list, ok := kubeLists[q.path()]
+	switch {
+	case !ok, !q.served():
+		err = errUnserved
+	case q.selectors.Continue != "":
+		err = q.api.items.resume(q, q.selectors.Continue)
+	default:
+		q.api.items = listing[json.RawMessage]{of: q.c}
+		q.api.items.rest, err = list(q)
 	}
-	limit, _ := strconv.Atoi(q.selectors.Get("limit"))
-	items, next := q.api.items.page(limit)
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[`, strings.TrimPrefix(q.group+"/"+q.version, "/"), l.kind+"List", q.c.version, next)
-	for i, o := range items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(o)
+	if err != nil {
+		return nil, "", err
 	}
-	b.WriteString("]}")
-	return rawJSON(b.Bytes()), nil
+	items, next = q.api.items.page(int(q.selectors.Limit))
+	return items, next, nil
 }
 
-// rawJSON is an answer that is JSON already: encoding it once more would look through all of
-// it.
-type rawJSON []byte
+// list answers with the pods that a drain asks for. What else is listed comes as items.
+func (q *kubeQuery) list() (any, error) {
+	if q.path() != "v1/pods" {
+		return nil, errUnserved
+	}
+	items, next, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	return objectList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		Metadata: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version), Continue: next}, Items: append([]json.RawMessage{}, items...),
+	}, nil
+}
+
+// objectList is a list of objects of any kind.
+type objectList struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ListMeta   `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
+}
 
 // done is the answer to a change that leaves nothing to be shown.
 func done() any {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -96,6 +97,26 @@ func condition(what string, since time.Time, reason, message string, unknown tim
 		return metav1.Condition{Type: what, Status: metav1.ConditionUnknown, LastTransitionTime: stamped(unknown), Reason: reason, Message: message}
 	}
 	return metav1.Condition{Type: what, Status: metav1.ConditionTrue, LastTransitionTime: stamped(since), Reason: what}
+}
+
+// claimState is all that a NodeClaim shows of what changes.
+type claimState struct {
+	version  int
+	kind     machineKind // that its NodePool asks for
+	template int         // the version of it, where there is no machine
+	node     *node
+	nodes    int // version of the node
+}
+
+// json is the NodeClaim as JSON, which is made anew only when it changed.
+func (cl *claim) json() (json.RawMessage, error) {
+	s := claimState{version: cl.version, kind: cl.g.kind}
+	if cl.machine == nil {
+		s.template = cl.g.template.version
+	} else if n := cl.machine.node; n != nil {
+		s.node, s.nodes = n, n.version
+	}
+	return cl.made.of(s, func() any { return cl.object() })
 }
 
 // object is the NodeClaim.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,25 +29,45 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
 
-// kubeList is a kind of which the API server answers lists.
-type kubeList struct {
-	kind  string
-	items func(*kubeQuery) ([]any, error)
+// kubeLists are those of which it answers lists. No webhook stands between a kubelet and
+// this API server.
+var kubeLists = map[string]func(*kubeQuery) ([]json.RawMessage, error){
+	"v1/nodes":                      (*kubeQuery).listNodes,
+	"v1/pods":                       (*kubeQuery).listPods,
+	"v1/events":                     (*kubeQuery).listEvents,
+	"coordination.k8s.io/v1/leases": (*kubeQuery).listLeases,
+	"karpenter.sh/v1/nodeclaims":    (*kubeQuery).listClaims,
+	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
+	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
+	"discovery.k8s.io/v1/endpointslices":                              none,
 }
 
-// kubeLists are those kinds. No webhook stands between a kubelet and this API server.
-var kubeLists = map[string]kubeList{
-	"v1/nodes":                      {"Node", (*kubeQuery).listNodes},
-	"v1/pods":                       {"Pod", (*kubeQuery).listPods},
-	"v1/events":                     {"Event", (*kubeQuery).listEvents},
-	"coordination.k8s.io/v1/leases": {"Lease", (*kubeQuery).listLeases},
-	"karpenter.sh/v1/nodeclaims":    {"NodeClaim", (*kubeQuery).listClaims},
-	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   {"MutatingWebhookConfiguration", none},
-	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {"ValidatingWebhookConfiguration", none},
-	"discovery.k8s.io/v1/endpointslices":                              {"EndpointSlice", none},
+func none(*kubeQuery) ([]json.RawMessage, error) { return nil, nil }
+
+// made is an object as JSON, as it was in a state S.
+type made[S comparable] struct {
+	state S
+	data  json.RawMessage
 }
 
-func none(*kubeQuery) ([]any, error) { return nil, nil }
+// of is the object as JSON in that state.
+func (m *made[S]) of(state S, object func() any) (json.RawMessage, error) {
+	if m.data == nil || m.state != state {
+		data, err := json.Marshal(object())
+		if err != nil {
+			return nil, err
+		}
+		m.state, m.data = state, data
+	}
+	return m.data, nil
+}
+
+// encoded adds an object to a list, as JSON.
+func encoded(to *[]json.RawMessage, object any) error {
+	data, err := json.Marshal(object)
+	*to = append(*to, data)
+	return err
+}
 
 // kindNode is the kind of nodes, as errors name it.
 var kindNode = schema.GroupKind{Kind: "Node"}
@@ -83,7 +104,10 @@ func (c *cluster) listNodes() []corev1.Node {
 	if c.objects == nil {
 		c.objects = make([]corev1.Node, len(c.nodes))
 		for i, n := range c.nodes {
-			c.objects[i] = n.object()
+			if n.listedAt != n.version {
+				n.listed, n.listedAt = n.object(), n.version
+			}
+			c.objects[i] = n.listed
 		}
 	}
 	return c.objects
@@ -191,10 +215,12 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-func (q *kubeQuery) listNodes() ([]any, error) {
-	var out []any
+func (q *kubeQuery) listNodes() ([]json.RawMessage, error) {
+	var out []json.RawMessage
 	for _, n := range q.c.nodes {
-		out = append(out, n.read())
+		if err := encoded(&out, n.read()); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -229,11 +255,15 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-func (q *kubeQuery) listLeases() ([]any, error) {
-	var out []any
+func (q *kubeQuery) listLeases() ([]json.RawMessage, error) {
+	var out []json.RawMessage
 	for _, n := range q.c.nodes {
-		if l, ok := n.lease(); ok {
-			out = append(out, l)
+		l, ok := n.lease()
+		if !ok {
+			continue
+		}
+		if err := encoded(&out, l); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -241,7 +271,7 @@ func (q *kubeQuery) listLeases() ([]any, error) {
 
 // fields are what the field selector asks to be exactly so.
 func (q *kubeQuery) fields() (fields.Selector, error) {
-	selector, err := fields.ParseSelector(q.selectors.Get("fieldSelector"))
+	selector, err := fields.ParseSelector(q.selectors.FieldSelector)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -249,7 +279,7 @@ func (q *kubeQuery) fields() (fields.Selector, error) {
 }
 
 // listPods lists the pods that the field selector asks for by their node, or all.
-func (q *kubeQuery) listPods() ([]any, error) {
+func (q *kubeQuery) listPods() ([]json.RawMessage, error) {
 	selector, err := q.fields()
 	if err != nil {
 		return nil, err
@@ -261,12 +291,17 @@ func (q *kubeQuery) listPods() ([]any, error) {
 			nodes = []*node{n}
 		}
 	}
-	var out []any
+	var out []json.RawMessage
 	for _, n := range nodes {
 		for _, p := range n.pods {
-			if q.namespace == "" || q.namespace == p.namespace {
-				out = append(out, n.pod(p))
+			if q.namespace != "" && q.namespace != p.namespace {
+				continue
 			}
+			data, err := n.podJSON(p)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, data)
 		}
 	}
 	return out, nil
@@ -283,6 +318,17 @@ func (p *pod) controller() string {
 // graceSeconds is how long a pod may take to stop.
 const graceSeconds = 30
 
+// podJSON is the Pod as JSON, which is made anew only when it changed.
+func (n *node) podJSON(p *pod) (json.RawMessage, error) {
+	return p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) })
+}
+
+// podState is all that changes of a Pod.
+type podState struct {
+	ready   corev1.ConditionStatus // of its node
+	leaving time.Time
+}
+
 // pod is a Pod of the node, whose containers run. Of a node of which nothing is heard the
 // control plane says that its pods are not ready.
 func (n *node) pod(p *pod) corev1.Pod {
@@ -298,6 +344,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 	}
 	started, created := true, stamped(n.created)
 	o := corev1.Pod{
+		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: p.name, Namespace: p.namespace, UID: types.UID(p.uid), CreationTimestamp: created,
 			Labels: map[string]string{label: p.controller()}, OwnerReferences: []metav1.OwnerReference{owner},
@@ -329,7 +376,7 @@ const eventsLive = time.Hour
 
 // listEvents lists the events about the object that the field selector names. Of pods none
 // are told.
-func (q *kubeQuery) listEvents() ([]any, error) {
+func (q *kubeQuery) listEvents() ([]json.RawMessage, error) {
 	selector, err := q.fields()
 	if err != nil {
 		return nil, err
@@ -346,10 +393,12 @@ func (q *kubeQuery) listEvents() ([]any, error) {
 			about.UID, about.APIVersion, events = types.UID(cl.uid), "karpenter.sh/v1", cl.events
 		}
 	}
-	var out []any
+	var out []json.RawMessage
 	for i, o := range events {
 		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
-			out = append(out, o.event(about, i))
+			if err := encoded(&out, o.event(about, i)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
@@ -359,6 +408,7 @@ func (q *kubeQuery) listEvents() ([]any, error) {
 func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
 	at, by := stamped(o.at), o.reporter(about.Kind)
 	return corev1.Event{
+		TypeMeta:       metav1.TypeMeta{Kind: "Event", APIVersion: "v1"},
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", about.Name, o.at.UnixNano()+int64(i)), Namespace: metav1.NamespaceDefault, CreationTimestamp: at},
 		InvolvedObject: about, Type: o.kind, Reason: o.reason, Message: o.message, Count: int32(max(1, o.count)),
 		FirstTimestamp: at, LastTimestamp: at, Source: corev1.EventSource{Component: by}, ReportingController: by,
@@ -408,8 +458,8 @@ func mapRoles(all []mapping) string {
 const labelPool = "karpenter.sh/nodepool"
 
 // listClaims lists the NodeClaims that the label selector asks for by their node pool.
-func (q *kubeQuery) listClaims() ([]any, error) {
-	selector, err := labels.Parse(q.selectors.Get("labelSelector"))
+func (q *kubeQuery) listClaims() ([]json.RawMessage, error) {
+	selector, err := labels.Parse(q.selectors.LabelSelector)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -417,11 +467,16 @@ func (q *kubeQuery) listClaims() ([]any, error) {
 	for _, g := range q.c.groups {
 		wanted[g] = selector.Matches(labels.Set{labelPool: g.name})
 	}
-	var out []any
+	var out []json.RawMessage
 	for _, cl := range q.c.claims {
-		if wanted[cl.g] {
-			out = append(out, cl.object())
+		if !wanted[cl.g] {
+			continue
 		}
+		data, err := cl.json()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data)
 	}
 	return out, nil
 }

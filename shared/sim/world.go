@@ -105,6 +105,19 @@ type group struct {
 	bounces    bool       // kubelets restart while their nodes start
 	activities []activity // the latest scaling activities, oldest first
 	due        bool       // a reconciliation is on its way
+
+	// What its machines share in what EC2 tells of them: the tags with which one is launched
+	// from a version of the template, and the rest by zone.
+	tagged   launchTags
+	patterns map[string]types.Instance
+}
+
+// launchTags are the tags of what is launched from a version of a template, also as EC2
+// tells them.
+type launchTags struct {
+	version int
+	tags    []tag
+	shown   []types.Tag
 }
 
 // machineKind is what is launched.
@@ -226,6 +239,9 @@ type node struct {
 	bootID      string
 	pods        []*pod
 	events      []occurrence
+
+	listed   corev1.Node // as lists show it
+	listedAt int         // at which version
 }
 
 // pod is a Pod that is bound to a node.
@@ -234,6 +250,7 @@ type pod struct {
 	daemon               bool
 	guarded              bool      // its disruption budget lets it not go
 	leaving              time.Time // zero while it stays
+	made                 made[podState]
 }
 
 // claim is a NodeClaim of Karpenter.
@@ -249,6 +266,7 @@ type claim struct {
 	registered, initialized time.Time
 	deleting                time.Time
 	events                  []occurrence
+	made                    made[claimState]
 }
 
 // occurrence is an Event about an object.
