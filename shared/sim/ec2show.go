@@ -40,7 +40,7 @@ func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 // never before what changed earlier. What has been there for long is shown already.
 func (m *machine) touch() {
 	a := m.c.a
-	state, tags, kind := m.state, slices.Clone(m.tags), m.g.kind
+	state, tags, kind := m.state, m.tags, m.g.kind // whoever changes tags makes others in their place
 	if a.founding {
 		if state != pending { // it is still being made
 			m.show(state, tags, kind)
@@ -72,7 +72,7 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	} else {
 		*next = m.described(kind)
 	}
-	next.State, next.Tags = instanceStates[state], tagsOf(tags)
+	next.State, next.Tags = instanceStates[state], m.g.shownAs(tags)
 	if state == shuttingDown || state == terminated {
 		next.StateReason = userShutdown
 		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.ended.UTC().Format(time.DateTime)))
@@ -124,15 +124,38 @@ var (
 
 // described is the machine as it was launched.
 func (m *machine) described(kind machineKind) types.Instance {
-	c := m.c
-	return types.Instance{
-		InstanceId: &m.id, ImageId: &m.template.ami, InstanceType: types.InstanceType(kind.Type), Architecture: architecture(kind.Arch),
-		LaunchTime: aws.Time(m.launched.UTC().Truncate(time.Second)), PlatformDetails: linux, Hypervisor: types.HypervisorTypeXen, MetadataOptions: metadata,
-		Placement:      &types.Placement{AvailabilityZone: &m.zone, AvailabilityZoneId: aws.String(zoneID(m.zone)), Tenancy: types.TenancyDefault},
-		PrivateDnsName: &m.dnsName, PrivateIpAddress: &m.address, VpcId: aws.String(c.vpc()), SubnetId: aws.String(c.subnet(m.zone)),
-		SecurityGroups:     []types.GroupIdentifier{{GroupId: aws.String(c.securityGroup()), GroupName: aws.String(c.securityGroupName())}},
-		IamInstanceProfile: &types.IamInstanceProfile{Arn: aws.String(profileARN(m.g.role)), Id: aws.String(uniqueID("AIPA", m.g.role))},
+	out := m.g.pattern(m.zone)
+	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
+	out.LaunchTime, out.PrivateDnsName, out.PrivateIpAddress = aws.Time(m.launched.UTC().Truncate(time.Second)), &m.dnsName, &m.address
+	return out
+}
+
+// pattern is what all machines of the group in a zone have in common. They share it: a
+// listing that looks at it again and again should find it where it was.
+func (g *group) pattern(zone string) types.Instance {
+	if _, ok := g.patterns[zone]; !ok {
+		c := g.c
+		if g.patterns == nil {
+			g.patterns = map[string]types.Instance{}
+		}
+		g.patterns[zone] = types.Instance{
+			PlatformDetails: linux, Hypervisor: types.HypervisorTypeXen, MetadataOptions: metadata,
+			Placement: &types.Placement{AvailabilityZone: aws.String(zone), AvailabilityZoneId: aws.String(zoneID(zone)), Tenancy: types.TenancyDefault},
+			VpcId:     aws.String(c.vpc()), SubnetId: aws.String(c.subnet(zone)),
+			SecurityGroups:     []types.GroupIdentifier{{GroupId: aws.String(c.securityGroup()), GroupName: aws.String(c.securityGroupName())}},
+			IamInstanceProfile: &types.IamInstanceProfile{Arn: aws.String(profileARN(g.role)), Id: aws.String(uniqueID("AIPA", g.role))},
+		}
 	}
+	return g.patterns[zone]
+}
+
+// shownAs are tags as EC2 tells them. Those with which the group launches are the same for
+// all its machines.
+func (g *group) shownAs(tags []tag) []types.Tag {
+	if l := &g.tagged; len(l.tags) > 0 && len(tags) == len(l.tags) && &tags[0] == &l.tags[0] {
+		return l.shown
+	}
+	return tagsOf(tags)
 }
 
 // architecture is EC2's word for Kubernetes' one.

@@ -33,7 +33,7 @@ func (g *group) launch(zone string) *machine {
 		g.unlucky--
 		m.ail, m.stays = g.ill, false
 	}
-	m.tags = g.tags(m)
+	m.tags = g.tags(m.template)
 	if m.ail != well {
 		m.since = m.launched
 	}
@@ -58,8 +58,17 @@ func (g *group) launch(zone string) *machine {
 	return m
 }
 
-// tags are those that the machine's owner writes when it launches it.
-func (g *group) tags(m *machine) []tag {
+// tags are those that the owner writes when it launches a machine. All machines of one
+// version share them.
+func (g *group) tags(t template) []tag {
+	if g.tagged.tags == nil || g.tagged.version != t.version {
+		tags := g.launchTags(t)
+		g.tagged = launchTags{version: t.version, tags: tags, shown: tagsOf(tags)}
+	}
+	return g.tagged.tags
+}
+
+func (g *group) launchTags(t template) []tag {
 	c := g.c
 	out := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-" + g.name}}
 	switch g.owner {
@@ -67,10 +76,10 @@ func (g *group) tags(m *machine) []tag {
 		out = append(out, tag{"karpenter.sh/nodepool", g.name}, tag{"eks:eks-cluster-name", c.name}, tag{"karpenter.k8s.aws/ec2nodeclass", g.name})
 	case nodeGroup:
 		out = append(out, tag{"eks:cluster-name", c.name}, tag{"eks:nodegroup-name", g.name}, tag{"aws:autoscaling:groupName", g.asgName()},
-			tag{"aws:ec2launchtemplate:id", m.template.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(m.template.version)})
+			tag{"aws:ec2launchtemplate:id", t.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(t.version)})
 	case autoScaling:
 		out = append(out, tag{"aws:autoscaling:groupName", g.asgName()}, tag{"alpha.eksctl.io/cluster-name", c.name},
-			tag{"aws:ec2launchtemplate:id", m.template.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(m.template.version)})
+			tag{"aws:ec2launchtemplate:id", t.id}, tag{"aws:ec2launchtemplate:version", fmt.Sprint(t.version)})
 	}
 	return out
 }

@@ -79,13 +79,21 @@ func (g *group) add() *machine {
 	a := g.c.a
 	m := g.launch(g.zone())
 	g.active(true, "Launching a new EC2 instance: "+m.id)
-	switch g.owner {
-	case karpenter:
+	if g.owner == karpenter {
 		g.claimFor(m)
-	case nodeGroup, autoScaling:
-		a.in(replaceImpaired, func() { g.watch(m) })
+	}
+	if !a.founding && g.owner != nobody {
+		a.in(g.patience(), func() { g.watch(m) })
 	}
 	return m
+}
+
+// patience is after how long at the earliest the owner repairs a machine that it launched.
+func (g *group) patience() time.Duration {
+	if g.owner == karpenter {
+		return repairAfter
+	}
+	return replaceImpaired
 }
 
 // zone is where the next machine goes: where the group has the fewest, and not where a
@@ -155,26 +163,40 @@ func (g *group) claimFor(m *machine) {
 			m.leave("karpenter: not registered within 15 min")
 		}
 	})
-	a.in(repairAfter, func() { g.watch(m) })
 }
 
-// watch has the owner repair what is ill for too long, again and again while the machine
-// lives.
-func (g *group) watch(m *machine) {
+// watch has the owner repair machines that are ill for too long, again and again while they
+// live. Those that were there when the account began are watched together: an event for
+// each of them and minute would be most of what happens in a large account.
+func (g *group) watch(machines ...*machine) {
+	watched := machines[:0]
+	for _, m := range machines {
+		if g.tends(m) {
+			watched = append(watched, m)
+		}
+	}
+	if len(watched) > 0 {
+		g.c.a.in(time.Minute, func() { g.watch(watched...) })
+	}
+}
+
+// tends has the owner repair a machine that is ill for too long, and reports whether it goes
+// on watching it.
+func (g *group) tends(m *machine) bool {
 	if !m.alive() || !g.c.exists() {
-		return
+		return false
 	}
 	a := g.c.a
 	ill := a.Now().Sub(m.since)
 	switch {
 	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended:
 		m.leave(string(g.owner) + ": status checks fail")
-		return
+		return false
 	case g.repair && (m.ail == silent || m.ail == notReady) && ill >= repairAfter && g.mayRepair():
 		m.leave(string(g.owner) + ": node repair")
-		return
+		return false
 	}
-	a.in(time.Minute, func() { g.watch(m) })
+	return true
 }
 
 // mayRepair is the owners' own breaker: not while more than a fifth is ill.
@@ -220,6 +242,10 @@ func (c *cluster) populate() {
 	for _, g := range c.groups {
 		for len(g.members) < g.desired {
 			g.settled(g.zone())
+		}
+		if g.owner != nobody {
+			founders := slices.Clone(g.members)
+			c.a.in(g.patience(), func() { g.watch(founders...) })
 		}
 	}
 }
