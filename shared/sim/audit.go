@@ -527,6 +527,9 @@ func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
 // own end, remembered it, and was over before the other began. Two at once, as when a
 // message is delivered a second time, both tell.
 func (inv *invocation) known(later *invocation) bool {
+	if inv == later {
+		return !inv.failed
+	}
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
 }
 
@@ -642,6 +645,7 @@ func (u *auditor) end() {
 		if !c.exists() {
 			continue
 		}
+		u.leftovers(c)
 		for _, g := range c.groups {
 			for _, m := range g.members {
 				if m.state != running || m.ail != well || !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {

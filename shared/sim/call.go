@@ -113,5 +113,6 @@ func (inv *invocation) hang(ctx context.Context) {
 // note tells of something that happened now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
+	a.audit.sense.happened(e)
 	a.tell(e)
 }

@@ -297,11 +297,11 @@ func (a *account) zoneNetwork(zone string, off bool) {
 	}
 }
 
-// buryGhosts removes the Nodes of machines that are gone.
+// buryGhosts removes the Nodes of machines that are gone, also of those that EC2 forgot.
 func (c *cluster) buryGhosts() {
-	for _, m := range slices.Clone(c.machines) {
-		if m.state == terminated {
-			m.forgetNode()
+	for _, n := range slices.Clone(c.nodes) {
+		if n.machine != nil && n.machine.state == terminated {
+			n.machine.forgetNode()
 		}
 	}
 }

@@ -24,18 +24,20 @@ const (
 	RulePace Rule = "pace"
 	// RuleRepeats: what fails like what it replaced is not replaced again and again.
 	RuleRepeats Rule = "repeats"
-	// RuleZone: nothing is ordered about what is in a zone of which most nodes are silent.
+	// RuleZone: nothing is ordered about what is in a zone of which most nodes are silent,
+	// or away from which the cluster is shifted.
 	RuleZone Rule = "zone"
 )
 
 // sense is what the auditor remembers for the rules of sense.
 type sense struct {
 	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
+	worked   map[string]bool     // machines whose nodes were Ready once, by id
 	told     map[saidKey]bool    // of whom a notice told; without the instance, of more than it names
 }
 
 func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, told: map[saidKey]bool{}}
+	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, told: map[saidKey]bool{}}
 }
 
 // sensible looks at an act on a machine at the moment at which it takes effect.
@@ -83,7 +85,7 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 // paced checks that the group got over the last replacement.
 func (u *auditor) paced(inv *invocation, what act, m *machine, wait time.Duration) {
 	for _, e := range u.sense.replaced[m.g] {
-		if e.instance == m.id || u.a.Now().Sub(e.at) >= wait-slack || m.g.brought(e.at.Add(-slack)) {
+		if e.instance == m.id || u.a.Now().Sub(e.at) >= wait-slack || u.brought(m.g, e.at.Add(-slack)) {
 			continue
 		}
 		u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), e.instance, e.at.Format(time.TimeOnly))
@@ -95,7 +97,7 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 	now, n := u.a.Now(), 0
 	var first time.Time
 	for _, e := range u.sense.replaced[m.g] {
-		if now.Sub(e.at) >= 24*time.Hour-slack || m.g.brought(e.at.Add(-slack)) {
+		if now.Sub(e.at) >= 24*time.Hour-slack || u.brought(m.g, e.at.Add(-slack)) {
 			continue
 		}
 		if n++; first.IsZero() {
@@ -106,7 +108,7 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 		return
 	}
 	fails := func(o *machine) bool {
-		return o.launched.After(first) && now.Sub(o.launched) > 20*time.Minute && o.alive() && !o.worked()
+		return o.launched.After(first) && now.Sub(o.launched) > 20*time.Minute && o.alive() && !u.sense.worked[o.id]
 	}
 	if i := slices.IndexFunc(m.g.members, fails); i >= 0 {
 		u.broken(RuleRepeats, "%s: %s of %s: %d of %s were replaced since %s, and what came of it, such as %s, does not work either", inv.name, what, m.id, n, m.g.groupName(), first.Format(time.TimeOnly), m.g.members[i].id)
@@ -114,20 +116,15 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 }
 
 // brought reports whether a machine of the group that was launched since a time worked.
-func (g *group) brought(since time.Time) bool {
-	return slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(since) && m.worked() })
+func (u *auditor) brought(g *group, since time.Time) bool {
+	return slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(since) && u.sense.worked[m.id] })
 }
 
-// worked reports that the machine's node was ready once. Of one that is gone with its node
-// nobody can tell.
-func (m *machine) worked() bool {
-	if m.node == nil {
-		return !m.alive()
+// happened notes which machines worked once.
+func (s *sense) happened(e Event) {
+	if e.Kind == EventState && e.Stage == StateReady {
+		s.worked[e.Instance] = true
 	}
-	if m.node.ready().Status == corev1.ConditionTrue {
-		return true
-	}
-	return slices.ContainsFunc(m.node.events, func(o occurrence) bool { return o.reason == "NodeReady" })
 }
 
 // zoned checks that an order is not about the nodes of a zone that is down.
@@ -135,6 +132,9 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o plan.Order) {
 	zone, pol := inv.seen.zone(string(o.Instance)), u.policy(inv, c, "")
 	if zone == "" {
 		return
+	}
+	if from, _ := c.shift(); c.shifted == zone && from.Before(inv.begun) {
+		u.broken(RuleZone, "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
 	}
 	nodes, silent := inv.seen.inZone(zone, o.At.Add(-pol.Initialization.Deadline-time.Minute))
 	if silent >= 3 && silent*100 >= int(pol.Limits.Zone)*nodes {
@@ -208,6 +208,25 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}
 		if !u.sense.told[about] && !u.sense.told[saidKey{about.cluster, about.group, about.kind, ""}] {
 			u.broken(RuleReport, "%s of %s, found at %s, is in no notice", key.Kind, key.Instance, f.Opened.Format(time.TimeOnly))
+		}
+	}
+}
+
+// leftovers checks, once everything has been well for a while, that nodes that Rollcall
+// cordoned take pods again, and that what is gone is forgotten.
+func (u *auditor) leftovers(c *cluster) {
+	for _, n := range c.nodes {
+		m := n.machine
+		if m == nil || m.state != running || m.ail != well || !n.cordoned || n.annotations[roll.AnnotationCordoned] == "" {
+			continue
+		}
+		if u.a.dep.policyNow(c, m.g).Mode.Allows(policy.Remediate) {
+			u.broken(RuleTidy, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])
+		}
+	}
+	for key, f := range u.a.dep.state(c.name).Findings {
+		if m := u.a.machines[string(key.Instance)]; m == nil || m.state == terminated && u.a.Now().Sub(m.ended) > time.Hour {
+			u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is gone", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
 		}
 	}
 }
