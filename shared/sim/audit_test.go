@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/roll"
+	"rollcall/shared/trigger"
+)
+
+// broke reports whether the auditor noted the rule.
+func (u *auditor) broke(rule Rule) bool {
+	for _, v := range u.violations {
+		if v.Rule == rule {
+			return true
+		}
+	}
+	return false
+}
+
+// No guard lets another function act, so one is made to here.
+func TestOnlyRemediateMayAct(t *testing.T) {
+	c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+	m := up(c.groups[0], "node-1")
+	m.tags = append(m.tags, tag{roll.TagOrder, "any"})
+	m.touch()
+	c.a.until(c.a.Now().Add(10 * time.Minute)) // until EC2 shows it
+	inside(t, c.a, inspect, func(v *env) {
+		if _, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}}); err != nil {
+			t.Error(err)
+		}
+	})
+	if m.state == running || !c.a.audit.broke(RuleRole) {
+		t.Errorf("%s is %s, and broken are %+v", m.id, m.state, c.a.audit.violations)
+	}
+}
+
+// A schedule for a moment that has passed stays for ever.
+func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
+	a := bare(t, false)
+	a.until(dawn.Add(time.Hour))
+	in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(30 * time.Minute)})
+	if err := a.dep.timetable.create(in); err != nil {
+		t.Fatal(err)
+	}
+	if a.audit.end(); !a.audit.broke(RuleSchedule) {
+		t.Errorf("%s is not noticed; broken are %+v", aws.ToString(in.Name), a.audit.violations)
+	}
+}
+
+// What is broken is part of the history, where it happened.
+func TestAViolationIsTold(t *testing.T) {
+	a := bare(t, false)
+	var told []Event
+	a.tell = func(e Event) { told = append(told, e) }
+	a.audit.broken(RuleOnce, "%s twice", "i-1")
+	if len(told) != 1 || told[0].Kind != EventViolated || !told[0].At.Equal(a.Now()) || !strings.Contains(told[0].String(), "once: i-1 twice") {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// The formula of the README, at its edges.
+func TestHowManyMayBePastTheirTolerance(t *testing.T) {
+	for _, tt := range []struct{ nodes, percent, want int }{
+		{0, 20, 1}, {1, 20, 1}, {2, 20, 1}, {3, 20, 2}, {4, 20, 2}, {10, 20, 2}, {11, 20, 3}, {100, 20, 20}, {101, 20, 21}, {9, 0, 2}, {9, 100, 9},
+	} {
+		if got := allowedSick(tt.nodes, tt.percent); got != tt.want {
+			t.Errorf("%d nodes, %d %%: %d, want %d", tt.nodes, tt.percent, got, tt.want)
+		}
+	}
+}

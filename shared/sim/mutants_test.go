@@ -1,0 +1,579 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/inquiry"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// mutant is a version of Rollcall that is wrong in one way, as somebody could make it by
+// mistake.
+type mutant struct {
+	name   string
+	guards func() Guards // made anew for each run: some remember
+	sc     Scenario
+	seeds  int    // in one of so many it is caught; 0 is one
+	rules  []Rule // of which one is the first that it breaks
+	// survives says why it breaks none: what else in the product keeps it from harm.
+	survives string
+}
+
+// A rule that no wrong version breaks proves nothing, and neither does one that the right
+// version breaks too.
+func TestWrongVersionsAreCaught(t *testing.T) {
+	caught := map[Rule]bool{}
+	for _, m := range mutants() {
+		for _, rule := range m.rules {
+			caught[rule] = true
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			m.check(t)
+		})
+	}
+	for _, rule := range allRules(t) {
+		if !caught[rule] && !byHand[rule] {
+			t.Errorf("no wrong version breaks %s", rule)
+		}
+	}
+}
+
+// check runs the right version and the wrong one.
+func (m mutant) check(t *testing.T) {
+	for range max(m.seeds, 1) {
+		if r := tried(t, m.sc, Guards{}); len(r.Violations) > 0 {
+			t.Errorf("seed %d: the right version breaks %s: %s", m.sc.Seed, r.Violations[0].Rule, r.Violations[0].Detail)
+		}
+		r := tried(t, m.sc, m.guards())
+		switch {
+		case len(r.Violations) == 0:
+		case m.survives != "":
+			t.Errorf("is caught by %s (%s), and is said to survive since %s", r.Violations[0].Rule, r.Violations[0].Detail, m.survives)
+		case !slices.Contains(m.rules, r.Violations[0].Rule):
+			t.Errorf("breaks %s first (%s), and should break %s", r.Violations[0].Rule, r.Violations[0].Detail, m.rules)
+		default:
+			return
+		}
+		m.sc.Seed++
+	}
+	if m.survives == "" {
+		t.Errorf("breaks no rule, and should break %s", m.rules)
+	}
+}
+
+// allRules are the rules that the sources name.
+func allRules(t *testing.T) (all []Rule) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?m)^\tRule\w+ Rule = "(.+)"$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, Rule(m[1]))
+		}
+	}
+	if len(all) < 20 {
+		t.Fatalf("found only %s", all)
+	}
+	return all
+}
+
+// byHand are the rules that no guard can break, for lack of a seam: audit_test.go does.
+var byHand = map[Rule]bool{RuleRole: true, RuleSchedule: true}
+
+func tried(t *testing.T, sc Scenario, g Guards) Result {
+	t.Helper()
+	r, err := Run(sc, Watch{Guards: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The groups of the trials.
+const (
+	api     = "api"
+	workers = "workers"
+	pool    = "pool"
+)
+
+// trial is a short run of one cluster, in which nothing happens by chance but the faults.
+func trial(faults ...Fault) Scenario {
+	for i := range faults {
+		faults[i].ID = cmp.Or(faults[i].ID, i+1)
+	}
+	return Scenario{
+		Seed: 1, Start: began, Storm: 3 * time.Hour, Healed: 150 * time.Minute, Sweep: 5 * time.Minute, Permitted: "remediate", Quiet: true,
+		Policy: "apiVersion: rollcall/v1\nmode: remediate\n", Faults: faults,
+		Clusters: []ClusterSpec{{Name: "orders", Groups: []GroupSpec{
+			{Name: api, Owner: "managed-nodegroup", Type: "m5.large", Desired: 9},
+			{Name: workers, Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+			{Name: pool, Owner: "karpenter", Type: "m5.large", Desired: 6},
+		}}},
+	}
+}
+
+// one is a group of one machine, of which it is certain whom a fault meets, in the first
+// of the zones.
+var one = GroupSpec{Name: "one", Owner: "autoscaling-group", Type: "m5.large", Desired: 1}
+
+// calmly is the scenario with hours in which nothing else goes wrong, after which what is
+// ill should have been seen to.
+func calmly(sc Scenario) Scenario {
+	sc.Storm, sc.Calm = time.Hour, 6*time.Hour
+	return sc
+}
+
+// ill has machines of a group fall ill at that many minutes.
+func ill(kind FaultKind, minute int, group string, count int) Fault {
+	return Fault{Kind: kind, At: time.Duration(minute) * time.Minute, Group: group, Count: count}
+}
+
+// lasts is the fault for that many minutes.
+func (f Fault) lasts(minutes int) Fault {
+	f.For = time.Duration(minutes) * time.Minute
+	return f
+}
+
+// The ways in which people meddle with a machine; see meddle.
+const (
+	holds = iota
+	protects
+	cordons
+	untags
+	cures
+)
+
+// people has people meddle in that way with one machine of a group.
+func people(way, minute int, group string) Fault {
+	f := ill(FaultPeople, minute, group, 1)
+	for f.ID = 100; newDice(1).of("fault").nth(f.ID).of("how").nth(0).below(5) != way; f.ID++ {
+	}
+	return f
+}
+
+// mutants are the wrong versions.
+func mutants() []mutant {
+	return slices.Concat(mutantsOfLooks(), mutantsOfLimits(), mutantsOfSense(), mutantsOfMode(), mutantsOfMemory(), mutantsOfWords())
+}
+
+// mutantsOfLooks believe what they should not.
+func mutantsOfLooks() []mutant {
+	rarely := trial(ill(FaultNotReady, 62, api, 1))
+	rarely.Sweep = 20 * time.Minute
+	updating := trial(ill(FaultNotReady, 30, api, 1), Fault{Kind: FaultUpdate, At: 35 * time.Minute, For: time.Hour})
+	crowd := trial(ill(FaultNotReady, 30, api, 1), Fault{Kind: FaultAPIErrors, At: 35 * time.Minute, For: time.Hour, Share: 0.3})
+	crowd.Clusters[0].Groups[1].Desired, crowd.Storm = kube.PageSize, 100*time.Minute
+	late := trial(ill(FaultSilence, 30, api, 1).lasts(35), ill(FaultSilence, 80, workers, 1).lasts(35), ill(FaultNotReady, 150, api, 1).lasts(20), Fault{Kind: FaultMessages, At: time.Hour, For: 2 * time.Hour, Share: 0.5})
+	late.Quiet, late.Sweep = false, 20*time.Minute
+	held := trial(people(holds, 30, "one"), ill(FaultNotReady, 40, "one", 1))
+	held.Clusters[0].Groups[0] = one
+	protected := trial(people(protects, 30, "one"), ill(FaultNotReady, 40, "one", 1))
+	protected.Clusters[0].Groups[0] = one
+	return []mutant{
+		{
+			name: "one sighting is enough", sc: rarely, rules: []Rule{RuleTwice},
+			guards: func() Guards { return Guards{Plan: planning(seenBefore)} },
+		},
+		{
+			name: "a cluster that is updated is taken for a whole one", sc: updating, rules: []Rule{RuleWhole},
+			guards: func() Guards {
+				whole := func(s *roll.Snapshot) { s.Gaps, s.Cluster.Status = nil, roll.ClusterActive }
+				return Guards{Observer: seeing(whole), Targets: seeingAgain(whole), Plan: planning(without("ClusterNotActive"))}
+			},
+		},
+		{
+			name: "a partial page is trusted", sc: crowd, rules: []Rule{RuleWhole},
+			guards: func() Guards {
+				whole := func(s *roll.Snapshot) { s.Gaps = nil }
+				return Guards{Observer: seeing(whole), Targets: seeingAgain(whole)}
+			},
+		},
+		{
+			name: "the target is not looked at again", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleWhole},
+			guards: func() Guards {
+				first, orders := map[roll.InstanceID]*roll.Snapshot{}, map[roll.InstanceID]string{}
+				return Guards{Targets: func(o Targets) Targets { return oldTargets{o, first, orders} }, Plan: planned(ordersOf(orders))}
+			},
+		},
+		{
+			name: "a node that came back is taken for a silent one", sc: late, seeds: 16, rules: []Rule{RuleHealthy},
+			guards: func() Guards {
+				then := map[roll.InstanceID]roll.Node{}
+				return Guards{Observer: seeing(func(s *roll.Snapshot) {
+					for _, n := range s.Nodes {
+						if n.Ready.Status != roll.ConditionTrue {
+							then[n.Instance] = n
+						}
+					}
+				}), Targets: seeingAgain(func(s *roll.Snapshot) {
+					for i, n := range s.Nodes {
+						if sick, ok := then[n.Instance]; ok {
+							s.Nodes[i] = sick
+						}
+					}
+				})}
+			},
+		},
+		{
+			name: "a healthy node is taken for one that is not", sc: trial(), rules: []Rule{RuleHealthy},
+			guards: func() Guards {
+				lie := func(s *roll.Snapshot) {
+					for i := range s.Nodes {
+						if n := &s.Nodes[i]; n.Group == "nodegroup/api" && (s.Target != "" || i == 0) {
+							n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: began.Add(-time.Hour)}
+						}
+					}
+				}
+				return Guards{Observer: seeing(lie), Targets: seeingAgain(lie)}
+			},
+		},
+		{
+			name: "rollcall:hold is not looked at", sc: held, rules: []Rule{RuleKept},
+			guards: func() Guards {
+				free := func(s *roll.Snapshot) {
+					for i := range s.Instances {
+						s.Instances[i].Hold = ""
+					}
+				}
+				return Guards{Observer: seeing(free), Targets: seeingAgain(free)}
+			},
+		},
+		{
+			name: "termination protection is not looked at", sc: protected, survives: "EC2 does not end what is protected",
+			guards: func() Guards { return Guards{Observer: unprotected, Targets: unprotectedAgain} },
+		},
+		{
+			name: "the order's tag is not needed", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleKept},
+			guards: func() Guards {
+				orders := map[roll.InstanceID]string{}
+				marked := func(s *roll.Snapshot) {
+					for i := range s.Instances {
+						s.Instances[i].Marks = &roll.Marks{Order: orders[s.Instances[i].ID]}
+					}
+				}
+				return Guards{
+					Targets: seeingAgain(marked), Tags: func(t Tags) Tags { return noTags{t} },
+					Plan: planned(ordersOf(orders)),
+				}
+			},
+		},
+	}
+}
+
+// mutantsOfLimits do too much.
+func mutantsOfLimits() []mutant {
+	three := trial(ill(FaultNotReady, 30, api, 3))
+	spread := trial(ill(FaultNotReady, 30, api, 2), ill(FaultNotReady, 30, workers, 2), ill(FaultNotReady, 30, pool, 2))
+	busy := trial(ill(FaultNotReady, 30, api, 1), ill(FaultNotReady, 31, workers, 1))
+	busy.Policy += "limits: {actionsPerHour: 1}\n"
+	fewer := func(g roll.Group) func(*plan.Input) {
+		return func(in *plan.Input) {
+			counts := maps.Clone(in.Assessment.Count)
+			c := counts[g]
+			c.Overdue--
+			counts[g] = c
+			in.Assessment.Count = counts
+		}
+	}
+	many := limits(func(l *policy.Limits) { l.ActionsPerHour, l.ActionsPerCheck = 100, 100 })
+	rich := func(l ledger.Ledger) ledger.Ledger {
+		return wrongLedger{Ledger: l, begin: func(ctx context.Context, c roll.ClusterID, a ledger.Action, b ledger.Budget) error {
+			b.Max = 1000
+			return l.Begin(ctx, c, a, b)
+		}}
+	}
+	return []mutant{
+		{
+			name: "the share of a group lets one more be", sc: three, rules: []Rule{RuleShare},
+			guards: func() Guards { return Guards{Plan: planning(limits(func(l *policy.Limits) { l.Unhealthy = 30 }))} },
+		},
+		{
+			name: "of a group one too few is counted", sc: three, rules: []Rule{RuleShare},
+			guards: func() Guards { return Guards{Plan: planning(fewer("nodegroup/api"))} },
+		},
+		{
+			name: "of the cluster one too few is counted", sc: spread, rules: []Rule{RuleShare},
+			guards: func() Guards { return Guards{Plan: planning(fewer(""))} },
+		},
+		{
+			name: "the share is ignored", sc: trial(ill(FaultNotReady, 30, api, 6)), rules: []Rule{RuleShare},
+			guards: func() Guards { return Guards{Plan: planning(limits(func(l *policy.Limits) { l.Unhealthy = 100 }))} },
+		},
+		{
+			name: "the budget is ignored", sc: busy, rules: []Rule{RuleBudget},
+			guards: func() Guards { return Guards{Plan: planning(many), Ledger: rich} },
+		},
+		{
+			name: "the plan ignores the budget", sc: busy, survives: "the ledger takes an intent and its share of the budget in one step",
+			guards: func() Guards { return Guards{Plan: planning(many)} },
+		},
+		{
+			name: "the ledger ignores the budget", sc: busy, survives: "one act at a time is weighed again by the plan, and the budget with it",
+			guards: func() Guards { return Guards{Ledger: rich} },
+		},
+	}
+}
+
+// mutantsOfSense keep to the limits on numbers, and do what no person would.
+func mutantsOfSense() []mutant {
+	corner := trial(Fault{Kind: FaultZone, Zone: zones[2], At: 30 * time.Minute, For: 80 * time.Minute})
+	corner.Clusters[0].Groups = nil
+	for i, desired := range []int{3, 3, 3, 2, 2, 2, 2, 2} {
+		corner.Clusters[0].Groups = append(corner.Clusters[0].Groups, GroupSpec{Name: []string{"a", "b", "c", "d", "e", "f", "g", "h"}[i], Owner: "autoscaling-group", Type: "m5.large", Desired: desired})
+	}
+	broken := trial(Fault{Kind: FaultTemplate, Group: workers, At: 30 * time.Minute, Count: 1})
+	broken.Storm = 6 * time.Hour
+	again := trial(Fault{Kind: FaultPressure, Group: "one", At: 20 * time.Minute, Count: 1, Bare: true}, Fault{Kind: FaultPressure, Group: "one", At: 150 * time.Minute, Count: 1, Bare: true})
+	again.Storm = 5 * time.Hour
+	again.Clusters[0].Groups[0] = one
+	dry := trial(ill(FaultNotReady, 30, pool, 2), Fault{Kind: FaultDry, Group: pool, At: 40 * time.Minute, For: 2 * time.Hour})
+	shifted := trial(Fault{Kind: FaultShift, Zone: zones[0], At: 20 * time.Minute, For: 90 * time.Minute}, ill(FaultNotReady, 30, "one", 1))
+	shifted.Clusters[0].Groups[0] = one
+	unrelated := func(in *plan.Input) { in.Diagnoses = nil }
+	return []mutant{
+		{
+			name: "a zone that is down is not noticed", sc: corner, rules: []Rule{RuleZone},
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) { in.Assessment.Zones, in.Assessment.Silent = nil, nil }, unrelated)}
+			},
+		},
+		{
+			name: "a zonal shift is ignored", sc: shifted, rules: []Rule{RuleZone},
+			guards: func() Guards {
+				still := func(s *roll.Snapshot) { s.Cluster.ZonalShift = false }
+				return Guards{Observer: seeing(still), Targets: seeingAgain(still)}
+			},
+		},
+		{
+			name: "a cause that others share is ignored", sc: broken, survives: "replacements that fail like what they replaced are not made again and again",
+			guards: func() Guards { return Guards{Plan: planning(unrelated)} },
+		},
+		{
+			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats},
+			guards: func() Guards {
+				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements = 100 }))}
+			},
+		},
+		{
+			name: "the replacement is not waited for", sc: dry, rules: []Rule{RulePace},
+			guards: func() Guards {
+				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.ReplacementWait = 0 }))}
+			},
+		},
+		{
+			name: "Karpenter is not waited for", sc: trial(ill(FaultNotReady, 30, pool, 1)), rules: []Rule{RuleOwner},
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) {
+					in.Assessment.Findings = slices.Clone(in.Assessment.Findings)
+					for i := range in.Assessment.Findings {
+						if f := &in.Assessment.Findings[i]; f.Owner == roll.OwnerKarpenter {
+							f.Owner = roll.OwnerNone
+						}
+					}
+				}, underPolicy(func(p *policy.Policy) {
+					p.Owners = maps.Clone(p.Owners)
+					p.Owners[roll.OwnerNone] = policy.OwnerTerminate
+				}))}
+			},
+		},
+		{
+			name: "an instance is rebooted for each of its troubles", sc: again, rules: []Rule{RuleOnce},
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) {
+					in.State = in.State.Clone()
+					in.State.Actions = slices.DeleteFunc(in.State.Actions, func(a ledger.Action) bool {
+						return a.Do == string(plan.Reboot) && in.Now.Sub(a.At) > time.Hour
+					})
+				})}
+			},
+		},
+	}
+}
+
+// mutantsOfMode do what they may not.
+func mutantsOfMode() []mutant {
+	sick := trial(ill(FaultNotReady, 30, api, 1))
+	notify, observe, permits := sick.clone(), sick.clone(), sick.clone()
+	notify.Policy, observe.Policy = withMode(sick.Policy, "notify"), withMode(sick.Policy, "observe")
+	permits.Permitted = "notify"
+	mode := func(m policy.Mode) func() Guards {
+		return func() Guards { return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Mode = m }))} }
+	}
+	return []mutant{
+		{name: "mode notify is not kept to", sc: notify, rules: []Rule{RuleMode}, guards: mode(policy.Remediate)},
+		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode}, guards: mode(policy.Notify)},
+		{
+			name: "the mode of the deployment is not kept to", sc: permits, rules: []Rule{RuleMode},
+			guards: func() Guards { return Guards{Permitted: func(policy.Mode) policy.Mode { return policy.Remediate }} },
+		},
+		{
+			name: "the policy is not read again before an act", sc: sick, rules: []Rule{RuleMode},
+			guards: func() Guards {
+				var doc *policy.Document
+				return Guards{Policy: func(read remediate.PolicySource) remediate.PolicySource {
+					return func(ctx context.Context) (*policy.Document, error) {
+						if doc != nil {
+							return doc, nil
+						}
+						got, err := read(ctx)
+						doc = got
+						return got, err
+					}
+				}}
+			},
+		},
+	}
+}
+
+// mutantsOfMemory do not record what they should, or do not look at it.
+func mutantsOfMemory() []mutant {
+	sick := trial(ill(FaultNotReady, 30, api, 1))
+	two := calmly(trial(ill(FaultSilence, 30, api, 2)))
+	twice := trial(Fault{Kind: FaultPressure, At: 30 * time.Minute, Group: api, Count: 1, Value: lasting})
+	return []mutant{
+		{
+			name: "the intent is not recorded", sc: sick, rules: []Rule{RuleIntent},
+			guards: forgetting(func(w *wrongLedger) {
+				w.begin = func(context.Context, roll.ClusterID, ledger.Action, ledger.Budget) error { return nil }
+			}),
+		},
+		{
+			name: "what was begun is begun again", sc: twice, rules: []Rule{RuleOnce, RuleIntent},
+			guards: forgetting(func(w *wrongLedger) {
+				l := w.Ledger
+				w.begin = func(ctx context.Context, c roll.ClusterID, a ledger.Action, b ledger.Budget) error {
+					if err := l.Begin(ctx, c, a, b); !errors.Is(err, ledger.ErrBegun) && !errors.Is(err, ledger.ErrUnresolved) && !errors.Is(err, ledger.ErrOvertaken) {
+						return err
+					}
+					return nil
+				}
+				w.read = func(s *ledger.State) { s.Actions = nil }
+			}),
+		},
+		{
+			name: "an outcome is never recorded", sc: two, rules: []Rule{RuleCure},
+			guards: forgetting(func(w *wrongLedger) {
+				w.finish = func(context.Context, roll.ClusterID, string, ledger.Outcome) error { return nil }
+			}),
+		},
+		{
+			name: "evidence is said to be kept", sc: sick, rules: []Rule{RuleEvidence},
+			guards: func() Guards { return Guards{Store: func(inquiry.Store) inquiry.Store { return noStore{} }} },
+		},
+		{
+			name: "nothing is kept before an act", sc: sick, rules: []Rule{RuleEvidence},
+			guards: func() Guards {
+				return Guards{Act: func(why remediate.Why) remediate.Why {
+					return func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
+						diagnoses, _ := why(ctx, s, findings, state)
+						return diagnoses, func(context.Context, plan.Order, remediate.Seen) (string, error) { return "s3://nowhere/", nil }
+					}
+				}}
+			},
+		},
+		{
+			name: "findings are remembered for ever", sc: trial(ill(FaultSilence, 30, api, 1).lasts(33)), rules: []Rule{RuleTidy},
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.DropFindings = nil } }),
+		},
+	}
+}
+
+// mutantsOfWords do not tell, or tell too often; or leave things lying about.
+func mutantsOfWords() []mutant {
+	sick := trial(ill(FaultNotReady, 30, api, 1))
+	calm := calmly(trial(ill(FaultSilence, 30, api, 1)))
+	part := calmly(trial(ill(FaultPart, 30, api, 1)))
+	back := trial(ill(FaultSilence, 30, api, 1).lasts(33))
+	after := calmly(trial(ill(FaultNotReady, 55, api, 1)))
+	return []mutant{
+		{
+			name: "that a notice was sent is not remembered", sc: sick, rules: []Rule{RuleReport},
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.PutNotices = nil } }),
+		},
+		{
+			name: "outcomes are not told", sc: after, rules: []Rule{RuleReport},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered"`) })}
+			},
+		},
+		{
+			name: "findings are not told", sc: part, rules: []Rule{RuleReport},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return strings.Contains(string(m.JSON), `"ordered"`) })}
+			},
+		},
+		{
+			name: "tags are never removed", sc: back, rules: []Rule{RuleTidy},
+			guards: func() Guards { return Guards{Tags: func(t Tags) Tags { return noUntags{t} }} },
+		},
+		{
+			name: "everything is said twice", sc: sick, rules: []Rule{RuleReport},
+			guards: func() Guards { return Guards{Notices: func(n Notices) Notices { return twice{n} }} },
+		},
+		{
+			name: "what came back stays cordoned", sc: trial(ill(FaultNotReady, 30, api, 1).lasts(18)), rules: []Rule{RuleTidy},
+			guards: func() Guards {
+				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
+					out.Orders = slices.DeleteFunc(out.Orders, func(o plan.Order) bool { return o.Action == plan.Uncordon })
+				})}
+			},
+		},
+		{
+			name: "what is gone is remembered", sc: sick, rules: []Rule{RuleTidy},
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.DropFindings = nil } }),
+		},
+		{
+			name: "what is held is not told", sc: calm, rules: []Rule{RuleCure},
+			guards: func() Guards {
+				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Held, out.Orders = nil, nil })}
+			},
+		},
+		{
+			name: "nothing is ever ordered", sc: calm, rules: []Rule{RuleCure},
+			guards: func() Guards { return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Orders = nil })} },
+		},
+		{
+			name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleCure},
+			guards: func() Guards {
+				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
+					for _, o := range out.Orders {
+						out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, Action: o.Action, Reason: plan.ActionsPerHour})
+					}
+					out.Orders = nil
+				})}
+			},
+		},
+		{
+			name: "no look is ever whole", sc: calm, rules: []Rule{RuleChecked},
+			guards: func() Guards {
+				return Guards{Observer: seeing(func(s *roll.Snapshot) {
+					s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
+				})}
+			},
+		},
+	}
+}

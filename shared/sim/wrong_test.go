@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// seenBefore has the memory say that everything was seen an hour ago.
+func seenBefore(in *plan.Input) {
+	in.State = in.State.Clone()
+	if in.State.Findings == nil {
+		in.State.Findings = map[roll.FindingKey]ledger.Finding{}
+	}
+	for _, f := range in.Assessment.Findings {
+		known, ok := in.State.Findings[f.Key()]
+		if !ok || !known.Began.Equal(f.Began) {
+			known = ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, Since: f.Since, Condition: f.Condition, Began: f.Began}
+		}
+		known.FirstSeen = f.Began
+		in.State.Findings[f.Key()] = known
+	}
+}
+
+// planning makes plans from something else.
+func planning(changes ...func(*plan.Input)) func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+	return func(makes func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+		return func(in plan.Input) plan.Plan {
+			for _, change := range changes {
+				change(&in)
+			}
+			return makes(in)
+		}
+	}
+}
+
+// without is a diagnosis that never comes to a cause.
+func without(code string) func(*plan.Input) {
+	return func(in *plan.Input) {
+		in.Diagnoses = maps.Clone(in.Diagnoses)
+		for key, d := range in.Diagnoses {
+			d.Causes = slices.DeleteFunc(slices.Clone(d.Causes), func(c roll.Cause) bool { return c.Code == code })
+			in.Diagnoses[key] = d
+		}
+	}
+}
+
+// planned makes something else of plans.
+func planned(change func(plan.Input, *plan.Plan)) func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+	return func(makes func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+		return func(in plan.Input) plan.Plan {
+			out := makes(in)
+			change(in, &out)
+			return out
+		}
+	}
+}
+
+// limits are other limits than the policy's.
+func limits(change func(*policy.Limits)) func(*plan.Input) {
+	return underPolicy(func(p *policy.Policy) { change(&p.Limits) })
+}
+
+// underPolicy is another policy than the one that holds.
+func underPolicy(change func(*policy.Policy)) func(*plan.Input) {
+	return func(in *plan.Input) {
+		right := in.Policy
+		in.Policy = func(s roll.Selector) policy.Policy {
+			p := right(s)
+			change(&p)
+			return p
+		}
+	}
+}
+
+// seeing makes something else of what a check sees.
+func seeing(change func(*roll.Snapshot)) func(Observer) Observer {
+	return func(o Observer) Observer { return wrongObserver{o, change} }
+}
+
+type wrongObserver struct {
+	Observer
+	change func(*roll.Snapshot)
+}
+
+func (o wrongObserver) Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s := o.Observer.Snapshot(ctx, cluster, at, watch)
+	o.change(s)
+	return s
+}
+
+// seeingAgain makes something else of what is seen before an act.
+func seeingAgain(change func(*roll.Snapshot)) func(Targets) Targets {
+	return func(o Targets) Targets { return wrongTargets{o, change} }
+}
+
+type wrongTargets struct {
+	Targets
+	change func(*roll.Snapshot)
+}
+
+func (o wrongTargets) Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s := o.Targets.Target(ctx, cluster, id, at, watch)
+	o.change(s)
+	return s
+}
+
+// ordersOf notes the orders of checks.
+func ordersOf(orders map[roll.InstanceID]string) func(plan.Input, *plan.Plan) {
+	return func(in plan.Input, out *plan.Plan) {
+		for _, o := range out.Orders {
+			if in.Snapshot.Target == "" {
+				orders[o.Instance] = o.ID
+			}
+		}
+	}
+}
+
+// oldTargets look once at each instance, and tell the same ever after, but for the tag.
+type oldTargets struct {
+	Targets
+	first  map[roll.InstanceID]*roll.Snapshot
+	orders map[roll.InstanceID]string
+}
+
+func (o oldTargets) Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
+	if o.first[id] == nil {
+		o.first[id] = o.Targets.Target(ctx, cluster, id, at, watch)
+	}
+	s := *o.first[id]
+	s.At, s.Instances = at, slices.Clone(s.Instances)
+	for i := range s.Instances {
+		s.Instances[i].Marks = &roll.Marks{Order: o.orders[id]}
+	}
+	return &s
+}
+
+// wrongLedger is a ledger of which some methods do something else.
+type wrongLedger struct {
+	ledger.Ledger
+	begin  func(context.Context, roll.ClusterID, ledger.Action, ledger.Budget) error
+	finish func(context.Context, roll.ClusterID, string, ledger.Outcome) error
+	record func(*ledger.Changes)
+	read   func(*ledger.State)
+}
+
+func forgetting(change func(*wrongLedger)) func() Guards {
+	return func() Guards {
+		return Guards{Ledger: func(l ledger.Ledger) ledger.Ledger {
+			w := wrongLedger{Ledger: l}
+			change(&w)
+			return w
+		}}
+	}
+}
+
+func (w wrongLedger) Begin(ctx context.Context, c roll.ClusterID, a ledger.Action, b ledger.Budget) error {
+	if w.begin != nil {
+		return w.begin(ctx, c, a, b)
+	}
+	return w.Ledger.Begin(ctx, c, a, b)
+}
+
+func (w wrongLedger) Finish(ctx context.Context, c roll.ClusterID, id string, o ledger.Outcome) error {
+	if w.finish != nil {
+		return w.finish(ctx, c, id, o)
+	}
+	return w.Ledger.Finish(ctx, c, id, o)
+}
+
+func (w wrongLedger) Record(ctx context.Context, c roll.ClusterID, changes ledger.Changes) error {
+	if w.record != nil {
+		w.record(&changes)
+	}
+	return w.Ledger.Record(ctx, c, changes)
+}
+
+func (w wrongLedger) Read(ctx context.Context, c roll.ClusterID) (ledger.State, error) {
+	s, err := w.Ledger.Read(ctx, c)
+	if w.read != nil {
+		w.read(&s)
+	}
+	return s, err
+}
+
+// unprotected is a look after which nothing is protected.
+func unprotected(o Observer) Observer { return wrongDetails{o} }
+
+type wrongDetails struct{ Observer }
+
+func (o wrongDetails) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	o.Observer.Details(ctx, s, questions)
+	unprotect(s)
+}
+
+func unprotectedAgain(o Targets) Targets { return wrongDetailsAgain{o} }
+
+type wrongDetailsAgain struct{ Targets }
+
+func (o wrongDetailsAgain) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	o.Targets.Details(ctx, s, questions)
+	unprotect(s)
+}
+
+func unprotect(s *roll.Snapshot) {
+	for id, d := range s.Details {
+		d.TerminationProtected = roll.No
+		s.Details[id] = d
+	}
+}
+
+// twice says everything a second time.
+type twice struct{ Notices }
+
+func (n twice) Publish(ctx context.Context, m report.Message) error {
+	_ = n.Notices.Publish(ctx, m)
+	return n.Notices.Publish(ctx, m)
+}
+
+// noTags write no order's tag.
+type noTags struct{ Tags }
+
+func (noTags) Tag(context.Context, []roll.InstanceID, map[string]string) error { return nil }
+
+// noUntags remove none.
+type noUntags struct{ Tags }
+
+func (noUntags) Untag(context.Context, []roll.InstanceID, []string) error { return nil }
+
+// noStore says that it keeps.
+type noStore struct{}
+
+func (noStore) Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error) {
+	return archive.Link{URI: "s3://nowhere/"}, nil
+}
+
+// telling publishes some of the messages only.
+func telling(some func(report.Message) bool) func(Notices) Notices {
+	return func(n Notices) Notices { return someNotices{n, some} }
+}
+
+type someNotices struct {
+	Notices
+	some func(report.Message) bool
+}
+
+func (n someNotices) Publish(ctx context.Context, m report.Message) error {
+	if !n.some(m) {
+		return nil
+	}
+	return n.Notices.Publish(ctx, m)
+}
