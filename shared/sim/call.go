@@ -116,3 +116,13 @@ func (a *account) note(e Event) {
 	a.audit.sense.happened(e)
 	a.tell(e)
 }
+
+// pageSize is how many of a list are handed out at once, where so many were asked for. It
+// may be fewer, as the references of EC2 and of Kubernetes say of theirs, and in a small
+// account that is how a list comes to have a second page, which may fail.
+func (v *env) pageSize(asked, all int) int {
+	if d := v.inv.d.of("page").nth(v.inv.calls); v.a.sc.Quiet || !d.chance(0.25) {
+		return asked
+	}
+	return min(asked, max(2, all/3))
+}

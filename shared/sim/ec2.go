@@ -62,7 +62,7 @@ func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.Describe
 			all = c.list()
 		}
 		from := goesOn(all, in.NextToken)
-		to := min(from+int(*in.MaxResults), len(all))
+		to := min(from+e.v.pageSize(int(*in.MaxResults), len(all)), len(all))
 		page = all[from:to:to]
 		if to < len(all) {
 			out.NextToken = aws.String(fmt.Sprintf("%d/%s", to, *all[to-1].InstanceId))

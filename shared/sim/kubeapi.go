@@ -131,7 +131,7 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*cor
 			return err
 		}
 		page = &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version)}}
-		page.Items, page.Continue = k.nodes.page(int(limit))
+		page.Items, page.Continue = k.nodes.page(k.v.pageSize(int(limit), len(q.c.nodes)))
 		return nil
 	})
 	if c := k.v.a.byName[k.name]; err != nil {
