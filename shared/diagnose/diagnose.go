@@ -33,14 +33,15 @@ var analyzers = []func(*evidence.Case, *cause.Sheet){
 // Diagnose diagnoses every finding of the evidence.
 func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	out := make(map[roll.FindingKey]roll.Diagnosis, len(e.Findings))
+	secrets := newScrubber()
 	for _, f := range e.Findings {
-		out[f.Key()] = one(e, f)
+		out[f.Key()] = one(e, f, secrets)
 	}
 	return out
 }
 
 // one diagnoses one finding.
-func one(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
+func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	broken := ""
@@ -66,7 +67,7 @@ func one(e *evidence.Evidence, f roll.Finding) roll.Diagnosis {
 	for _, open := range s.Open() {
 		d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(open.Code), Reason: open.Reason})
 	}
-	scrub(&d)
+	secrets.scrub(&d)
 	return d
 }
 

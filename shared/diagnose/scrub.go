@@ -5,23 +5,53 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scrub takes out of a diagnosis what looks like a secret. Causes go into notices, tables,
+// scrubber takes out of diagnoses what looks like a secret. Causes go into notices, tables,
 // events and files, and quote what agents, controllers and people wrote: messages of
 // conditions and of AWS, flags of user data. User data and console output as a whole have
 // their secrets taken out where they are read; this is for all that is quoted of the rest.
-func scrub(d *roll.Diagnosis) {
+//
+// The findings of a check have much of what is said in common: a scrubber looks at each text
+// once.
+type scrubber struct {
+	texts  map[string]string
+	values map[[2]string]string // by name and value
+}
+
+func newScrubber() *scrubber {
+	return &scrubber{texts: map[string]string{}, values: map[[2]string]string{}}
+}
+
+func (s *scrubber) scrub(d *roll.Diagnosis) {
 	for i := range d.Causes {
 		c := &d.Causes[i]
-		c.Summary, c.Fix = clean(c.Summary), clean(c.Fix)
+		c.Summary, c.Fix = s.clean(c.Summary), s.clean(c.Fix)
 		for j := range c.Evidence {
 			e := &c.Evidence[j]
-			e.Observed, e.Expected = named(e.Field, e.Observed), named(e.Field, e.Expected)
-			e.Field = clean(e.Field)
+			e.Observed, e.Expected = s.named(e.Field, e.Observed), s.named(e.Field, e.Expected)
+			e.Field = s.clean(e.Field)
 		}
 	}
 	for i := range d.NotChecked {
-		d.NotChecked[i].Reason = clean(d.NotChecked[i].Reason)
+		d.NotChecked[i].Reason = s.clean(d.NotChecked[i].Reason)
 	}
+}
+
+func (s *scrubber) clean(text string) string {
+	out, known := s.texts[text]
+	if !known {
+		out = clean(text)
+		s.texts[text] = out
+	}
+	return out
+}
+
+func (s *scrubber) named(name, value string) string {
+	out, known := s.values[[2]string{name, value}]
+	if !known {
+		out = named(name, value)
+		s.values[[2]string{name, value}] = out
+	}
+	return out
 }
 
 func clean(s string) string {

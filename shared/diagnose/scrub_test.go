@@ -26,7 +26,7 @@ func TestScrubTakesSecretsOutOfEverythingThatIsSaid(t *testing.T) {
 		}},
 		NotChecked: []roll.NotChecked{{Code: "X", Reason: said}},
 	}
-	scrub(&d)
+	newScrubber().scrub(&d)
 	if text := fmt.Sprintf("%+v", d); strings.Contains(text, secret) {
 		t.Errorf("there is a secret left in %s", text)
 	}
@@ -42,7 +42,7 @@ func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 		{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Since: now.Add(-30 * time.Minute), Message: "container runtime network not ready: cni plugin not initialized: password=" + secret},
 	}}
 	e := &evidence.Evidence{At: now, Nodes: map[string]evidence.Node{node.Name: {Name: node.Name, Object: evidence.Read(node)}}}
-	d := one(e, roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue})
+	d := one(e, roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}, newScrubber())
 	if c, ok := d.Decisive(); !ok || c.Code != string(cause.CniNotReady) || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
 		t.Fatalf("the condition is not quoted at all: %+v", d.Causes)
 	}

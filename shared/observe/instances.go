@@ -33,7 +33,7 @@ const (
 // AND; they decide between several claims, in roll.TagSet.
 func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 	p := new(projector)
-	seen := map[roll.InstanceID]bool{}
+	var seen map[roll.InstanceID]bool
 	in := &ec2.DescribeInstancesInput{
 		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
 		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
@@ -49,6 +49,14 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			s.Gaps = append(s.Gaps, g)
 			return
 		}
+		n := 0
+		for _, r := range out.Reservations {
+			n += len(r.Instances)
+		}
+		s.Instances = slices.Grow(s.Instances, n)
+		if seen == nil { // the first page, and mostly the only one
+			seen = make(map[roll.InstanceID]bool, n)
+		}
 		for _, r := range out.Reservations {
 			for i := range r.Instances {
 				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
@@ -60,7 +68,9 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			}
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			s.Instances = slices.Clone(s.Instances) // without the room that growing left
+			if n := len(s.Instances); cap(s.Instances)-n > n/8 {
+				s.Instances = slices.Clone(s.Instances) // without the room that growing left
+			}
 			return
 		}
 	}

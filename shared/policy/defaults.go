@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"rollcall/shared/roll"
@@ -10,12 +12,13 @@ import (
 // defaults. They are safe: nothing but looking happens under them.
 func Default() *Document { return &Document{} }
 
-// defaults are the settings under every document.
+// defaults are the settings under every document. They are made once, and never changed:
+// a policy copies what it takes from a setting.
 //
 // A node that answers is drained before its instance ends; a silent one cannot be,
 // and is rebooted first: that costs no instance. Where a node is Ready, or replacing
 // the instance cures nothing, the ladder ends with a notice.
-func defaults() []setting {
+var defaults = sync.OnceValue(func() []setting {
 	settings := []setting{
 		{key: "mode", value: string(Observe), set: func(p *Policy) { p.Mode = Observe }},
 		durationSetting(keyWarnAfter, 5*time.Minute),
@@ -34,7 +37,7 @@ func defaults() []setting {
 	} {
 		settings = append(settings, conditionSetting(c))
 	}
-	return append(settings,
+	return slices.Clip(append(settings,
 		durationSetting("impaired.tolerate", 5*time.Minute),
 		durationSetting("ghost.tolerate", 5*time.Minute),
 		durationSetting("orphaned.tolerate", 15*time.Minute),
@@ -65,5 +68,5 @@ func defaults() []setting {
 		ownerSetting(roll.OwnerAutoScalingGroup, OwnerTerminate),
 		ownerSetting(roll.OwnerClusterAPI, OwnerNotify),
 		ownerSetting(roll.OwnerNone, OwnerNotify),
-	)
-}
+	))
+})

@@ -92,8 +92,11 @@ type placed struct {
 // lay lays layers over each other, the later over the earlier: one setting for each
 // key, in the order in which the keys were first met.
 func lay(layers ...layer) []placed {
-	var won []placed
-	at := make(map[string]int)
+	most := 0
+	for _, l := range layers {
+		most += len(l.settings)
+	}
+	won, at := make([]placed, 0, most), make(map[string]int, most)
 	for _, l := range layers {
 		for _, s := range l.settings {
 			i, ok := at[s.key]

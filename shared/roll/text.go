@@ -21,6 +21,9 @@ type Texts struct {
 
 // One returns the kept copy of the text.
 func (t *Texts) One(s string) string {
+	if s == "" {
+		return "" // as most of the tags are that an instance can have
+	}
 	if known, ok := t.known[s]; ok {
 		return known
 	}
