@@ -19,7 +19,7 @@ func (a *account) arrange() {
 			to = from.Add(f.For)
 		}
 		if f.Kind.ofCalls() {
-			a.weather.spells = append(a.weather.spells, spell{from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share})
+			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share})
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})

@@ -15,6 +15,7 @@ type weather struct {
 
 // spell is a fault of the scenario that makes calls fail.
 type spell struct {
+	fault    int // its ID: what it decides stays as it is when another fault is left out
 	from, to time.Time
 	what     FaultKind
 	about    string  // a cluster, or "" for all
@@ -41,10 +42,10 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 		if now.Before(s.from) || !now.Before(s.to) || s.about != "" && s.about != about || !s.what.meets(name) {
 			continue
 		}
-		if !d.nth(i).chance(s.share) {
+		if !d.nth(s.fault).chance(s.share) {
 			continue
 		}
-		if what := s.what.does(kind, d.nth(i).of("what")); what != faultNone {
+		if what := s.what.does(kind, d.nth(s.fault).of("what")); what != faultNone {
 			return callFault{what}
 		}
 	}

@@ -1,0 +1,318 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rollcall/shared/plan"
+)
+
+// soaks are the random scenarios that are run each time, by size.
+var soaks = []struct {
+	from, seeds uint64
+	short       uint64 // how many of them with -short, or with the race detector
+	Options
+}{
+	{1, 84, 7, Options{Hours: 8, Clusters: 2, Nodes: 20}},
+	{1001, 10, 1, Options{Hours: 24, Clusters: 2, Nodes: 20}},
+	{2001, 8, 1, Options{Hours: 8, Clusters: 1, Nodes: 200}},
+	{3001, 8, 1, Options{Hours: 10, Clusters: 4, Nodes: 10}},
+}
+
+// Whatever befalls the account, no rule is broken. What never happens in any of the runs
+// would prove nothing, so everything has to.
+func TestNoRuleIsBroken(t *testing.T) {
+	var happened tally
+	t.Run("seeds", func(t *testing.T) {
+		for _, s := range soaks {
+			n := s.seeds
+			if testing.Short() || raced {
+				n = s.short
+			}
+			for seed := s.from; seed < s.from+n; seed++ {
+				o := s.Options
+				o.Seed = seed
+				t.Run(fmt.Sprintf("%dx%dx%dh#%d", o.Clusters, o.Nodes, o.Hours, seed), func(t *testing.T) {
+					t.Parallel()
+					sc := Random(o)
+					r, err := Run(sc, Watch{Tell: happened.add})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(r.Violations) > 0 {
+						t.Error(explained(t, o, sc, r.Violations[0]))
+					}
+				})
+			}
+		}
+	})
+	if testing.Short() || raced || t.Failed() {
+		return
+	}
+	for _, l := range likely {
+		if happened.faults[l.kind] == 0 {
+			t.Errorf("in no run there is a fault %s", l.kind)
+		}
+	}
+	for _, what := range []act{actTerminate, actReboot, actCordon, actEvict, actDeleteNode, actDeleteClaim} {
+		if happened.acts[string(what)] == 0 {
+			t.Errorf("in no run Rollcall does %s", what)
+		}
+	}
+	for _, reason := range []plan.Reason{
+		plan.SharedCause, plan.UnhealthyShare, plan.ZoneOutage, plan.MassSilence, plan.StormCooldown, plan.OwnerWillAct, plan.ReplacementPending,
+		plan.NotSeenTwice, plan.ActionsPerHour, plan.OneAtATime, plan.ModeNotify, plan.ModeObserve,
+	} {
+		if happened.held[string(reason)] == 0 {
+			t.Errorf("in no run anything is held for %s", reason)
+		}
+	}
+	t.Logf("acts %v, held %v", happened.acts, happened.held)
+}
+
+// tally counts what happens in many runs at once.
+type tally struct {
+	mu         sync.Mutex
+	faults     map[FaultKind]int
+	acts, held map[string]int
+}
+
+func (y *tally) add(e Event) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.faults == nil {
+		y.faults, y.acts, y.held = map[FaultKind]int{}, map[string]int{}, map[string]int{}
+	}
+	switch e.Kind {
+	case EventFault:
+		if _, rest, ok := strings.Cut(e.Detail, ": "); ok && e.Stage == "begins" {
+			kind, _, _ := strings.Cut(rest, " ")
+			y.faults[FaultKind(kind)]++
+		}
+	case EventAct:
+		y.acts[e.Action]++
+	case EventHeld:
+		y.held[e.Reason]++
+	}
+}
+
+// explained is what there is to know about a seed that breaks a rule: the smallest run
+// that does too, what happens in it, and how to see the whole again.
+func explained(t *testing.T, o Options, sc Scenario, v Violation) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks %s at %s: %s\n", o.Seed, v.Rule, v.At.Format(time.TimeOnly), v.Detail)
+	small, _ := Shrink(sc, Watch{}, v.Rule, 60, nil)
+	fmt.Fprintf(&b, "the smallest run that does has %d clusters, quiet is %t, and\n", len(small.Clusters), small.Quiet)
+	for _, f := range small.Faults {
+		fmt.Fprintf(&b, "  at %s %s\n", f.At, f)
+	}
+	fmt.Fprintf(&b, "in it\n%s", history(t, small, Guards{}))
+	fmt.Fprintf(&b, "the whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --history\n", o.Seed, o.Hours, o.Clusters, o.Nodes)
+	return b.String()
+}
+
+// history is what happens in a run, a line for each event, up to the first violation.
+func history(t *testing.T, sc Scenario, g Guards) string {
+	t.Helper()
+	var b strings.Builder
+	for _, e := range told(t, sc, g) {
+		b.WriteString("  " + e.String() + "\n")
+	}
+	return b.String()
+}
+
+func told(t *testing.T, sc Scenario, g Guards) (all []Event) {
+	t.Helper()
+	if _, err := Run(sc, Watch{Guards: g, Tell: func(e Event) { all = append(all, e) }}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The same seed is the same run: again, beside others, and on one processor.
+func TestTheSameSeedIsTheSameRun(t *testing.T) {
+	digest := func(seed uint64) string {
+		r, err := Run(Random(Options{Seed: seed, Hours: 8, Clusters: 2, Nodes: 15}), Watch{})
+		if err != nil {
+			t.Error(err)
+		}
+		return r.Digest
+	}
+	want := map[uint64]string{}
+	for seed := range uint64(4) {
+		want[seed] = digest(seed)
+	}
+	if all := slices.Compact(slices.Sorted(maps.Values(want))); len(all) != len(want) {
+		t.Errorf("different seeds are the same run: %s", all)
+	}
+	var beside sync.WaitGroup
+	for seed := range uint64(4) {
+		beside.Go(func() {
+			if got := digest(seed); got != want[seed] {
+				t.Errorf("beside others seed %d is %s, and was %s", seed, got, want[seed])
+			}
+		})
+	}
+	beside.Wait()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for seed := range uint64(4) {
+		if got := digest(seed); got != want[seed] {
+			t.Errorf("on one processor seed %d is %s, and was %s", seed, got, want[seed])
+		}
+	}
+}
+
+// Who watches changes nothing.
+func TestWatchingChangesNothing(t *testing.T) {
+	sc := Random(Options{Seed: 3, Hours: 8, Clusters: 2, Nodes: 15})
+	alone, err := Run(sc, Watch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	watched, err := Run(sc, Watch{Tell: func(Event) {}, Step: func(time.Time, []Standing) { steps++ }, GoOn: true, Stop: func() bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alone.Digest != watched.Digest || steps != 8*60 {
+		t.Errorf("alone %s, watched %s in %d steps", alone.Digest, watched.Digest, steps)
+	}
+}
+
+// A fault that is left out leaves everything before it as it was. That is what lets a
+// failing run be made small.
+func TestAFaultThatIsLeftOutChangesNothingBeforeIt(t *testing.T) {
+	for seed := range uint64(2) {
+		sc := Random(Options{Seed: seed, Hours: 6, Clusters: 2, Nodes: 8, Faults: 10})
+		whole := told(t, sc, Guards{})
+		for i, f := range sc.Faults {
+			less := sc.clone()
+			less.Faults = slices.Delete(less.Faults, i, i+1)
+			at := sc.Start.Add(f.At)
+			before := func(all []Event) []Event {
+				n := slices.IndexFunc(all, func(e Event) bool { return !e.At.Before(at) })
+				if n < 0 {
+					n = len(all)
+				}
+				return all[:n]
+			}
+			want, got := before(whole), before(told(t, less, Guards{}))
+			if !slices.Equal(want, got) {
+				n := 0
+				for n < len(want) && n < len(got) && want[n] == got[n] {
+					n++
+				}
+				t.Errorf("seed %d without %s at %s: %d events before it, and were %d; the first %d are the same", seed, f, f.At, len(got), len(want), n)
+			}
+		}
+	}
+}
+
+// The smallest run breaks the rule that the whole one broke, by few faults.
+func TestShrinkKeepsTheRule(t *testing.T) {
+	tests := map[string]int{ // faults that are left at most
+		"evidence is said to be kept": 1,
+		"tags are never removed":      2,
+		"the share is ignored":        3,
+	}
+	for name, most := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := mutantNamed(t, name)
+			sc, whole := failing(t, m)
+			rule, runs := whole.Violations[0].Rule, 0
+			small, r := Shrink(sc, Watch{Guards: m.guards()}, rule, 60, func(int, int) { runs++ })
+			if len(r.Violations) == 0 || r.Violations[0].Rule != rule {
+				t.Fatalf("%s was broken, and now %+v", rule, r.Violations)
+			}
+			if len(small.Faults) > most || runs > 60 {
+				t.Errorf("of %d faults %d are left after %d runs: %v", len(sc.Faults), len(small.Faults), runs, small.Faults)
+			}
+			if again := tried(t, small, m.guards()); again.Digest != r.Digest {
+				t.Errorf("the smallest run is not the same again: %s and %s", r.Digest, again.Digest)
+			}
+		})
+	}
+}
+
+func mutantNamed(t *testing.T, name string) mutant {
+	t.Helper()
+	for _, m := range mutants() {
+		if m.name == name {
+			return m
+		}
+	}
+	t.Fatalf("there is no wrong version %q", name)
+	return mutant{}
+}
+
+// failing is a random scenario in which the wrong version breaks a rule.
+func failing(t *testing.T, m mutant) (Scenario, Result) {
+	t.Helper()
+	for seed := range uint64(40) {
+		sc := Random(Options{Seed: seed, Hours: 7, Clusters: 1, Nodes: 15, Faults: 7})
+		if r := tried(t, sc, m.guards()); len(r.Violations) > 0 && slices.Contains(m.rules, r.Violations[0].Rule) {
+			return sc, r
+		}
+	}
+	t.Fatalf("no random scenario catches %q", m.name)
+	return Scenario{}, Result{}
+}
+
+// What does not fail is not made small, and said so.
+func TestShrinkLeavesWhatDoesNotFail(t *testing.T) {
+	sc := Random(Options{Seed: 1, Hours: 6, Clusters: 1, Nodes: 8})
+	small, r := Shrink(sc, Watch{}, RuleOnce, 10, nil)
+	if len(r.Violations) != 0 || len(small.Faults) != len(sc.Faults) || len(small.Clusters) != len(sc.Clusters) {
+		t.Errorf("%+v, %d faults of %d", r.Violations, len(small.Faults), len(sc.Faults))
+	}
+}
+
+// The demo's day shows what it is there for, and breaks no rule.
+func TestTheDay(t *testing.T) {
+	causes, held, acts, orders := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	r, err := Run(Day(), Watch{Tell: func(e Event) {
+		switch e.Kind {
+		case EventNotice:
+			for code := range strings.FieldsFuncSeq(e.Text+" "+e.Cause, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') }) {
+				causes[code]++
+			}
+		case EventHeld:
+			held[e.Reason]++
+		case EventAct:
+			acts[e.Action]++
+		case EventOrder:
+			orders++
+		case EventViolated:
+			t.Errorf("at %s: %s", e.At.Format(time.TimeOnly), e.Detail)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{
+		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
+	} {
+		if causes[code] == 0 {
+			t.Errorf("no notice tells of %s", code)
+		}
+	}
+	for _, reason := range []plan.Reason{plan.SharedCause, plan.ZoneOutage} {
+		if held[string(reason)] == 0 {
+			t.Errorf("nothing is held for %s: %v", reason, held)
+		}
+	}
+	if acts[string(actReboot)] == 0 || acts[string(actTerminate)] == 0 || acts[string(actCordon)] == 0 {
+		t.Errorf("acts %v", acts)
+	}
+	if u, err := Run(Day().Untended(), Watch{}); err != nil || len(u.Violations) > 0 || u.Cost.Wasted <= r.Cost.Wasted {
+		t.Errorf("untended, the day wastes $%.2f, and $%.2f with Rollcall; %+v, %v", u.Cost.Wasted, r.Cost.Wasted, u.Violations, err)
+	}
+}
