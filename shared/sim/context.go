@@ -40,8 +40,9 @@ type virtualClock struct{ e *engine }
 
 // WithTimeout implements deadline.Clock.
 func (k virtualClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	at := min(k.e.now+d, ends(ctx)) // before it is hidden that it may have been made to outlive another
 	ctx, cancel := context.WithCancel(ctx)
-	return &virtual{ctx, k.e, min(k.e.now+d, ends(ctx))}, cancel
+	return &virtual{ctx, k.e, at}, cancel
 }
 
 // ends is when a context ends by the account's clock.

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"rollcall/shared/deadline"
+)
+
+// A context of an invocation ends by the account's clock, and not before.
+func TestContextsEndByTheAccountsClock(t *testing.T) {
+	a := bare(t, false)
+	v := &env{a: a}
+	ctx, cancel := deadline.In(v.context(), time.Minute)
+	defer cancel()
+	for _, tt := range []struct {
+		after time.Duration
+		want  error
+	}{{0, nil}, {59 * time.Second, nil}, {time.Minute, context.DeadlineExceeded}, {time.Hour, context.DeadlineExceeded}} {
+		a.until(dawn.Add(tt.after))
+		if err := ctx.Err(); !errors.Is(err, tt.want) || err == nil != (tt.want == nil) {
+			t.Errorf("after %s: %v, want %v", tt.after, err, tt.want)
+		}
+	}
+	if v.context().Err() != nil {
+		t.Error("a context without an end ends")
+	}
+}
+
+// What is made from a context ends with it, or before.
+func TestContextsEndWithThoseThatTheyAreMadeFrom(t *testing.T) {
+	a := bare(t, false)
+	long, cancel := deadline.In((&env{a: a}).context(), time.Minute)
+	defer cancel()
+	longer, cancelLonger := deadline.In(long, time.Hour)
+	defer cancelLonger()
+	type key struct{}
+	short, cancelShort := deadline.In(context.WithValue(longer, key{}, "x"), 10*time.Second)
+	defer cancelShort()
+	if ends(longer) != time.Minute || ends(short) != 10*time.Second || ends(context.WithValue(long, key{}, "x")) != time.Minute {
+		t.Errorf("they end at %s, %s and %s", ends(longer), ends(short), ends(context.WithValue(long, key{}, "x")))
+	}
+	if short.Value(key{}) != "x" {
+		t.Error("its values are lost")
+	}
+	a.until(dawn.Add(30 * time.Second))
+	if short.Err() == nil || longer.Err() != nil {
+		t.Errorf("after half a minute: %v and %v", short.Err(), longer.Err())
+	}
+	cancelLonger()
+	if !errors.Is(longer.Err(), context.Canceled) || long.Err() != nil {
+		t.Errorf("cancelled: %v, and what it was made from %v", longer.Err(), long.Err())
+	}
+}
+
+// What is made to outlive a context has no end of its own, until it is given one: as the
+// outcome of an act is recorded, however late.
+func TestWhatOutlivesAContextHasNoEnd(t *testing.T) {
+	a := bare(t, false)
+	ctx, cancel := deadline.In((&env{a: a}).context(), time.Minute)
+	cancel()
+	a.until(dawn.Add(2 * time.Minute))
+	after := context.WithoutCancel(ctx)
+	if after.Err() != nil || ends(after) != endless {
+		t.Errorf("it ended: %v, at %s", after.Err(), ends(after))
+	}
+	recording, cancelRecording := deadline.In(after, 10*time.Second)
+	defer cancelRecording()
+	if recording.Err() != nil || ends(recording) != 2*time.Minute+10*time.Second {
+		t.Errorf("%v, ends at %s", recording.Err(), ends(recording))
+	}
+	if ends(context.Background()) != endless {
+		t.Error("what knows no clock ends")
+	}
+}
+
+// A call that hangs waits for as long as its context lets it, and no longer.
+func TestACallHangsUntilItsContextEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		within time.Duration
+		most   time.Duration
+	}{"a long one": {time.Hour, hangs}, "a short one": {7 * time.Second, 7 * time.Second}} {
+		a := bare(t, false)
+		a.weather.spells = []spell{{from: dawn, to: dawn.Add(time.Hour), what: FaultAPIDown, share: 1}}
+		inside(t, a, inspect, func(v *env) {
+			ctx, cancel := deadline.In(v.context(), tt.within)
+			defer cancel()
+			before := a.Now()
+			err := v.call(ctx, "kubernetes:list nodes", reads, "demo", func() error { t.Errorf("%s: it took effect", name); return nil })
+			if took := a.Now().Sub(before); !errors.Is(err, context.DeadlineExceeded) || took < tt.most-slowest || took > tt.most+slowest {
+				t.Errorf("%s: %v after %s", name, err, took)
+			}
+			if tt.within < time.Minute {
+				if err := v.call(ctx, "kubernetes:list nodes", reads, "demo", func() error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: a call after the end: %v", name, err)
+				}
+			}
+		})
+	}
+}
