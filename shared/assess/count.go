@@ -1,6 +1,8 @@
 package assess
 
 import (
+	"time"
+
 	"rollcall/shared/roll"
 )
 
@@ -9,7 +11,8 @@ type Count struct {
 	// Nodes counts nodes, and instances that are past the tolerance of a finding
 	// without being a node.
 	Nodes int
-	// Overdue counts members with at least one finding past its tolerance: each once.
+	// Overdue counts members with at least one finding past its tolerance: each once, and
+	// instances that would have one if their Auto Scaling group could be asked about them.
 	// Flapping does not count, since such a node does its work, nor do Ghost and
 	// Conflict, whose instances EC2 says are no more: a limit on how many may be
 	// replaced has nothing to do with them.
@@ -88,6 +91,24 @@ func (a *assessor) countOverdue(f roll.Finding) {
 		return
 	}
 	g := a.group(f.Group)
+	if !a.joined {
+		a.join(g)
+	}
+	a.late = true
+	a.total.Overdue++
+	g.count.Overdue++
+}
+
+// countUnsaid counts an instance without a node that would be overdue, but that nobody can
+// tell whether its Auto Scaling group lets it rest. It is not found to be sick for that; but
+// what could not be read must not make room for another act.
+func (a *assessor) countUnsaid(m roll.Member, due time.Time) {
+	id := m.Instance.ID
+	_, rested := a.State.Rests[id]
+	if rested || a.late || a.Now.Before(due) || a.Snapshot.Details[id].LifecycleRead != roll.Unreadable {
+		return
+	}
+	g := a.group(m.Group())
 	if !a.joined {
 		a.join(g)
 	}

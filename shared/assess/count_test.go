@@ -156,3 +156,39 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 		t.Errorf("the other: %+v", f)
 	}
 }
+
+// Whether an instance without a node rests in a warm pool may be unreadable. It is no
+// finding then, but it may be sick, so limits count it; unless it rested when that could be
+// read last.
+func TestWhatMayBeOverdueLeavesNoRoomForAnAct(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		age    time.Duration
+		read   roll.Answer
+		owner  roll.Owner
+		rested bool
+		want   assess.Count
+	}{
+		{"just before its deadline", 15*time.Minute - time.Second, roll.Unreadable, roll.OwnerManagedNodeGroup, false, assess.Count{}},
+		{"at its deadline", 15 * time.Minute, roll.Unreadable, roll.OwnerManagedNodeGroup, false, assess.Count{Nodes: 1, Overdue: 1}},
+		{"which rested before", time.Hour, roll.Unreadable, roll.OwnerManagedNodeGroup, true, assess.Count{}},
+		{"that may not be meant as a node", time.Hour, roll.Unreadable, roll.OwnerAutoScalingGroup, false, assess.Count{}},
+		{"and that could be read", time.Hour, roll.Yes, roll.OwnerManagedNodeGroup, false, assess.Count{Nodes: 1, Overdue: 1}},
+	} {
+		state := ledger.State{}
+		if tt.rested {
+			state.Rests = map[roll.InstanceID]ledger.Rest{id: {}}
+		}
+		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Owner, i.ASG, i.Launched = tt.owner, "w", ago(tt.age)
+			s.Details[id] = roll.Detail{LifecycleRead: tt.read, Lifecycle: map[bool]string{true: "InService"}[tt.read == roll.Yes]}
+			elsewhere(n)
+		}, state)
+		if a.Count[""] != tt.want || a.Count["asg/w"] != tt.want {
+			t.Errorf("%s: counted as %+v in the cluster, %+v in its group, want %+v", tt.name, a.Count[""], a.Count["asg/w"], tt.want)
+		}
+		if found := len(a.Findings) > 0; found != (tt.read == roll.Yes) {
+			t.Errorf("%s: findings %+v", tt.name, a.Findings)
+		}
+	}
+}

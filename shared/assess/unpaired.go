@@ -76,6 +76,9 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 		return false
 	case does == unsaid:
 		a.keepResting(m)
+		if shown, _ := a.intent(i, detail); shown {
+			a.countUnsaid(m, start.Add(a.Policy(m.Selector()).Registration.Deadline))
+		}
 		return false
 	case left.After(start): // it has left its rest just now
 		a.wait(left.Add(a.Policy(m.Selector()).Registration.WarnAfter))
