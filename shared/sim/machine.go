@@ -32,6 +32,9 @@ func (g *group) launch(zone string) *machine {
 	if m.ail == well && g.unlucky > 0 {
 		g.unlucky--
 		m.ail, m.stays = g.ill, false
+		if m.ail == neverReady && len(m.template.taints) == 0 {
+			m.ail = neverJoins // there is no taint by now that could stay
+		}
 	}
 	m.tags = g.tags(m.template)
 	if m.ail != well {
