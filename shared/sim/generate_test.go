@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/policy"
+)
+
+// sound checks that a random scenario is one that can be run, and is about what there is.
+func sound(t *testing.T, o Options) {
+	t.Helper()
+	sc := Random(o)
+	if !reflect.DeepEqual(sc, Random(o)) {
+		t.Errorf("%+v: two scenarios", o)
+	}
+	if total := sc.Storm + sc.Calm + sc.Healed; total != time.Duration(max(o.Hours, LeastHours))*time.Hour || sc.Storm < time.Hour || sc.Calm < time.Hour || sc.Healed < time.Hour {
+		t.Errorf("%+v: %s of storm, %s of calm, %s healed", o, sc.Storm, sc.Calm, sc.Healed)
+	}
+	if _, err := policy.Parse([]byte(sc.Policy)); err != nil {
+		t.Errorf("%+v: %v", o, err)
+	}
+	if len(sc.Clusters) != max(o.Clusters, 1) || o.Faults > 0 && len(sc.Faults) != o.Faults {
+		t.Errorf("%+v: %d clusters, %d faults", o, len(sc.Clusters), len(sc.Faults))
+	}
+	names := map[string]bool{}
+	for _, c := range sc.Clusters {
+		if names[c.Name] {
+			t.Errorf("%+v: two clusters %s", o, c.Name)
+		}
+		names[c.Name] = true
+		for _, g := range c.Groups {
+			if g.Desired < 1 || kindOf(g.Type).Price == 0 {
+				t.Errorf("%+v: %+v", o, g)
+			}
+		}
+	}
+	for i, f := range sc.Faults {
+		if f.ID != i+1 || f.At < 0 || f.At+f.For > sc.Storm {
+			t.Errorf("%+v: %s at %s, and the storm lasts %s", o, f, f.At, sc.Storm)
+		}
+		if f.Share < 0 || f.Share > 1 || f.Kind.ofCalls() && (f.Share == 0 || f.For == 0) {
+			t.Errorf("%+v: %s befalls a share of %v", o, f, f.Share)
+		}
+		if f.Zone != "" && !slices.Contains(zones, f.Zone) {
+			t.Errorf("%+v: %s", o, f)
+		}
+		c := slices.IndexFunc(sc.Clusters, func(c ClusterSpec) bool { return c.Name == f.Cluster })
+		switch {
+		case f.Cluster == "" && f.Group == "":
+		case c < 0:
+			t.Errorf("%+v: there is no cluster of %s", o, f)
+		case f.Group != "" && !slices.ContainsFunc(sc.Clusters[c].Groups, func(g GroupSpec) bool { return g.Name == f.Group }):
+			t.Errorf("%+v: there is no group of %s", o, f)
+		}
+		if f.Kind == FaultDeleted && f.Cluster == sc.Clusters[0].Name {
+			t.Errorf("%+v: the last cluster may go: %s", o, f)
+		}
+	}
+}
+
+func TestRandomScenariosAreSound(t *testing.T) {
+	for seed := range uint64(500) {
+		sound(t, Options{Seed: seed, Hours: 6 + int(seed%40), Clusters: 1 + int(seed%9), Nodes: 4 + int(seed%200), Faults: int(seed % 3 * 20)})
+	}
+	sound(t, Options{})
+	sound(t, Options{Hours: -1, Clusters: -1, Nodes: -1})
+}
+
+func FuzzRandom(f *testing.F) {
+	f.Add(uint64(1), 24, 2, 30, 0)
+	f.Fuzz(func(t *testing.T, seed uint64, hours, clusters, nodes, faults int) {
+		if hours > 24*366 || clusters > 100 || nodes > 10_000 || faults > 1000 {
+			t.Skip("too much to be told of")
+		}
+		sound(t, Options{Seed: seed, Hours: hours, Clusters: clusters, Nodes: nodes, Faults: faults})
+	})
+}
+
+// Over many scenarios each fault is drawn about as often as it is meant to be.
+func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
+	weight, drawn := map[FaultKind]int{}, map[FaultKind]int{}
+	total, n := 0, 0
+	for _, l := range likely {
+		weight[l.kind] += l.weight
+		total += l.weight
+	}
+	for seed := range uint64(300) {
+		for _, f := range Random(Options{Seed: seed, Hours: 24, Clusters: 3, Nodes: 30, Faults: 40}).Faults {
+			drawn[f.Kind]++
+			n++
+		}
+	}
+	for kind, w := range weight {
+		if kind == FaultDeleted || kind == FaultSilence {
+			continue // what must not be deleted falls silent instead
+		}
+		want := float64(n) * float64(w) / float64(total)
+		if got := float64(drawn[kind]); got < want*0.75 || got > want*1.25 {
+			t.Errorf("%s is drawn %.0f times, and should be about %.0f", kind, got, want)
+		}
+	}
+}
+
+// However the account was treated, it is well in the end, by itself: so whatever is left
+// over then is Rollcall's.
+func TestEverythingIsHealedInTheEnd(t *testing.T) {
+	for seed := range uint64(12) {
+		sc := Random(Options{Seed: 9000 + seed, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25})
+		sc.Permitted = "observe"
+		var last []Standing
+		if _, err := Run(sc, Watch{Step: func(_ time.Time, s []Standing) { last = s }}); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range last {
+			if s.Exists && (s.Nodes != s.Ready || s.Nodes != s.Machines) || !s.Exists && s.Machines > 0 {
+				t.Errorf("seed %d: %+v", sc.Seed, s)
+			}
+		}
+	}
+}

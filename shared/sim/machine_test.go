@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func (n *node) tainted(key string) bool {
+	return slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+func (n *node) condition(what corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, c := range n.conditions {
+		if c.Type == what {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// settledShop is a shop in which all is well and has been for an hour.
+func settledShop(t *testing.T) (*account, *cluster) {
+	t.Helper()
+	a, c := untended(t)
+	a.passes(time.Hour)
+	return a, c
+}
+
+func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
+	for _, group := range []string{"general", "system", "batch"} {
+		a, c := untended(t)
+		g := c.group(group)
+		g.template.taints = []string{"ebs.csi.aws.com/agent-not-ready:NoExecute"}
+		m := g.add()
+		if m.state != pending || m.node != nil {
+			t.Errorf("%s: launched as %s", group, m.state)
+		}
+		if a.passes(14 * time.Second); m.state != running || m.node != nil {
+			t.Errorf("%s: then %s with node %v", group, m.state, m.node)
+		}
+		for m.node == nil && a.Now().Before(m.launched.Add(2*time.Minute)) {
+			a.passes(time.Second)
+		}
+		n := m.node
+		if n == nil || n.ready().Status != corev1.ConditionFalse || !n.tainted("ebs.csi.aws.com/agent-not-ready") || n.tainted("karpenter.sh/unregistered") != (g.owner == karpenter) {
+			t.Fatalf("%s: registers as %+v", group, n)
+		}
+		if a.passes(2 * time.Minute); n.ready().Status != corev1.ConditionTrue || len(n.taints) != 0 || len(n.pods) < 3 {
+			t.Errorf("%s: is %+v", group, n)
+		}
+		if well, _ := wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.labels}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}); !well {
+			t.Errorf("%s: does not count as well: %+v", group, n)
+		}
+	}
+}
+
+func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
+	a, c := untended(t)
+	g := c.group("batch")
+	g.template.taints, g.unlucky, g.ill = []string{"node.cilium.io/agent-not-ready=true:NoSchedule"}, 1, neverReady
+	g.grow(1)
+	a.passes(time.Hour)
+	m := g.members[len(g.members)-1]
+	if m.node == nil || m.node.ready().Status != corev1.ConditionTrue || !m.node.tainted("node.cilium.io/agent-not-ready") {
+		t.Errorf("%+v", m.node)
+	}
+	m.cure()
+	if a.passes(2 * time.Minute); len(m.node.taints) != 0 {
+		t.Errorf("well, with taints %v", m.node.taints)
+	}
+}
+
+// The control plane notices after its grace period that a kubelet is silent, and takes the
+// taints off when it reports again.
+func TestASilentKubelet(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	m.fall(silent, false, false)
+	if a.passes(graceful - time.Second); m.node.ready().Status != corev1.ConditionTrue {
+		t.Error("it is noticed at once")
+	}
+	if a.passes(12 * time.Second); m.node.ready().Status != corev1.ConditionUnknown || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown || !m.node.tainted("node.kubernetes.io/unreachable") {
+		t.Errorf("%+v", m.node)
+	}
+	m.fall(notReady, false, false)
+	if m.ail != silent {
+		t.Errorf("what is ill falls ill of %s too", m.ail)
+	}
+	m.cure()
+	if a.passes(time.Minute); m.node.ready().Status != corev1.ConditionTrue || m.node.tainted("node.kubernetes.io/unreachable") || !m.reporting {
+		t.Errorf("well, as %+v", m.node)
+	}
+}
+
+// A silence that is over before the control plane notices leaves no trace.
+func TestAShortSilenceIsNotNoticed(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	before := m.node.ready().LastTransitionTime
+	m.mute(true)
+	a.in(10*time.Second, func() { m.muted = false; m.join() })
+	if a.passes(5 * time.Minute); m.node.ready().LastTransitionTime != before || len(m.node.taints) != 0 {
+		t.Errorf("%+v", m.node)
+	}
+}
+
+// A reboot cures what it may cure, and nothing else.
+func TestWhatARebootCures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ail    ailment
+		cures  bool
+		status corev1.ConditionStatus
+	}{
+		"silent, and a reboot helps":    {silent, true, corev1.ConditionTrue},
+		"silent":                        {silent, false, corev1.ConditionUnknown},
+		"impaired":                      {impaired, false, corev1.ConditionUnknown},
+		"not ready, and a reboot helps": {notReady, true, corev1.ConditionTrue},
+		"not ready":                     {notReady, false, corev1.ConditionFalse},
+	} {
+		a, c := settledShop(t)
+		g := c.group("batch")
+		g.suspended = true // or what is impaired is replaced
+		m := g.members[0]
+		m.fall(tt.ail, false, tt.cures)
+		a.passes(2 * time.Minute)
+		boot := m.node.bootID
+		m.reboot()
+		if !m.booting || m.reporting {
+			t.Errorf("%s: it is not down", name)
+		}
+		a.passes(5 * time.Minute)
+		if m.node.ready().Status != tt.status || m.ail == well != tt.cures || m.node.bootID == boot {
+			t.Errorf("%s: %s, and its node %s", name, m.ail, m.node.ready().Status)
+		}
+	}
+}
+
+func TestAMachineThatRunsShortOfMemory(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	m.starve(10*time.Minute, true)
+	if m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%+v", m.node.conditions)
+	}
+	if a.passes(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
+		t.Errorf("%s: %+v", m.ail, m.node.conditions)
+	}
+	m.reboot()
+	if a.passes(5 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%s: %+v", m.ail, m.node.conditions)
+	}
+}
+
+// A monitoring agent's word stands beside Ready.
+func TestAPartThatFailed(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	m.fall(failedPart, false, false)
+	if m.node.condition("KernelReady") != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%+v", m.node.conditions)
+	}
+	m.cure()
+	if a.passes(time.Minute); m.node.condition("KernelReady") != corev1.ConditionTrue {
+		t.Errorf("%+v", m.node.conditions)
+	}
+}
+
+func TestAFlappingKubeletComesAndGoes(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	states := map[string]int{}
+	tell := a.tell
+	a.tell = func(e Event) {
+		if e.Kind == EventState && e.Instance == m.id {
+			states[e.Stage]++
+		}
+		tell(e)
+	}
+	m.fall(flapping, false, false)
+	a.passes(time.Hour)
+	if states[StateReady] < 4 || states[StateUnknown] < 4 {
+		t.Errorf("in an hour %v", states)
+	}
+	m.cure()
+	a.passes(10 * time.Minute)
+	states = map[string]int{}
+	if a.passes(time.Hour); len(states) != 0 || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("well, and in an hour %v", states)
+	}
+}
+
+// Machines without a network fall silent, and come back; new ones register when there is
+// one again.
+func TestAZoneWithoutANetwork(t *testing.T) {
+	a, c := settledShop(t)
+	zone := zones[0]
+	a.strike(Fault{ID: 1, Kind: FaultZone, Zone: zone})
+	m := c.group("batch").launch(zone)
+	a.passes(20 * time.Minute)
+	if m.state != running || m.node != nil {
+		t.Errorf("a new one is %s with node %v", m.state, m.node)
+	}
+	for _, n := range c.nodes {
+		if silent := n.ready().Status == corev1.ConditionUnknown; silent != (n.machine.zone == zone) {
+			t.Errorf("%s in %s is %s", n.name, n.machine.zone, n.ready().Status)
+		}
+	}
+	a.relent(Fault{ID: 1, Kind: FaultZone, Zone: zone})
+	a.passes(5 * time.Minute)
+	for _, n := range c.nodes {
+		if n.ready().Status != corev1.ConditionTrue {
+			t.Errorf("%s in %s is still %s", n.name, n.machine.zone, n.ready().Status)
+		}
+	}
+	if m.node == nil {
+		t.Error("the new one does not register")
+	}
+}
+
+// The Node goes after its machine, unless who removes it is out of order; then it goes when
+// that is mended, even if EC2 has forgotten the machine.
+func TestTheNodeOfWhatIsGone(t *testing.T) {
+	for name, ghosts := range map[string]bool{"it goes": false, "it stays": true} {
+		a, c := settledShop(t)
+		c.ghosts = ghosts
+		m := c.group("batch").members[0]
+		n := m.node
+		m.end("a person")
+		if m.state != shuttingDown || !slices.Contains(c.nodes, n) {
+			t.Errorf("%s: it is %s at once", name, m.state)
+		}
+		if a.passes(2 * time.Minute); m.state != terminated || slices.Contains(c.nodes, n) != ghosts {
+			t.Errorf("%s: it is %s, its node there: %t", name, m.state, slices.Contains(c.nodes, n))
+		}
+		if !ghosts {
+			continue
+		}
+		a.passes(2 * time.Hour)
+		if a.machines[m.id] != nil || n.ready().Status != corev1.ConditionUnknown {
+			t.Errorf("%s: the node is %s", name, n.ready().Status)
+		}
+		a.relent(Fault{ID: 1, Kind: FaultGhosts})
+		if slices.Contains(c.nodes, n) {
+			t.Errorf("%s: for ever", name)
+		}
+	}
+}
+
+// A fault meets as many as it says, of what is well, has a node, and is where it strikes;
+// the same ones each time.
+func TestWhomAFaultMeets(t *testing.T) {
+	a, c := settledShop(t)
+	c.group("general").members[0].fall(silent, false, false)
+	c.group("general").members[1].mute(true)
+	for name, tt := range map[string]struct {
+		f    Fault
+		want int
+	}{
+		"one":                 {Fault{ID: 1, Count: 1}, 1},
+		"more than there are": {Fault{ID: 1, Count: 100}, 5},
+		"of a group":          {Fault{ID: 2, Count: 100, Group: "general"}, 1},
+		"of no such group":    {Fault{ID: 2, Count: 100, Group: "other"}, 0},
+		"of no such cluster":  {Fault{ID: 2, Count: 100, Cluster: "other"}, 0},
+		"none":                {Fault{ID: 3}, 0},
+	} {
+		got, again := a.victims(tt.f), a.victims(tt.f)
+		if len(got) != tt.want || !slices.Equal(got, again) {
+			t.Errorf("%s: meets %d, and then %d", name, len(got), len(again))
+		}
+		for _, m := range got {
+			if m.ail != well || m.muted || m.node == nil || tt.f.Group != "" && m.g.name != tt.f.Group {
+				t.Errorf("%s: meets %+v", name, m)
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// untended is a shop in which Rollcall only looks on.
+func untended(t *testing.T) (*account, *cluster) {
+	t.Helper()
+	a, c := shop(t)
+	c.mode = "observe"
+	return a, c
+}
+
+// passes lets time pass.
+func (a *account) passes(d time.Duration) { a.until(a.Now().Add(d)) }
+
+// endings are the events that tell of the end of a machine.
+func endings(a *account) *[]Event {
+	var ends []Event
+	tell := a.tell
+	a.tell = func(e Event) {
+		if e.Kind == EventEnd {
+			ends = append(ends, e)
+		}
+		tell(e)
+	}
+	return &ends
+}
+
+// Karpenter gives up on what has not registered within 15 min, and launches another.
+func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
+	a, c := untended(t)
+	ends := endings(a)
+	g := c.group("general")
+	g.template.breaks = neverJoins
+	g.grow(1)
+	a.passes(time.Minute)
+	m := g.members[len(g.members)-1]
+	if len(g.members) != 4 || m.claim == nil || m.node != nil {
+		t.Fatalf("%d machines, the last with claim %v and node %v", len(g.members), m.claim, m.node)
+	}
+	if a.until(m.launched.Add(registrationTTL - time.Second)); m.state != running {
+		t.Errorf("before its time is up it is %s", m.state)
+	}
+	g.template.breaks = well
+	a.until(m.launched.Add(registrationTTL + 3*time.Minute))
+	if m.alive() || len(*ends) != 1 || !strings.Contains((*ends)[0].Detail, "karpenter") {
+		t.Errorf("it is %s, ended are %v", m.state, *ends)
+	}
+	if next := g.members[len(g.members)-1]; len(g.members) != 4 || next.node == nil || next.claim.initialized.IsZero() {
+		t.Errorf("%d machines, the last with node %v", len(g.members), next.node)
+	}
+	if m.claim != nil {
+		t.Error("its NodeClaim is still there")
+	}
+}
+
+func TestKarpenterKeepsWhatRegisters(t *testing.T) {
+	a, c := untended(t)
+	ends := endings(a)
+	g := c.group("general")
+	g.grow(1)
+	a.passes(time.Hour)
+	m := g.members[len(g.members)-1]
+	if len(*ends) != 0 || m.node == nil || m.node.labels["karpenter.sh/initialized"] != "true" || m.claim.registered.IsZero() {
+		t.Errorf("ended are %v, its node is %+v", *ends, m.node)
+	}
+}
+
+// An Auto Scaling group replaces what fails its status checks, unless that is suspended.
+func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
+	for name, suspended := range map[string]bool{"it does": false, "it is suspended": true} {
+		a, c := untended(t)
+		a.passes(time.Hour)
+		g := c.group("batch")
+		g.suspended = suspended
+		m := g.members[0]
+		m.fall(impaired, false, false)
+		if a.passes(replaceImpaired - time.Minute); m.state != running {
+			t.Errorf("%s: it is ended at once", name)
+		}
+		a.passes(3 * time.Minute)
+		if m.alive() != suspended {
+			t.Errorf("%s: it is %s", name, m.state)
+		}
+		if a.passes(5 * time.Minute); !suspended && (len(g.members) != 2 || g.members[1].node == nil) {
+			t.Errorf("%s: %d machines", name, len(g.members))
+		}
+	}
+}
+
+// Node repair replaces what is not ready for half an hour, where it is on, and not where
+// too much is ill at once.
+func TestNodeRepair(t *testing.T) {
+	tests := map[string]struct {
+		group string
+		on    bool
+		ill   int
+		ail   ailment
+		want  bool // that the first is ended
+	}{
+		"a node group that repairs":         {"system", true, 1, notReady, true},
+		"one that does not":                 {"system", false, 1, notReady, false},
+		"Karpenter's, which repairs":        {"general", true, 1, silent, true},
+		"Karpenter's, which does not":       {"general", false, 1, silent, false},
+		"too many are ill":                  {"general", true, 3, silent, false},
+		"a part of it failed, which is not": {"system", true, 1, failedPart, false},
+	}
+	for name, tt := range tests {
+		a, c := untended(t)
+		a.passes(time.Hour)
+		g := c.group(tt.group)
+		g.repair = tt.on
+		m := g.members[0]
+		for _, other := range g.members[:tt.ill] {
+			other.fall(tt.ail, false, false)
+		}
+		if a.passes(repairAfter - time.Minute); m.state != running {
+			t.Errorf("%s: it is ended after less than %s", name, repairAfter)
+		}
+		if a.passes(3 * time.Minute); m.alive() == tt.want {
+			t.Errorf("%s: it is %s", name, m.state)
+		}
+	}
+}
+
+func TestGroupsHaveWhatTheyWant(t *testing.T) {
+	a, c := untended(t)
+	g := c.group("batch")
+	g.grow(2)
+	if a.passes(5 * time.Minute); len(g.members) != 4 || len(c.nodes) != 9 {
+		t.Errorf("grown to %d machines, %d nodes", len(g.members), len(c.nodes))
+	}
+	g.grow(-3)
+	if a.passes(5 * time.Minute); len(g.members) != 1 || len(c.nodes) != 6 {
+		t.Errorf("shrunk to %d machines, %d nodes", len(g.members), len(c.nodes))
+	}
+	g.members[0].end("a person")
+	if a.passes(5 * time.Minute); len(g.members) != 1 || g.members[0].node == nil {
+		t.Errorf("what was ended by hand is not replaced: %d machines", len(g.members))
+	}
+}
+
+// Without capacity nothing is launched, the group tells so, and tries again.
+func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
+	a, c := untended(t)
+	g := c.group("batch")
+	g.dry = a.Now().Add(20 * time.Minute)
+	g.grow(1)
+	a.passes(18 * time.Minute)
+	last := g.activities[len(g.activities)-1]
+	if len(g.members) != 2 || last.ok || !strings.Contains(last.message, "InsufficientInstanceCapacity") {
+		t.Errorf("%d machines, %+v", len(g.members), last)
+	}
+	if a.passes(10 * time.Minute); len(g.members) != 3 || g.members[2].node == nil {
+		t.Errorf("%d machines once there is capacity", len(g.members))
+	}
+}
+
+// What nobody owns nobody replaces.
+func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
+	a := bare(t, false)
+	a.founding = true
+	c := a.newCluster(ClusterSpec{Name: "shop", Groups: []GroupSpec{{Name: "single", Owner: "none", Type: "m5.large", Desired: 2}}})
+	c.populate()
+	a.founding = false
+	g := c.groups[0]
+	g.members[0].end("a person")
+	if a.passes(time.Hour); len(g.members) != 1 || g.desired != 1 || len(c.nodes) != 1 {
+		t.Errorf("%d machines, %d wanted, %d nodes", len(g.members), g.desired, len(c.nodes))
+	}
+}
+
+// Machines are launched where there are the fewest, and not where a zone is down.
+func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
+	a, c := untended(t)
+	g := c.group("batch")
+	g.grow(4)
+	a.passes(5 * time.Minute)
+	in := map[string]int{}
+	for _, m := range g.members {
+		in[m.zone]++
+	}
+	if in[zones[0]] != 2 || in[zones[1]] != 2 || in[zones[2]] != 2 {
+		t.Errorf("6 machines in %v", in)
+	}
+	a.silenced[zones[1]], c.shifted = true, zones[2]
+	g.grow(3)
+	a.passes(5 * time.Minute)
+	for _, m := range g.members[6:] {
+		if m.zone != zones[0] {
+			t.Errorf("%s is launched in %s", m.id, m.zone)
+		}
+	}
+}
+
+// Karpenter ends the instance of a NodeClaim that somebody deleted.
+func TestKarpenterEndsWhatItsClaimIsDeletedOf(t *testing.T) {
+	a, c := untended(t)
+	ends := endings(a)
+	m := c.group("general").members[0]
+	c.claimDeleted(m.claim)
+	if a.passes(5 * time.Minute); m.alive() || m.claim != nil || len(*ends) != 1 || len(c.claims) != 3 {
+		t.Errorf("it is %s with claim %v; ended are %v, claims %d", m.state, m.claim, *ends, len(c.claims))
+	}
+}
