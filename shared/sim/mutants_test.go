@@ -187,7 +187,7 @@ func mutantsOfLooks() []mutant {
 	updating := trial(ill(FaultNotReady, 30, api, 1), Fault{Kind: FaultUpdate, At: 35 * time.Minute, For: time.Hour})
 	crowd := trial(ill(FaultNotReady, 30, api, 1), Fault{Kind: FaultAPIErrors, At: 35 * time.Minute, For: time.Hour, Share: 0.3})
 	crowd.Clusters[0].Groups[1].Desired, crowd.Storm = kube.PageSize, 100*time.Minute
-	late := trial(ill(FaultSilence, 30, api, 1).lasts(35), ill(FaultSilence, 80, workers, 1).lasts(35), ill(FaultNotReady, 150, api, 1).lasts(20), Fault{Kind: FaultMessages, At: time.Hour, For: 2 * time.Hour, Share: 0.5})
+	late := trial(ill(FaultSilence, 30, api, 1).lasts(35), ill(FaultSilence, 80, workers, 1).lasts(35), ill(FaultSilence, 130, api, 1).lasts(35), Fault{Kind: FaultMessages, At: time.Hour, For: 2 * time.Hour, Share: 0.5})
 	late.Quiet, late.Sweep = false, 20*time.Minute
 	held := trial(people(holds, 30, "one"), ill(FaultNotReady, 40, "one", 1))
 	held.Clusters[0].Groups[0] = one
@@ -220,7 +220,7 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
-			name: "a node that came back is taken for a silent one", sc: late, seeds: 16, rules: []Rule{RuleHealthy},
+			name: "a node that came back is taken for a silent one", sc: late, seeds: 24, rules: []Rule{RuleHealthy},
 			guards: func() Guards {
 				then := map[roll.InstanceID]roll.Node{}
 				return Guards{Observer: seeing(func(s *roll.Snapshot) {
