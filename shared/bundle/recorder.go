@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,7 +80,7 @@ func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {
 }
 
 // note remembers the objects that the Kubernetes API answered with.
-func (r *Recorder) note(q kube.Question, objects []json.RawMessage, err error) {
+func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var files []string
@@ -140,12 +139,14 @@ func servedAs(kind string) *resource {
 }
 
 // objects remembers objects by what they say that they are.
-func (r *Recorder) objects(all []json.RawMessage) {
-	for _, raw := range all {
-		i := item{raw: raw}
-		if json.Unmarshal(raw, &i) != nil || i.Metadata.Name == "" {
+func (r *Recorder) objects(all []*kube.Item) {
+	for _, one := range all {
+		read, err := kube.Decode[item](one)
+		if err != nil || read.Metadata.Name == "" {
 			continue
 		}
+		i := *read
+		i.raw = one.JSON()
 		if s := servedAs(i.Kind); s != nil {
 			// A node that is read by its name after the list of all is in it already.
 			r.c.objects[s.file].keep(i)

@@ -315,13 +315,13 @@ func TestNoSecretIsWritten(t *testing.T) {
 		call(e.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String("i-0f100000000000001")}))
 		call(e.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{"1"}}))
 		r.Remember(map[string]evidence.Remembered{"n1": {Conditions: []evidence.Condition{{Type: "Ready", Message: "password: " + secret}}}})
-		r.note(kube.AllNodes(), []json.RawMessage{
-			json.RawMessage(object1("v1", "Node", `"labels": {"db-password": "`+secret+`"}, "annotations": {"karpenter.sh/token": "`+secret+`", "other": "`+secret+`"}, "managedFields": [{"x": "`+secret+`"}]`, `"status": {"conditions": [{"type": "Ready", "message": "secret_key=`+secret+`"}]}`)),
-			json.RawMessage(object1("v1", "Event", "", `"message": "failed with password=`+secret+`"`)),
-			json.RawMessage(object1("karpenter.k8s.aws/v1", "EC2NodeClass", "", `"spec": {"userData": `+quoted(script)+`, "tags": {"db_password": "`+secret+`"}}`)),
-			json.RawMessage(object1("karpenter.k8s.aws/v1", "EC2NodeClass", "", `"spec": {"userData": `+quoted(base64.StdEncoding.EncodeToString([]byte(script)))+`}`)),
-			json.RawMessage(object1("v1", "Pod", `"annotations": {"karpenter.sh/x": "`+secret+`"}`, `"spec": {"nodeName": "n", "volumes": [{"csi": {"volumeAttributes": {"x": "`+secret+`"}}}], "containers": [{"name": "a", "image": "b", "env": [{"name": "X", "value": "`+secret+`"}], "args": ["`+secret+`"], "command": ["`+secret+`"]}]}, "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"reason": "Error", "message": "`+secret+`"}}}]}`)),
-			json.RawMessage(object1("karpenter.sh/v1", "NodeClaim", `"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "`+secret+`"}`, "")),
+		r.note(kube.AllNodes(), []*kube.Item{
+			kube.NewItem(json.RawMessage(object1("v1", "Node", `"labels": {"db-password": "`+secret+`"}, "annotations": {"karpenter.sh/token": "`+secret+`", "other": "`+secret+`"}, "managedFields": [{"x": "`+secret+`"}]`, `"status": {"conditions": [{"type": "Ready", "message": "secret_key=`+secret+`"}]}`))),
+			kube.NewItem(json.RawMessage(object1("v1", "Event", "", `"message": "failed with password=`+secret+`"`))),
+			kube.NewItem(json.RawMessage(object1("karpenter.k8s.aws/v1", "EC2NodeClass", "", `"spec": {"userData": `+quoted(script)+`, "tags": {"db_password": "`+secret+`"}}`))),
+			kube.NewItem(json.RawMessage(object1("karpenter.k8s.aws/v1", "EC2NodeClass", "", `"spec": {"userData": `+quoted(base64.StdEncoding.EncodeToString([]byte(script)))+`}`))),
+			kube.NewItem(json.RawMessage(object1("v1", "Pod", `"annotations": {"karpenter.sh/x": "`+secret+`"}`, `"spec": {"nodeName": "n", "volumes": [{"csi": {"volumeAttributes": {"x": "`+secret+`"}}}], "containers": [{"name": "a", "image": "b", "env": [{"name": "X", "value": "`+secret+`"}], "args": ["`+secret+`"], "command": ["`+secret+`"]}]}, "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"reason": "Error", "message": "`+secret+`"}}}]}`))),
+			kube.NewItem(json.RawMessage(object1("karpenter.sh/v1", "NodeClaim", `"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "`+secret+`"}`, ""))),
 		}, nil)
 		for _, o := range []kube.Question{kube.EventsOfNode("n"), kube.AnEC2NodeClass("n"), kube.PodsOf("n"), kube.NodeClaimsOf("n")} {
 			r.note(o, nil, nil) // their files are written

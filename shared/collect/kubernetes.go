@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -67,7 +66,7 @@ func (k kubeClient) topic() *topic { return &topic{k: k} }
 
 // read asks one question, and returns the objects of the answer. gone: there is no such
 // object, or the cluster serves none of its kind.
-func (t *topic) read(q kube.Question) (objects []json.RawMessage, gone bool, why string) {
+func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why string) {
 	if why := t.why(); why != "" {
 		return nil, false, why
 	}
@@ -90,7 +89,7 @@ func (t *topic) read(q kube.Question) (objects []json.RawMessage, gone bool, why
 	return nil, false, why
 }
 
-func (t *topic) ask(ctx context.Context, q kube.Question) ([]json.RawMessage, error) {
+func (t *topic) ask(ctx context.Context, q kube.Question) ([]*kube.Item, error) {
 	client, err := t.k.dial()
 	if err != nil {
 		return nil, err
@@ -130,12 +129,12 @@ func items[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fac
 		return evidence.Failed[[]V](why)
 	}
 	out := make([]V, 0, len(objects))
-	for _, data := range objects {
-		var j J
-		if err := json.Unmarshal(data, &j); err != nil {
+	for _, o := range objects {
+		j, err := kube.Decode[J](o)
+		if err != nil {
 			return evidence.Failed[[]V](fmt.Sprintf("kubernetes: %s: the answer is not what it should be: %v", q, err))
 		}
-		out = append(out, project(&j))
+		out = append(out, project(j))
 	}
 	return evidence.Read(out)
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ type ended struct {
 }
 
 func pod(p *podJSON) evidence.Pod {
-	out := evidence.Pod{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: p.Metadata.Labels}
+	out := evidence.Pod{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {
 			out.Owner = o.Kind + "/" + o.Name

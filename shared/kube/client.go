@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -70,9 +69,9 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest  rest.Interface
-	nodes NodePages                                // in place of requests for pages of nodes; or nil
-	items ItemPages                                // in place of those for pages of anything else; or nil
-	note  func(Question, []json.RawMessage, error) // of every ReadEach; or nil
+	nodes NodePages                      // in place of requests for pages of nodes; or nil
+	items ItemPages                      // in place of those for pages of anything else; or nil
+	note  func(Question, []*Item, error) // of every ReadEach; or nil
 }
 
 // NewClient makes a client for an endpoint whose certificate ca signs. wrap adds

@@ -30,7 +30,7 @@ func listOf(list, kind string) bool { return list == kindList || list == kind+ki
 
 // readPage is one page of a list, and the token of the next. What is no list is an
 // error: it must not be taken for an empty one.
-func readPage(data []byte, r resource, trim func(object) error) (items []json.RawMessage, next string, err error) {
+func readPage(data []byte, r resource, trim func(object) error) (items []*Item, next string, err error) {
 	var page struct {
 		Kind     string
 		Metadata struct{ Continue string }
@@ -53,7 +53,7 @@ func readPage(data []byte, r resource, trim func(object) error) (items []json.Ra
 		if err != nil {
 			return nil, "", err
 		}
-		items = append(items, item)
+		items = append(items, NewItem(item))
 	}
 	return items, page.Metadata.Continue, nil
 }

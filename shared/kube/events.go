@@ -8,9 +8,9 @@ import (
 
 // newestEvents are the events in the order of their time, without the oldest where they
 // are more than so many.
-func newestEvents(events []json.RawMessage, most int) []json.RawMessage {
+func newestEvents(events []*Item, most int) []*Item {
 	type dated struct {
-		event json.RawMessage
+		event *Item
 		at    time.Time
 	}
 	all := make([]dated, len(events))
@@ -19,7 +19,7 @@ func newestEvents(events []json.RawMessage, most int) []json.RawMessage {
 	}
 	slices.SortStableFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
 	all = all[max(0, len(all)-most):]
-	out := make([]json.RawMessage, len(all))
+	out := make([]*Item, len(all))
 	for i := range all {
 		out[i] = all[i].event
 	}
@@ -29,9 +29,13 @@ func newestEvents(events []json.RawMessage, most int) []json.RawMessage {
 // lastSeen is when an event happened for the last time. Which field tells it depends on
 // the age of the library that wrote it.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
-func lastSeen(data json.RawMessage) (at time.Time) {
-	var event, series, metadata object
-	_ = json.Unmarshal(data, &event)
+func lastSeen(i *Item) (at time.Time) {
+	read, err := Decode[object](i)
+	if err != nil {
+		return at
+	}
+	var series, metadata object
+	event := *read
 	_ = json.Unmarshal(event["series"], &series) // what cannot be read leaves the others
 	_ = json.Unmarshal(event["metadata"], &metadata)
 	for _, raw := range []json.RawMessage{event["lastTimestamp"], event["eventTime"], event["firstTimestamp"], series["lastObservedTime"], metadata["creationTimestamp"]} {

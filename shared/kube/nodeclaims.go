@@ -58,8 +58,8 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = labels.NewSelector().Add(*pool).String()
 			page, next, err := c.nodeClaimPage(ctx, o)
-			for i := range page {
-				if id, claim := page[i].project(); id != "" {
+			for _, c := range page {
+				if id, claim := c.project(); id != "" {
 					claims[id] = claim
 				}
 			}
@@ -76,7 +76,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.Insta
 }
 
 // nodeClaimPage asks for one page of the NodeClaims.
-func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []nodeClaim, next string, err error) {
+func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
 	if c.items == nil {
 		var page nodeClaimList
 		if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
@@ -85,17 +85,23 @@ func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (clai
 		if !listOf(page.Kind, resourceNodeClaim.kind) {
 			return nil, "", unexpected(nodeClaimsPath, fmt.Errorf("it is a %q", page.Kind))
 		}
-		return page.Items, page.Metadata.Continue, nil
+		for i := range page.Items {
+			claims = append(claims, &page.Items[i])
+		}
+		return claims, page.Metadata.Continue, nil
 	}
 	budget := int64(maxCapture)
 	items, next, err := c.pageInMemory(ctx, nodeClaimsPath, o, nil, &budget)
-	claims = make([]nodeClaim, len(items))
+	if err != nil {
+		return nil, "", err
+	}
+	claims = make([]*nodeClaim, len(items))
 	for i, item := range items {
-		if err := json.Unmarshal(item, &claims[i]); err != nil {
+		if claims[i], err = Decode[nodeClaim](item); err != nil {
 			return nil, "", unexpected(nodeClaimsPath, err)
 		}
 	}
-	return claims, next, err
+	return claims, next, nil
 }
 
 // whyUnserved tells a cluster without Karpenter from one whose Karpenter is too old to

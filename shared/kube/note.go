@@ -1,11 +1,9 @@
 package kube
 
-import "encoding/json"
-
 // Noting is the same client, which also tells note of every [Client.Read] and
 // [Client.ReadEach]: what was asked, and the objects of the answer or the error. It is for a
 // capture, and may be called from several goroutines at once if the client is.
-func (c *Client) Noting(note func(Question, []json.RawMessage, error)) *Client {
+func (c *Client) Noting(note func(Question, []*Item, error)) *Client {
 	return &Client{rest: c.rest, nodes: c.nodes, items: c.items, note: note}
 }
 

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -78,11 +77,11 @@ type NodePages func(ctx context.Context, limit int64, continueToken string) (*co
 // path, and chosen by the options. Each item is as "kubectl get --output json" prints it,
 // without managedFields; next is the token of the next page, "" after the last. The errors
 // are those of [NodePages]; what the API server has no path for is a generic 404, as
-// [NewGenericServerResponse] makes it of an unexpected response. The client only reads the
-// items, and may keep them.
+// [NewGenericServerResponse] makes it of an unexpected response. Items of objects that did
+// not change may be the same ones again.
 //
 // [NewGenericServerResponse]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewGenericServerResponse
-type ItemPages func(ctx context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error)
+type ItemPages func(ctx context.Context, path string, o metav1.ListOptions) (items []*Item, next string, err error)
 
 // NewClientOverPages is [NewClientOver] for a cluster that is simulated: [Client.Nodes]
 // takes its pages from nodes, as they are, what else is listed comes from items, and the
@@ -121,7 +120,7 @@ func unanswered(err error, request *rest.Request) error {
 
 // pageInMemory asks for one page of a list without a request, and takes its length off the
 // budget.
-func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim func(object) error, budget *int64) (items []json.RawMessage, next string, err error) {
+func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim func(object) error, budget *int64) (items []*Item, next string, err error) {
 	if err = ctx.Err(); err == nil {
 		items, next, err = c.items(ctx, path, *o)
 	}
@@ -129,29 +128,18 @@ func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOp
 		return nil, "", unanswered(err, c.rest.Get().AbsPath(path).VersionedParams(o, parameterCodec))
 	}
 	for _, item := range items {
-		if *budget -= int64(len(item)); *budget < 0 {
+		if *budget -= int64(len(item.JSON())); *budget < 0 {
 			return nil, "", errTooLarge
 		}
 	}
 	if trim == nil {
 		return items, next, nil
 	}
-	trimmed := make([]json.RawMessage, len(items))
+	trimmed := make([]*Item, len(items))
 	for i, item := range items {
-		if trimmed[i], err = trimOne(item, trim); err != nil {
+		if trimmed[i], err = item.trim(trim); err != nil {
 			return nil, "", unexpected(path, err)
 		}
 	}
 	return trimmed, next, nil
-}
-
-func trimOne(item json.RawMessage, trim func(object) error) (json.RawMessage, error) {
-	var o object
-	if err := json.Unmarshal(item, &o); err != nil {
-		return nil, err
-	}
-	if err := trim(o); err != nil {
-		return nil, err
-	}
-	return json.Marshal(o)
 }

@@ -51,7 +51,7 @@ type listed struct {
 	asked []string
 }
 
-func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (items []*Item, next string, err error) {
 	for name, selector := range map[string]string{"fieldSelector": o.FieldSelector, "labelSelector": o.LabelSelector} {
 		if selector != "" {
 			path += "?" + name + "=" + selector
@@ -64,7 +64,7 @@ func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (ite
 	from, _ := strconv.Atoi(o.Continue)
 	to := min(from+2, len(l.items))
 	for _, item := range l.items[from:to] {
-		items = append(items, json.RawMessage(item))
+		items = append(items, NewItem(json.RawMessage(item)))
 	}
 	if to < len(l.items) {
 		next = strconv.Itoa(to)

@@ -13,7 +13,7 @@ import (
 
 // ReadEach answers one question of a diagnosis with the JSON that "kubectl get --output json"
 // prints for each of its objects: the one that was asked for by name, or the items of a
-// list, each with an apiVersion and a kind. The bytes are not the caller's to change.
+// list, each with an apiVersion and a kind.
 //
 // What never leaves the package: metadata.managedFields and the last applied
 // configuration of any object, and of pods also annotations, volumes, what a container
@@ -24,7 +24,7 @@ import (
 // [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that
 // [Fault] describes. An answer of more than 8 MB, or 256 MB to [AllNodes] and
 // [AllLeases], is an error; so is one that is not what was asked for.
-func (c *Client) ReadEach(ctx context.Context, q Question) ([]json.RawMessage, error) {
+func (c *Client) ReadEach(ctx context.Context, q Question) ([]*Item, error) {
 	objects, err := c.read(ctx, q)
 	if c.note != nil {
 		c.note(q, objects, err)
@@ -39,12 +39,16 @@ func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) 
 	case err != nil:
 		return nil, err
 	case q.ByName():
-		return objects[0], nil
+		return objects[0].JSON(), nil
 	}
-	return json.Marshal(printedList{APIVersion: "v1", Kind: kindList, Items: append([]json.RawMessage{}, objects...)})
+	list := printedList{APIVersion: "v1", Kind: kindList, Items: []json.RawMessage{}}
+	for _, o := range objects {
+		list.Items = append(list.Items, o.JSON())
+	}
+	return json.Marshal(list)
 }
 
-func (c *Client) read(ctx context.Context, q Question) ([]json.RawMessage, error) {
+func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 	a, err := q.asking()
 	if err != nil {
 		return nil, err
@@ -56,9 +60,9 @@ func (c *Client) read(ctx context.Context, q Question) ([]json.RawMessage, error
 		if err != nil {
 			return nil, q.operation(a, r).failed(err)
 		}
-		return []json.RawMessage{one}, nil
+		return []*Item{NewItem(one)}, nil
 	}
-	var all []json.RawMessage
+	var all []*Item
 	for _, r := range a.of {
 		items, err := c.readAll(ctx, q, a, r, &budget)
 		if err != nil {
@@ -93,8 +97,8 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 
 // readAll lists all pages. A listing that the server drops halfway begins once more, and
 // what it brought before does not count.
-func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]json.RawMessage, error) {
-	var all []json.RawMessage
+func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]*Item, error) {
+	var all []*Item
 	path, before := r.path(a.namespace, ""), *budget
 	err := again(func() { all, *budget = nil, before }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
@@ -113,7 +117,7 @@ func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, 
 }
 
 // readPage asks for one page of a list.
-func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []json.RawMessage, next string, err error) {
+func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
 	if c.items != nil {
 		return c.pageInMemory(ctx, path, o, a.trim, budget)
 	}

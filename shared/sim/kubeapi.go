@@ -42,7 +42,7 @@ type kubeAPI struct {
 	// nodes and items are the listings that were begun last, of nodes as they are and of
 	// anything as JSON: with one client there is never a second one under way.
 	nodes listing[corev1.Node]
-	items listing[json.RawMessage]
+	items listing[*kube.Item]
 }
 
 // listing is a list that is handed out in pages, as it was when that began.
@@ -145,7 +145,7 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*cor
 }
 
 // itemPage answers a request for a page of a list of anything else; it is a kube.ItemPages.
-func (k *kubeAPI) itemPage(ctx context.Context, path string, o metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+func (k *kubeAPI) itemPage(ctx context.Context, path string, o metav1.ListOptions) (items []*kube.Item, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", selectors: o}
 	q.locate(path)
 	err = q.send(ctx, func() error {
@@ -300,7 +300,7 @@ func (q *kubeQuery) serve() (any, error) {
 }
 
 // page is what the API server lists.
-func (q *kubeQuery) page() (items []json.RawMessage, next string, err error) {
+func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	list, ok := kubeLists[q.path()]
 	switch {
 	case !ok, !q.served():
@@ -308,7 +308,7 @@ func (q *kubeQuery) page() (items []json.RawMessage, next string, err error) {
 	case q.selectors.Continue != "":
 		err = q.api.items.resume(q, q.selectors.Continue)
 	default:
-		q.api.items = listing[json.RawMessage]{of: q.c}
+		q.api.items = listing[*kube.Item]{of: q.c}
 		q.api.items.rest, err = list(q)
 	}
 	if err != nil {
@@ -327,10 +327,14 @@ func (q *kubeQuery) list() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objectList{
+	list := objectList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
-		Metadata: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version), Continue: next}, Items: append([]json.RawMessage{}, items...),
-	}, nil
+		Metadata: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version), Continue: next}, Items: []json.RawMessage{},
+	}
+	for _, i := range items {
+		list.Items = append(list.Items, i.JSON())
+	}
+	return list, nil
 }
 
 // objectList is a list of objects of any kind.

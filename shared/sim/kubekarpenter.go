@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
 
@@ -109,7 +109,7 @@ type claimState struct {
 }
 
 // json is the NodeClaim as JSON, which is made anew only when it changed.
-func (cl *claim) json() (json.RawMessage, error) {
+func (cl *claim) json() (*kube.Item, error) {
 	s := claimState{version: cl.version, kind: cl.g.kind}
 	if cl.machine == nil {
 		s.template = cl.g.template.version

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"rollcall/shared/kube"
 )
 
 // kubeObjects are the kinds of which the API server answers about one object.
@@ -31,7 +33,7 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 
 // kubeLists are those of which it answers lists. No webhook stands between a kubelet and
 // this API server.
-var kubeLists = map[string]func(*kubeQuery) ([]json.RawMessage, error){
+var kubeLists = map[string]func(*kubeQuery) ([]*kube.Item, error){
 	"v1/nodes":                      (*kubeQuery).listNodes,
 	"v1/pods":                       (*kubeQuery).listPods,
 	"v1/events":                     (*kubeQuery).listEvents,
@@ -42,30 +44,30 @@ var kubeLists = map[string]func(*kubeQuery) ([]json.RawMessage, error){
 	"discovery.k8s.io/v1/endpointslices":                              none,
 }
 
-func none(*kubeQuery) ([]json.RawMessage, error) { return nil, nil }
+func none(*kubeQuery) ([]*kube.Item, error) { return nil, nil }
 
 // made is an object as JSON, as it was in a state S.
 type made[S comparable] struct {
 	state S
-	data  json.RawMessage
+	item  *kube.Item
 }
 
 // of is the object as JSON in that state.
-func (m *made[S]) of(state S, object func() any) (json.RawMessage, error) {
-	if m.data == nil || m.state != state {
+func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
+	if m.item == nil || m.state != state {
 		data, err := json.Marshal(object())
 		if err != nil {
 			return nil, err
 		}
-		m.state, m.data = state, data
+		m.state, m.item = state, kube.NewItem(data)
 	}
-	return m.data, nil
+	return m.item, nil
 }
 
 // encoded adds an object to a list, as JSON.
-func encoded(to *[]json.RawMessage, object any) error {
+func encoded(to *[]*kube.Item, object any) error {
 	data, err := json.Marshal(object)
-	*to = append(*to, data)
+	*to = append(*to, kube.NewItem(data))
 	return err
 }
 
@@ -215,8 +217,8 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-func (q *kubeQuery) listNodes() ([]json.RawMessage, error) {
-	var out []json.RawMessage
+func (q *kubeQuery) listNodes() ([]*kube.Item, error) {
+	var out []*kube.Item
 	for _, n := range q.c.nodes {
 		if err := encoded(&out, n.read()); err != nil {
 			return nil, err
@@ -255,8 +257,8 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-func (q *kubeQuery) listLeases() ([]json.RawMessage, error) {
-	var out []json.RawMessage
+func (q *kubeQuery) listLeases() ([]*kube.Item, error) {
+	var out []*kube.Item
 	for _, n := range q.c.nodes {
 		l, ok := n.lease()
 		if !ok {
@@ -279,7 +281,7 @@ func (q *kubeQuery) fields() (fields.Selector, error) {
 }
 
 // listPods lists the pods that the field selector asks for by their node, or all.
-func (q *kubeQuery) listPods() ([]json.RawMessage, error) {
+func (q *kubeQuery) listPods() ([]*kube.Item, error) {
 	selector, err := q.fields()
 	if err != nil {
 		return nil, err
@@ -291,7 +293,7 @@ func (q *kubeQuery) listPods() ([]json.RawMessage, error) {
 			nodes = []*node{n}
 		}
 	}
-	var out []json.RawMessage
+	var out []*kube.Item
 	for _, n := range nodes {
 		for _, p := range n.pods {
 			if q.namespace != "" && q.namespace != p.namespace {
@@ -319,7 +321,7 @@ func (p *pod) controller() string {
 const graceSeconds = 30
 
 // podJSON is the Pod as JSON, which is made anew only when it changed.
-func (n *node) podJSON(p *pod) (json.RawMessage, error) {
+func (n *node) podJSON(p *pod) (*kube.Item, error) {
 	return p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) })
 }
 
@@ -376,7 +378,7 @@ const eventsLive = time.Hour
 
 // listEvents lists the events about the object that the field selector names. Of pods none
 // are told.
-func (q *kubeQuery) listEvents() ([]json.RawMessage, error) {
+func (q *kubeQuery) listEvents() ([]*kube.Item, error) {
 	selector, err := q.fields()
 	if err != nil {
 		return nil, err
@@ -393,7 +395,7 @@ func (q *kubeQuery) listEvents() ([]json.RawMessage, error) {
 			about.UID, about.APIVersion, events = types.UID(cl.uid), "karpenter.sh/v1", cl.events
 		}
 	}
-	var out []json.RawMessage
+	var out []*kube.Item
 	for i, o := range events {
 		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
 			if err := encoded(&out, o.event(about, i)); err != nil {
@@ -458,7 +460,7 @@ func mapRoles(all []mapping) string {
 const labelPool = "karpenter.sh/nodepool"
 
 // listClaims lists the NodeClaims that the label selector asks for by their node pool.
-func (q *kubeQuery) listClaims() ([]json.RawMessage, error) {
+func (q *kubeQuery) listClaims() ([]*kube.Item, error) {
 	selector, err := labels.Parse(q.selectors.LabelSelector)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -467,7 +469,7 @@ func (q *kubeQuery) listClaims() ([]json.RawMessage, error) {
 	for _, g := range q.c.groups {
 		wanted[g] = selector.Matches(labels.Set{labelPool: g.name})
 	}
-	var out []json.RawMessage
+	var out []*kube.Item
 	for _, cl := range q.c.claims {
 		if !wanted[cl.g] {
 			continue

@@ -1,0 +1,62 @@
+package kube
+
+import (
+	"encoding/json"
+	"sync"
+)
+
+// Item is one object as "kubectl get --output json" prints it. What it was decoded into is
+// remembered with it: the API server of a simulated cluster answers with the same item for
+// as long as the object does not change, and most objects do not.
+type Item struct {
+	json json.RawMessage
+
+	mu      sync.Mutex
+	decoded []any // pointers, each of another type
+	trimmed *Item // what of it may leave the package, where that is less
+}
+
+// NewItem is an object of which that is the JSON. It must not be changed any more.
+func NewItem(data json.RawMessage) *Item { return &Item{json: data} }
+
+// JSON is the object as it is printed. It is not the caller's to change.
+func (i *Item) JSON() json.RawMessage { return i.json }
+
+// Decode is the item as a T, which is not the caller's to change either.
+func Decode[T any](i *Item) (*T, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, known := range i.decoded {
+		if v, ok := known.(*T); ok {
+			return v, nil
+		}
+	}
+	v := new(T)
+	if err := json.Unmarshal(i.json, v); err != nil {
+		return nil, err
+	}
+	i.decoded = append(i.decoded, v)
+	return v, nil
+}
+
+// trim is the item without what must not leave the package.
+func (i *Item) trim(trim func(object) error) (*Item, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.trimmed != nil {
+		return i.trimmed, nil
+	}
+	var o object
+	if err := json.Unmarshal(i.json, &o); err != nil {
+		return nil, err
+	}
+	if err := trim(o); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	i.trimmed = NewItem(data)
+	return i.trimmed, nil
+}
