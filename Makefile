@@ -48,7 +48,7 @@ lint: ## Check formatting, imports and habits
 	$(TOOLS) golangci-lint run ./...
 
 .PHONY: bench
-bench: testbed-deps ## Measure observation and explanations against their floors, and decisions
+bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
 	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/handle ./tests/serverless
 	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/console

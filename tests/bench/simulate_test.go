@@ -31,8 +31,9 @@ var simulations = []struct {
 // them reads, and above all how much is wrong.
 //
 // Seeds run beside each other, one for each processor: a run uses one, but for collecting
-// garbage. That is done a quarter as often as usual, for 100 to 200 MB of memory. The
-// node-hours of a second of a processor tell the same where other programs are at work.
+// garbage, which is done a quarter as often as usual: it all takes some 900 MB. The
+// node-hours of a second of a processor tell about the same where other programs are at
+// work.
 func BenchmarkNodeHours(b *testing.B) {
 	for _, s := range simulations {
 		b.Run(s.name, func(b *testing.B) {
