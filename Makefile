@@ -76,6 +76,7 @@ fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzOpenNodes -fuzztime $(FUZZTIME) ./shared/bundle
 	$(GO) test -run '^$$' -fuzz FuzzOpenAccessEntries -fuzztime $(FUZZTIME) ./shared/bundle
 	$(GO) test -run '^$$' -fuzz FuzzOpenLedger -fuzztime $(FUZZTIME) ./shared/bundle
+	$(GO) test -run '^$$' -fuzz FuzzRandom -fuzztime $(FUZZTIME) ./shared/sim
 FUZZTIME ?= 30s
 
 .PHONY: testbed
