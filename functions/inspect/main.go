@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -51,7 +50,7 @@ func main() {
 			Tags:     mark.New(look.EC2, start.Nobody),
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
 			Clock:    start.Clock,
-			ReadTime: readTime, WhyTime: eyes.WhyTime,
+			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
 		},
 		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		Permitted:     f.Settings.Mode,
@@ -63,7 +62,3 @@ func main() {
 	}
 	lambda.Start(h.Handle)
 }
-
-// readTime leaves of the function's five minutes what a diagnosis takes at most, and
-// almost one for what follows from both.
-const readTime = 195 * time.Second

@@ -30,6 +30,10 @@ const (
 	sweepGone = time.Hour
 )
 
+// ReadTime bounds the reading of a cluster: of the five minutes that the function has it
+// leaves what a diagnosis takes at most, and almost one for what follows from both.
+const ReadTime = 195 * time.Second
+
 type orderQueue interface {
 	Send(context.Context, plan.Order) error
 }

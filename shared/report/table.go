@@ -246,7 +246,7 @@ func (t *text) section(name string) {
 
 // item writes one line of a list; what does not fit goes on below it, indented.
 func (t *text) item(format string, args ...any) {
-	for i, l := range wrapped(fmt.Sprintf(format, args...), width-6) {
+	for i, l := range Wrapped(fmt.Sprintf(format, args...), width-6) {
 		if i == 0 {
 			t.line("    %s", l)
 		} else {
@@ -257,14 +257,14 @@ func (t *text) item(format string, args ...any) {
 
 // wrap writes a text in lines of at most width columns, each indented.
 func (t *text) wrap(indent int, s string) {
-	for _, l := range wrapped(s, width-indent) {
+	for _, l := range Wrapped(s, width-indent) {
 		t.line("%s%s", strings.Repeat(" ", indent), l)
 	}
 }
 
-// wrapped breaks a text between words. A word that is longer than a line, such as
+// Wrapped breaks a text between words. A word that is longer than a line, such as
 // an ARN, stays whole on a line of its own: people copy it.
-func wrapped(s string, columns int) []string {
+func Wrapped(s string, columns int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(s) {

@@ -220,11 +220,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.healthy(inv, what, id)
 	u.sensible(inv, what, m)
 	intent := u.intent(inv, what, c, id)
-	if what == actEvict || what == actCordon {
-		u.effect(inv, what, c, id)
-		return
+	if what != actEvict && what != actCordon {
+		u.once(inv, what, id, intent)
 	}
-	u.once(inv, what, id, intent)
 	u.effect(inv, what, c, id)
 }
 
@@ -296,7 +294,7 @@ func (u *auditor) once(inv *invocation, what act, id, order string) {
 		}
 		u.reboots[id] = u.a.Now()
 	}
-	if order != "" && what != actCordon && what != actEvict {
+	if order != "" {
 		u.acted[order] = owed{at: u.a.Now(), what: string(what) + " of " + id, inv: inv}
 	}
 }

@@ -228,9 +228,6 @@ func (d *deployment) newSweep(v *env) *handle.Sweep {
 	}
 }
 
-// readTime is that of inspect's main.
-const readTime = 195 * time.Second
-
 func (d *deployment) newInspect(v *env) *handle.Inspect {
 	look := d.eyes(v)
 	return &handle.Inspect{
@@ -243,7 +240,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 			Notices:  d.notices(v),
 			Plan:     d.planner(v),
 			Clock:    v.now,
-			ReadTime: readTime, WhyTime: eyes.WhyTime,
+			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
 		},
 		Policies:      v.policies(),
 		Permitted:     guarded(d.guards.Permitted, d.permitted),

@@ -26,7 +26,7 @@ const (
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if s.what == FaultStale && !now.Before(s.from) && now.Before(s.to) && (s.about == "" || s.about == cluster) && d.nth(i).chance(s.share) {
+		if s.what == FaultStale && s.lasts(now) && s.meets(cluster) && d.nth(i).chance(s.share) {
 			return d.of("stale").between(staleLeast, staleMost)
 		}
 	}

@@ -88,8 +88,7 @@ const compacts = 0.1
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
 	for i := range w.spells {
 		s := &w.spells[i]
-		lasts := !now.Before(s.from) && now.Before(s.to) && (s.about == "" || s.about == cluster)
-		if lasts && s.what == FaultAPIErrors && d.of("compacted").nth(s.fault).chance(compacts) {
+		if s.lasts(now) && s.meets(cluster) && s.what == FaultAPIErrors && d.of("compacted").nth(s.fault).chance(compacts) {
 			return true
 		}
 	}

@@ -13,27 +13,16 @@ import (
 
 // parameters are what Systems Manager keeps for a deployment: the policy.
 type parameters struct {
-	policy string           // the document, "" if there is no parameter
-	parsed *policy.Document // nil if it does not validate
+	policy string // the document, "" if there is no parameter
 }
 
 // setPolicy writes the policy document; "" deletes the parameter.
-func (d *deployment) setPolicy(yaml string) {
-	d.parameters = parameters{policy: yaml, parsed: policy.Default()}
-	if yaml == "" {
-		return
-	}
-	parsed, err := policy.Parse([]byte(yaml))
-	if err != nil {
-		parsed = nil
-	}
-	d.parameters.parsed = parsed
-}
+func (d *deployment) setPolicy(yaml string) { d.parameters.policy = yaml }
 
 // policyNow is the policy that holds for a group by the document as it is now, whoever has
 // read it; by the built-in one if that does not validate.
 func (d *deployment) policyNow(c *cluster, g *group) policy.Policy {
-	doc := d.parameters.parsed
+	doc := d.a.audit.document(d.parameters.policy)
 	if doc == nil {
 		doc = policy.Default()
 	}

@@ -234,8 +234,8 @@ func (a *account) share(what FaultKind) float64 {
 		return 0
 	}
 	now, most := a.Now(), 0.0
-	for _, s := range a.weather.spells {
-		if s.what == what && !now.Before(s.from) && now.Before(s.to) {
+	for i := range a.weather.spells {
+		if s := &a.weather.spells[i]; s.what == what && s.lasts(now) {
 			most = max(most, s.share)
 		}
 	}

@@ -22,6 +22,12 @@ type spell struct {
 	share    float64 // of the calls
 }
 
+// lasts reports whether the spell lasts at a time.
+func (s *spell) lasts(now time.Time) bool { return !now.Before(s.from) && now.Before(s.to) }
+
+// meets reports whether the spell is about that cluster too.
+func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
+
 // callFault is what a call meets.
 type callFault struct{ what string }
 
@@ -39,7 +45,7 @@ const (
 func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if now.Before(s.from) || !now.Before(s.to) || s.about != "" && s.about != about || !s.what.meets(name) {
+		if !s.lasts(now) || !s.meets(about) || !s.what.meets(name) {
 			continue
 		}
 		if !d.nth(s.fault).chance(s.share) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rollcall/shared/plan"
+	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
@@ -297,7 +298,7 @@ func (s *story) print(l *line) {
 	text = strings.Replace(text, "%s", l.whom(), 1)
 	head := fmt.Sprintf("%s  %-9s %-8s ", l.at.Format("15:04"), l.cluster, l.word)
 	indent := strings.Repeat(" ", len(head))
-	for i, part := range fold(text, width-len(head)) {
+	for i, part := range report.Wrapped(text, width-len(head)) {
 		if i == 0 {
 			s.say("%s%s\n", head[:len(head)-9], s.paint(l.color, fmt.Sprintf("%-8s %s", l.word, part)))
 			continue
@@ -316,7 +317,7 @@ func (s *story) print(l *line) {
 }
 
 func (s *story) below(indent, text string) {
-	for _, part := range fold(text, width-len(indent)) {
+	for _, part := range report.Wrapped(text, width-len(indent)) {
 		s.say("%s%s\n", indent, s.paint(faint, part))
 	}
 }
@@ -369,24 +370,6 @@ func (s *story) lasting() []*withheld {
 		return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.cluster, b.cluster))
 	})
 	return out
-}
-
-// fold breaks a text into lines of that width, at spaces.
-func fold(text string, most int) []string {
-	var out []string
-	current := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case current == "":
-			current = word
-		case len(current)+1+len(word) <= most:
-			current += " " + word
-		default:
-			out = append(out, current)
-			current = word
-		}
-	}
-	return append(out, current)
 }
 
 // The colours of a terminal.
