@@ -143,3 +143,67 @@ func (r Reason) Passing() bool {
 	}
 	return false
 }
+
+// Ends says what ends a reason, as the end of a sentence that begins with "it ends":
+// "when a second check, a minute later, sees it too". What a person can do is said to
+// "you". A reason that it does not know says nothing.
+func (r Reason) Ends() string { return ends[r] }
+
+// ends has a clause for each reason.
+var ends = map[Reason]string{
+	ClusterNotActive:       "when EKS says that the cluster is ACTIVE; of one that is gone nothing is ended, delete what it left",
+	ClusterUnreachable:     "when the Kubernetes API answers, and lets Rollcall in",
+	SnapshotIncomplete:     "when a check can read all instances and nodes, and the ledger",
+	InstanceIgnored:        "when you remove the tag rollcall:ignore",
+	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
+	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
+	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
+	NodeReady:              "when the node leaves Ready, or you replace it yourself",
+	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
+	NodeDeleting:           "when the node is gone; if it stays, look at its finalizers",
+	InstanceNotSeen:        "when EC2 lists the instance again",
+	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
+	NotClaimed:             "when you tag the instance for this cluster alone",
+	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",
+	SharedCause:            "when you mend what the instances have in common",
+	CausePasses:            "when the cause is gone",
+	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
+	OwnerWillAct:           "when the owner has acted, or its time is over",
+	OwnerUnknown:           "when Rollcall may read what the owner does",
+	ReplacementUnavailable: "when the group can launch instances again; a Capacity Block never gives another",
+	StepUnavailable:        "when you take the step out of the ladder, or update Rollcall",
+	TerminationProtected:   "when you turn the termination protection off",
+	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
+	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
+	NotReadYet:             "when a check can read it; every check asks again",
+	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
+	NoNodeIntent:           "when you take the cluster's tag off the instance, or end it; it is no node",
+	NotSeenTwice:           "when a second check, a minute later, sees it too",
+	FoundBeforeRemediate:   "when you deal with it by hand; what is found from then on is acted on",
+	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",
+	ZonalShift:             "when the zonal shift is over, or you cancel it",
+	ZoneOutage:             "when enough nodes of the zone are ready again",
+	MassSilence:            "when enough of the nodes report again",
+	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
+	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
+	ReplacementPending:     "when the replacement is Ready, or limits.replacementWait is over",
+	DrainUnfinished:        "when the pods that are left can go; the drain is tried again every hour",
+	OtherFinding:           "when what is done for the other finding has had its time",
+	OneAtATime:             "when the instance that comes first is done with",
+	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",
+	ActionStuck:            "when the instance, or its node, is gone; end it by hand",
+	AlreadyBegun:           "when the act shows its effect; it is not repeated",
+	ActionFailed:           "when it is tried again, 15 minutes after the failure",
+	ActionsPerHour:         "when the acts that count are an hour old, or you raise limits.actionsPerHour",
+	ActionsPerCheck:        "when the next check comes, or you raise limits.actionsPerCheck",
+	ModeObserve:            "when you set the mode to remediate",
+	ModeNotify:             "when you set the mode to remediate",
+
+	OrderExpired:      "when a check orders it again",
+	OrderUnmarked:     "when the order's tag is on the instance; the next check writes it",
+	VerdictChanged:    "when a check comes to the same order again",
+	TargetUnreadable:  "when the instance and its node can be read again",
+	NotRecorded:       "when the ledger can be written",
+	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
+	PolicyUnreadable:  "when the policy can be read, and is valid",
+}
