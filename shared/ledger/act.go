@@ -21,7 +21,17 @@ type Action struct {
 	// Free: it gives back what an earlier act took, and counts against no budget.
 	Free    bool     `json:"free,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
+
+	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
+	// more. It decides nothing, and what an earlier version wrote lacks it.
+	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
+	Since    time.Time `json:"since,omitzero"`     // of the trouble
+	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
+	Evidence string    `json:"evidence,omitempty"` // where what was read of it is kept, "" if it is not
 }
+
+// WhyRunes is how long the reason of an act may be: every check reads all acts of a month.
+const WhyRunes = 500
 
 // Result is how an act ended. A call whose answer leaves open whether it took
 // effect has no result yet: a look at the instance will tell.

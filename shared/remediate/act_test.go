@@ -56,6 +56,47 @@ func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
 	}
 }
 
+// Whoever asks later why it was done asks the ledger alone: the instance is gone then.
+func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		summary, why string
+	}{
+		"a sentence": {"node node-1 has stopped reporting", "node node-1 has stopped reporting"},
+		"a long one": {strings.Repeat("é", 2*ledger.WhyRunes), strings.Repeat("é", ledger.WhyRunes-3) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := silentNode(t)
+			o := w.order(t)
+			w.diagnoses = map[roll.FindingKey]roll.Diagnosis{{Instance: target, Kind: roll.Unknown}: {Causes: []roll.Cause{
+				{Code: "KernelPanic", Confidence: roll.Decisive}, {Code: "OutOfMemory", Confidence: roll.Suggestive},
+			}}}
+			var at ledger.Action
+			w.terminating = func(context.Context) error {
+				at = w.actions(t)[0]
+				return nil
+			}
+			r := w.remediator(t)
+			r.plan = func(in plan.Input) plan.Plan {
+				p := plan.Make(in)
+				for i := range p.Orders {
+					p.Orders[i].Why = tt.summary
+				}
+				return p
+			}
+			out := r.Act(t.Context(), o, now)
+			if out.Result != Acted || out.Cause != "KernelPanic" {
+				t.Fatalf("%+v", out)
+			}
+			want := ledger.Action{Why: tt.why, Since: o.Since, Cause: "KernelPanic", Evidence: "file:///evidence/" + o.ID + "/"}
+			for when, got := range map[string]ledger.Action{"before the call": at, "after it": w.actions(t)[0]} {
+				if got.Why != want.Why || !got.Since.Equal(want.Since) || got.Cause != want.Cause || got.Evidence != want.Evidence {
+					t.Errorf("%s the ledger holds %+v, want %+v", when, got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)

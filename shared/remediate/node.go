@@ -119,9 +119,11 @@ const (
 	blockedRunes = 300
 )
 
-func short(s string) string {
-	if runes := []rune(s); len(runes) > blockedRunes {
-		return string(runes[:blockedRunes]) + "..."
+// short is at most n characters of a sentence.
+func short(s string, n int) string {
+	const more = "..."
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-len(more)]) + more
 	}
 	return s
 }
@@ -140,7 +142,7 @@ func remaining(d kube.Drained) string {
 	if n := len(d.Blocked); n > 0 {
 		var named []string
 		for _, b := range d.Blocked[:min(n, blockedNamed)] {
-			named = append(named, short(b))
+			named = append(named, short(b, blockedRunes))
 		}
 		if n > blockedNamed {
 			named = append(named, fmt.Sprintf("and %d more", n-blockedNamed))

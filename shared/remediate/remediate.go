@@ -254,10 +254,7 @@ func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outco
 		return *no
 	}
 	out := v.does.do(r, ctx, v, v.at)
-	out.Order, out.Evidence = v.order, v.evidence
-	if c, ok := v.seen.Diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive(); ok {
-		out.Cause = c.Code
-	}
+	out.Order, out.Evidence, out.Cause = v.order, v.evidence, v.cause()
 	out.News = (!v.tried || v.before != out.Detail) && out.Result != Ongoing && !strings.HasPrefix(out.Detail, ledger.NotYet)
 	return r.finish(ctx, out, v.at)
 }
@@ -295,6 +292,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	}
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
+		Why: short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
 	}
 	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {

@@ -40,6 +40,12 @@ type verified struct {
 	at      time.Time // of the act
 }
 
+// cause is the code of the first decisive cause, "" if none was found.
+func (v verified) cause() string {
+	c, _ := v.seen.Diagnoses[roll.FindingKey{Instance: v.order.Instance, Kind: v.order.Kind}].Decisive()
+	return c.Code
+}
+
 // look is everything that an order rests on, read and judged anew.
 type look struct {
 	snapshot   *roll.Snapshot
