@@ -1,20 +1,13 @@
 package archive
 
-import "strings"
+import "rollcall/shared/roll"
 
-// consoleURL is the page of the S3 console that lists what is below a prefix. Each region
-// has an address of its own: https://docs.aws.amazon.com/general/latest/gr/mgmt-console.html.
-// It is "" in isolated partitions and the European Sovereign Cloud, whose addresses are
-// not known here.
+// consoleURL is the page of the S3 console that lists what is below a prefix, "" where
+// the console's address is not known.
 func consoleURL(region, bucket, prefix string) string {
-	domain := "console.aws.amazon.com"
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		domain = "console.amazonaws.cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		domain = "console.amazonaws-us-gov.com"
-	case strings.HasPrefix(region, "eusc-"), strings.Contains(region, "-iso"):
+	console := roll.Console(region)
+	if console == "" {
 		return ""
 	}
-	return "https://" + region + "." + domain + "/s3/buckets/" + bucket + "?region=" + region + "&prefix=" + prefix
+	return console + "/s3/buckets/" + bucket + "?region=" + region + "&prefix=" + prefix
 }

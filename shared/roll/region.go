@@ -1,0 +1,32 @@
+package roll
+
+import "strings"
+
+// Partition is the partition of ARNs in a region: aws, aws-cn, aws-us-gov, ...
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+func Partition(region string) string {
+	for _, p := range []struct{ region, partition string }{
+		{"cn-", "aws-cn"}, {"us-gov-", "aws-us-gov"}, {"eusc-", "aws-eusc"},
+		{"us-iso-", "aws-iso"}, {"us-isob-", "aws-iso-b"}, {"eu-isoe-", "aws-iso-e"}, {"us-isof-", "aws-iso-f"},
+	} {
+		if strings.HasPrefix(region, p.region) {
+			return p.partition
+		}
+	}
+	return "aws"
+}
+
+// Console is the address of the AWS console of a region, without a slash at its end:
+// https://docs.aws.amazon.com/general/latest/gr/mgmt-console.html. It is "" in isolated
+// partitions and the European Sovereign Cloud, whose addresses are not known here.
+func Console(region string) string {
+	switch Partition(region) {
+	case "aws":
+		return "https://" + region + ".console.aws.amazon.com"
+	case "aws-cn":
+		return "https://" + region + ".console.amazonaws.cn"
+	case "aws-us-gov":
+		return "https://" + region + ".console.amazonaws-us-gov.com"
+	}
+	return ""
+}

@@ -1,0 +1,28 @@
+package roll_test
+
+import (
+	"testing"
+
+	"rollcall/shared/roll"
+)
+
+func TestPartitionsAndTheirConsoles(t *testing.T) {
+	for region, want := range map[string]struct{ partition, console string }{
+		"eu-west-1":      {"aws", "https://eu-west-1.console.aws.amazon.com"},
+		"us-east-1":      {"aws", "https://us-east-1.console.aws.amazon.com"},
+		"cn-north-1":     {"aws-cn", "https://cn-north-1.console.amazonaws.cn"},
+		"us-gov-west-1":  {"aws-us-gov", "https://us-gov-west-1.console.amazonaws-us-gov.com"},
+		"eusc-de-east-1": {"aws-eusc", ""},
+		"us-iso-east-1":  {"aws-iso", ""},
+		"us-isob-east-1": {"aws-iso-b", ""},
+		"eu-isoe-west-1": {"aws-iso-e", ""},
+		"us-isof-east-1": {"aws-iso-f", ""},
+	} {
+		if got := roll.Partition(region); got != want.partition {
+			t.Errorf("%s is in %s, not in %s", region, got, want.partition)
+		}
+		if got := roll.Console(region); got != want.console {
+			t.Errorf("the console of %s is %q, not %q", region, got, want.console)
+		}
+	}
+}
