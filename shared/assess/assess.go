@@ -78,6 +78,9 @@ type Assessment struct {
 	// Zones counts the same nodes by the name of their availability zone. Those that
 	// tell of none are left out. Nil in a snapshot of one instance.
 	Zones map[string]ZoneCount
+	// Populations tells of the groups that have nodes, or had some that are remembered. Nil
+	// in a snapshot of one instance.
+	Populations map[roll.Group]Population
 	// Silent are the times at which the nodes that are silent now turned silent, the
 	// earliest first. Nil in a snapshot of one instance.
 	Silent []time.Time

@@ -22,7 +22,21 @@ type Count struct {
 // ZoneCount counts the nodes of an availability zone.
 type ZoneCount struct {
 	Nodes  int
-	Silent int // those that are not Ready, whatever their status
+	Ready  int
+	Silent int // those that are not Ready, whatever their status, and had their time to start
+}
+
+// Population is what a group is made of. It is told for people; no verdict rests on it.
+type Population struct {
+	Owner roll.Owner
+	// Nodes and Ready count as those of the Assessment do.
+	Nodes, Ready int
+	// Deadline is how long an instance of the group may take to register. Where the policy
+	// gives its instances different times, it is the longest.
+	Deadline time.Duration
+	// Took is how long the latest nodes took to register, in seconds, the shortest first:
+	// what Registration sums up.
+	Took []int
 }
 
 // zoneTally is the count of one zone while members are still being counted. There are
@@ -51,13 +65,28 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	if zone := m.Zone(); zone != "" && a.Snapshot.Target == "" {
 		z := a.zone(zone)
 		z.Nodes++
-		if !ready && !a.starting(m) {
+		switch {
+		case ready:
+			z.Ready++
+		case !a.starting(m):
 			z.Silent++
 		}
 	}
 	g := a.group(m.Group())
 	a.join(g)
+	g.people(m, ready, a.Policy(m.Selector()).Registration.Deadline)
 	return g
+}
+
+// people counts a node among those of its group.
+func (g *groupTally) people(m roll.Member, ready bool, deadline time.Duration) {
+	p := &g.population
+	p.Owner = m.Owner()
+	p.Nodes++
+	if ready {
+		p.Ready++
+	}
+	p.Deadline = max(p.Deadline, deadline)
 }
 
 // starting reports a node that was never ready and has time left for it: a zone in
@@ -131,5 +160,11 @@ func (a *assessor) counts() {
 	a.out.Zones = make(map[string]ZoneCount, len(a.zones))
 	for _, z := range a.zones {
 		a.out.Zones[z.name] = z.ZoneCount
+	}
+	a.out.Populations = make(map[roll.Group]Population, len(a.groups))
+	for name, g := range a.groups {
+		if g.population.Nodes > 0 {
+			a.out.Populations[name] = g.population
+		}
 	}
 }

@@ -37,7 +37,7 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 		s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, starts)
 	}
 	a := judge(s, ledger.State{})
-	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Silent: 2}, "eu-west-1b": {Nodes: 1}, "eu-west-1c": {Nodes: 2, Silent: 1}}
+	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Ready: 1, Silent: 2}, "eu-west-1b": {Nodes: 1, Ready: 1}, "eu-west-1c": {Nodes: 2, Silent: 1}}
 	if diff := cmp.Diff(want, a.Zones); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
 	}

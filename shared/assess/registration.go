@@ -23,6 +23,8 @@ type groupTally struct {
 	seen   time.Time          // when the latest of its nodes was created
 	good   time.Time          // the latest launch that became a node that works
 	fresh  []sample           // nodes that the memory does not count yet
+
+	population Population
 }
 
 // sample is how long one node took to register.
@@ -143,6 +145,11 @@ func (a *assessor) sumUp(g roll.Group, seconds []int) {
 	a.out.Registration[g] = RegistrationTimes{
 		Count: len(sorted), P50: percentile(sorted, 50), P95: percentile(sorted, 95), P99: percentile(sorted, 99),
 	}
+	p := a.out.Populations[g]
+	if p.Took = sorted; p.Deadline == 0 {
+		p.Deadline = a.Policy(roll.GroupSelector(g)).Registration.Deadline
+	}
+	a.out.Populations[g] = p
 }
 
 // percentile is the smallest of the sorted seconds that at least p percent of them do

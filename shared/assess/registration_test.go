@@ -180,3 +180,27 @@ func TestTheLatestLaunchThatWorks(t *testing.T) {
 		}
 	}
 }
+
+func TestAGroupIsToldWithItsOwnerItsNodesAndTheirTimes(t *testing.T) {
+	var s roll.Snapshot
+	for n := range 3 {
+		i, nn := registered(n, 5*time.Minute, time.Duration(90-n)*time.Second)
+		if n == 2 {
+			nn.Ready.Status, i.DeadlineTag = roll.ConditionUnknown, "40m"
+		}
+		s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, nn)
+	}
+	whole := snapshot(s.Instances, s.Nodes)
+	a := judge(whole, ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{300, 20}}, "asg/idle": {Seconds: []int{7}}, "asg/none": {}}})
+	want := map[roll.Group]assess.Population{
+		"asg/w":    {Owner: roll.OwnerAutoScalingGroup, Nodes: 3, Ready: 2, Deadline: 40 * time.Minute, Took: []int{20, 88, 89, 90, 300}},
+		"asg/idle": {Deadline: 15 * time.Minute, Took: []int{7}},
+	}
+	if diff := cmp.Diff(want, a.Populations); diff != "" {
+		t.Errorf("populations (-want +got):\n%s", diff)
+	}
+	whole.Target = s.Instances[0].ID
+	if a := judge(whole, ledger.State{}); a.Populations != nil {
+		t.Errorf("of a snapshot of one instance: %+v", a.Populations)
+	}
+}
