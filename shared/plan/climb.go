@@ -32,6 +32,7 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 func (p *planner) climb(f roll.Finding) {
 	pol := p.Policy(f.Selector)
 	at := f.Due
+	p.until = time.Time{}
 	var skipped []string
 	for _, step := range pol.Ladders[f.Kind] {
 		at = at.Add(step.After)
@@ -151,7 +152,7 @@ func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.
 		if p.Now.Sub(a.Outcome.At) >= drainAgain {
 			return time.Time{}, false // pods may have gone, and budgets allow more, by now
 		}
-		p.next(a.Outcome.At.Add(drainAgain))
+		p.passes(a.Outcome.At.Add(drainAgain))
 		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept, and the drain tried again every hour, unless the policy says drain.unfinished: proceed")
 		return time.Time{}, true
 	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):

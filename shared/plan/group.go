@@ -33,7 +33,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 		}
 		if Action(a.Do).replaced() {
 			if !good.After(a.At) {
-				p.next(until)
+				p.passes(until)
 				return ReplacementPending, fmt.Sprintf("%s of %s at %s: no node of %s launched since then is Ready yet; Rollcall waits for one until %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group, roll.Clock(until)), true
 			}
 			continue

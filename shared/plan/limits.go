@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -52,6 +53,21 @@ func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.Insta
 		return "", false
 	}
 	return fmt.Sprintf("%d in the last hour in %s, limits.actionsPerHour is %d", spent, of, limit), true
+}
+
+// hourOver is when enough of the instances acted on in the last hour have been so for an
+// hour that one more may be; zero if they do not use the limit up by themselves.
+func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.Time) time.Time {
+	last := map[roll.InstanceID]time.Time{}
+	for _, a := range actions {
+		if a.Interrupted() && a.At.After(now.Add(-Hour)) && a.Instance != but && a.At.After(last[a.Instance]) {
+			last[a.Instance] = a.At
+		}
+	}
+	if limit == 0 || len(last) < limit {
+		return time.Time{}
+	}
+	return slices.SortedFunc(maps.Values(last), time.Time.Compare)[len(last)-limit].Add(Hour)
 }
 
 // notSeenTwice wants a complete check that saw the same at least
@@ -175,8 +191,9 @@ const RetryAfter = 15 * time.Minute
 const TagSettles = 2 * time.Minute
 
 // triedBefore finds an earlier try of the same order. One that was accepted, or
-// whose outcome is open, is never repeated; one that failed for certain may be.
-func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool) {
+// whose outcome is open, is never repeated; one that failed for certain may be, from the
+// time on that it tells.
+func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, time.Time, bool) {
 	a, ok := s.Action(id)
 	wait := RetryAfter
 	if ok && a.Outcome != nil && strings.HasPrefix(a.Outcome.Detail, ledger.NotYet) {
@@ -184,13 +201,13 @@ func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, bool
 	}
 	switch {
 	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
-		return "", "", false
+		return "", "", time.Time{}, false
 	case a.Outcome.Result != ledger.Failed:
-		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail), true
+		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail), time.Time{}, true
 	case now.Sub(a.Outcome.At) < wait:
-		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, wait.Minutes()), true
+		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, wait.Minutes()), a.Outcome.At.Add(wait), true
 	}
-	return "", "", false
+	return "", "", time.Time{}, false
 }
 
 // claimObjects finds what speaks against taking the instance for one of the cluster.

@@ -134,7 +134,7 @@ func TestTriedBefore(t *testing.T) {
 		{"not yet allowed, two minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, Detail: ledger.NotYet + "x", At: now.Add(-TagSettles)}), ""},
 		{"failed 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(-RetryAfter)}), ""},
 	} {
-		if got, _, _ := triedBefore(tt.state, "a", now); got != tt.want {
+		if got, _, _, _ := triedBefore(tt.state, "a", now); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

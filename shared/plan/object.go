@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -90,6 +91,9 @@ func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Rea
 func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Reason, string, bool) {
 	known, seen := p.known(f)
 	if text, ok := notSeenTwice(known, seen, p.Now); ok {
+		if seen {
+			p.until = known.FirstSeen.Add(assess.Confirmation)
+		}
 		return NotSeenTwice, text, true
 	}
 	if text, ok := foundBefore(known, p.since[f.Group]); ok {
@@ -121,7 +125,7 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 		}
 	}
 	if reason, text, until, ok := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now); ok {
-		p.next(until)
+		p.passes(until)
 		return reason, text, true
 	}
 	return "", "", false
@@ -130,7 +134,8 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 // historyObjects asks what the acts before this one leave over.
 func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	id := p.orderID(f, act)
-	if reason, text, ok := triedBefore(p.State, id, p.Now); ok {
+	if reason, text, until, ok := triedBefore(p.State, id, p.Now); ok {
+		p.until = until
 		return reason, text, true
 	}
 	if text, ok := p.otherFirst(f, act); ok {
@@ -171,7 +176,7 @@ func (p *planner) otherFirst(f roll.Finding, act Action) (string, bool) {
 			continue
 		}
 		if until := a.Outcome.At.Add(actShows); p.Now.Before(until) {
-			p.next(until)
+			p.passes(until)
 			return fmt.Sprintf("%s for another finding (%s) at %s is given until %s to show", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until)), true
 		}
 	}
@@ -191,9 +196,11 @@ func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) (
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
 	if text, ok := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.groups[""], cluster.ActionsPerHour, p.Now); ok {
+		p.until = hourOver(p.State.Actions, f.Instance, cluster.ActionsPerHour, p.Now)
 		return ActionsPerHour, text, true
 	}
 	if text, ok := actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.groups[f.Group], pol.Limits.ActionsPerHour, p.Now); ok {
+		p.until = hourOver(p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, pol.Limits.ActionsPerHour, p.Now)
 		return ActionsPerHour, text, true
 	}
 	if text, ok := actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck); ok {

@@ -99,7 +99,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 		}
 	}
 	if p.Now.Before(until) {
-		p.next(until)
+		p.passes(until)
 		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
 	}
 	return "", "", false
@@ -166,7 +166,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	case g.CapacityRead != roll.Yes:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether launches of %s failed lately could not be read (%s)", f.Group, roll.CallScalingActivities))
 	case !g.CapacityError.IsZero() && p.Now.Sub(g.CapacityError) < capacityMemory:
-		p.next(g.CapacityError.Add(capacityMemory))
+		p.passes(g.CapacityError.Add(capacityMemory))
 		return ReplacementUnavailable, fmt.Sprintf("the last launch of %s failed at %s: %s", f.Group, roll.Clock(g.CapacityError), g.CapacityMessage), true
 	}
 	return "", "", false

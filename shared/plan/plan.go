@@ -120,6 +120,8 @@ type Held struct {
 	Action   Action
 	Reason   Reason
 	Detail   string // a sentence for a person
+	// Until is when the reason passes by itself, as far as that can be told; zero if not.
+	Until time.Time
 }
 
 // Step is the next thing that happens to a finding if nothing changes.
@@ -176,6 +178,7 @@ type planner struct {
 	verdicts  map[roll.FindingKey]verdict
 	trouble   *ledger.Trouble // the cluster's, after this check; nil if there is none
 	shares    shares
+	until     time.Time // when what objects to an act passes by itself; zero if nobody knows
 
 	// would counts orders, and what only the mode holds, by that mode. Apart, so that
 	// the first does not take the second's place.
@@ -248,6 +251,13 @@ func (p *planner) next(at time.Time) {
 	}
 }
 
+// passes notes when what objects to an act passes by itself, and that there is something
+// to be looked at then.
+func (p *planner) passes(at time.Time) {
+	p.until = at
+	p.next(at)
+}
+
 // remediateSince notes for each group with findings when remediate was first seen
 // to be on, and forgets it where the mode is another one.
 func (p *planner) remediateSince() {
@@ -304,7 +314,7 @@ func hash(parts ...string) string {
 }
 
 func (p *planner) hold(f roll.Finding, action Action, reason Reason, detail string) {
-	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Reason: reason, Detail: detail}
+	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Reason: reason, Detail: detail, Until: p.until}
 	p.verdicts[f.Key()] = verdict{held: &h}
 	delete(p.out.Steps, f.Key()) // what is held does not follow
 	p.out.Held = append(p.out.Held, h)

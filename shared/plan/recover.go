@@ -69,7 +69,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	if key, _, _ := strings.Cut(n.StartupTaint, ":"); key != "" && roll.StartupTaint(key, p.Policy(m.Selector()).Initialization.Taints) {
 		return // it is not ready for work yet
 	}
-	if reason, detail, ok := triedBefore(p.State, id, p.Now); ok {
+	if reason, detail, _, ok := triedBefore(p.State, id, p.Now); ok {
 		hold(reason, detail)
 		return
 	}
