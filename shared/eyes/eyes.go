@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/bundle"
+	"rollcall/shared/calls"
 	"rollcall/shared/collect"
 	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
@@ -65,6 +66,9 @@ type Options struct {
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
 	Store inquiry.Store
+	// Calls counts what is sent to the API servers of clusters; nil counts nothing. What is
+	// sent to AWS is counted by the configuration, if it is.
+	Calls *calls.Counter
 	// PageInterval is that of observe.Options.
 	PageInterval time.Duration
 	// Free: reading costs nothing. Serial: questions are asked one after the other. See
@@ -124,6 +128,9 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 		return nil, err
 	}
 	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, agent)}
+	if o.Calls != nil {
+		a.Kube.Wrap = o.Calls.Transport
+	}
 	a.Eyes = New(Clients{
 		EC2: a.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
 		Kube: a.Kube, Region: cfg.Region,

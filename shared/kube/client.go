@@ -45,6 +45,9 @@ var (
 type Dialer struct {
 	tokens *TokenSource
 	agent  string
+	// Wrap is put around what sends the clients' requests, each try by itself; it may be
+	// nil.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // NewDialer makes clients that authenticate with the tokens and call themselves
@@ -62,6 +65,9 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", c.ID.Name, ErrNoEndpoint)
 	}
 	return NewClient(c.Endpoint, c.CA, d.agent, func(next http.RoundTripper) http.RoundTripper {
+		if d.Wrap != nil {
+			next = d.Wrap(next)
+		}
 		return &bearer{source: d.tokens, cluster: c.ID.Name, next: next}
 	})
 }

@@ -206,6 +206,39 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	}
 }
 
+// Whoever counts requests sees each of them, as it is sent.
+func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
+	s := newAPIServer(t, manyNodes(PageSize+1)...)
+	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	d := NewDialer(tokens, "test")
+	d.Wrap = func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if seen++; r.Header.Get("Authorization") == "" {
+				t.Error("what is seen is not what is sent")
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	client, err := d.Dial(s.cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if seen != len(s.requests) || seen != 2 {
+		t.Errorf("saw %d requests of %d", seen, len(s.requests))
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // A server that sends the caller elsewhere must not have the token sent there too.
 func TestTheTokenStaysWithItsServer(t *testing.T) {
 	elsewhere := newAPIServer(t)
