@@ -1,0 +1,64 @@
+package ledger_test
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/ledger/ledgertest"
+	"rollcall/shared/roll"
+)
+
+// Of every field of State that names instances, each is enough to know one.
+func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
+	full := ledgertest.Filled[ledger.State](t)
+	const id, other = roll.InstanceID("i-00000001"), roll.InstanceID("i-00000002")
+	known := 0
+	for i := range reflect.TypeFor[ledger.State]().NumField() {
+		name := reflect.TypeFor[ledger.State]().Field(i).Name
+		var s ledger.State
+		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
+		switch name {
+		case "RemediateSince", "GroupsWithNodes", "Groups", "Checked", "Trouble": // of groups, and of the cluster
+			if s.Knows(id) {
+				t.Errorf("State.%s names no instance", name)
+			}
+			continue
+		}
+		if !s.Knows(id) || s.Knows(other) {
+			t.Errorf("by State.%s, %s is known: %v, and %s: %v", name, id, s.Knows(id), other, s.Knows(other))
+		}
+		known++
+	}
+	if known < 9 {
+		t.Errorf("only %d fields of State name instances", known)
+	}
+}
+
+func TestAFileTellsItsClustersOfARegion(t *testing.T) {
+	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := ledgertest.Cluster
+	more.Name = "another"
+	for _, id := range []roll.ClusterID{ledgertest.Cluster, ledgertest.Other, more} {
+		if err := f.Record(context.Background(), id, ledgertest.Changes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for region, want := range map[string][]roll.ClusterID{
+		"eu-west-1": {more, ledgertest.Cluster}, "us-east-1": {ledgertest.Other}, "eu-west-10": nil,
+	} {
+		got, err := f.Clusters(context.Background(), "111122223333", region)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", region, got, err, want)
+		}
+	}
+	if got, err := f.Clusters(context.Background(), "123456789012", "eu-west-1"); err != nil || len(got) != 0 {
+		t.Errorf("another account: %v, %v", got, err)
+	}
+}

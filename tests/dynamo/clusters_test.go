@@ -1,0 +1,24 @@
+package dynamo
+
+import (
+	"slices"
+	"testing"
+
+	"rollcall/shared/roll"
+)
+
+// The table has no index of its clusters; who looks for an instance has those of which
+// checks wrote the size.
+func TestTheClustersOfARegion(t *testing.T) {
+	tb := newTable(t)
+	l, _ := tb.open()
+	for _, name := range []string{"shop", "demo"} {
+		must(t, l.PutSize(ctx, "eu-west-1", name, 3))
+	}
+	must(t, l.PutSize(ctx, "us-east-1", "demo", 3))
+	got, err := l.Clusters(ctx, "111122223333", "eu-west-1")
+	want := []roll.ClusterID{{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, {Account: "111122223333", Region: "eu-west-1", Name: "shop"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
