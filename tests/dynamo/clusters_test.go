@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -11,7 +12,7 @@ import (
 // checks wrote the size.
 func TestTheClustersOfARegion(t *testing.T) {
 	tb := newTable(t)
-	l, _ := tb.open()
+	l := ledger.NewDynamo(tb.client, tb.name) // what is a moment old will do here
 	for _, name := range []string{"shop", "demo"} {
 		must(t, l.PutSize(ctx, "eu-west-1", name, 3))
 	}
