@@ -135,7 +135,7 @@ func (s *State) Apply(c Changes) {
 }
 
 func (n Notice) clone() Notice {
-	n.Members = maps.Clone(n.Members)
+	n.Members, n.Incident = maps.Clone(n.Members), n.Incident.Clone()
 	return n
 }
 

@@ -51,7 +51,7 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 		for i := range 50_000 {
 			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = said(i)
 		}
-		items, err := noticeItems("pk", NoticeKey{"asg/w", roll.Unknown}, n)
+		items, err := noticeItems("pk", NoticeKey{Group: "asg/w", Kind: roll.Unknown}, n)
 		if err != nil {
 			t.Fatal(err)
 		}

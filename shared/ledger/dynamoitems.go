@@ -69,17 +69,20 @@ type (
 	// items, numbered from 1, that are written with it in one transaction and carry
 	// the same stamp.
 	noticeItem struct {
-		Group  roll.Group `json:"group"`
-		Kind   roll.Kind  `json:"kind"`
-		SentAt time.Time  `json:"sentAt"`
-		Over   time.Time  `json:"over"`
-		Told   []told     `json:"told"`
-		Parts  int        `json:"parts"`
-		Stamp  string     `json:"stamp"`
+		Group    roll.Group `json:"group"`
+		Kind     roll.Kind  `json:"kind"`
+		Cause    string     `json:"cause,omitempty"`
+		SentAt   time.Time  `json:"sentAt"`
+		Over     time.Time  `json:"over"`
+		Incident Incident   `json:"incident"`
+		Told     []told     `json:"told"`
+		Parts    int        `json:"parts"`
+		Stamp    string     `json:"stamp"`
 	}
 	toldItem struct {
 		Group roll.Group `json:"group"`
 		Kind  roll.Kind  `json:"kind"`
+		Cause string     `json:"cause,omitempty"`
 		Part  int        `json:"part"`
 		Stamp string     `json:"stamp"`
 		Told  []told     `json:"told"`
@@ -118,9 +121,9 @@ func (i memoryItem) sortKey() string    { return memorySort(i.Group) }
 func (troubleItem) sortKey() string     { return kindTrouble }
 func (i refusalItem) key() RefusalKey   { return RefusalKey{i.Order, i.Reason} }
 func (i refusalItem) sortKey() string   { return refusalSort(i.key()) }
-func (i noticeItem) key() NoticeKey     { return NoticeKey{i.Group, i.Kind} }
+func (i noticeItem) key() NoticeKey     { return NoticeKey{i.Group, i.Kind, i.Cause} }
 func (i noticeItem) sortKey() string    { return noticeSort(i.key()) }
-func (i toldItem) key() NoticeKey       { return NoticeKey{i.Group, i.Kind} }
+func (i toldItem) key() NoticeKey       { return NoticeKey{i.Group, i.Kind, i.Cause} }
 func (i toldItem) sortKey() string      { return toldSort(i.key(), i.Part) }
 func (i actionItem) sortKey() string    { return actionSort(i.Action, i.Turn) }
 func (budgetItem) sortKey() string      { return kindBudget }

@@ -72,12 +72,20 @@ func remediateSort(g roll.Group) string { return kindRemediate + "#" + string(g)
 
 // noticeSort cannot be split again where a group's name contains a #; the item's
 // attributes say what it is about. The same goes for toldSort.
-func noticeSort(k NoticeKey) string {
-	return kindNotice + "#" + string(k.Group) + "#" + string(k.Kind)
-}
+func noticeSort(k NoticeKey) string { return kindNotice + "#" + about(k) }
 
 func toldSort(k NoticeKey, part int) string {
-	return fmt.Sprintf("%s#%s#%s#%03d", kindTold, k.Group, k.Kind, part)
+	return fmt.Sprintf("%s#%s#%03d", kindTold, about(k), part)
+}
+
+// about is what a notice is about. The cause is left out where there is none, as before
+// notices had one.
+func about(k NoticeKey) string {
+	s := string(k.Group) + "#" + string(k.Kind)
+	if k.Cause != "" {
+		s += "#" + k.Cause
+	}
+	return s
 }
 
 // actionSort puts a cluster's acts in the order of their time. The turn at the end

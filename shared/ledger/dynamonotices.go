@@ -41,7 +41,7 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 			size += len(id) + 1
 		}
 	}
-	head := noticeItem{Group: k.Group, Kind: k.Kind, SentAt: n.SentAt, Over: n.Over, Told: pieces[0], Parts: len(pieces) - 1}
+	head := noticeItem{Group: k.Group, Kind: k.Kind, Cause: k.Cause, SentAt: n.SentAt, Over: n.Over, Incident: n.Incident, Told: pieces[0], Parts: len(pieces) - 1}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q", n.SentAt.UTC().Format(time.RFC3339Nano), pieces))
 	head.Stamp = hex.EncodeToString(sum[:8])
 	first, err := encode(pk, noticeSort(k), head)
@@ -50,7 +50,7 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 	}
 	items := []item{first}
 	for i, piece := range pieces[1:] {
-		part, err := encode(pk, toldSort(k, i+1), toldItem{Group: k.Group, Kind: k.Kind, Part: i + 1, Stamp: head.Stamp, Told: piece})
+		part, err := encode(pk, toldSort(k, i+1), toldItem{Group: k.Group, Kind: k.Kind, Cause: k.Cause, Part: i + 1, Stamp: head.Stamp, Told: piece})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 // that was written in the middle of the reading, and then the reading must begin anew;
 // parts beyond the head's number are left over and mean nothing.
 func (head noticeItem) notice(parts map[int]toldItem) (Notice, error) {
-	n := Notice{SentAt: head.SentAt, Over: head.Over}
+	n := Notice{SentAt: head.SentAt, Over: head.Over, Incident: head.Incident}
 	add := func(ts []told) {
 		for _, t := range ts {
 			for _, id := range t.Instances {

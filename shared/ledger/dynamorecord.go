@@ -131,7 +131,7 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	for _, f := range c.PutFindings {
 		w.put(findingItem{f})
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), compareNotices) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), NoticeKey.Compare) {
 		w.notice(k, c.PutNotices[k])
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(c.PutRefusals), compareRefusals) {
@@ -247,10 +247,6 @@ func (w *draft) surplus(k NoticeKey, from int) (u unit) {
 }
 
 func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
-func compareNotices(a, b NoticeKey) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-}
 
 func compareRefusals(a, b RefusalKey) int {
 	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))

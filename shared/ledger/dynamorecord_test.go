@@ -38,7 +38,7 @@ func dense() (before, changes Changes) {
 		PutFlips:       map[roll.InstanceID][]time.Time{"i-9": {old}},
 		PutPressures:   map[roll.InstanceID]Pressure{"i-9": {Types: []string{"DiskPressure"}, Since: old}},
 		PutGroupMemory: map[roll.Group]GroupMemory{"asg/w": {Good: old}, "asg/gone": {Good: old}},
-		PutNotices:     map[NoticeKey]Notice{{"asg/w", roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+		PutNotices:     map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
 		PutChecked:     old,
 		PutTrouble:     &Trouble{Reason: "UnhealthyShare", Since: old, Last: old},
 		PutRefusals:    map[RefusalKey]Refusal{{"a", "VerdictChanged"}: {Instance: "i-1", Kind: roll.Unknown, Do: "terminate", At: old}},
@@ -55,8 +55,8 @@ func dense() (before, changes Changes) {
 		PutPressures:    map[roll.InstanceID]Pressure{"i-1": {Types: []string{"DiskPressure"}, Since: anew}},
 		PutGroupMemory:  map[roll.Group]GroupMemory{"asg/w": {Good: anew}},
 		DropGroupMemory: []roll.Group{"asg/gone"},
-		PutNotices:      map[NoticeKey]Notice{{"asg/w", roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
-		DropNotices:     []NoticeKey{{"asg/w", roll.Unknown}},
+		PutNotices:      map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+		DropNotices:     []NoticeKey{{Group: "asg/w", Kind: roll.Unknown}},
 		PutChecked:      anew,
 		PutRefusals:     map[RefusalKey]Refusal{{"b", "OwnerUnknown"}: {Instance: "i-1", Kind: roll.NotReady, Do: "drain", At: anew}},
 		DropRefusals:    []RefusalKey{{"a", "VerdictChanged"}},
@@ -138,7 +138,7 @@ func faults(got, old, want State, changes Changes) (out []string) {
 		fault(want.Trouble != nil && !cmp.Equal(got.Trouble, want.Trouble), "a finding is there without the trouble")
 	}
 	all := newFindings == len(changes.PutFindings)
-	_, told := got.Notices[NoticeKey{"asg/w", roll.NotReady}]
+	_, told := got.Notices[NoticeKey{Group: "asg/w", Kind: roll.NotReady}]
 	fault(told && !all, "a notice is there without its finding")
 	checked := got.Checked.Equal(want.Checked)
 	fault(checked && !all, "what was found is taken for what was in order")

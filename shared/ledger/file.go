@@ -149,8 +149,11 @@ type clusterForm struct {
 type noticeForm struct {
 	Group roll.Group `json:"group"`
 	Kind  roll.Kind  `json:"kind"`
+	Cause string     `json:"cause,omitempty"`
 	Notice
 }
+
+func (f noticeForm) key() NoticeKey { return NoticeKey{Group: f.Group, Kind: f.Kind, Cause: f.Cause} }
 
 type refusalForm struct {
 	Order  string `json:"order"`
@@ -209,7 +212,7 @@ func (c *clusterForm) state() *State {
 		s.Findings[finding.Key()] = finding
 	}
 	for _, n := range c.Notices {
-		s.Notices[NoticeKey{Group: n.Group, Kind: n.Kind}] = n.Notice
+		s.Notices[n.key()] = n.Notice
 	}
 	for _, r := range c.Refusals {
 		s.Refusals[RefusalKey{Order: r.Order, Reason: r.Reason}] = r.Refusal
@@ -226,11 +229,9 @@ func formOf(s *State) *clusterForm {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 	})
 	for k, n := range s.Notices {
-		c.Notices = append(c.Notices, noticeForm{Group: k.Group, Kind: k.Kind, Notice: n})
+		c.Notices = append(c.Notices, noticeForm{Group: k.Group, Kind: k.Kind, Cause: k.Cause, Notice: n})
 	}
-	slices.SortFunc(c.Notices, func(a, b noticeForm) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-	})
+	slices.SortFunc(c.Notices, func(a, b noticeForm) int { return a.key().Compare(b.key()) })
 	for k, r := range s.Refusals {
 		c.Refusals = append(c.Refusals, refusalForm{Order: k.Order, Reason: k.Reason, Refusal: r})
 	}

@@ -25,8 +25,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
@@ -187,17 +190,64 @@ type Rest struct {
 	Left time.Time `json:"left,omitzero"` // when it was first seen to have left; zero while it rests
 }
 
-// NoticeKey is what one notice is about: a group of a cluster and a kind.
+// NoticeKey is what one notice is about: a group of a cluster, a kind, and the cause
+// that its instances have.
 type NoticeKey struct {
 	Group roll.Group
 	Kind  roll.Kind
+	// Cause is the code of their first decisive cause, "" if none is known.
+	Cause string
 }
 
-// Notice is the last notice of its key: what it said of each instance.
+// Compare orders keys: by group, kind and cause.
+func (k NoticeKey) Compare(other NoticeKey) int {
+	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Cause, other.Cause))
+}
+
+// Notice is the last notice of its key: what it said of each instance, and of which
+// incident it was.
 type Notice struct {
 	SentAt  time.Time                  `json:"sentAt"`
 	Members map[roll.InstanceID]string `json:"members"`
 	// Over is when the last of its members was first seen without the trouble; zero
 	// while there is one.
-	Over time.Time `json:"over,omitzero"`
+	Over     time.Time `json:"over,omitzero"`
+	Incident Incident  `json:"incident,omitzero"`
+}
+
+// Incident is what the notices about one trouble have in common, from the first to the
+// word that it is over.
+type Incident struct {
+	ID    string    `json:"id,omitempty"`   // the same in all that is said of it
+	First time.Time `json:"first,omitzero"` // when the first notice was sent
+	Sent  int       `json:"sent,omitempty"` // how many were
+	// Most is how many instances a notice named at once, at most.
+	Most int `json:"most,omitempty"`
+	// Total is how many instances have had the trouble, and Told how many had when the last
+	// notice was sent.
+	Total int `json:"total,omitempty"`
+	Told  int `json:"told,omitempty"`
+	// Gists are what the notices said of instances, in short, as far as it is not forgotten.
+	Gists []string `json:"gists,omitempty"`
+}
+
+// Clone copies the incident.
+func (i Incident) Clone() Incident {
+	i.Gists = slices.Clone(i.Gists)
+	return i
+}
+
+// unsaid begins what is remembered of an instance that no notice has named yet: nothing
+// about it was news.
+const unsaid = "unsaid:"
+
+// Unsaid marks what would be said of an instance as not said yet.
+func Unsaid(gist string) string { return unsaid + gist }
+
+// Said is what is remembered of an instance, and whether a notice said it. It is "" for
+// one that is no member.
+func (n Notice) Said(id roll.InstanceID) (gist string, told bool) {
+	said, ok := n.Members[id]
+	gist, silent := strings.CutPrefix(said, unsaid)
+	return gist, ok && !silent
 }

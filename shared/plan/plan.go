@@ -51,6 +51,9 @@ type Plan struct {
 	Held    []Held
 	Tags    []TagChange
 	Notices []Notice
+	// Quiet is what is remembered of instances of which no notice tells now: it is no news
+	// for their incident.
+	Quiet []Entry
 	// Alarm is what is to be told of the cluster as a whole, nil if nothing is.
 	Alarm *Alarm
 	// Changes is what the ledger is to remember of this check. What it is to
@@ -109,6 +112,8 @@ type Order struct {
 	At        time.Time  `json:"at"`
 	Expires   time.Time  `json:"expires"`
 	Why       string     `json:"why"` // one sentence for a person
+	// Incident is the one whose notices tell of the finding, "" if none do.
+	Incident string `json:"incident,omitempty"`
 }
 
 // Held is an act that was held back.
@@ -171,14 +176,15 @@ func Make(in Input) Plan {
 
 type planner struct {
 	Input
-	out       Plan
-	instances map[roll.InstanceID]*roll.Instance // those with findings
-	nodes     map[roll.InstanceID]*roll.Node     // likewise
-	since     map[roll.Group]time.Time           // remediate on since, after this check
-	verdicts  map[roll.FindingKey]verdict
-	trouble   *ledger.Trouble // the cluster's, after this check; nil if there is none
-	shares    shares
-	until     time.Time // when what objects to an act passes by itself; zero if nobody knows
+	out        Plan
+	instances  map[roll.InstanceID]*roll.Instance // those with findings
+	nodes      map[roll.InstanceID]*roll.Node     // likewise
+	since      map[roll.Group]time.Time           // remediate on since, after this check
+	verdicts   map[roll.FindingKey]verdict
+	incidentOf map[roll.FindingKey]ledger.NoticeKey // of the findings that are worth a word
+	trouble    *ledger.Trouble                      // the cluster's, after this check; nil if there is none
+	shares     shares
+	until      time.Time // when what objects to an act passes by itself; zero if nobody knows
 
 	// would counts orders, and what only the mode holds, by that mode. Apart, so that
 	// the first does not take the second's place.

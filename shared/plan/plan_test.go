@@ -27,6 +27,7 @@ type world struct {
 	causes   map[roll.FindingKey][]roll.Cause
 	// unchecked are the codes of causes that could not be looked for.
 	unchecked map[roll.FindingKey][]string
+	ruledOut  map[roll.FindingKey][]string
 }
 
 func newWorld() *world {
@@ -85,6 +86,11 @@ func (w *world) diagnoses() map[roll.FindingKey]roll.Diagnosis {
 	}
 	for key, codes := range w.unchecked {
 		out[key] = diagnosis(out[key].Causes, codes)
+	}
+	for key, codes := range w.ruledOut {
+		d := out[key]
+		d.RuledOut = codes
+		out[key] = d
 	}
 	return out
 }
@@ -290,7 +296,11 @@ func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 func (w *world) apply(p Plan) {
 	w.state.Apply(p.Changes)
 	for _, n := range p.Notices {
-		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}})
+		if n.Over {
+			w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+			continue
+		}
+		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces})
 	}
 	for _, c := range p.Tags {
 		for i := range w.snapshot.Instances {

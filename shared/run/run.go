@@ -216,13 +216,13 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 	return true
 }
 
-// sent is what the ledger is to remember of a notice that was sent. With the word that
-// its trouble is over it is done with.
+// sent is what the ledger is to remember of a notice that was sent, and what of those that
+// it goes on from. With the word that its trouble is over it is done with.
 func sent(n plan.Notice) ledger.Changes {
 	if n.Over {
 		return ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}}
 	}
-	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}
+	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces}
 }
 
 // notify sends a notice, if it could be rendered, and then remembers that it was sent:

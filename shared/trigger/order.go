@@ -30,10 +30,11 @@ type orderMessage struct {
 	At        string          `json:"at"`
 	Expires   string          `json:"expires"`
 	Why       string          `json:"why,omitempty"`
+	Incident  string          `json:"incident,omitempty"`
 }
 
 var orderFields = []string{
-	"id", "account", "region", "cluster", "instance", "node", "claim", "group", "owner", "kind", "action", "firstSeen", "since", "at", "expires", "why",
+	"id", "account", "region", "cluster", "instance", "node", "claim", "group", "owner", "kind", "action", "firstSeen", "since", "at", "expires", "why", "incident",
 }
 
 var (
@@ -63,7 +64,7 @@ func EncodeOrder(o plan.Order) ([]byte, error) {
 	body, err := json.Marshal(orderMessage{
 		ID: o.ID, Account: o.Cluster.Account, Region: o.Cluster.Region, Cluster: o.Cluster.Name,
 		Instance: o.Instance, Node: o.Node, Claim: o.Claim, Group: o.Group, Owner: o.Owner, Kind: o.Kind, Action: o.Action,
-		FirstSeen: stamp(o.FirstSeen), Since: stamp(o.Since), At: stamp(o.At), Expires: stamp(o.Expires), Why: sendable(o.Why),
+		FirstSeen: stamp(o.FirstSeen), Since: stamp(o.Since), At: stamp(o.At), Expires: stamp(o.Expires), Why: sendable(o.Why), Incident: o.Incident,
 	})
 	if err != nil {
 		return nil, err
@@ -111,6 +112,9 @@ func ParseOrder(body []byte) (plan.Order, error) {
 	order.Node, order.Claim = o.subject(order.Action)
 	why, _ := o.optional("why")
 	order.Why = sendable(why)
+	if _, told := o.fields["incident"]; told {
+		order.Incident = o.match("incident", orderIDForm, "an incident's id of 16 hexadecimal digits")
+	}
 	if !order.At.IsZero() && !order.Expires.IsZero() && !order.Expires.After(order.At) {
 		f.add("expires", "must be after at")
 	}

@@ -19,7 +19,8 @@ func order() plan.Order {
 		Instance: "i-0a1b2c3d4e5f60718", Group: "nodegroup/workers", Owner: roll.OwnerManagedNodeGroup, Kind: roll.Unregistered, Action: plan.Terminate,
 		FirstSeen: noon.Add(6*time.Minute + 12*time.Second + 500*time.Millisecond), Since: noon.Add(-14 * time.Second),
 		At: noon.Add(17*time.Minute + 8*time.Second + 250*time.Millisecond), Expires: noon.Add(27*time.Minute + 8*time.Second + 250*time.Millisecond),
-		Why: "instance i-0a1b2c3d4e5f60718 has not registered as a node since its launch at 2026-03-10 11:59:46Z",
+		Why:      "instance i-0a1b2c3d4e5f60718 has not registered as a node since its launch at 2026-03-10 11:59:46Z",
+		Incident: "5d1c7f9e3b2a4680",
 	}
 }
 
@@ -45,7 +46,7 @@ func sampleDrain() plan.Order {
 	o := order()
 	o.ID, o.Instance, o.Node = "8c41d2f07b9e6a35", "i-0b2c3d4e5f6071829", "ip-10-0-1-20.eu-west-1.compute.internal"
 	o.Kind, o.Action = roll.NotReady, plan.Drain
-	o.FirstSeen, o.Since = noon.Add(-9*time.Minute), noon.Add(-10*time.Minute)
+	o.FirstSeen, o.Since, o.Incident = noon.Add(-9*time.Minute), noon.Add(-10*time.Minute), ""
 	o.Why = "node ip-10-0-1-20.eu-west-1.compute.internal reports that it is not ready since 2026-03-10 11:50:00Z (KubeletNotReady)"
 	return o
 }
@@ -54,7 +55,7 @@ func sampleDrain() plan.Order {
 func sampleClaim() plan.Order {
 	o := order()
 	o.ID, o.Instance, o.Claim = "d05b6e9f2a7c4813", "i-0c3d4e5f607182930", "default-x7k2p"
-	o.Group, o.Owner, o.Action = "nodepool/default", roll.OwnerKarpenter, plan.DeleteNodeClaim
+	o.Group, o.Owner, o.Action, o.Incident = "nodepool/default", roll.OwnerKarpenter, plan.DeleteNodeClaim, ""
 	o.Why = "instance i-0c3d4e5f607182930 has not registered as a node since its launch at 2026-03-10 11:59:46Z"
 	return o
 }

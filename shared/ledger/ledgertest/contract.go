@@ -385,7 +385,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("a notice of any size is remembered whole", func(t *testing.T, open func() ledger.Ledger) {
-		key := ledger.NoticeKey{Group: "asg/a#b", Kind: roll.Unknown}
+		key := ledger.NoticeKey{Group: "asg/a#b", Kind: roll.Unknown, Cause: "NodeRoleNotMapped"}
 		for _, n := range []int{40_000, 20_000, 1, 0, 20_000} { // also when it shrinks and grows
 			put := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: Notice(n)}}
 			for range 2 {

@@ -70,6 +70,9 @@ var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "no
 // could be those of the put.
 var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "b#c"}, {Order: "order#b", Reason: "VerdictChanged"}}
 
+// causes are the causes of notices' keys, likewise.
+var causes = []string{"NodeRoleNotMapped", ""}
+
 type filler struct {
 	t   *testing.T
 	rng *rand.Rand // nil fills everything
@@ -147,6 +150,12 @@ func (f *filler) fields(v reflect.Value, path string) {
 	}
 	for i := range v.NumField() {
 		f.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+	}
+	if key, ok := v.Addr().Interface().(*ledger.NoticeKey); ok {
+		key.Cause = causes[0]
+		if f.rng != nil {
+			key.Cause = causes[f.rng.IntN(len(causes))]
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func Changes() ledger.Changes {
 		PutNotReady:  map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
 		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
 		PutGroups:    map[string]time.Time{"asg/w": T0},
-		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}}},
+		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
 
 		PutChecked:     T0,
 		PutMissing:     map[roll.InstanceID]time.Time{"i-00000001": T0},
@@ -64,7 +64,12 @@ func Notice(n int) ledger.Notice {
 	for i := range n {
 		members[InstanceID(i)] = []string{"overdue", "held:UnhealthyShare", ""}[i%3]
 	}
-	return ledger.Notice{SentAt: T0.Add(time.Duration(n)), Members: members}
+	return ledger.Notice{SentAt: T0.Add(time.Duration(n)), Members: members, Incident: Incident()}
+}
+
+// Incident is the incident that the notices here are about.
+func Incident() ledger.Incident {
+	return ledger.Incident{ID: "5d1c7f9e3b2a4680", First: T0.Add(-time.Hour), Sent: 3, Most: 2, Total: 7, Told: 5, Gists: []string{"held:SharedCause", "overdue"}}
 }
 
 // InstanceID is an id as EC2 makes them.

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// Ended is one instance of a notice whose trouble has ended.
+type Ended struct {
+	Instance roll.InstanceID
+	How      How
+}
+
+// How is how trouble ended.
+type How string
+
+// How trouble ends.
+const (
+	EndedRecovered How = "recovered" // the instance is there, without the trouble
+	EndedByAct     How = "acted"     // Rollcall ended it
+	EndedGone      How = "gone"      // the instance is gone, and not through Rollcall
+	EndedChanged   How = "changed"   // the trouble goes on as one of another kind, or with another cause
+	EndedIgnored   How = "ignored"   // a person told Rollcall to ignore the instance
+)
+
+// overAfter is how long the last trouble of a notice must have stayed away before a
+// person is told that it is over: a node that flaps is not over each time.
+const overAfter = 10 * time.Minute
+
+// over finds notices whose trouble has ended for all that they named. That is noted
+// first, and told once it has stayed so.
+func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
+	for key, known := range p.State.Notices {
+		if _, ok := current[key]; ok || p.kept(key) || p.replaced(key) {
+			continue
+		}
+		known = p.adopted(key, known)
+		switch {
+		case p.unproven(key):
+			// What is launched in place of the last may have the same fate.
+		case known.Over.IsZero():
+			known.Over = p.Now
+			p.putNotice(key, known)
+			p.next(p.Now.Add(overAfter))
+		case p.Now.Sub(known.Over) < overAfter:
+			p.next(known.Over.Add(overAfter))
+		case p.Lowered && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+			// Nobody turned notices off; it is said when the policy can be read again.
+		case len(known.Members) == 0 || !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
+		case p.otherwise(known):
+			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
+		default:
+			known.Incident.Sent++
+			p.out.Notices = append(p.out.Notices, Notice{Key: key, Over: true, OverSince: known.Over, Ended: p.ends(known), Incident: known.Incident})
+		}
+	}
+}
+
+// replaced reports that another notice of this plan goes on from one, under another
+// cause.
+func (p *planner) replaced(key ledger.NoticeKey) bool {
+	return slices.Contains(p.out.Changes.DropNotices, key) ||
+		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
+}
+
+// unproven reports that the group's latest instance, which may be what replaced the ones
+// in trouble, still has time to become a node: that none is in trouble while it has does
+// not mean that the trouble is over.
+func (p *planner) unproven(key ledger.NoticeKey) bool {
+	if key.Group == roll.GroupNone || key.Kind != roll.Unregistered && key.Kind != roll.Uninitialized {
+		return false
+	}
+	pol := p.Policy(roll.GroupSelector(key.Group))
+	most := pol.Registration.Deadline
+	if key.Kind == roll.Uninitialized {
+		most += pol.Initialization.Deadline
+	}
+	good := p.good(key.Group)
+	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
+		young := i.Launched.After(good) && p.Now.Sub(i.Launched) < most
+		return young && i.Group == key.Group && (i.State == roll.StatePending || i.State == roll.StateRunning)
+	})
+}
+
+// kept reports that of a member of the notice nobody could tell in this check whether
+// its trouble lasts.
+func (p *planner) kept(key ledger.NoticeKey) bool {
+	for id := range p.State.Notices[key].Members {
+		if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: key.Kind}] {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *planner) ends(n ledger.Notice) []Ended {
+	wanted := make(map[roll.InstanceID]bool, len(n.Members))
+	for id := range n.Members {
+		wanted[id] = true
+	}
+	instances, nodes := p.look(wanted)
+	var out []Ended
+	for id := range wanted {
+		e := Ended{Instance: id, How: EndedGone}
+		i := instances[id]
+		switch {
+		case i != nil && i.Ignore:
+			e.How = EndedIgnored
+		case p.troubled(id):
+			e.How = EndedChanged
+		case p.actedOn(id):
+			e.How = EndedByAct
+		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
+			e.How = EndedRecovered
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Ended) int { return cmp.Compare(a.Instance, b.Instance) })
+	return out
+}
+
+// troubled reports that there is a finding about the instance that is worth a word.
+func (p *planner) troubled(id roll.InstanceID) bool {
+	if _, ok := p.instances[id]; !ok {
+		return false
+	}
+	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage != roll.Watching })
+}
+
+// otherwise reports that the trouble of a notice has ended for none of its members: each is
+// ignored by now, or in trouble of another kind.
+func (p *planner) otherwise(n ledger.Notice) bool {
+	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
+}
+
+// actedOn reports that Rollcall ended the instance, or deleted its node.
+func (p *planner) actedOn(id roll.InstanceID) bool {
+	return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
+		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done
+	})
+}
+
+func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
+	if p.out.Changes.PutNotices == nil {
+		p.out.Changes.PutNotices = map[ledger.NoticeKey]ledger.Notice{}
+	}
+	p.out.Changes.PutNotices[key] = n
+}

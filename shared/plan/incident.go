@@ -1,0 +1,282 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// incidents sorts the findings that are worth a word into the incidents that they belong
+// to.
+func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
+	open := map[stratum][]ledger.NoticeKey{}
+	for key := range p.State.Notices {
+		open[stratum{key.Group, key.Kind}] = append(open[stratum{key.Group, key.Kind}], key)
+	}
+	for _, keys := range open {
+		slices.SortFunc(keys, ledger.NoticeKey.Compare)
+	}
+	byKey := map[ledger.NoticeKey][]roll.Finding{}
+	p.incidentOf = map[roll.FindingKey]ledger.NoticeKey{}
+	for _, f := range p.Assessment.Findings {
+		if f.Stage == roll.Watching || !p.climbs(f, policy.DoNotify) && !p.climbs(f, policy.DoWarn) {
+			continue
+		}
+		if i := p.instances[f.Instance]; i != nil && i.Ignore {
+			continue
+		}
+		key := p.incident(f, open[stratum{f.Group, f.Kind}])
+		p.incidentOf[f.Key()] = key
+		byKey[key] = append(byKey[key], f)
+	}
+	return byKey
+}
+
+// decisive are the codes of the decisive causes, the root first.
+func decisive(d roll.Diagnosis) (codes []string) {
+	for _, c := range d.Causes {
+		if c.Confidence == roll.Decisive {
+			codes = append(codes, c.Code)
+		}
+	}
+	return codes
+}
+
+// incident is which of the open incidents of its group and kind a finding belongs to, or
+// the one that it opens. It stays in the one that it was told in for as long as that
+// one's cause may hold: what could not be read in one check is no other cause. One that
+// was not told before joins an incident of a cause that it has, or of one that could not
+// be looked for in it.
+func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
+	d := p.Diagnoses[f.Key()]
+	codes := decisive(d)
+	unread := func(cause string) bool {
+		return slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool { return n.Code == cause })
+	}
+	for _, key := range open {
+		if _, member := p.State.Notices[key].Members[f.Instance]; !member {
+			continue
+		}
+		if key.Cause == "" && len(codes) == 0 || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
+			key.Cause != "" && len(codes) == 0 && !slices.Contains(d.RuledOut, key.Cause) {
+			return key
+		}
+	}
+	fits := func(cause string) (ledger.NoticeKey, bool) {
+		key := ledger.NoticeKey{Group: f.Group, Kind: f.Kind, Cause: cause}
+		return key, cause != "" && slices.Contains(open, key)
+	}
+	for _, code := range codes {
+		if key, ok := fits(code); ok {
+			return key
+		}
+	}
+	if len(codes) > 0 {
+		return ledger.NoticeKey{Group: f.Group, Kind: f.Kind, Cause: codes[0]}
+	}
+	for _, n := range d.NotChecked {
+		if key, ok := fits(n.Code); ok {
+			return key
+		}
+	}
+	return ledger.NoticeKey{Group: f.Group, Kind: f.Kind}
+}
+
+// before is what was told of an incident so far. One whose instances were told in another
+// one, of which nothing is left, goes on from that: another cause was found for the same
+// trouble, and the notice about it takes the other's place.
+func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll.Finding) (ledger.Notice, []ledger.NoticeKey) {
+	if known, ok := p.State.Notices[key]; ok && !known.SentAt.IsZero() {
+		return p.adopted(key, known), nil
+	}
+	for _, other := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
+		if other.Group != key.Group || other.Kind != key.Kind || other == key || len(byKey[other]) > 0 {
+			continue
+		}
+		was := p.State.Notices[other]
+		if slices.ContainsFunc(byKey[key], func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
+			return p.adopted(other, was), []ledger.NoticeKey{other}
+		}
+	}
+	return ledger.Notice{}, nil
+}
+
+// adopted is a notice of a time when there were no incidents, as one of an incident.
+func (p *planner) adopted(key ledger.NoticeKey, n ledger.Notice) ledger.Notice {
+	if n.Incident.ID != "" || n.SentAt.IsZero() {
+		return n
+	}
+	n.Incident = ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, key, n.SentAt), First: n.SentAt, Sent: 1, Most: len(n.Members), Total: len(n.Members), Told: len(n.Members)}
+	for _, gist := range n.Members {
+		n.Incident.Gists = addGist(n.Incident.Gists, gist)
+	}
+	return n
+}
+
+// incidentID names an incident. It is the same when a notice is sent a second time since
+// nobody remembered the first.
+func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string {
+	return hash(c.String(), string(key.Group), string(key.Kind), key.Cause, since.UTC().Format(time.RFC3339Nano))
+}
+
+// addGist adds what a notice says to what was said in its incident. An order is about one
+// instance, and its own news each time.
+func addGist(gists []string, gist string) []string {
+	if gist == "" || strings.HasPrefix(gist, gistOrdered) || slices.Contains(gists, gist) {
+		return gists
+	}
+	gists = append(slices.Clone(gists), gist)
+	slices.Sort(gists)
+	return gists
+}
+
+// news is what is new in a notice, compared with what was told of its incident.
+func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
+	set := map[News]bool{NewsOpened: known.Incident.Sent == 0}
+	alone := n.Key.Group == roll.GroupNone // instances of no group have nothing to do with each other
+	for _, e := range n.Entries {
+		switch held := strings.HasPrefix(e.gist, gistHeld); {
+		case !e.Changed:
+		case e.Order != nil:
+			set[NewsOrdered] = true
+		case held:
+			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist)
+		case e.gist == string(roll.Overdue):
+			set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)
+		default:
+			set[NewsGrown] = set[NewsGrown] || alone
+		}
+	}
+	set[NewsCause] = slices.ContainsFunc(n.Replaces, func(k ledger.NoticeKey) bool { return k.Cause != n.Key.Cause })
+	set[NewsGrown] = set[NewsGrown] || p.grown(n, known)
+	if set[NewsOpened] {
+		set = map[News]bool{NewsOpened: true, NewsOrdered: set[NewsOrdered]}
+	}
+	for _, news := range AllNews() {
+		if set[news] {
+			out = append(out, news)
+		}
+	}
+	return out
+}
+
+// beyond reports that it was said that an instance is past its tolerance, or what follows
+// from that.
+func beyond(gists []string) bool {
+	return slices.ContainsFunc(gists, func(g string) bool { return g != string(roll.Warned) })
+}
+
+// grown reports that half as many instances again have the trouble as the notices told,
+// or more: all that ever had it where its cause is not known, since then each may have one
+// of its own; those that have it now where it is. So the notices about a trouble that
+// grows are few, however long it goes on: what Karpenter replaces again and again is
+// told twice, not every 15 minutes.
+func (p *planner) grown(n Notice, known ledger.Notice) bool {
+	now, told := len(n.Entries), known.Incident.Most
+	if n.Key.Cause == "" {
+		now, told = known.Incident.Total, known.Incident.Told
+		for _, e := range n.Entries {
+			if e.was == "" {
+				now++
+			}
+		}
+	}
+	return now > told && 2*now >= 3*told
+}
+
+// join notes what is to be remembered of the notice's instances, and counts those that
+// are new to the incident. It reports whether that differs from what was remembered.
+func (n *Notice) join(known ledger.Notice) (changed bool) {
+	for _, e := range n.Entries {
+		id := e.Finding.Instance
+		if e.was == "" {
+			n.Incident.Total++
+		}
+		changed = changed || e.Changed
+		switch {
+		case len(n.News) > 0, !e.New:
+			n.Said.Members[id] = e.gist
+		default:
+			n.Said.Members[id] = ledger.Unsaid(e.gist)
+		}
+	}
+	return changed
+}
+
+// leave decides which of the instances that are not in the notice are still remembered
+// with it: a node that flaps drops out and comes back, and is no news each time. Neither
+// is what nobody could tell of in this check. It reports whether some are forgotten, or
+// what was said only of them.
+func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
+	recent := p.Now.Sub(known.SentAt) < forgetAfter
+	for id, said := range known.Members {
+		switch {
+		case n.Said.Members[id] != "":
+		case p.elsewhere(id, n.Key):
+			gone = true
+		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
+			n.Said.Members[id] = said
+		default:
+			gone = true
+		}
+	}
+	if recent {
+		return gone
+	}
+	still := slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
+		if !strings.HasPrefix(gist, gistHeld) {
+			return false // that it once came past its tolerance stays so for the whole incident
+		}
+		for id := range n.Said.Members {
+			if said, _ := n.Said.Said(id); said == gist {
+				return false
+			}
+		}
+		return true
+	})
+	gone = gone || len(still) < len(n.Incident.Gists)
+	n.Incident.Gists = still
+	return gone
+}
+
+// elsewhere reports that an instance is in another incident of the same group and kind by
+// now.
+func (p *planner) elsewhere(id roll.InstanceID, key ledger.NoticeKey) bool {
+	other, ok := p.incidentOf[roll.FindingKey{Instance: id, Kind: key.Kind}]
+	return ok && other != key
+}
+
+// sent counts the notice as one of its incident, and notes what it says.
+func (n *Notice) sent(c roll.ClusterID, now time.Time) {
+	i := &n.Incident
+	if i.ID == "" {
+		i.ID, i.First = incidentID(c, n.Key, n.Earliest()), now
+	}
+	i.Sent++
+	i.Most, i.Told = max(i.Most, len(n.Entries)), i.Total
+	for _, e := range n.Entries {
+		i.Gists = addGist(i.Gists, e.gist)
+	}
+	n.Said.Incident = *i
+}
+
+// nameIncidents tells each order of which incident it is, so that whoever carries it out
+// can say so.
+func (p *planner) nameIncidents() {
+	names := map[ledger.NoticeKey]string{}
+	for key, n := range p.State.Notices {
+		names[key] = n.Incident.ID
+	}
+	for _, n := range p.out.Notices {
+		names[n.Key] = n.Incident.ID
+	}
+	for i := range p.out.Orders {
+		o := &p.out.Orders[i]
+		o.Incident = names[p.incidentOf[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]]
+	}
+}

@@ -1,0 +1,307 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// incidents plays what befalls a group, and keeps what is told of it.
+type incidents struct {
+	*world
+	t    *testing.T
+	said []string // minute, news, and how many instances a notice names
+	last Notice
+}
+
+func newIncidents(t *testing.T) *incidents {
+	w := newWorld()
+	w.mode = policy.Notify
+	w.causes, w.unchecked, w.ruledOut = map[roll.FindingKey][]roll.Cause{}, map[roll.FindingKey][]string{}, map[roll.FindingKey][]string{}
+	return &incidents{world: w, t: t}
+}
+
+// launch replaces the group's instances by others that have not registered.
+func (w *incidents) launch(at time.Time, numbers ...int) {
+	w.snapshot.Instances, w.snapshot.Nodes = nil, nil
+	for _, n := range numbers {
+		i := w.add(n, 0)
+		i.Owner, i.Group, i.ASG, i.Launched = roll.OwnerManagedNodeGroup, "nodegroup/w", "", at
+	}
+	w.snapshot.Nodes = nil
+}
+
+// launchOneMore launches an instance in that minute, beside those that there are.
+func (w *incidents) launchOneMore(minute int) *roll.Instance {
+	i := w.add(minute, 0)
+	i.Owner, i.Group, i.ASG, i.Launched = roll.OwnerManagedNodeGroup, "nodegroup/w", "", now.Add(time.Duration(minute)*time.Minute)
+	w.snapshot.Nodes = nil
+	return i
+}
+
+// because lets the causes of an instance be known.
+func (w *incidents) because(n int, codes ...string) {
+	key := roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered}
+	w.causes[key] = nil
+	for _, code := range codes {
+		w.causes[key] = append(w.causes[key], roll.Cause{Code: code, Confidence: roll.Decisive})
+	}
+}
+
+func (w *incidents) look(at time.Time) {
+	w.t.Helper()
+	_, p := w.make(at)
+	for _, n := range p.Notices {
+		w.said = append(w.said, fmt.Sprintf("%d %v %d", int(at.Sub(now).Minutes()), said(n), len(n.Entries)))
+		w.last = n
+	}
+	w.apply(p)
+}
+
+func said(n Notice) []News {
+	if n.Over {
+		return []News{"resolved"}
+	}
+	return n.News
+}
+
+func (w *incidents) want(what string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(w.said, want) {
+		w.t.Errorf("%s: told %q, want %q", what, w.said, want)
+	}
+	w.said = nil
+}
+
+// What its owner replaces every quarter of an hour, and what fails each time for the same
+// reason, is told twice and once more when it is over: not once per instance.
+func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
+	w := newIncidents(t)
+	ids := map[string]bool{}
+	for round := range 12 {
+		launched := now.Add(time.Duration(round) * 16 * time.Minute)
+		w.launch(launched, round+1)
+		w.because(round+1, "NodeRoleNotMapped")
+		for _, minute := range []int{1, 6, 11, 15} {
+			w.look(launched.Add(time.Duration(minute) * time.Minute))
+		}
+		ids[w.last.Incident.ID] = true
+	}
+	w.want("a loop", "6 [opened] 1", "15 [escalated] 1")
+	if len(ids) != 1 || ids[""] {
+		t.Errorf("incidents %v", ids)
+	}
+	// The next one becomes a node.
+	launched := now.Add(12 * 16 * time.Minute)
+	w.launch(launched, 99)
+	w.look(launched.Add(time.Minute))
+	w.snapshot.Nodes = []roll.Node{{Name: "node-99", Compute: roll.ComputeEC2, Instance: instanceID(99), Created: launched, Ready: roll.Condition{Status: roll.ConditionTrue, Since: launched}, Group: "nodegroup/w"}}
+	for minute := 2; minute < 16; minute++ {
+		w.look(launched.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("the end of it", "204 [resolved] 0")
+	if i := w.last.Incident; i.Total != 12 || i.Sent != 3 || !i.First.Equal(now.Add(6*time.Minute)) {
+		t.Errorf("the end refers to %+v", i)
+	}
+	if len(w.state.Notices) != 0 {
+		t.Errorf("remembered %+v", w.state.Notices)
+	}
+}
+
+// Where nobody knows why, each instance may have a trouble of its own: others are told of,
+// ever more rarely.
+func TestOfALoopWithoutAKnownCauseEverFewerNoticesAreSent(t *testing.T) {
+	w := newIncidents(t)
+	for round := range 20 {
+		launched := now.Add(time.Duration(round) * 16 * time.Minute)
+		w.launch(launched, round+1)
+		for _, minute := range []int{1, 6, 11, 15} {
+			w.look(launched.Add(time.Duration(minute) * time.Minute))
+		}
+	}
+	w.want("a loop", "6 [opened] 1", "15 [escalated] 1", "22 [grown] 1", "38 [grown] 1", "70 [grown] 1", "118 [grown] 1", "182 [grown] 1", "278 [grown] 1")
+}
+
+// Instances that share a cause are told of when they are many more.
+func TestATroubleThatGrowsIsToldWhenItHasGrownByHalf(t *testing.T) {
+	w := newIncidents(t)
+	for minute := 1; minute <= 40; minute++ {
+		w.launchOneMore(minute)
+		w.because(minute, "NodeRoleNotMapped")
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "10 [grown] 5", "13 [grown] 8", "16 [escalated] 11", "17 [held] 12", "23 [grown] 18", "32 [grown] 27")
+}
+
+// Two causes are two notices.
+func TestEachCauseHasItsOwnNotice(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1, 2, 3)
+	w.because(1, "NodeRoleNotMapped")
+	w.because(2, "SubnetIpsExhausted", "NodeRoleNotMapped")
+	_, p := w.make(now.Add(20 * time.Minute))
+	var keys []string
+	for _, n := range p.Notices {
+		keys = append(keys, fmt.Sprint(n.Key.Cause, " ", len(n.Entries)))
+	}
+	if want := []string{" 1", "NodeRoleNotMapped 1", "SubnetIpsExhausted 1"}; !slices.Equal(keys, want) {
+		t.Errorf("notices %q, want %q", keys, want)
+	}
+}
+
+// A cause that is found later is news of the same incident; that it could not be looked
+// for once is none; that it is ruled out is.
+func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
+	w := newIncidents(t)
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
+	w.launch(now, 1)
+	w.look(now.Add(16 * time.Minute))
+	first := w.last
+	w.because(1, "NodeadmFailed")
+	w.look(now.Add(21 * time.Minute))
+	w.want("found later", "16 [opened] 1", "21 [cause] 1")
+	if w.last.Incident.ID != first.Incident.ID || w.last.Key.Cause != "NodeadmFailed" || !slices.Equal(w.last.Replaces, []ledger.NoticeKey{first.Key}) {
+		t.Errorf("%+v goes on from %+v", w.last, first)
+	}
+	if len(w.state.Notices) != 1 {
+		t.Errorf("remembered %+v", w.state.Notices)
+	}
+	w.because(1)
+	w.unchecked[key] = []string{"NodeadmFailed"}
+	w.look(now.Add(26 * time.Minute))
+	w.unchecked[key] = nil
+	w.look(now.Add(31 * time.Minute)) // found by nobody, ruled out by nobody
+	w.because(1, "UserDataEmpty", "NodeadmFailed")
+	w.look(now.Add(36 * time.Minute))
+	w.want("the same, or not looked for")
+	w.because(1)
+	w.ruledOut[key] = []string{"NodeadmFailed"}
+	w.look(now.Add(41 * time.Minute))
+	w.want("ruled out", "41 [cause] 1")
+	if w.last.Incident.ID != first.Incident.ID || w.last.Key.Cause != "" || w.last.Incident.Sent != 3 {
+		t.Errorf("told as %+v", w.last)
+	}
+}
+
+// An instance in which a known cause could not be looked for joins those that have it.
+func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
+	w := newIncidents(t)
+	w.launchOneMore(1)
+	w.because(1, "NodeRoleNotMapped")
+	w.look(now.Add(6 * time.Minute))
+	w.launchOneMore(6)
+	w.unchecked[roll.FindingKey{Instance: instanceID(6), Kind: roll.Unregistered}] = []string{"NodeRoleNotMapped"}
+	w.look(now.Add(11 * time.Minute))
+	w.want("a sample", "6 [opened] 1", "11 [grown] 2")
+	if len(w.state.Notices) != 1 {
+		t.Errorf("remembered %+v", w.state.Notices)
+	}
+}
+
+// A notice that was sent and not remembered comes a second time as the same incident's.
+func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1)
+	_, one := w.make(now.Add(16 * time.Minute))
+	_, two := w.make(now.Add(17 * time.Minute))
+	if one.Notices[0].Incident.ID != two.Notices[0].Incident.ID || one.Notices[0].Incident.ID == "" {
+		t.Errorf("incidents %q and %q", one.Notices[0].Incident.ID, two.Notices[0].Incident.ID)
+	}
+}
+
+// Instances of no group have nothing to do with each other: each is told of.
+func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
+	w := newIncidents(t)
+	for minute := 1; minute <= 9; minute++ {
+		i := w.launchOneMore(minute)
+		i.Owner, i.Group = roll.OwnerNone, roll.GroupNone
+		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes}
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "9 [grown] 4")
+}
+
+// What joins quietly is remembered, and is told of when it is news later.
+func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
+	w := newIncidents(t)
+	w.doc = with("limits: {unhealthy: 100%}\n")
+	for n := 1; n <= 4; n++ {
+		w.launchOneMore(n)
+		w.because(n, "NodeRoleNotMapped")
+	}
+	w.look(now.Add(8 * time.Minute))
+	_, p := w.make(now.Add(9 * time.Minute))
+	if len(p.Notices) != 0 || len(p.Quiet) != 1 || p.Quiet[0].Finding.Instance != instanceID(4) || !p.Quiet[0].New {
+		t.Fatalf("notices %+v, quiet %+v", p.Notices, p.Quiet)
+	}
+	w.apply(p)
+	if _, p = w.make(now.Add(10 * time.Minute)); len(p.Notices)+len(p.Quiet) != 0 || len(p.Changes.PutNotices) != 0 {
+		t.Errorf("the same again: notices %+v, quiet %+v, remembered %+v", p.Notices, p.Quiet, p.Changes.PutNotices)
+	}
+	w.snapshot.Instances[0].Hold = "true"
+	_, p = w.make(now.Add(16 * time.Minute))
+	if len(p.Notices) != 1 || !slices.Equal(p.Notices[0].News, []News{NewsHeld}) {
+		t.Fatalf("notices %+v", p.Notices)
+	}
+	for _, e := range p.Notices[0].Entries {
+		if want := e.Finding.Instance == instanceID(1) || e.Finding.Instance == instanceID(4); e.New != want {
+			t.Errorf("%s: new %v, want %v", e.Finding.Instance, e.New, want)
+		}
+	}
+}
+
+// An order is always told, by whichever incident, before it is carried out, and knows which.
+func TestAnOrderIsToldAndNamesItsIncident(t *testing.T) {
+	w := sick()
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || len(p.Notices) != 1 || !slices.Contains(p.Notices[0].News, NewsOrdered) {
+		t.Fatalf("orders %+v, notices %+v", p.Orders, p.Notices)
+	}
+	if id := p.Notices[0].Incident.ID; p.Orders[0].Incident != id || id == "" {
+		t.Errorf("the order is of incident %q, told as %q", p.Orders[0].Incident, id)
+	}
+}
+
+// What is held for reasons that pass is told once it has not passed for hours.
+func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
+	for mode, want := range map[policy.Mode]bool{policy.Remediate: true, policy.Notify: false} {
+		w := sick()
+		w.mode = mode
+		w.doc = with("limits: {actionsPerHour: 0}\n")
+		told := 0
+		for minute := 0; minute < 300; minute += 5 {
+			_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+			for _, n := range p.Notices {
+				if slices.Contains(n.News, NewsHeld) {
+					told++
+				}
+			}
+			w.apply(p)
+		}
+		if (told == 1) != want {
+			t.Errorf("mode %s: told %d times", mode, told)
+		}
+	}
+}
+
+// What an earlier version remembered is an incident from then on, and no news.
+func TestANoticeOfBeforeIsAdopted(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1)
+	key := ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}
+	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(15 * time.Minute), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}})
+	w.look(now.Add(20 * time.Minute))
+	w.want("the same")
+	w.launchOneMore(21)
+	w.look(now.Add(25 * time.Minute))
+	w.look(now.Add(27 * time.Minute))
+	w.want("another", "27 [grown] 2")
+	if i := w.last.Incident; i.ID == "" || !i.First.Equal(now.Add(15*time.Minute)) || i.Sent != 2 || i.Total != 2 {
+		t.Errorf("told as of %+v", i)
+	}
+}
