@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
 )
 
 type s3API interface {
@@ -53,7 +54,7 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, e
 			return Link{}, err
 		}
 	}
-	return Link{URI: "s3://" + s.bucket + "/" + e.path + "/", Console: consoleURL(key.Cluster.Region, s.bucket, e.path+"/")}, nil
+	return Link{URI: "s3://" + s.bucket + "/" + e.path + "/", Console: roll.BucketPage(key.Cluster.Region, s.bucket, e.path+"/")}, nil
 }
 
 // tries of one object. S3 asks for another where two writers of a key got into each

@@ -30,3 +30,13 @@ func Console(region string) string {
 	}
 	return ""
 }
+
+// BucketPage is the page of the S3 console that lists what is below a prefix of a bucket,
+// "" where the console's address is not known.
+func BucketPage(region, bucket, prefix string) string {
+	console := Console(region)
+	if console == "" {
+		return ""
+	}
+	return console + "/s3/buckets/" + bucket + "?region=" + region + "&prefix=" + prefix
+}
