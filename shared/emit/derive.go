@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -31,14 +33,14 @@ import (
 //     earlier one whose outcome it could tell now. See FromOutcome. A drain that this
 //     check found to have lost its reason is Action Held: it was not gone on with.
 func FromCheck(before ledger.State, c report.Check) []Event {
-	d := derived{check: c, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
+	d := derived{check: c, id: c.Snapshot.Cluster.ID, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
 	d.findings(before)
 	d.held()
 	d.settled(before)
 	for _, o := range c.Outcomes {
-		d.events = append(d.events, FromOutcome(c.Snapshot.Cluster.ID, o, c.Snapshot.At)...)
+		d.events = append(d.events, FromOutcome(d.id, o, c.Snapshot.At)...)
 	}
-	d.add(CheckCompleted, d.completed())
+	d.add(CheckCompleted, d.completed(), "")
 	return d.events
 }
 
@@ -49,40 +51,69 @@ func FromCheck(before ledger.State, c report.Check) []Event {
 // was only sent on, whoever carries it out will tell.
 func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	a := Action{
-		Head: head(id, at), Subject: subject(o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind),
+		Head: head(id, at), Subject: subject(id, o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind, o.Order.Since),
 		Owner: string(o.Order.Owner), Action: string(o.Order.Action), Order: o.Order.ID,
-		Result: Result(o.Result), Reason: string(o.Reason), Detail: o.Detail, Since: o.Order.Since.UTC(),
+		Result: Result(o.Result), Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
 		Cause: o.Cause, Evidence: o.Evidence,
 	}
 	switch o.Result {
 	case remediate.Acted:
-		return []Event{{ActionTaken, a}}
+		return []Event{act(id, ActionTaken, a)}
 	case remediate.Failed, remediate.Unclear:
-		return []Event{{ActionFailed, a}}
+		return []Event{act(id, ActionFailed, a)}
 	case remediate.Refused:
 		if o.News && !o.Reason.Passing() {
-			return []Event{{ActionHeld, a}}
+			return []Event{act(id, ActionHeld, a)}
 		}
 	}
 	return nil
 }
 
+// act is the event of an act, in words too.
+func act(id roll.ClusterID, detailType string, a Action) Event {
+	if a.Result == Held {
+		a.Ends = plan.Reason(a.Reason).Ends()
+	}
+	a.Message = a.message()
+	return event(id, detailType, a, a.Instance)
+}
+
+// event is an event about an instance of a cluster, or about the cluster: "".
+func event(id roll.ClusterID, detailType string, detail any, instance string) Event {
+	e := Event{DetailType: detailType, Detail: detail}
+	if id.Account == "" || id.Region == "" {
+		return e
+	}
+	arn := "arn:" + roll.Partition(id.Region) + ":"
+	if instance != "" {
+		e.Resources = append(e.Resources, arn+"ec2:"+id.Region+":"+id.Account+":instance/"+instance)
+	}
+	e.Resources = append(e.Resources, arn+"eks:"+id.Region+":"+id.Account+":cluster/"+id.Name)
+	return e
+}
+
 type derived struct {
 	check  report.Check
+	id     roll.ClusterID
 	head   Head
 	events []Event
 }
 
-func (d *derived) add(detailType string, detail any) {
-	d.events = append(d.events, Event{detailType, detail})
+func (d *derived) add(detailType string, detail any, instance string) {
+	d.events = append(d.events, event(d.id, detailType, detail, instance))
 }
 
 func head(id roll.ClusterID, at time.Time) Head {
 	return Head{Version: Version, At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name}
 }
 
-func subject(id roll.InstanceID, node string, g roll.Group, k roll.Kind) Subject {
-	return Subject{Instance: string(id), Node: node, Group: string(g), Kind: string(k)}
+func subject(c roll.ClusterID, id roll.InstanceID, node string, g roll.Group, k roll.Kind, since time.Time) Subject {
+	s := Subject{Instance: string(id), Node: node, Group: string(g), Kind: string(k)}
+	if !since.IsZero() {
+		sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), s.Instance, s.Kind, since.UTC().Format(time.RFC3339)}, "\n")))
+		s.Finding = hex.EncodeToString(sum[:8])
+	}
+	return s
 }
 
 // findings tells of findings that opened, escalated or are over.
@@ -131,17 +162,42 @@ func (d *derived) findings(before ledger.State) {
 		}
 	}
 	for _, f := range over {
-		d.add(FindingResolved, Resolved{
-			Head: d.head, Subject: subject(f.Instance, f.Node, f.Group, f.Kind), Stage: string(f.Stage),
-			Since: f.Since.UTC(), Opened: f.Opened.UTC(), How: how[f.Key()],
-		})
+		d.add(FindingResolved, d.resolved(f, how[f.Key()], before), string(f.Instance))
 	}
 	for _, put := range opened {
-		d.add(FindingOpened, d.finding(current[put.Key()], put))
+		d.add(FindingOpened, d.finding(current[put.Key()], put), string(put.Instance))
 	}
 	for _, put := range escalated {
-		d.add(FindingEscalated, d.finding(current[put.Key()], put))
+		d.add(FindingEscalated, d.finding(current[put.Key()], put), string(put.Instance))
 	}
+}
+
+func (d *derived) resolved(f ledger.Finding, how How, before ledger.State) Resolved {
+	out := Resolved{
+		Head: d.head, Subject: subject(d.id, f.Instance, f.Node, f.Group, f.Kind, f.Since), Condition: f.Condition, Stage: string(f.Stage),
+		Since: f.Since.UTC(), Opened: f.Opened.UTC(), How: how, Lasted: max(int(d.head.At.Sub(f.Since).Seconds()), 0),
+		Acts: d.done(f, before), Evidence: f.Evidence,
+	}
+	out.Message = out.message()
+	return out
+}
+
+// done lists what Rollcall did about a finding, also what this check found to have
+// taken effect.
+func (d *derived) done(f ledger.Finding, before ledger.State) (out []string) {
+	settled := map[string]ledger.Result{}
+	for _, r := range d.check.Plan.Resolved {
+		settled[r.ActionID] = r.Outcome.Result
+	}
+	for _, a := range before.Actions {
+		if a.Instance != f.Instance || a.Kind != f.Kind || a.At.Before(f.FirstSeen) {
+			continue
+		}
+		if settled[a.ID] == ledger.Done || a.Outcome != nil && a.Outcome.Result == ledger.Done {
+			out = append(out, a.Do)
+		}
+	}
+	return out
 }
 
 // beside reports the kinds of which an instance may have one beside another finding. Of
@@ -168,32 +224,52 @@ func (d *derived) running() map[roll.InstanceID]bool {
 
 func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	out := Finding{
-		Head: d.head, Subject: subject(put.Instance, put.Node, put.Group, put.Kind),
+		Head: d.head, Subject: subject(d.id, put.Instance, put.Node, put.Group, put.Kind, put.Since),
 		Condition: f.Condition, Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
-		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: sentence(f.Summary), Evidence: put.Evidence,
 	}
-	out.Evidence = put.Evidence
-	if c, ok := d.check.Diagnoses[f.Key()].Decisive(); ok {
-		out.Cause, out.Why = c.Code, c.Summary
+	why := d.check.Diagnoses[f.Key()]
+	if c, ok := why.Decisive(); ok {
+		out.Cause, out.Why, out.Fix = c.Code, sentence(c.Summary), short(c.Fix, fixLength)
+	}
+	for _, c := range why.Causes[:min(len(why.Causes), mostCauses)] {
+		out.Causes = append(out.Causes, Cause{Code: c.Code, Confidence: string(c.Confidence), Summary: sentence(c.Summary), Subject: short(c.Subject, sentenceLength)})
 	}
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
 		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC()}
 	}
+	for _, o := range d.check.Plan.Orders {
+		if o.Instance == f.Instance && o.Kind == f.Kind {
+			out.Ordered = &Ordered{Action: string(o.Action), Order: o.ID}
+		}
+	}
+	for _, h := range d.check.Plan.Held {
+		if h.Instance == f.Instance && h.Kind == f.Kind {
+			out.Held = &Hold{Action: string(h.Action), Reason: string(h.Reason), Detail: sentence(h.Detail), Ends: h.Reason.Ends(), Until: h.Until.UTC()}
+		}
+	}
+	out.Message = out.message()
 	return out
 }
 
 // held tells of acts that are held back, where a notice tells of them too.
 func (d *derived) held() {
+	var entries []plan.Entry
 	for _, n := range d.check.Plan.Notices {
-		for _, e := range n.Entries {
-			if !e.New || e.Held == nil || e.Held.Reason.Passing() {
-				continue
-			}
-			d.add(ActionHeld, Action{
-				Head: d.head, Subject: subject(e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind),
+		entries = append(entries, n.Entries...)
+	}
+	for _, e := range entries {
+		if e.New && e.Held != nil && !e.Held.Reason.Passing() {
+			a := Action{
+				Head: d.head, Subject: subject(d.id, e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind, e.Finding.Since),
 				Owner: string(e.Finding.Owner), Action: string(e.Held.Action), Result: Held,
-				Reason: string(e.Held.Reason), Detail: e.Held.Detail, Since: e.Finding.Since.UTC(),
-			})
+				Reason: string(e.Held.Reason), Detail: sentence(e.Held.Detail), Summary: sentence(e.Finding.Summary), Since: e.Finding.Since.UTC(),
+				Evidence: e.Evidence, Until: e.Held.Until.UTC(),
+			}
+			if c, ok := (roll.Diagnosis{Causes: e.Causes}).Decisive(); ok {
+				a.Cause = c.Code
+			}
+			d.events = append(d.events, act(d.id, ActionHeld, a))
 		}
 	}
 }
@@ -203,27 +279,26 @@ func (d *derived) held() {
 // this is the second event of the order.
 func (d *derived) settled(before ledger.State) {
 	for _, r := range d.check.Plan.Resolved {
-		act, ok := before.Action(r.ActionID)
+		was, ok := before.Action(r.ActionID)
 		if !ok {
 			continue
 		}
+		known := before.Findings[roll.FindingKey{Instance: was.Instance, Kind: was.Kind}]
 		a := Action{
-			Head: d.head, Subject: subject(act.Instance, act.Node, act.Group, act.Kind),
-			Action: act.Do, Order: act.ID, Result: Acted, Detail: r.Outcome.Detail,
+			Head: d.head, Subject: subject(d.id, was.Instance, was.Node, was.Group, was.Kind, known.Since),
+			Action: was.Do, Order: was.ID, Result: Acted, Detail: sentence(r.Outcome.Detail), Since: known.Since.UTC(), Evidence: known.Evidence,
 		}
+		told := ActionTaken
 		switch {
 		case r.Outcome.Result != ledger.Failed:
-			d.add(ActionTaken, a)
-		case act.Do == string(plan.Drain) && strings.HasPrefix(r.Outcome.Detail, ledger.Unfinished):
-			a.Result, a.Reason = Failed, string(plan.DrainUnfinished)
-			d.add(ActionFailed, a)
-		case act.Do == string(plan.Drain):
-			a.Result, a.Reason = Refused, string(plan.VerdictChanged)
-			d.add(ActionHeld, a)
+		case was.Do == string(plan.Drain) && strings.HasPrefix(r.Outcome.Detail, ledger.Unfinished):
+			a.Result, a.Reason, told = Failed, string(plan.DrainUnfinished), ActionFailed
+		case was.Do == string(plan.Drain):
+			a.Result, a.Reason, told = Refused, string(plan.VerdictChanged), ActionHeld
 		default:
-			a.Result = Failed
-			d.add(ActionFailed, a)
+			a.Result, told = Failed, ActionFailed
 		}
+		d.events = append(d.events, act(d.id, told, a))
 	}
 }
 
@@ -232,6 +307,7 @@ func (d *derived) completed() Completed {
 	out := Completed{
 		Head: d.head, Mode: string(c.Mode), Complete: c.Complete(),
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
+		Kinds: map[string]int{}, Causes: map[string]int{}, Gaps: map[string]int{},
 		Orders: len(c.Plan.Orders), Held: map[string]int{}, Outcomes: map[string]int{}, Notes: len(c.Notes()),
 		Registration: report.Registration(c.Assessment),
 	}
@@ -245,6 +321,18 @@ func (d *derived) completed() Completed {
 		case roll.Overdue:
 			out.Findings.Overdue++
 		}
+	}
+	for _, f := range c.Findings() {
+		out.Kinds[string(f.Kind)]++
+		if cause, ok := c.Diagnoses[f.Key()].Decisive(); ok {
+			out.Causes[cause.Code]++
+		}
+		if out.Oldest.IsZero() || f.Since.Before(out.Oldest) {
+			out.Oldest = f.Since.UTC()
+		}
+	}
+	for _, g := range c.Snapshot.Gaps {
+		out.Gaps[string(g.Kind)]++
 	}
 	for _, h := range c.Plan.Held {
 		out.Held[string(h.Reason)]++

@@ -33,6 +33,8 @@ type world struct {
 	mode     policy.Mode
 	resolved []plan.Resolution
 	deaf     bool // notices cannot be sent, so nothing is remembered of them
+
+	diagnoses map[roll.FindingKey]roll.Diagnosis
 }
 
 // healthy is a cluster of that many ready members of an Auto Scaling group.
@@ -60,8 +62,8 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 	w.snapshot.At = at
 	pol := policy.Default().Cluster("demo", "", w.mode)
 	in := assess.Input{Snapshot: &w.snapshot, Policy: pol, State: w.state, Now: at}
-	c := report.Check{Snapshot: &w.snapshot, Assessment: assess.Assess(in), Mode: w.mode, Outcomes: outcomes}
-	c.Plan = plan.Make(plan.Input{Snapshot: &w.snapshot, Assessment: c.Assessment, State: w.state, Policy: pol, Now: at})
+	c := report.Check{Snapshot: &w.snapshot, Assessment: assess.Assess(in), Mode: w.mode, Outcomes: outcomes, Diagnoses: w.diagnoses}
+	c.Plan = plan.Make(plan.Input{Snapshot: &w.snapshot, Assessment: c.Assessment, State: w.state, Policy: pol, Now: at, Diagnoses: w.diagnoses})
 	c.Plan.Resolved = append(c.Plan.Resolved, w.resolved...)
 	before := w.state.Clone()
 	w.state.Apply(c.Plan.Changes)

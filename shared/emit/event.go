@@ -43,6 +43,9 @@ func DetailTypes() []string {
 type Event struct {
 	DetailType string
 	Detail     any // one of the types here; json.Marshal writes what the schema describes
+	// Resources are the ARNs of the instance, if it is about one, and of the cluster, if
+	// that could be described.
+	Resources []string
 }
 
 // Head is what every detail has.
@@ -58,16 +61,33 @@ type Head struct {
 
 // Subject is the instance that an event is about, and in which trouble.
 type Subject struct {
+	// Finding identifies the trouble: the same in all that is told of it, and another one
+	// when the instance is in the same trouble anew. It is missing of an act that a later
+	// check settles, if the trouble is not known any more.
+	Finding  string `json:"finding,omitempty"`
 	Instance string `json:"instance"`
 	Node     string `json:"node,omitempty"`
 	Group    string `json:"group"`
 	Kind     string `json:"kind"`
 }
 
+// Message is an event in words, for whoever passes it on to people. Both texts hold no
+// quotation mark, backslash, angle bracket or line break: EventBridge does not escape what
+// an input transformer puts into a template.
+type Message struct {
+	Severity report.Severity `json:"severity"`
+	Title    string          `json:"title"`
+	Text     string          `json:"text"`
+	// Console is the instance's page in the AWS console, missing where its address is not
+	// known.
+	Console string `json:"console,omitempty"`
+}
+
 // Finding is the detail of Finding Opened and Finding Escalated.
 type Finding struct {
 	Head
 	Subject
+	Message
 	Condition string               `json:"condition,omitempty"` // the node condition that failed, for that kind only
 	Owner     string               `json:"owner"`
 	Zone      string               `json:"zone,omitempty"`
@@ -77,9 +97,40 @@ type Finding struct {
 	Due       time.Time            `json:"due"`    // when its tolerance ends, or ended
 	Summary   string               `json:"summary"`
 	Next      *report.StepDocument `json:"next,omitempty"`     // what follows if nothing changes
+	Ordered   *Ordered             `json:"ordered,omitempty"`  // what this check ordered
+	Held      *Hold                `json:"held,omitempty"`     // what this check held back
 	Cause     string               `json:"cause,omitempty"`    // code of the first decisive cause
 	Why       string               `json:"why,omitempty"`      // that cause as a sentence
+	Fix       string               `json:"fix,omitempty"`      // what a person can paste against it
+	Causes    []Cause              `json:"causes,omitempty"`   // all, as a diagnosis orders them, mostCauses at most
 	Evidence  string               `json:"evidence,omitempty"` // where what was read is kept
+}
+
+// mostCauses bounds the causes of an event.
+const mostCauses = 5
+
+// Cause is one of the causes of a finding.
+type Cause struct {
+	Code       string `json:"code"`
+	Confidence string `json:"confidence"`
+	Summary    string `json:"summary"`
+	Subject    string `json:"subject,omitempty"` // what it lies in when that is not the instance alone
+}
+
+// Ordered is an act that a check ordered.
+type Ordered struct {
+	Action string `json:"action"`
+	Order  string `json:"order"`
+}
+
+// Hold is an act that a check held back.
+type Hold struct {
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+	Ends   string `json:"ends,omitempty"` // what ends the reason
+	// Until is when the reason passes by itself, as far as that can be told.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // How is how a finding came to its end.
@@ -96,10 +147,15 @@ const (
 type Resolved struct {
 	Head
 	Subject
-	Stage  string    `json:"stage"` // the last one
-	Since  time.Time `json:"since"`
-	Opened time.Time `json:"opened"`
-	How    How       `json:"how"`
+	Message
+	Condition string    `json:"condition,omitempty"`
+	Stage     string    `json:"stage"` // the last one
+	Since     time.Time `json:"since"`
+	Opened    time.Time `json:"opened"`
+	How       How       `json:"how"`
+	Lasted    int       `json:"lasted"`         // seconds from Since to this check
+	Acts      []string  `json:"acts,omitempty"` // what Rollcall did about it, in that order
+	Evidence  string    `json:"evidence,omitempty"`
 }
 
 // Result is what became of an act.
@@ -118,12 +174,16 @@ const (
 type Action struct {
 	Head
 	Subject
+	Message
 	Owner    string    `json:"owner,omitempty"`
 	Action   string    `json:"action"`
 	Order    string    `json:"order,omitempty"` // the order's id; missing if none was given
 	Result   Result    `json:"result"`
 	Reason   string    `json:"reason,omitempty"`   // why it was held or refused: one of package plan's reasons; DrainUnfinished of a failure
 	Detail   string    `json:"detail"`             // a sentence for a person
+	Ends     string    `json:"ends,omitempty"`     // what ends the reason
+	Until    time.Time `json:"until,omitzero"`     // when that passes by itself, as far as it can be told
+	Summary  string    `json:"summary,omitempty"`  // what is wrong, a sentence for a person
 	Since    time.Time `json:"since,omitzero"`     // when the trouble began
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause
 	Evidence string    `json:"evidence,omitempty"` // where what was read before the act is kept
@@ -133,12 +193,19 @@ type Action struct {
 // makes no event of its own.
 type Completed struct {
 	Head
-	Mode     string         `json:"mode"`
-	Complete bool           `json:"complete"` // only then no findings means that all is well
-	Nodes    int            `json:"nodes"`
-	Ready    int            `json:"ready"`
-	Waiting  int            `json:"waiting"` // instances that still have time to register, and nodes to initialize
-	Findings Stages         `json:"findings"`
+	Mode     string `json:"mode"`
+	Complete bool   `json:"complete"` // only then no findings means that all is well
+	Nodes    int    `json:"nodes"`
+	Ready    int    `json:"ready"`
+	Waiting  int    `json:"waiting"` // instances that still have time to register, and nodes to initialize
+	Findings Stages `json:"findings"`
+	// Kinds and Causes count the findings that are warned or overdue: by kind, and those
+	// with a decisive cause by the code of the first.
+	Kinds  map[string]int `json:"kinds"`
+	Causes map[string]int `json:"causes"`
+	// Oldest is when the oldest trouble among them began.
+	Oldest   time.Time      `json:"oldest,omitzero"`
+	Gaps     map[string]int `json:"gaps"` // what could not be read, by why
 	Orders   int            `json:"orders"`
 	Held     map[string]int `json:"held"`     // by reason, each check anew
 	Outcomes map[string]int `json:"outcomes"` // what became of this check's orders, by result

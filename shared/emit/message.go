@@ -1,0 +1,174 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// The most characters of texts. A whole event stays far below the 256 KB that
+// EventBridge takes, and a title below the 250 characters that are customary for titles.
+const (
+	titleLength    = 200
+	textLength     = 3000
+	sentenceLength = 1000
+	fixLength      = 4000
+)
+
+// sentence bounds a sentence of a detail.
+func sentence(s string) string { return short(s, sentenceLength) }
+
+// short cuts a text in the middle: what matters stands at its ends.
+func short(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	head := (n - 1) / 2
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+}
+
+// plain makes a text that can stand within a quoted string of a template as it is, and
+// that a chat takes for nothing but text: angle brackets would mention and link there.
+func plain(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r == '\\':
+			return '/'
+		case r == '<':
+			return '('
+		case r == '>':
+			return ')'
+		case unicode.IsControl(r), unicode.IsSpace(r), r == unicode.ReplacementChar:
+			return ' '
+		}
+		return r
+	}, s)
+	return short(strings.Join(strings.Fields(s), " "), n)
+}
+
+// sentences joins what there is to say to a text.
+func sentences(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		p = strings.TrimSpace(p)
+		if p == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(p)
+		if !strings.HasSuffix(p, ".") {
+			b.WriteByte('.')
+		}
+	}
+	return plain(b.String(), textLength)
+}
+
+// about is the message of an event about an instance. The title begins with what tells it
+// from other titles, and ends in what has happened.
+func about(h Head, s Subject, severity report.Severity, what, happened, text string) Message {
+	m := Message{
+		Severity: severity, Text: text,
+		Title: plain(fmt.Sprintf("%s: %s %s (%s) %s", h.Cluster, what, s.Instance, s.Group, happened), titleLength),
+	}
+	if console := roll.Console(h.Region); h.Region != "" && console != "" {
+		m.Console = console + "/ec2/home?region=" + h.Region + "#InstanceDetails:instanceId=" + s.Instance
+	}
+	return m
+}
+
+func (f Finding) message() Message {
+	severity, happened := report.SeverityCritical, "past its tolerance"
+	if f.Stage != string(roll.Overdue) {
+		severity, happened = report.SeverityWarning, "within its tolerance"
+	}
+	return about(f.Head, f.Subject, severity, f.Kind, happened, sentences(f.Summary, f.because(), f.follows()))
+}
+
+// because says why, as far as that is known: the first cause is the decisive one, if
+// there is any.
+func (f Finding) because() string {
+	switch {
+	case f.Cause != "":
+		return "Why: " + f.Why + " (" + f.Cause + ")"
+	case len(f.Causes) > 0:
+		return "Perhaps: " + f.Causes[0].Summary + " (" + f.Causes[0].Code + ")"
+	}
+	return ""
+}
+
+// follows says what Rollcall does about it, and when.
+func (f Finding) follows() string {
+	switch {
+	case f.Ordered != nil:
+		return "Rollcall has ordered: " + f.Ordered.Action
+	case f.Held != nil:
+		return f.Held.text()
+	case f.Next != nil:
+		return fmt.Sprintf("Next, if nothing changes: %s at %s", f.Next.Do, roll.Clock(f.Next.At))
+	}
+	return "Rollcall does nothing about it by itself"
+}
+
+func (h Hold) text() string {
+	return fmt.Sprintf("Held back: %s (%s): %s", h.Action, h.Reason, h.Detail) + ends(". ", h.Ends, h.Until)
+}
+
+// ends says what ends a reason, and when.
+func ends(before, what string, until time.Time) string {
+	switch {
+	case !until.IsZero():
+		return before + "This ends at " + roll.Clock(until)
+	case what != "":
+		return before + "This ends " + what
+	}
+	return ""
+}
+
+// ended ends the sentence that a finding is over.
+var ended = map[How]string{
+	Cleared: "the instance runs on, without it",
+	Gone:    "the instance does not run any more",
+	Changed: "another trouble of the instance took its place",
+}
+
+func (r Resolved) message() Message {
+	acts := ""
+	if len(r.Acts) > 0 {
+		acts = "Rollcall did: " + strings.Join(r.Acts, ", ")
+	}
+	lasted := fmt.Sprintf("It began at %s and lasted %s", roll.Clock(r.Since), report.Age(time.Duration(r.Lasted)*time.Second))
+	return about(r.Head, r.Subject, report.SeverityInfo, r.Kind, "is over: "+string(r.How), sentences("It is over: "+ended[r.How], lasted, acts))
+}
+
+func (a Action) message() Message {
+	about := func(severity report.Severity, happened string, more ...string) Message {
+		return about(a.Head, a.Subject, severity, a.Action, happened, sentences(append([]string{a.Detail}, more...)...))
+	}
+	wrong := ""
+	if a.Summary != "" {
+		wrong = "What is wrong: " + a.Summary
+	}
+	switch a.Result {
+	case Acted:
+		return about(report.SeverityInfo, "done", wrong)
+	case Held:
+		return about(report.SeverityWarning, "held back: "+a.Reason, ends("", a.Ends, a.Until), wrong)
+	case Refused:
+		return about(report.SeverityInfo, "refused: "+a.Reason, wrong)
+	case Unclear:
+		return about(report.SeverityCritical, "unclear", "It is unclear whether it took effect; a later check will tell", wrong)
+	}
+	return about(report.SeverityCritical, "failed", wrong)
+}
