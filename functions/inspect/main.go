@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -35,14 +34,14 @@ func main() {
 		start.Fatal(err)
 	}
 	look, err := eyes.Open(f.AWS, "rollcall-inspect", eyes.Options{
-		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
+		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {
 		start.Fatal(err)
 	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	h := &handle.Inspect{
-		Ambient: handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Ambient: f.Ambient(),
 		Runner: run.Runner{
 			Observer: look.Observer,
 			Why:      look.Check,

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -31,7 +30,7 @@ func main() {
 		start.Fatal(err)
 	}
 	look, err := eyes.Open(f.AWS, "rollcall-remediate", eyes.Options{
-		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), PageInterval: start.PageInterval,
+		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {
 		start.Fatal(err)
@@ -50,7 +49,7 @@ func main() {
 		start.Fatal(err)
 	}
 	h := &handle.Remediate{
-		Ambient:    handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Ambient:    f.Ambient(),
 		Remediator: remediator,
 		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
 		Events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),

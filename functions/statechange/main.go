@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -24,7 +23,7 @@ func main() {
 		start.Fatal(err)
 	}
 	h := &handle.StateChange{
-		Ambient:   handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Ambient:   f.Ambient(),
 		EC2:       ec2.NewFromConfig(f.AWS),
 		Policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		Schedules: dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,7 +24,7 @@ func main() {
 		start.Fatal(err)
 	}
 	h := &handle.Sweep{
-		Ambient: handle.Ambient{Clock: start.Clock, Log: f.Log, Metrics: os.Stdout},
+		Ambient: f.Ambient(),
 		EKS:     eks.NewFromConfig(f.AWS), EC2: ec2.NewFromConfig(f.AWS),
 		Checks: dispatch.NewChecks(sqs.NewFromConfig(f.AWS), f.Settings.ChecksQueueURL),
 		Fleet:  ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table), Region: f.AWS.Region,

@@ -4,8 +4,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
+	"rollcall/shared/calls"
 	"rollcall/shared/emit"
 	"rollcall/shared/report"
 	"rollcall/shared/trigger"
@@ -17,14 +20,40 @@ type Ambient struct {
 	Log   *slog.Logger
 	// Metrics are written here, a line each; see report.Metrics.
 	Metrics io.Writer
+	// Calls has counted what was sent to APIs; nil counts nothing.
+	Calls *calls.Counter
 }
 
-// count writes metrics of a cluster, or with "" of none. That they could not be written
-// changes nothing for the work that they count, and is only logged.
-func (a Ambient) count(cluster string, values ...report.Metric) {
-	if err := report.Metrics(a.Metrics, a.Clock(), cluster, values...); err != nil {
-		a.Log.Error("metrics could not be written", "error", err.Error())
+// count writes metrics. That they could not be written changes nothing for the work that
+// they count, and is only logged.
+func (a Ambient) count(samples ...report.Sample) {
+	if err := report.Metrics(a.Metrics, a.Clock(), samples...); err != nil {
+		a.Log.Error("metrics not written", "error", err.Error())
 	}
+}
+
+// spent counts what an invocation has sent to APIs. One environment serves one invocation
+// at a time, so what was counted since the last one is this one's.
+func (a Ambient) spent() {
+	var samples []report.Sample
+	sent := a.Calls.Take()
+	for _, service := range slices.Sorted(maps.Keys(sent)) {
+		n, by := sent[service], report.By{report.ByService: service}
+		samples = append(samples, report.Sample{Of: report.APICalls, By: by, Value: float64(n.Sent)})
+		if n.Throttled > 0 {
+			samples = append(samples, report.Sample{Of: report.APICallsThrottled, By: by, Value: float64(n.Throttled)})
+		}
+		if n.Denied > 0 {
+			samples = append(samples, report.Sample{Of: report.APICallsDenied, By: by, Value: float64(n.Denied)})
+		}
+	}
+	a.count(samples...)
+}
+
+// dropped logs and counts a message that is none of ours: no retry would change that.
+func (a Ambient) dropped(message string, err error) {
+	a.Log.Error("message dropped", "message", message, "error", err.Error())
+	a.count(report.Sample{Of: report.MessagesDropped, Value: 1})
 }
 
 type schedules interface {
@@ -37,4 +66,37 @@ type eventBus interface {
 
 type sizes interface {
 	Sizes(ctx context.Context, region string) (map[string]int, error)
+}
+
+type publisher interface {
+	Publish(context.Context, report.Message) error
+}
+
+// notified sends notices on and counts them.
+type notified struct {
+	publisher
+	sent, failed int
+}
+
+// Publish sends a notice.
+func (n *notified) Publish(ctx context.Context, m report.Message) error {
+	err := n.publisher.Publish(ctx, m)
+	if err != nil {
+		n.failed++
+		return err
+	}
+	n.sent++
+	return nil
+}
+
+// samples are what was counted of a cluster.
+func (n *notified) samples(cluster string) (out []report.Sample) {
+	by := report.By{report.ByCluster: cluster}
+	if n.sent > 0 {
+		out = append(out, report.Sample{Of: report.NoticesSent, By: by, Value: float64(n.sent)})
+	}
+	if n.failed > 0 {
+		out = append(out, report.Sample{Of: report.NoticesFailed, By: by, Value: float64(n.failed)})
+	}
+	return out
 }

@@ -2,7 +2,6 @@ package handle
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -63,16 +62,17 @@ type Inspect struct {
 	Fleet fleet
 
 	known map[string]int // sizes as the fleet knows them, by cluster; nil before they are read
+	held  heldBook
 }
 
 // Handle always succeeds: what a retry could help is asked for anew by a schedule or
 // by the next sweep, so that one sick cluster does not block its own queue.
 func (h *Inspect) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	defer h.spent()
 	for _, m := range batch.Records {
 		c, err := trigger.ParseCheck([]byte(m.Body))
 		if err != nil {
-			h.Log.Error("dropped a message that is no check", "message", m.MessageId, "error", err.Error())
-			h.count("", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: 1})
+			h.dropped(m.MessageId, err)
 			continue
 		}
 		h.check(ctx, c)
@@ -84,8 +84,8 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	started := h.Clock()
 	log := h.Log.With("cluster", c.Cluster, "due", c.Due)
 	if c.Stale(started, staleAfter) {
-		log.Warn("skipped a check that came too late")
-		h.count(c.Cluster, report.Metric{Name: "ChecksSkipped", Unit: "Count", Value: 1})
+		log.Warn("check skipped", "detail", "the message came too late; a later one checks, or checked, the cluster")
+		h.count(report.Sample{Of: report.ChecksSkipped, By: report.By{report.ByCluster: c.Cluster}, Value: 1})
 		return
 	}
 	at := started
@@ -94,8 +94,9 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	}
 	doc, permitted, err := h.Policies.Usable(ctx, h.Permitted, started, config.PolicyAge)
 	if err != nil {
-		log.Error("the policy cannot be used; nothing is destroyed until it can", "error", err.Error())
-		h.count("", report.Metric{Name: "PolicyInvalid", Unit: "Count", Value: 1})
+		// Nothing is destroyed until it can be.
+		log.Error("policy unusable", "error", err.Error())
+		h.count(report.Sample{Of: report.PolicyInvalid, Value: 1})
 	}
 	runner := h.Runner
 	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.Permitted
@@ -104,16 +105,20 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	if permitted.Allows(policy.Remediate) {
 		runner.Orders = sender{h.Orders}
 	}
-	if !permitted.Allows(policy.Notify) {
+	notices := &notified{publisher: runner.Notices}
+	if runner.Notices = notices; !permitted.Allows(policy.Notify) {
 		runner.Notices = nil
 	}
 	result := runner.Check(ctx, c.Cluster, at)
-	if err := h.Events.Put(ctx, emit.FromCheck(before.state, result)); err != nil {
+	told := emit.FromCheck(before.state, result)
+	if err := h.Events.Put(ctx, told); err != nil {
 		result.Faults = append(result.Faults, err.Error())
 	}
 	h.size(ctx, result)
 	h.again(ctx, c, result, started)
-	h.say(log, result, started)
+	took := h.Clock().Sub(started)
+	h.say(log, told, result, took)
+	h.count(append(measure(told, result, took), notices.samples(c.Cluster)...)...)
 }
 
 // again schedules the next check, if a verdict can change before the next sweep comes
@@ -136,7 +141,7 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	}
 	due := trigger.Check{Cluster: c.Cluster, Due: at}
 	if _, err := h.Schedules.At(ctx, due); err != nil {
-		h.Log.Error("the next check could not be scheduled; the sweep will come by", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
+		h.Log.Error("check not scheduled", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
 	}
 }
 
@@ -150,7 +155,7 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 	if h.known == nil {
 		sizes, err := h.Fleet.Sizes(ctx, id.Region)
 		if err != nil {
-			h.Log.Error("the sizes of clusters could not be read", "error", err.Error())
+			h.Log.Error("sizes not read", "error", err.Error())
 			return
 		}
 		h.known = sizes
@@ -159,7 +164,7 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 		return
 	}
 	if err := h.Fleet.PutSize(ctx, id.Region, id.Name, nodes); err != nil {
-		h.Log.Error("the size of the cluster could not be recorded", "cluster", id.Name, "error", err.Error())
+		h.Log.Error("size not recorded", "cluster", id.Name, "error", err.Error())
 		return
 	}
 	h.known[id.Name] = nodes
@@ -169,46 +174,6 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 // instances of it are left over, and looking again soon would not help.
 func missing(result report.Check) bool {
 	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
-}
-
-func (h *Inspect) say(log *slog.Logger, result report.Check, started time.Time) {
-	for _, note := range result.Notes() {
-		log.Warn("note", "note", note)
-	}
-	if a := result.Plan.Alarm; a != nil {
-		log.Warn("alarm", "reason", a.Reason, "since", a.Since, "over", a.Over, "detail", a.Detail)
-	}
-	for _, held := range result.Plan.Held {
-		log.Info("held", "instance", held.Instance, "action", held.Action, "reason", held.Reason, "detail", held.Detail)
-	}
-	for _, o := range result.Outcomes {
-		log.Info("order", "order", o.Order.ID, "instance", o.Order.Instance, "action", o.Order.Action, "result", o.Result, "detail", o.Detail)
-	}
-	log.Info("checked", "complete", result.Complete(), "nodes", result.Assessment.Nodes, "ready", result.Assessment.Ready,
-		"findings", len(result.Findings()), "orders", len(result.Plan.Orders), "held", len(result.Plan.Held), "next", result.Plan.Next)
-	values := []report.Metric{
-		{Name: "CheckDuration", Unit: "Milliseconds", Value: float64(h.Clock().Sub(started).Milliseconds())},
-		{Name: "Findings", Unit: "Count", Value: float64(len(result.Findings()))},
-		{Name: "Orders", Unit: "Count", Value: float64(len(result.Plan.Orders))},
-		{Name: "Held", Unit: "Count", Value: float64(len(result.Plan.Held))},
-	}
-	if result.Snapshot.Whole() {
-		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
-	} else {
-		values = append(values, report.Metric{Name: "ChecksIncomplete", Unit: "Count", Value: 1})
-	}
-	if took := result.Assessment.NewRegistrations; len(took) > 0 {
-		values = append(values, report.Metric{Name: "RegistrationSeconds", Unit: "Seconds", Values: inSeconds(took)})
-	}
-	h.count(result.Snapshot.Cluster.ID.Name, values...)
-}
-
-func inSeconds(times []time.Duration) []float64 {
-	out := make([]float64, len(times))
-	for i, d := range times {
-		out[i] = d.Seconds()
-	}
-	return out
 }
 
 // sender passes orders on to the function that may carry them out.

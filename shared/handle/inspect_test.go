@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
+	"rollcall/shared/report/emftest"
 	"rollcall/shared/roll"
 	"rollcall/shared/run"
 	"rollcall/shared/trigger"
@@ -41,6 +43,9 @@ type world struct {
 	put       []string
 	sizes     map[string]int
 	metrics   bytes.Buffer
+	page      []slog.Record // what was logged
+	gone      bool          // the instance is terminated
+	others    int           // instances like it
 	ledger.Ledger
 }
 
@@ -52,6 +57,14 @@ func (w *world) Snapshot(_ context.Context, name string, at time.Time, _ roll.Wa
 	w.looked = append(w.looked, at)
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: name}, Status: roll.ClusterActive}, Gaps: w.gaps, Details: map[roll.InstanceID]roll.Detail{}}
 	s.Instances = []roll.Instance{{ID: "i-00000001", State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w", Named: w.named}}
+	for i := range w.others {
+		like := s.Instances[0]
+		like.ID = roll.InstanceID(fmt.Sprintf("i-%017x", i+1))
+		s.Instances = append(s.Instances, like)
+	}
+	if w.gone {
+		s.Instances[0].State = roll.StateTerminated
+	}
 	s.Nodes = make([]roll.Node, w.nodes)
 	for i := range s.Nodes {
 		s.Nodes[i] = roll.Node{Compute: roll.ComputeFargate}
@@ -64,7 +77,13 @@ func (w *world) Details(context.Context, *roll.Snapshot, []roll.Question)  {}
 
 func (w *world) Tag(context.Context, []roll.InstanceID, map[string]string) error { return nil }
 func (w *world) Untag(context.Context, []roll.InstanceID, []string) error        { return nil }
-func (w *world) Publish(context.Context, report.Message) error                   { return nil }
+
+func (w *world) Publish(context.Context, report.Message) error {
+	if w.fail["notice"] {
+		return errors.New("no topic")
+	}
+	return nil
+}
 
 func (w *world) GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	if w.policy == "" {
@@ -93,15 +112,26 @@ func (w *world) Put(_ context.Context, all []emit.Event) error {
 	return nil
 }
 
-func (w *world) Sizes(context.Context, string) (map[string]int, error) { return w.sizes, nil }
+func (w *world) Sizes(context.Context, string) (map[string]int, error) {
+	if w.fail["sizes"] {
+		return nil, errors.New("no table")
+	}
+	return w.sizes, nil
+}
 
 func (w *world) PutSize(_ context.Context, _, cluster string, nodes int) error {
+	if w.fail["size"] {
+		return errors.New("no table")
+	}
 	w.sizes[cluster] = nodes
 	return nil
 }
 
-func (w *world) handler(permitted policy.Mode) *Inspect {
-	around := ambient(now, &w.metrics)
+func (w *world) handler(permitted policy.Mode) *Inspect { return w.handlerAt(permitted, now) }
+
+func (w *world) handlerAt(permitted policy.Mode, at time.Time) *Inspect {
+	around := ambient(at, &w.metrics)
+	around.Log = slog.New(logger{page: &w.page})
 	return &Inspect{
 		Ambient:  around,
 		Runner:   run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: around.Clock},
@@ -117,19 +147,42 @@ func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 	}
 }
 
-// counted sums a metric over all lines.
-func (w *world) counted(t *testing.T, name string) (sum float64) {
+// checkAt checks as of a time.
+func (w *world) checkAt(t *testing.T, permitted policy.Mode, at time.Time) {
 	t.Helper()
-	for line := range strings.Lines(w.metrics.String()) {
-		var values map[string]any
-		if err := json.Unmarshal([]byte(line), &values); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if v, ok := values[name].(float64); ok {
-			sum += v
-		}
+	due := at.Truncate(time.Minute).Format(time.RFC3339)
+	if r, err := w.handlerAt(permitted, at).Handle(t.Context(), batch(`{"cluster":"demo","due":"`+due+`"}`)); err != nil || len(r.BatchItemFailures) != 0 {
+		t.Errorf("%+v, %v: a message must not come again", r, err)
 	}
-	return sum
+}
+
+// counted sums what CloudWatch takes of a metric with those dimensions, in pairs of name
+// and value.
+func (w *world) counted(t *testing.T, name string, dimensions ...string) float64 {
+	t.Helper()
+	all := &emftest.Writer{Now: func() time.Time { return now }}
+	if _, err := all.Write(w.metrics.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return all.Sum(name, dimensions...)
+}
+
+// logged are the values of a key in the lines with that message, those without it "".
+func (w *world) logged(message, key string) (values []string) {
+	for _, r := range w.page {
+		if r.Message != message {
+			continue
+		}
+		value := ""
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == key {
+				value = a.Value.String()
+			}
+			return true
+		})
+		values = append(values, value)
+	}
+	return values
 }
 
 func TestChecksAtTheTimeOfTheMessageOrNow(t *testing.T) {
@@ -299,4 +352,13 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	if w.counted(t, "PolicyInvalid") != 1 || len(w.looked) != 1 || len(w.sent) != 0 {
 		t.Errorf("counted %v, looked %d times, sent %v", w.counted(t, "PolicyInvalid"), len(w.looked), w.sent)
 	}
+}
+
+// nameless is the world with a node that does not say which instance it runs on.
+type nameless struct{ *world }
+
+func (n nameless) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
+	s := n.world.Snapshot(ctx, name, at, watch)
+	s.Nodes = append(s.Nodes, roll.Node{Name: "node-1", Compute: roll.ComputeEC2, Created: now.Add(-time.Hour)})
+	return s
 }

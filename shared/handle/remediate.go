@@ -1,6 +1,7 @@
 package handle
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,10 +20,6 @@ type actor interface {
 	Told(context.Context, remediate.Outcome, time.Time) error
 }
 
-type publisher interface {
-	Publish(context.Context, report.Message) error
-}
-
 // Remediate carries out the orders that messages hold.
 type Remediate struct {
 	Ambient
@@ -35,11 +32,11 @@ type Remediate struct {
 // Handle always succeeds: an order that was not carried out is given anew by the next
 // check if it is still right, and one that was must not come again.
 func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	defer h.spent()
 	for _, m := range batch.Records {
 		o, err := trigger.ParseOrder([]byte(m.Body))
 		if err != nil {
-			h.Log.Error("dropped a message that is no order", "message", m.MessageId, "error", err.Error())
-			h.count("", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: 1})
+			h.dropped(m.MessageId, err)
 			continue
 		}
 		h.act(ctx, o)
@@ -50,39 +47,26 @@ func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.S
 func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	at := h.Clock()
 	out := h.Remediator.Act(ctx, o, at)
-	log := h.Log.With("cluster", o.Cluster.Name, "order", o.ID, "instance", o.Instance, "action", o.Action)
-	log.Info("order", "result", out.Result, "reason", out.Reason, "detail", out.Detail)
-	h.count(o.Cluster.Name, report.Metric{Name: "Actions" + metricName(out.Result), Unit: "Count", Value: 1})
+	log := h.Log.With("cluster", o.Cluster.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
+	log.Info("act tried", "result", out.Result, "reason", out.Reason, "detail", out.Detail, "cause", cmp.Or(out.Cause, report.NoCause), "evidence", out.Evidence)
+	h.count(tried(o, out))
 	if err := h.Events.Put(ctx, emit.FromOutcome(o.Cluster, out, at)); err != nil {
-		log.Error("events could not be sent", "error", err.Error())
+		log.Error("events not sent", "error", err.Error())
 	}
 	if !report.Told(out) {
 		return
 	}
+	notices := &notified{publisher: h.Notices}
 	m, err := report.Outcome(o.Cluster, out, at)
 	if err == nil {
-		err = h.Notices.Publish(ctx, m)
+		err = notices.Publish(ctx, m)
 	}
+	h.count(notices.samples(o.Cluster.Name)...)
 	if err != nil {
-		log.Error("the notice could not be sent", "error", err.Error())
+		log.Error("notice not sent", "error", err.Error())
 		return
 	}
 	if err := h.Remediator.Told(ctx, out, at); err != nil {
-		log.Error("that the notice was sent could not be recorded", "error", err.Error())
+		log.Error("notice not recorded", "error", err.Error())
 	}
-}
-
-// metricName is the end of the metric that counts a result.
-func metricName(r remediate.Result) string {
-	switch r {
-	case remediate.Acted:
-		return "Taken"
-	case remediate.Refused:
-		return "Refused"
-	case remediate.Failed:
-		return "Failed"
-	case remediate.Ongoing:
-		return "Ongoing"
-	}
-	return "Unclear"
 }

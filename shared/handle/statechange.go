@@ -61,6 +61,7 @@ type tally struct {
 // not be looked up, or whose check could not be scheduled. What is malformed, foreign
 // or not ours is counted and dropped; no retry would change it.
 func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	defer h.spent()
 	var t tally
 	changes := h.read(batch, &t)
 	failed := map[string]bool{}
@@ -68,7 +69,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 	for some := range slices.Chunk(changes, lookupSize) {
 		found, err := h.lookUp(ctx, some)
 		if err != nil {
-			h.Log.Error("instances could not be looked up", "error", err.Error(), "instances", len(some))
+			h.Log.Error("instances not looked up", "instances", len(some), "error", err.Error())
 			for _, c := range some {
 				failed[c.message] = true
 			}
@@ -84,7 +85,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 		made, err := h.Schedules.At(ctx, c)
 		switch {
 		case err != nil:
-			h.Log.Error("a check could not be scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
+			h.Log.Error("check not scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
 			for _, message := range wanted {
 				failed[message] = true
 			}
@@ -95,10 +96,8 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 		}
 	}
 	h.Log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
-	if t.malformed > 0 {
-		if err := report.Metrics(h.Metrics, h.Clock(), "", report.Metric{Name: "MessagesDropped", Unit: "Count", Value: float64(t.malformed)}); err != nil {
-			return events.SQSEventResponse{}, err
-		}
+	if len(changes) > 0 {
+		h.count(report.Sample{Of: report.StateChanges, Value: float64(len(changes))})
 	}
 	response := events.SQSEventResponse{}
 	for _, m := range batch.Records {
@@ -116,10 +115,10 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 		switch {
 		case err != nil:
 			t.malformed++
-			h.Log.Error("dropped a message that is no state change", "message", m.MessageId, "error", err.Error())
+			h.dropped(m.MessageId, err)
 		case ignored != nil:
 			t.ignored++
-			h.Log.Info("ignored an event", "message", m.MessageId, "reason", ignored.Reason)
+			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
 		default:
 			changes = append(changes, change{StateChange: c, message: m.MessageId})
 		}
@@ -160,7 +159,8 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil {
-		h.Log.Error("the policy cannot be used; its last good times, or the built-in ones, are", "error", err.Error())
+		// Its last good times, or the built-in ones, are used.
+		h.Log.Error("policy unusable", "error", err.Error())
 	}
 	for _, c := range changes {
 		i, ok := found[c.Instance]

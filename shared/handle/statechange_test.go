@@ -35,6 +35,7 @@ type account struct {
 	creates   int
 	failEC2   map[int]bool // by number of the call
 	failMade  map[string]bool
+	policy    string // "" is none
 }
 
 func newAccount() *account {
@@ -79,6 +80,9 @@ func (a *account) At(_ context.Context, c trigger.Check) (bool, error) {
 }
 
 func (a *account) GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+	if a.policy != "" {
+		return &ssm.GetParameterOutput{Parameter: &ssmtypes.Parameter{Value: aws.String(a.policy)}}, nil
+	}
 	return nil, &ssmtypes.ParameterNotFound{}
 }
 
@@ -318,5 +322,15 @@ func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 	}
 	if got := a.dues("demo-5"); len(got) != 2 || got[0] == "12:01" {
 		t.Errorf("checks at %v", got)
+	}
+}
+
+// The deadlines are then those that are built in.
+func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
+	a := newAccount()
+	a.policy = "mode: all"
+	id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
+	if r, err := a.handler().Handle(t.Context(), batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
+		t.Errorf("%+v, %v: scheduled %v", r, err, a.scheduled)
 	}
 }

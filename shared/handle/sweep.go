@@ -52,6 +52,7 @@ type Sweep struct {
 // Handle sends one message per cluster. Its error makes Lambda try again, which
 // repeats messages that the queue then drops for their content.
 func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
+	defer h.spent()
 	now := h.Clock().UTC()
 	// The minute that has begun, not the next: a sweep means now, and the check is not
 	// to be dated ahead of what it looks at.
@@ -64,7 +65,7 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 		orphans, err := h.tagged(ctx)
 		if err != nil {
 			// What EKS knows is worth more than waiting for what it does not.
-			h.Log.Error("clusters that only tags know could not be looked up", "error", err.Error())
+			h.Log.Error("tags not read", "error", err.Error())
 		}
 		for _, name := range orphans {
 			if !slices.Contains(clusters, name) {
@@ -75,7 +76,7 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	sizes, err := h.Fleet.Sizes(ctx, h.Region)
 	if err != nil {
 		// Without them every cluster is checked: more often than it need be.
-		h.Log.Error("the sizes of clusters could not be read", "error", err.Error())
+		h.Log.Error("sizes not read", "error", err.Error())
 	}
 	var faults []error
 	sent := 0
@@ -89,13 +90,13 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 		}
 	}
 	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
-	values := []report.Metric{{Name: "Sweeps", Unit: "Count", Value: 1}, {Name: "Clusters", Unit: "Count", Value: float64(len(clusters))}}
+	h.count(report.Sample{Of: report.Sweeps, Value: 1}, report.Sample{Of: report.Clusters, Value: float64(len(clusters))})
 	if sent == 0 {
 		// Nothing to check, or nothing in this sweep, is a completed check: an account
 		// without clusters, or with large ones only, is no alarm.
-		values = append(values, report.Metric{Name: "ChecksCompleted", Unit: "Count", Value: 1})
+		h.count(report.Sample{Of: report.ChecksCompleted, Value: 1})
 	}
-	return errors.Join(append(faults, report.Metrics(h.Metrics, now, "", values...))...)
+	return errors.Join(faults...)
 }
 
 // clusters lists the EKS clusters of the region, those of the wanted VPCs if any are

@@ -4,74 +4,128 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
 // Namespace is the CloudWatch namespace of Rollcall's metrics.
 const Namespace = "Rollcall"
 
-// valuesPerLine is how many values of one metric a line may have.
-const valuesPerLine = 100
+// What one line may hold.
+const (
+	valuesPerMetric = 100
+	metricsPerLine  = 100
+)
 
-// Metric is one value of a metric, or several.
-type Metric struct {
-	Name   string
-	Unit   string // a CloudWatch unit: Count, Seconds, Milliseconds
-	Value  float64
-	Values []float64 // instead of Value, where there are several; never empty then
-}
-
-// Metrics writes values in CloudWatch's embedded metric format, as lines of a
-// function's log: once without dimensions, for alarms over all clusters, and once by
-// cluster if one is named. Several values of one metric take more than one line if they
-// are many.
+// Metrics writes samples in CloudWatch's embedded metric format, as lines of a function's
+// log. Samples whose dimensions are worth the same share a line; several values of one
+// metric take more than one if they are many.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-func Metrics(w io.Writer, at time.Time, cluster string, metrics ...Metric) error {
-	for len(metrics) > 0 {
-		var now, rest []Metric
-		for _, m := range metrics {
-			if len(m.Values) > valuesPerLine {
-				more := m
-				m.Values, more.Values = m.Values[:valuesPerLine], m.Values[valuesPerLine:]
-				rest = append(rest, more)
-			}
-			now = append(now, m)
-		}
-		if err := metricLine(w, at, cluster, now); err != nil {
+func Metrics(w io.Writer, at time.Time, samples ...Sample) error {
+	lines, err := arrange(samples)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if err := l.write(w, at); err != nil {
 			return err
 		}
-		metrics = rest
 	}
 	return nil
 }
 
-func metricLine(w io.Writer, at time.Time, cluster string, metrics []Metric) error {
+// line is a line of metrics with the same dimensions.
+type line struct {
+	sets    [][]Dimension
+	values  map[Dimension]string
+	metrics []Sample // no two of one name
+}
+
+// arrange puts samples into lines.
+func arrange(samples []Sample) ([]*line, error) {
+	var lines []*line
+	open := map[string][]*line{} // by dimensions; one that has the name already is passed over
+	for _, s := range samples {
+		sets := s.sets()
+		if len(sets) == 0 {
+			return nil, fmt.Errorf("metric %s cannot be told apart by %v", s.Of.Name, s.By)
+		}
+		values := map[Dimension]string{}
+		for _, set := range sets {
+			for _, d := range set {
+				values[d] = s.value(d)
+			}
+		}
+		if len(values) != len(s.By) {
+			return nil, fmt.Errorf("metric %s is not told apart by all of %v", s.Of.Name, s.By)
+		}
+		key := fmt.Sprint(sets, values)
+		for _, part := range parts(s) {
+			i := slices.IndexFunc(open[key], func(l *line) bool { return l.takes(part) })
+			if i < 0 {
+				i = len(open[key])
+				l := &line{sets: sets, values: values}
+				open[key], lines = append(open[key], l), append(lines, l)
+			}
+			open[key][i].metrics = append(open[key][i].metrics, part)
+		}
+	}
+	return lines, nil
+}
+
+// takes reports whether the sample has a place on the line.
+func (l *line) takes(s Sample) bool {
+	return len(l.metrics) < metricsPerLine && !slices.ContainsFunc(l.metrics, func(m Sample) bool { return m.Of.Name == s.Of.Name })
+}
+
+// parts are the sample, in as many as its values need.
+func parts(s Sample) []Sample {
+	if len(s.Values) <= valuesPerMetric {
+		return []Sample{s}
+	}
+	var out []Sample
+	for some := range slices.Chunk(s.Values, valuesPerMetric) {
+		part := s
+		part.Values = some
+		out = append(out, part)
+	}
+	return out
+}
+
+func (l *line) write(w io.Writer, at time.Time) error {
 	type definition struct {
 		Name string `json:"Name"`
 		Unit string `json:"Unit"`
 	}
-	line := map[string]any{}
-	definitions := make([]definition, 0, len(metrics))
-	for _, m := range metrics {
-		definitions = append(definitions, definition{Name: m.Name, Unit: m.Unit})
-		line[m.Name] = m.Value
+	root := map[string]any{}
+	for d, v := range l.values {
+		root[string(d)] = v
+	}
+	definitions := make([]definition, 0, len(l.metrics))
+	for _, m := range l.metrics {
+		definitions = append(definitions, definition{Name: m.Of.Name, Unit: m.Of.Unit})
+		root[m.Of.Name] = m.Value
 		if len(m.Values) > 0 {
-			line[m.Name] = m.Values
+			root[m.Of.Name] = m.Values
 		}
 	}
-	dimensions := [][]string{{}}
-	if cluster != "" {
-		dimensions = append(dimensions, []string{"Cluster"})
-		line["Cluster"] = cluster
-	}
-	line["_aws"] = map[string]any{
+	root["_aws"] = map[string]any{
 		"Timestamp":         at.UnixMilli(),
-		"CloudWatchMetrics": []any{map[string]any{"Namespace": Namespace, "Dimensions": dimensions, "Metrics": definitions}},
+		"CloudWatchMetrics": []any{map[string]any{"Namespace": Namespace, "Dimensions": l.sets, "Metrics": definitions}},
 	}
-	data, err := json.Marshal(line)
+	data, err := json.Marshal(root)
 	if err != nil {
-		return fmt.Errorf("encode metrics: %w", err)
+		return fmt.Errorf("encode metrics %s: %w", l.names(), err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", data)
 	return err
+}
+
+func (l *line) names() string {
+	var names []string
+	for _, m := range l.metrics {
+		names = append(names, m.Of.Name)
+	}
+	return strings.Join(names, ", ")
 }

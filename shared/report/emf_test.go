@@ -2,70 +2,44 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"rollcall/shared/calls"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/plan"
+	"rollcall/shared/report/emftest"
+	"rollcall/shared/roll"
 )
 
-// emf is a line in embedded metric format.
-type emf struct {
-	AWS struct {
-		Timestamp         int64
-		CloudWatchMetrics []struct {
-			Namespace  string
-			Dimensions [][]string
-			Metrics    []struct{ Name, Unit string }
-		}
-	} `json:"_aws"`
-	Cluster string
-	Checks  float64
-	Took    any
-}
-
-func lines(t *testing.T, cluster string, metrics ...Metric) (out []emf) {
+// write writes samples, holds each line against the specification, and returns what
+// CloudWatch takes from them, and how many lines they are.
+func write(t *testing.T, samples ...Sample) (*emftest.Writer, int) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Metrics(&b, now, cluster, metrics...); err != nil {
+	w := &emftest.Writer{Next: &b, Now: func() time.Time { return now }}
+	if err := Metrics(w, now, samples...); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(b.String()) {
-		var e emf
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
-		if len(e.AWS.CloudWatchMetrics) != 1 || e.AWS.CloudWatchMetrics[0].Namespace != Namespace || e.AWS.Timestamp != now.UnixMilli() {
-			t.Errorf("%+v", e.AWS)
-		}
-		out = append(out, e)
-	}
-	return out
+	return w, strings.Count(b.String(), "\n")
 }
 
 func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
-	checks := Metric{Name: "Checks", Unit: "Count", Value: 1}
-	for n, want := range map[int][]int{1: {1}, 99: {99}, 100: {100}, 101: {100, 1}, 250: {100, 100, 50}} {
-		took := Metric{Name: "Took", Unit: "Seconds"}
+	of := By{ByCluster: "demo"}
+	for n, lines := range map[int]int{1: 1, 99: 1, 100: 1, 101: 2, 250: 3} {
+		took := Sample{Of: RegistrationSeconds, By: of}
+		sum := 0.0
 		for i := range n {
 			took.Values = append(took.Values, float64(i))
+			sum += float64(i)
 		}
-		var sizes []int
-		next := 0.0
-		for i, e := range lines(t, "demo", checks, took) {
-			values, ok := e.Took.([]any)
-			if !ok || values[0] != next {
-				t.Errorf("%d values, line %d: %v, want them from %v on", n, i, e.Took, next)
-			}
-			next += float64(len(values))
-			sizes = append(sizes, len(values))
-			// What is counted once must not be in a second line.
-			names := e.AWS.CloudWatchMetrics[0].Metrics
-			if counted := len(names) == 2 && e.Checks == 1; counted != (i == 0) || names[len(names)-1].Name != "Took" || names[len(names)-1].Unit != "Seconds" {
-				t.Errorf("%d values, line %d: %+v, checks %v", n, i, names, e.Checks)
-			}
-		}
-		if !slices.Equal(sizes, want) {
-			t.Errorf("%d values: lines of %v, want %v", n, sizes, want)
+		w, got := write(t, Sample{Of: ChecksCompleted, By: of, Value: 1}, took)
+		// What is counted once must not be in a second line.
+		if got != lines || w.Sum("RegistrationSeconds", "Cluster", "demo") != sum || w.Sum("RegistrationSeconds") != sum || w.Sum("ChecksCompleted") != 1 {
+			t.Errorf("%d values: %d lines, want %d: %+v", n, got, lines, w.Data)
 		}
 		if len(took.Values) != n {
 			t.Error("the caller's values were cut")
@@ -73,18 +47,90 @@ func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
 	}
 }
 
-func TestMetricsAreByClusterAndOverAll(t *testing.T) {
-	e := lines(t, "demo", Metric{Name: "Checks", Unit: "Count", Value: 3})
-	if len(e) != 1 || e[0].Checks != 3 || e[0].Cluster != "demo" || len(e[0].AWS.CloudWatchMetrics[0].Dimensions) != 2 {
-		t.Errorf("%+v", e)
+func TestWhatIsCountedIsWrittenForEverySetThatHasItsDimensions(t *testing.T) {
+	w, lines := write(t,
+		Sample{Of: FindingsOpened, By: By{ByCluster: "demo", ByKind: "Unregistered", ByCause: "NodeRoleNotMapped"}, Value: 2},
+		Sample{Of: FindingsOpened, By: By{ByCluster: "demo", ByKind: "Unregistered", ByCause: NoCause}, Value: 1},
+		Sample{Of: ChecksCompleted, Value: 1},
+	)
+	if lines != 3 || w.Sum("FindingsOpened", "Cluster", "demo") != 3 || w.Sum("FindingsOpened", "Kind", "Unregistered") != 3 ||
+		w.Sum("FindingsOpened", "Kind", "Unregistered", "Cause", "none") != 1 || w.Sum("FindingsOpened") != 0 || w.Sum("ChecksCompleted") != 1 {
+		t.Errorf("%d lines: %+v", lines, w.Data)
 	}
-	if e = lines(t, "", Metric{Name: "Checks", Unit: "Count", Value: 3}); len(e) != 1 || e[0].Cluster != "" || len(e[0].AWS.CloudWatchMetrics[0].Dimensions) != 1 {
-		t.Errorf("%+v", e)
+}
+
+// A part of a whole must not pass for the whole.
+func TestHowItStandsIsWrittenForTheSetThatItIsAbout(t *testing.T) {
+	w, _ := write(t,
+		Sample{Of: Findings, By: By{ByCluster: "demo"}, Value: 5},
+		Sample{Of: Findings, By: By{ByCluster: "demo", ByKind: "Unknown"}, Value: 3},
+		Sample{Of: OldestFinding, By: By{ByCluster: "demo"}, Value: 60},
+	)
+	if w.Sum("Findings", "Cluster", "demo") != 5 || w.Sum("Findings", "Cluster", "demo", "Kind", "Unknown") != 3 || w.Sum("OldestFindingSeconds") != 0 {
+		t.Errorf("%+v", w.Data)
 	}
-	if e = lines(t, "demo"); len(e) != 0 {
-		t.Errorf("nothing to count makes %+v", e)
+}
+
+func TestSamplesThatDoNotFitTheirMetricAreRefused(t *testing.T) {
+	for name, s := range map[string]Sample{
+		"no dimension of any set": {Of: Findings, Value: 1},
+		"one that no set has":     {Of: ChecksCompleted, By: By{ByKind: "Unknown"}, Value: 1},
+		"a gauge with too many":   {Of: OldestFinding, By: By{ByCluster: "demo", ByKind: "Unknown"}},
+	} {
+		if err := Metrics(&bytes.Buffer{}, now, s); err == nil {
+			t.Errorf("%s is written", name)
+		}
 	}
-	if err := Metrics(&full{0}, now, "", Metric{Name: "Checks"}); err == nil {
+	if err := Metrics(&full{0}, now, Sample{Of: Sweeps, Value: 1}); err == nil {
 		t.Error("a failed write is not told")
+	}
+	if _, lines := write(t); lines != 0 {
+		t.Errorf("nothing to count makes %d lines", lines)
+	}
+}
+
+func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
+	worth := By{ByCluster: "demo", ByKind: "Unknown", ByCause: "KernelPanic", ByAction: "reboot", ByReason: "SharedCause", ByService: "ec2"}
+	seen := map[string]bool{}
+	for _, s := range Catalogue() {
+		if seen[s.Name] || len(s.Sets) == 0 {
+			t.Errorf("%s is there twice, or by nothing", s.Name)
+		}
+		seen[s.Name] = true
+		for _, set := range s.Sets {
+			by, pairs := By{}, []string{}
+			for _, d := range set {
+				by[d] = worth[d]
+				pairs = append(pairs, string(d), worth[d])
+			}
+			// What is told apart by more is written for what it includes too.
+			if w, _ := write(t, Sample{Of: s, By: by, Value: 2}); w.Sum(s.Name, pairs...) != 2 {
+				t.Errorf("%s by %v: %+v", s.Name, set, w.Data)
+			}
+		}
+	}
+}
+
+// Each worth of a dimension is a metric that is paid for.
+func TestTheValuesOfADimensionAreListed(t *testing.T) {
+	var fine = map[Dimension][]string{ByCause: {NoCause}, ByService: calls.Services(), ByReason: {string(plan.SharedCause), string(plan.EvidenceNotStored), string(plan.ModeObserve)}, ByAction: {"cordon", "terminate"}}
+	for _, k := range roll.Kinds() {
+		fine[ByKind] = append(fine[ByKind], string(k))
+	}
+	for _, c := range cause.Codes() {
+		fine[ByCause] = append(fine[ByCause], string(c))
+	}
+	if len(fine) != len(dimensionValues) {
+		t.Errorf("lists of %v", slices.Collect(maps.Keys(dimensionValues)))
+	}
+	for d, values := range fine {
+		for _, v := range values {
+			if got := (Sample{By: By{d: v}}).value(d); got != v {
+				t.Errorf("%s %s is written as %s", d, v, got)
+			}
+		}
+		if got := (Sample{By: By{d: "i-0123456789abcdef0"}}).value(d); got != OtherValue {
+			t.Errorf("%s can be %s", d, got)
+		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
+	"rollcall/shared/calls"
 	"rollcall/shared/config"
+	"rollcall/shared/handle"
 )
 
 // Function is what a function starts with.
@@ -19,6 +21,8 @@ type Function struct {
 	Settings config.Settings
 	AWS      aws.Config
 	Log      *slog.Logger
+	// Calls counts what is sent to AWS with the configuration.
+	Calls *calls.Counter
 }
 
 // Begin reads the variables that the function needs. A fault ends the process before
@@ -33,8 +37,10 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	if err != nil {
 		return Function{}, fmt.Errorf("load the AWS configuration of %s: %w", name, err)
 	}
-	hook(&cfg)
-	return Function{Settings: settings, AWS: cfg, Log: log}, nil
+	f := Function{Settings: settings, AWS: cfg, Log: log, Calls: &calls.Counter{}}
+	f.Calls.Watch(&f.AWS)
+	hook(&f.AWS)
+	return f, nil
 }
 
 // Fatal ends a process that cannot start.
@@ -46,3 +52,8 @@ func Fatal(err error) {
 // Nobody stands for whose credentials are used, in messages: a function's own role is
 // in AWS's messages where it matters.
 func Nobody(context.Context) string { return "" }
+
+// Ambient is what is around the function's handler.
+func (f Function) Ambient() handle.Ambient {
+	return handle.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
+}

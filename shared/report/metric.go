@@ -1,0 +1,169 @@
+package report
+
+import (
+	"slices"
+
+	"rollcall/shared/calls"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// Dimension is what a metric is told apart by. Each has a closed list of values, but for
+// the cluster: an account has as many as it has.
+type Dimension string
+
+// The dimensions.
+const (
+	ByCluster Dimension = "Cluster"
+	ByKind    Dimension = "Kind"
+	ByCause   Dimension = "Cause"
+	ByAction  Dimension = "Action"
+	ByReason  Dimension = "Reason"
+	ByService Dimension = "Service"
+)
+
+// Values that stand for no other.
+const (
+	// NoCause: nothing decisive was found.
+	NoCause = "none"
+	// OtherValue is what is not on the list of its dimension.
+	OtherValue = "other"
+)
+
+var dimensionValues = map[Dimension]func(string) bool{
+	ByKind:    func(v string) bool { return slices.Contains(roll.Kinds(), roll.Kind(v)) },
+	ByCause:   func(v string) bool { return v == NoCause || cause.Known(cause.Code(v)) },
+	ByAction:  func(v string) bool { return slices.Contains(actions, plan.Action(v)) },
+	ByReason:  func(v string) bool { return plan.Reason(v).Ends() != "" },
+	ByService: func(v string) bool { return slices.Contains(calls.Services(), v) },
+}
+
+var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.Terminate}
+
+// Form is what the values of a metric are, and so how they can be read.
+type Form string
+
+// The forms.
+const (
+	// Counter: what happened since the last value. Sums mean something, over time and
+	// over dimensions.
+	Counter Form = "counter"
+	// Gauge: how it stands. A cluster is checked more often at one time than at another,
+	// so its sum over time means nothing: the maximum of a period does.
+	Gauge Form = "gauge"
+	// Distribution: one value for each thing that was measured. Percentiles mean something.
+	Distribution Form = "distribution"
+)
+
+// Series is a metric that Rollcall writes.
+type Series struct {
+	Name string
+	Unit string // a CloudWatch unit
+	Form Form
+	// Sets are the dimensions by which it is written: one metric of CloudWatch for each set
+	// and what its dimensions are worth.
+	Sets [][]Dimension
+}
+
+var (
+	overall   = []Dimension{}
+	byCluster = []Dimension{ByCluster}
+)
+
+func counter(name string, sets ...[]Dimension) Series {
+	return Series{Name: name, Unit: "Count", Form: Counter, Sets: sets}
+}
+
+func gauge(name, unit string, sets ...[]Dimension) Series {
+	return Series{Name: name, Unit: unit, Form: Gauge, Sets: sets}
+}
+
+func distribution(name, unit string, sets ...[]Dimension) Series {
+	return Series{Name: name, Unit: unit, Form: Distribution, Sets: sets}
+}
+
+// The metrics. infra/MONITORING.md says what each means.
+var (
+	ChecksCompleted  = counter("ChecksCompleted", overall, byCluster)
+	ChecksIncomplete = counter("ChecksIncomplete", overall, byCluster)
+	ChecksSkipped    = counter("ChecksSkipped", overall, byCluster)
+	CheckDuration    = distribution("CheckDuration", "Milliseconds", overall, byCluster)
+
+	Nodes         = gauge("Nodes", "Count", byCluster)
+	ReadyNodes    = gauge("ReadyNodes", "Count", byCluster)
+	Findings      = gauge("Findings", "Count", byCluster, []Dimension{ByCluster, ByKind})
+	OldestFinding = gauge("OldestFindingSeconds", "Seconds", overall, byCluster)
+	HeldActs      = gauge("Held", "Count", byCluster, []Dimension{ByCluster, ByReason})
+
+	FindingsOpened      = counter("FindingsOpened", byCluster, []Dimension{ByKind}, []Dimension{ByKind, ByCause})
+	FindingsEscalated   = counter("FindingsEscalated", byCluster, []Dimension{ByKind})
+	FindingsResolved    = counter("FindingsResolved", byCluster, []Dimension{ByKind})
+	RegistrationSeconds = distribution("RegistrationSeconds", "Seconds", overall, byCluster)
+
+	Orders         = counter("Orders", byCluster, []Dimension{ByAction})
+	ActionsTaken   = counter("ActionsTaken", overall, byCluster, []Dimension{ByAction})
+	ActionsFailed  = counter("ActionsFailed", overall, byCluster, []Dimension{ByAction})
+	ActionsUnclear = counter("ActionsUnclear", overall, byCluster, []Dimension{ByAction})
+	ActionsOngoing = counter("ActionsOngoing", byCluster, []Dimension{ByAction})
+	ActionsRefused = counter("ActionsRefused", byCluster, []Dimension{ByAction}, []Dimension{ByReason})
+
+	NoticesSent   = counter("NoticesSent", overall, byCluster)
+	NoticesFailed = counter("NoticesFailed", overall, byCluster)
+
+	Sweeps          = counter("Sweeps", overall)
+	Clusters        = gauge("Clusters", "Count", overall)
+	StateChanges    = counter("StateChanges", overall)
+	MessagesDropped = counter("MessagesDropped", overall)
+	PolicyInvalid   = counter("PolicyInvalid", overall)
+
+	APICalls          = counter("APICalls", overall, []Dimension{ByService})
+	APICallsThrottled = counter("APICallsThrottled", overall, []Dimension{ByService})
+	APICallsDenied    = counter("APICallsDenied", overall, []Dimension{ByService})
+)
+
+// Catalogue lists every metric that Rollcall writes.
+func Catalogue() []Series {
+	return []Series{
+		ChecksCompleted, ChecksIncomplete, ChecksSkipped, CheckDuration,
+		Nodes, ReadyNodes, Findings, OldestFinding, HeldActs,
+		FindingsOpened, FindingsEscalated, FindingsResolved, RegistrationSeconds,
+		Orders, ActionsTaken, ActionsFailed, ActionsUnclear, ActionsOngoing, ActionsRefused,
+		NoticesSent, NoticesFailed,
+		Sweeps, Clusters, StateChanges, MessagesDropped, PolicyInvalid,
+		APICalls, APICallsThrottled, APICallsDenied,
+	}
+}
+
+// By is what the dimensions of a sample are worth.
+type By map[Dimension]string
+
+// Sample is a value of a metric, or several.
+type Sample struct {
+	Of     Series
+	By     By
+	Value  float64
+	Values []float64 // instead of Value, where there are several; never empty then
+}
+
+// sets are those under which the sample is written: what counts or measures, under every
+// one that it has the dimensions for; how it stands, under the one that it is about, since
+// the parts of a whole have other values than the whole.
+func (s Sample) sets() [][]Dimension {
+	var out [][]Dimension
+	for _, set := range s.Of.Sets {
+		has := !slices.ContainsFunc(set, func(d Dimension) bool { return s.By[d] == "" })
+		if has && (s.Of.Form != Gauge || len(set) == len(s.By)) {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+// value is what a dimension is worth, from its list.
+func (s Sample) value(d Dimension) string {
+	if listed, ok := dimensionValues[d]; ok && !listed(s.By[d]) {
+		return OtherValue
+	}
+	return s.By[d]
+}
