@@ -62,8 +62,8 @@ type Head struct {
 // Subject is the instance that an event is about, and in which trouble.
 type Subject struct {
 	// Finding identifies the trouble: the same in all that is told of it, and another one
-	// when the instance is in the same trouble anew. It is missing of an act that a later
-	// check settles, if the trouble is not known any more.
+	// when the instance is in the same trouble anew. It is missing of an uncordon, and of an
+	// act that a later check settles, if the trouble is not known any more.
 	Finding  string `json:"finding,omitempty"`
 	Instance string `json:"instance"`
 	Node     string `json:"node,omitempty"`
@@ -184,7 +184,7 @@ type Action struct {
 	Ends     string    `json:"ends,omitempty"`     // what ends the reason
 	Until    time.Time `json:"until,omitzero"`     // when that passes by itself, as far as it can be told
 	Summary  string    `json:"summary,omitempty"`  // what is wrong, a sentence for a person
-	Since    time.Time `json:"since,omitzero"`     // when the trouble began
+	Since    time.Time `json:"since,omitzero"`     // when the trouble began; missing as Finding is
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause
 	Evidence string    `json:"evidence,omitempty"` // where what was read before the act is kept
 }

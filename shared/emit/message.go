@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"rollcall/shared/plan"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
@@ -157,7 +158,11 @@ func (a Action) message() Message {
 		return about(a.Head, a.Subject, severity, a.Action, happened, sentences(append([]string{a.Detail}, more...)...))
 	}
 	wrong := ""
-	if a.Summary != "" {
+	switch {
+	case a.Summary == "":
+	case a.Action == string(plan.Uncordon):
+		wrong = "Why: " + a.Summary
+	default:
 		wrong = "What is wrong: " + a.Summary
 	}
 	switch a.Result {

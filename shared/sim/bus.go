@@ -43,7 +43,7 @@ func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput
 			return badRequest("ValidationException", "PutEvents takes 1 to 10 entries, not %d", n)
 		}
 		for _, entry := range in.Entries {
-			e.v.inv.put(aws.ToString(entry.DetailType), aws.ToString(entry.Detail))
+			e.v.inv.put(aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
 		}
 		return nil
 	})

@@ -30,6 +30,9 @@ type Watch struct {
 	// Step is called when time has passed, at most a minute at a time, with how the
 	// clusters stand; nil is nobody.
 	Step func(at time.Time, clusters []Standing)
+	// Bus is called with every event that is put on the event bus, and the ARNs that it is
+	// about; nil is nobody.
+	Bus func(at time.Time, detailType, detail string, resources []string)
 	// Guards are wrong versions of what protects, for the check of the rules themselves.
 	Guards Guards
 	// GoOn after a violation.
@@ -127,10 +130,13 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		weather: &weather{}, tell: w.Tell, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		weather: &weather{}, tell: w.Tell, bus: w.Bus, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}
+	}
+	if a.bus == nil {
+		a.bus = func(time.Time, string, string, []string) {}
 	}
 	a.audit = newAuditor(a)
 	if err := a.deploy(w.Guards); err != nil {

@@ -10,7 +10,7 @@ import (
 // runs, and returns the smallest scenario that it found with what came of it; the runs
 // that it made are told to progress, which may be nil.
 func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, faults int)) (Scenario, Result) {
-	w.Tell, w.Step, w.GoOn = nil, nil, false
+	w.Tell, w.Step, w.Bus, w.GoOn = nil, nil, nil, false
 	s := &shrinker{w: w, rule: rule, left: runs, progress: progress}
 	best, result := sc, Result{}
 	if r, ok := s.fails(sc); ok {

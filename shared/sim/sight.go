@@ -250,7 +250,10 @@ func (inv *invocation) published(subject, message string, attributes map[string]
 }
 
 // put notes an event on the bus.
-func (inv *invocation) put(detailType, _ string) { inv.v.a.usage.Events[detailType]++ }
+func (inv *invocation) put(detailType, detail string, resources []string) {
+	inv.v.a.usage.Events[detailType]++
+	inv.v.a.bus(inv.v.a.Now(), detailType, detail, resources)
+}
 
 // stored notes that evidence was put into the bucket.
 func (inv *invocation) stored(key archive.Key, _ map[string][]byte) { inv.v.a.audit.stored(key) }

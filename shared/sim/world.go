@@ -26,7 +26,9 @@ type account struct {
 	byName   map[string]*cluster
 	machines map[string]*machine // by instance id; what is long gone is forgotten as EC2 does
 	weather  *weather
-	tell     func(Event)     // of what is worth telling; never nil
+	tell     func(Event) // of what is worth telling; never nil
+	// bus is called with what is put on the event bus; never nil.
+	bus      func(at time.Time, detailType, detail string, resources []string)
 	silenced map[string]bool // zones without a network
 	serial   int             // of machines
 	dep      *deployment     // nil before there is one
