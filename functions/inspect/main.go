@@ -28,7 +28,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.OrdersQueueURL,
+	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.OrdersQueueURL,
 		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.EvidenceBucket, config.SweepInterval)
 	if err != nil {
 		start.Fatal(err)
@@ -47,7 +47,7 @@ func main() {
 			Why:      look.Check,
 			Ledger:   table,
 			Tags:     mark.New(look.EC2, start.Nobody),
-			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
+			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
 			Clock:    start.Clock,
 			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
 		},

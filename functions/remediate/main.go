@@ -25,7 +25,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.EventBus, config.EvidenceBucket)
+	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.EventBus, config.EvidenceBucket)
 	if err != nil {
 		start.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func main() {
 	h := &handle.Remediate{
 		Ambient:    f.Ambient(),
 		Remediator: remediator,
-		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, start.Nobody),
+		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
 		Events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 	}
 	lambda.Start(h.Handle)

@@ -21,6 +21,7 @@ const (
 	PolicyParameter = "ROLLCALL_POLICY_PARAMETER"
 	Table           = "ROLLCALL_TABLE"
 	Topic           = "ROLLCALL_TOPIC_ARN"
+	ChatTopic       = "ROLLCALL_CHAT_TOPIC_ARN"
 	ChecksQueueURL  = "ROLLCALL_CHECKS_QUEUE_URL"
 	ChecksQueueARN  = "ROLLCALL_CHECKS_QUEUE_ARN"
 	OrdersQueueURL  = "ROLLCALL_ORDERS_QUEUE_URL"
@@ -43,6 +44,7 @@ type Settings struct {
 	PolicyParameter string
 	Table           string
 	Topic           string
+	ChatTopic       string // "" where nobody chats
 	ChecksQueueURL  string
 	ChecksQueueARN  string
 	OrdersQueueURL  string
@@ -92,10 +94,10 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// optional are the variables that may be missing or empty: all clusters, and the
-// built-in tolerances, are meant then.
+// optional are the variables that may be missing or empty: all clusters, the built-in
+// tolerances, and no chat, are meant then.
 func optional(name string) bool {
-	return slices.Contains([]string{VPCs, WarnAfter, Deadline}, name)
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic}, name)
 }
 
 func (s *Settings) take(name, value string) (err error) {
@@ -108,6 +110,8 @@ func (s *Settings) take(name, value string) (err error) {
 		s.Table = value
 	case Topic:
 		s.Topic, err = arn(value, "sns")
+	case ChatTopic:
+		s.ChatTopic, err = arn(value, "sns")
 	case ChecksQueueURL:
 		s.ChecksQueueURL, err = webAddress(value)
 	case ChecksQueueARN:

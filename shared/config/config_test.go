@@ -25,8 +25,8 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 	got, err := Read(env(
 		Mode, "notify", PolicyParameter, "/rollcall/policy", Table, "t", Topic, "arn:aws:sns:eu-west-1:111122223333:rollcall",
 		ChecksQueueURL, "https://sqs.eu-west-1.amazonaws.com/111122223333/checks.fifo", SweepInterval, "5m", VPCs, "vpc-1, vpc-2", WarnAfter, "", EventBus, "default",
-		EvidenceBucket, "rollcall-evidencebucket-1a2b3c4d5e6f",
-	), Mode, PolicyParameter, Table, Topic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, EvidenceBucket)
+		EvidenceBucket, "rollcall-evidencebucket-1a2b3c4d5e6f", ChatTopic, "",
+	), Mode, PolicyParameter, Table, Topic, ChatTopic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, EvidenceBucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +37,10 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	const chat = "arn:aws:sns:eu-west-1:111122223333:rollcall-chat"
+	if got, err = Read(env(ChatTopic, chat), ChatTopic); err != nil || got.ChatTopic != chat {
+		t.Errorf("chat topic %q, %v", got.ChatTopic, err)
 	}
 }
 

@@ -64,6 +64,8 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	h.count(notices.samples(o.Cluster.Name)...)
 	if err != nil {
 		log.Error("notice not sent", "error", err.Error())
+	}
+	if !report.Sent(err) {
 		return
 	}
 	if err := h.Remediator.Told(ctx, out, at); err != nil {

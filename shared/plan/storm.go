@@ -17,6 +17,8 @@ type Alarm struct {
 	Detail string
 	Since  time.Time
 	Over   bool
+	// Incident is what this notice and the other one about the trouble have in common.
+	Incident ledger.Incident
 	// Said is what the ledger is to remember once it is told; nil: nothing any more.
 	Said *ledger.Trouble
 }
@@ -63,8 +65,14 @@ func (p *planner) storm() {
 	} else if p.Policy(roll.Selector{}).Mode.Allows(policy.Notify) {
 		told := t
 		told.Told = p.Now
-		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Since, Said: &told}
+		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Since, Incident: p.clusterIncident(told, 1), Said: &told}
 	}
+}
+
+// clusterIncident is the incident of a cluster as a whole, of which so many notices are
+// sent.
+func (p *planner) clusterIncident(t ledger.Trouble, sent int) ledger.Incident {
+	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Since), First: t.Told, Sent: sent}
 }
 
 // lasting is the trouble of this look as part of the trouble before it.
@@ -100,7 +108,7 @@ func (p *planner) calm(known *ledger.Trouble) {
 		}
 		over := *known
 		over.Told = time.Time{}
-		p.out.Alarm = &Alarm{Reason: Reason(known.Reason), Since: known.Since, Over: true, Said: &over, Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(known.Since), roll.Clock(known.Last))}
+		p.out.Alarm = &Alarm{Reason: Reason(known.Reason), Since: known.Since, Over: true, Incident: p.clusterIncident(*known, 2), Said: &over, Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(known.Since), roll.Clock(known.Last))}
 		return
 	}
 	if cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -99,15 +97,12 @@ func heldBack(r plan.Reason) string {
 	return "not acted on"
 }
 
-// clusterARN is the ARN of a cluster. Its partition follows from the region:
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+// clusterARN is the ARN of a cluster.
 func clusterARN(id roll.ClusterID) string {
-	partition := "aws"
-	switch {
-	case strings.HasPrefix(id.Region, "cn-"):
-		partition = "aws-cn"
-	case strings.HasPrefix(id.Region, "us-gov-"):
-		partition = "aws-us-gov"
-	}
-	return "arn:" + partition + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
+	return "arn:" + roll.Partition(id.Region) + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
+}
+
+// instanceARN is the ARN of an instance.
+func instanceARN(id roll.ClusterID, instance string) string {
+	return "arn:" + roll.Partition(id.Region) + ":ec2:" + id.Region + ":" + id.Account + ":instance/" + instance
 }

@@ -77,7 +77,7 @@ func first(causes []roll.Cause) (roll.Cause, bool) {
 // share groups instances by the first cause of each, the one that most of them have
 // first; decisive ones before those that are only suggested. Instances without a cause
 // are left out.
-func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool)) []shared {
+func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell func([]roll.Cause) (roll.Cause, bool)) []shared {
 	type key struct {
 		code, subject, summary string
 		confidence             roll.Confidence
@@ -85,7 +85,7 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool)) []shared
 	index := map[key]int{}
 	var out []shared
 	for id, of := range causes {
-		c, ok := first(of)
+		c, ok := tell(of)
 		if !ok {
 			continue
 		}
@@ -137,7 +137,7 @@ func (c Check) why(t *text) {
 				return
 			}
 		}
-	})
+	}, first)
 	if len(told) == 0 {
 		return
 	}
@@ -163,14 +163,22 @@ func (t *text) fix(indent int, fix string) {
 	}
 }
 
-// sharedBy groups the instances of a notice by their causes.
-func sharedBy(entries []plan.Entry) []shared {
+// sharedBy groups the instances of a notice by their causes. The notice's own cause is the
+// one that is told of each instance that has it.
+func sharedBy(entries []plan.Entry, own string) []shared {
 	return share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
 		for _, e := range entries {
 			if !yield(e.Finding.Instance, e.Causes) {
 				return
 			}
 		}
+	}, func(causes []roll.Cause) (roll.Cause, bool) {
+		for _, c := range causes {
+			if c.Code == own && c.Confidence == roll.Decisive {
+				return c, true
+			}
+		}
+		return first(causes)
 	})
 }
 
@@ -183,48 +191,49 @@ func (d *NoticeDocument) explain(causes []shared) {
 		if i == noticeCauses {
 			return
 		}
-		if d.Cause == "" && s.cause.Confidence == roll.Decisive {
-			d.Cause = s.cause.Code
-		}
 		d.Causes = append(d.Causes, NoticeCause{Code: s.cause.Code, Confidence: string(s.cause.Confidence), Summary: s.cause.Summary, Fix: s.cause.Fix, Subject: s.cause.Subject, Count: len(s.instances)})
 	}
 }
 
-// reasons writes the causes of a notice, and what helps against each.
-func reasons(b *strings.Builder, causes []shared, of int) {
-	if len(causes) == 0 {
-		return
+// reasons are the causes of a notice, and what helps against each. own is the notice's own,
+// which may be one that could not be looked for this time.
+func reasons(causes []shared, own string, of int) (out []why) {
+	if own != "" && !slices.ContainsFunc(causes, func(s shared) bool { return s.cause.Code == own }) {
+		out = append(out, why{code: own, summary: "as it was found before; it could not be looked for this time"})
 	}
-	b.WriteString("\nWhy\n")
 	for i, s := range causes {
 		if i == noticeCauses {
-			fmt.Fprintf(b, "  and %d more causes\n", len(causes)-i)
-			return
+			out = append(out, why{code: fmt.Sprintf("and %d more causes", len(causes)-i), summary: "rollcall explain INSTANCE tells all"})
+			break
 		}
-		whom := ""
-		if of > 1 {
-			whom = fmt.Sprintf(", %d of %d", len(s.instances), of)
+		w := why{code: perhaps(s.cause), summary: s.cause.Summary, fix: s.cause.Fix}
+		if len(s.instances) < of {
+			w.share = fmt.Sprintf("%d of %d", len(s.instances), of)
 		}
-		fmt.Fprintf(b, "  %s%s\n    %s\n", perhaps(s.cause), whom, s.cause.Summary)
-		if s.cause.Fix == "" {
-			continue
-		}
-		b.WriteString("    To fix:\n")
-		for _, l := range strings.Split(strings.TrimRight(s.cause.Fix, "\n"), "\n") {
-			fmt.Fprintf(b, "      %s\n", l)
-		}
+		out = append(out, w)
 	}
+	return out
 }
 
 // kept says where the evidence of the notice's instances is kept.
-func kept(b *strings.Builder, entries []plan.Entry) {
-	var links []string
+func kept(id roll.ClusterID, entries []plan.Entry) []recipe {
+	var places []string
 	for _, e := range entries {
-		if e.Evidence != "" && !slices.Contains(links, e.Evidence) && len(links) < noticeCauses {
-			links = append(links, e.Evidence)
+		if e.Evidence != "" && !slices.Contains(places, fetch(id, e.Evidence)) && len(places) < noticeCauses {
+			places = append(places, fetch(id, e.Evidence))
 		}
 	}
-	if len(links) > 0 {
-		commands(b, "What was read of them is kept in", links...)
+	if len(places) == 0 {
+		return nil
 	}
+	return []recipe{{"To fetch what was read of them, for rollcall explain --bundle bundle", places}}
+}
+
+// fetch is how evidence gets to whoever wants to read it: a command, or the place itself
+// where it is at hand.
+func fetch(id roll.ClusterID, place string) string {
+	if strings.HasPrefix(place, "s3://") {
+		return "aws s3 cp --region " + id.Region + " " + place + "bundle.tar.gz - | tar xz"
+	}
+	return place
 }

@@ -20,7 +20,13 @@ var update = flag.Bool("update", false, "write testdata/*.golden anew")
 // golden compares a text with testdata/<name>.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
+	goldenFile(t, name+".golden", got)
+}
+
+// goldenFile compares a text with testdata/<name>.
+func goldenFile(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
@@ -47,12 +53,12 @@ func indented(t *testing.T, data []byte) string {
 	return b.String() + "\n"
 }
 
-// letter is a message as its readers get it.
-func letter(t *testing.T, m Message) string {
+// posted is a message as its readers get it.
+func posted(t *testing.T, m Message) string {
 	t.Helper()
 	a := m.Attributes
-	return fmt.Sprintf("Subject: %s\nAttributes: cluster=%s group=%s kind=%s cause=%s severity=%s action=%s\n\n%s\n--- JSON\n%s",
-		m.Subject, a.Cluster, a.Group, a.Kind, a.Cause, a.Severity, a.Action, m.Text, indented(t, m.JSON))
+	return fmt.Sprintf("Subject: %s\nAttributes: cluster=%s group=%s kind=%s cause=%s severity=%s action=%s news=%s incident=%s\n\n%s\n--- JSON\n%s\n--- chat\n%s",
+		m.Subject, a.Cluster, a.Group, a.Kind, a.Cause, a.Severity, a.Action, a.News, a.Incident, m.Text, indented(t, m.JSON), indented(t, m.Chat))
 }
 
 var (

@@ -8,17 +8,20 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
 // Message is a notice as it is published: text for people's mail, JSON for every
-// other protocol, and attributes for subscription filter policies.
+// other protocol, attributes for subscription filter policies, and the form that chats
+// take.
 type Message struct {
 	Subject    string
 	Text       string
 	JSON       []byte
+	Chat       []byte
 	Attributes Attributes
 }
 
@@ -37,12 +40,24 @@ type Attributes struct {
 	// terminated, failed, refused, ... It is none if nothing is done, and resolved when
 	// the trouble is over.
 	Action string
+	// News is why the notice is sent: the first of its NoticeDocument.News.
+	News string
+	// Incident is the id of what all notices about one trouble are about.
+	Incident string
 }
 
 const (
 	actionNone     = "none"
 	actionResolved = "resolved"
 	causeNone      = "none"
+	incidentNone   = "none"
+	newsNone       = "none"
+)
+
+// News that a check of a group does not have; see plan.News.
+const (
+	newsResolved = "resolved" // the trouble is over
+	newsOutcome  = "outcome"  // what became of an order
 )
 
 // Severity is how urgent a notice is.
@@ -78,35 +93,96 @@ type NoticeDocument struct {
 	Kind      string           `json:"kind"`
 	Severity  Severity         `json:"severity"`
 	Action    string           `json:"action"`
-	Ordered   string           `json:"ordered,omitempty"` // the act that a notice of an outcome is about
-	Reason    string           `json:"reason,omitempty"`  // why a cluster cannot be judged
-	Detail    string           `json:"detail,omitempty"`  // likewise, a sentence for a person
+	News      []string         `json:"news"`               // why it is sent, what matters most first
+	Summary   string           `json:"summary"`            // what is wrong, a sentence for a person
+	Incident  *NoticeIncident  `json:"incident,omitempty"` // what it has in common with other notices
+	Ordered   string           `json:"ordered,omitempty"`  // the act that a notice of an outcome is about
+	Reason    string           `json:"reason,omitempty"`   // why a cluster cannot be judged
+	Detail    string           `json:"detail,omitempty"`   // likewise, a sentence for a person
 	Since     time.Time        `json:"since,omitzero"`
 	Until     time.Time        `json:"until,omitzero"`  // when it was first seen to be over
 	Cause     string           `json:"cause,omitempty"` // code of the first decisive cause that most instances have
 	Causes    []NoticeCause    `json:"causes,omitempty"`
 	Evidence  string           `json:"evidence,omitempty"` // where what was read is kept
+	Does      []string         `json:"does,omitempty"`     // what Rollcall does or will do, sentences for a person
+	Links     NoticeLinks      `json:"links,omitzero"`
 	Count     int              `json:"count"`
 	Instances []NoticeInstance `json:"instances"`
 	Ended     []NoticeEnded    `json:"ended,omitempty"`
 	Truncated int              `json:"truncated,omitempty"` // instances left out of the lists
 }
 
+// NoticeIncident is what the notices about one trouble have in common, from the first to
+// the word that it is over.
+type NoticeIncident struct {
+	ID    string    `json:"id"`
+	First time.Time `json:"first,omitzero"`  // when the first notice was sent
+	Sent  int       `json:"sent,omitempty"`  // how many were, with this one
+	Total int       `json:"total,omitempty"` // how many instances have had the trouble
+}
+
 // document begins the JSON form of a notice.
-func document(id roll.ClusterID, at time.Time, group, kind string) NoticeDocument {
-	return NoticeDocument{
+func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Incident) NoticeDocument {
+	d := NoticeDocument{
 		Version: 1, Source: "rollcall", At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name,
 		Group: group, Kind: kind, Action: actionNone, Instances: []NoticeInstance{},
 	}
+	if i.ID != "" {
+		d.Incident = &NoticeIncident{ID: i.ID, First: i.First.UTC(), Sent: i.Sent, Total: i.Total}
+		if i.First.IsZero() {
+			d.Incident.First = time.Time{}
+		}
+	}
+	return d
 }
 
-// message is the notice that the document is the JSON form of.
-func (d NoticeDocument) message(subject, text string) (Message, error) {
+// message is the notice that the document is the JSON form of, and the letter what it
+// tells people.
+func (d NoticeDocument) message(subject string, l letter) (Message, error) {
+	d.Summary = l.headline
+	d.Does = l.does
 	data, err := fitting(d)
-	return Message{
-		Subject: subject, Text: text, JSON: data,
-		Attributes: Attributes{Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Cause: cmp.Or(d.Cause, causeNone), Severity: d.Severity, Action: d.Action},
-	}, err
+	if err != nil {
+		return Message{}, err
+	}
+	chat, err := chatMessage(d, subject, l)
+	if err != nil {
+		return Message{}, err
+	}
+	a := Attributes{
+		Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Cause: cmp.Or(d.Cause, causeNone), Severity: d.Severity, Action: d.Action,
+		News: newsNone, Incident: incidentNone,
+	}
+	if len(d.News) > 0 {
+		a.News = d.News[0]
+	}
+	if d.Incident != nil {
+		a.Incident = d.Incident.ID
+	}
+	return Message{Subject: subject, Text: l.text(), JSON: data, Chat: chat, Attributes: a}, nil
+}
+
+// facts are those with which a letter begins: where it is.
+func (d NoticeDocument) facts() []fact {
+	facts := []fact{{"Cluster", fmt.Sprintf("%s (account %s, %s)", d.Cluster, d.Account, d.Region)}}
+	if d.Kind != kindCluster {
+		facts = append(facts, fact{"Group", d.Group})
+	}
+	return facts
+}
+
+// sequel tells which notice of its incident this is.
+func (d NoticeDocument) sequel() []fact {
+	switch i := d.Incident; {
+	case i == nil:
+		return nil
+	case i.Sent == 0:
+		return []fact{{"Incident", i.ID}}
+	case i.Sent == 1:
+		return []fact{{"Incident", i.ID + ", this is the first notice of it"}}
+	default:
+		return []fact{{"Incident", fmt.Sprintf("%s, notice %d of it; the first was sent at %s", i.ID, i.Sent, roll.Clock(i.First))}}
+	}
 }
 
 // NoticeInstance is one instance of a notice.
@@ -149,12 +225,15 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 	slices.SortStableFunc(entries, func(a, b plan.Entry) int {
 		return cmp.Or(boolFirst(a.Order != nil, b.Order != nil), boolFirst(a.New, b.New), a.Finding.Since.Compare(b.Finding.Since), cmp.Compare(a.Finding.Instance, b.Finding.Instance))
 	})
-	d := document(id, at, string(n.Key.Group), string(n.Key.Kind))
-	d.Severity, d.Since, d.Count = SeverityWarning, n.Earliest().UTC(), len(entries)
+	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
+	d.Severity, d.Since, d.Count, d.Cause = SeverityWarning, n.Earliest().UTC(), len(entries), n.Key.Cause
+	for _, news := range n.News {
+		d.News = append(d.News, string(news))
+	}
 	if act, _ := heaviest(entries); act != "" {
 		d.Action = string(act)
 	}
-	causes := sharedBy(entries)
+	causes := sharedBy(entries, n.Key.Cause)
 	d.explain(causes)
 	for i, e := range entries {
 		d.Evidence = cmp.Or(d.Evidence, e.Evidence)
@@ -165,22 +244,69 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 			d.Instances = append(d.Instances, noticeInstance(e, mode, at))
 		}
 	}
+	d.Links = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence)
 	what := fmt.Sprintf("%d %s", len(entries), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeText(id, n, entries, causes, mode, at))
+	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeLetter(id, d, n, entries, causes, mode, at))
 }
 
-// heaviest is the gravest act that is ordered, and for how many; "" if none is.
-func heaviest(entries []plan.Entry) (act plan.Action, n int) {
-	for _, e := range entries {
-		switch {
-		case e.Order == nil || acts[e.Order.Action].weight < acts[act].weight:
-		case e.Order.Action == act:
-			n++
-		default:
-			act, n = e.Order.Action, 1
+// noticeLetter is what a notice tells a person.
+func noticeLetter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
+	l := letter{headline: explain(n.Key.Kind, len(entries)), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
+	l.facts = append(l.facts, fact{"Since", fmt.Sprintf("%s (%s)", n.Earliest().UTC().Format(time.RFC3339), Age(at.Sub(n.Earliest())))}, fact{"Mode", inMode(mode)})
+	if news := newsInWords(n); news != "" {
+		l.facts = append(l.facts, fact{"News", news})
+	}
+	l.facts = append(l.facts, d.sequel()...)
+	l.does = deeds(entries, mode, at)
+	l.stop = stop(id, n.Key.Kind, entries, mode, at)
+	alike := len(l.does) == 1
+	for i, e := range entries {
+		if i == textEntries {
+			l.more = len(entries) - i
+			break
+		}
+		f := e.Finding
+		m := member{line: fmt.Sprintf("%s%s, %s, for %s", f.Instance, orNothing(" ", f.Node), f.Stage, Age(at.Sub(f.Since))), below: []string{because(e)}}
+		if !alike {
+			m.below = append(m.below, does(e, mode, at).brief)
+		}
+		l.members = append(l.members, m)
+	}
+	l.links = d.Links.listed()
+	l.look = append(kept(id, entries), recipe{"To look closer", look(id, entries[0])})
+	return l
+}
+
+// newsInWords says why a notice is sent, "" for the first of its incident.
+func newsInWords(n plan.Notice) string {
+	var words []string
+	for _, news := range n.News {
+		switch news {
+		case plan.NewsOrdered:
+			words = append(words, "an act is ordered")
+		case plan.NewsHeld:
+			words = append(words, "acts are held for a reason that was not told yet")
+		case plan.NewsEscalated:
+			words = append(words, "past the tolerance now")
+		case plan.NewsCause:
+			if n.Key.Cause == "" {
+				words = append(words, "the cause that was told is ruled out by now")
+			} else {
+				words = append(words, "a cause was found")
+			}
+		case plan.NewsGrown:
+			words = append(words, fmt.Sprintf("more have it: %d now, %d since the first notice", len(n.Entries), n.Incident.Total))
 		}
 	}
-	return act, n
+	return strings.Join(words, "; ")
+}
+
+// because says what is wrong with an entry, and what of the ladder was passed over.
+func because(e plan.Entry) string {
+	if e.Order != nil {
+		return e.Order.Why
+	}
+	return e.Finding.Summary
 }
 
 // fitting encodes the document with as many of its instances as fit into a message. The
@@ -215,25 +341,6 @@ func boolFirst(a, b bool) int {
 	return 1
 }
 
-// follows reports whether an entry's step will come if nothing changes.
-func follows(e plan.Entry, mode policy.Mode, at time.Time) bool {
-	switch {
-	case e.Step.Do == "" || e.Held != nil || roll.HoldActive(e.Hold, at):
-		return false
-	case coming[e.Step.Do] != "":
-		return mode == policy.Remediate
-	}
-	return true
-}
-
-// stepAt is when an entry's step comes: an act not while it is left to the owner.
-func stepAt(e plan.Entry) time.Time {
-	if coming[e.Step.Do] != "" && e.Until.After(e.Step.At) {
-		return e.Until.UTC()
-	}
-	return e.Step.At.UTC()
-}
-
 func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance {
 	f := e.Finding
 	out := NoticeInstance{
@@ -255,76 +362,6 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 	return out
 }
 
-// doing is the end of a subject: what is about to happen.
-func doing(entries []plan.Entry) string {
-	if act, n := heaviest(entries); act != "" {
-		return fmt.Sprintf("%s %d", acts[act].doing, n)
-	}
-	for _, e := range entries {
-		if e.Held != nil {
-			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
-		}
-	}
-	for _, e := range entries {
-		if e.Left != "" {
-			return "left to its owner"
-		}
-	}
-	for _, e := range entries {
-		if e.Finding.Stage == roll.Overdue {
-			return "past tolerance"
-		}
-	}
-	return "not yet due"
-}
-
-func noticeText(id roll.ClusterID, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", explain(n.Key.Kind, len(entries)))
-	where(&b, id, n.Key.Group)
-	fmt.Fprintf(&b, "Since     %s (%s)\nMode      %s\n", n.Earliest().UTC().Format(time.RFC3339), Age(at.Sub(n.Earliest())), inMode(mode))
-	reasons(&b, causes, len(entries))
-	b.WriteString("\nInstances\n")
-	for i, e := range entries {
-		if i == textEntries {
-			fmt.Fprintf(&b, "  and %d more\n", len(entries)-i)
-			break
-		}
-		f := e.Finding
-		fmt.Fprintf(&b, "  %s%s, %s, for %s\n", f.Instance, orNothing(" ", f.Node), f.Stage, Age(at.Sub(f.Since)))
-		doing := what(e, mode, at)
-		if why := because(e); !strings.Contains(doing, why) {
-			fmt.Fprintf(&b, "    %s\n", why)
-		}
-		fmt.Fprintf(&b, "    %s\n", doing)
-	}
-	commands(&b, "To look closer", look(id, entries[0])...)
-	kept(&b, entries)
-	stop(&b, id, n.Key.Kind, entries, mode, at)
-	return b.String()
-}
-
-// because says what is wrong with an entry, and what of the ladder was passed over.
-func because(e plan.Entry) string {
-	if e.Order != nil {
-		return e.Order.Why
-	}
-	return e.Finding.Summary
-}
-
-// where begins the facts of a text.
-func where(b *strings.Builder, id roll.ClusterID, g roll.Group) {
-	fmt.Fprintf(b, "Cluster   %s (account %s, %s)\nGroup     %s\n", id.Name, id.Account, id.Region, g)
-}
-
-// commands writes a section of commands to be copied.
-func commands(b *strings.Builder, title string, lines ...string) {
-	fmt.Fprintf(b, "\n%s\n", title)
-	for _, l := range lines {
-		fmt.Fprintf(b, "  %s\n", l)
-	}
-}
-
 // inMode says what a mode means for the reader.
 func inMode(m policy.Mode) string {
 	if m == policy.Remediate {
@@ -333,142 +370,9 @@ func inMode(m policy.Mode) string {
 	return string(m) + ": Rollcall tells, and acts on nothing"
 }
 
-// stop says how a person keeps Rollcall from acting, where it acts or might.
-func stop(b *strings.Builder, id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) {
-	if !slices.ContainsFunc(entries, func(e plan.Entry) bool { return mightAct(e, mode, at) }) {
-		return
-	}
-	if kind != roll.Ghost { // whose instance loses its tags
-		hold(b, id, entries, at)
-	}
-	if mode == policy.Remediate {
-		commands(b, "To stop all acts on this cluster (an override of the policy for the group goes before the tag)",
-			fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, clusterARN(id), roll.TagMode, policy.Notify))
-	}
-}
-
-// mightAct reports whether something is done about an entry, or would be if what holds
-// it back did not.
-func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
-	switch {
-	case e.Order != nil:
-		return true
-	case e.Held != nil:
-		return e.Held.Reason != plan.Conflicting && e.Held.Reason != plan.ClusterNotActive
-	}
-	return follows(e, mode, at) && coming[e.Step.Do] != "" || roll.HoldActive(e.Hold, at)
-}
-
-// hold says how a person keeps single instances as they are.
-func hold(b *strings.Builder, id roll.ClusterID, entries []plan.Entry, at time.Time) {
-	for _, e := range entries {
-		if roll.HoldActive(e.Hold, at) {
-			commands(b, "To let go of an instance that is kept",
-				fmt.Sprintf("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, e.Finding.Instance, roll.TagHold))
-			break
-		}
-	}
-	keep := func(title, instance string) {
-		commands(b, title, fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true", id.Region, instance, roll.TagHold))
-	}
-	for _, e := range entries {
-		switch {
-		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain:
-			continue // kept already, or too late
-		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
-			keep("To keep Rollcall, but not its owner, off an instance (remove the tag to let go)", string(e.Finding.Instance))
-		default:
-			keep("To keep an instance as it is (remove the tag to let go)", string(e.Finding.Instance))
-		}
-		return
-	}
-	keep("To keep others of the kind as they are, tag them before their time is up", "INSTANCE")
-}
-
 func orNothing(before, s string) string {
 	if s == "" {
 		return ""
 	}
 	return before + s
-}
-
-// ordered ends the sentence that an act is ordered.
-var ordered = map[plan.Action]string{
-	plan.Cordon:          "no new pods are scheduled on its node",
-	plan.Drain:           "its pods are evicted as their disruption budgets allow, over several checks",
-	plan.Reboot:          "this happens once; if its node does not come back, the next step of the ladder follows",
-	plan.DeleteNode:      "only the Node object is deleted; its instance is gone already",
-	plan.DeleteNodeClaim: "Karpenter then drains its node and ends the instance",
-}
-
-// what says what Rollcall does about an entry.
-func what(e plan.Entry, mode policy.Mode, at time.Time) string {
-	switch {
-	case e.Order != nil:
-		return fmt.Sprintf("ordered: %s, now (order %s, expires %s)%s", e.Order.Action, e.Order.ID, e.Order.Expires.UTC().Format("15:04:05Z"), orNothing("; ", ordered[e.Order.Action]))
-	case roll.HoldActive(e.Hold, at):
-		return fmt.Sprintf("kept as it is (%s=%s); it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40))
-	case e.Held != nil:
-		return fmt.Sprintf("%s (%s): %s", heldBack(e.Held.Reason), e.Held.Reason, e.Held.Detail)
-	case e.Left != "":
-		return left(e, mode, at)
-	case follows(e, mode, at) && coming[e.Step.Do] != "":
-		return fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], e.Step.At.UTC().Format(time.RFC3339))
-	case e.Finding.Stage == roll.Warned:
-		return fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339))
-	}
-	return "nothing but this notice follows"
-}
-
-// left says that the owner deals with an entry, and what Rollcall does if it does not.
-func left(e plan.Entry, mode policy.Mode, at time.Time) string {
-	s := fmt.Sprintf("left to its owner: %s", e.Left)
-	if follows(e, mode, at) && coming[e.Step.Do] != "" {
-		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, stepAt(e).Format(time.RFC3339), coming[e.Step.Do])
-	}
-	return fmt.Sprintf("%s, so it should be over by %s", s, e.Until.UTC().Format(time.RFC3339))
-}
-
-func groupInWords(g roll.Group, n int) string {
-	if g == roll.GroupNone {
-		return "no group"
-	}
-	return short(string(g), n)
-}
-
-// subject says what is wrong in which group, and what is done, in ASCII and under 100
-// characters, as SNS demands. The cluster's name gives way first, down to what tells it
-// from others, and the group's next: the rest is what the reader needs.
-func subject(cluster, what string, group roll.Group, doing string) string {
-	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing)); left >= min(subjectLeast, len(cluster)) {
-			return s
-		}
-	}
-	s, _ := fit(cluster, what+", "+doing)
-	return s
-}
-
-// fit joins a cluster's name, or as much of it as there is room for, and what is to be
-// said of it. It tells how much of the name is left.
-func fit(cluster, say string) (string, int) {
-	const begin, cut = "[rollcall] ", "..."
-	head, tail := ascii(begin+cluster), ascii(": "+say)
-	if len(head)+len(tail) <= subjectLength {
-		return head + tail, len(cluster)
-	}
-	if keep := subjectLength - len(tail) - len(cut); keep >= len(begin) {
-		return head[:keep] + cut + tail, keep - len(begin)
-	}
-	return (head + tail)[:subjectLength-len(cut)] + cut, 0
-}
-
-func ascii(s string) string {
-	s = strings.ReplaceAll(s, "…", "...")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
 }

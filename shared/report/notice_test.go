@@ -30,7 +30,22 @@ type said struct {
 
 func noticeOf(mode policy.Mode, entries ...plan.Entry) said {
 	f := entries[0].Finding
-	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries}, mode}
+	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries, News: []plan.News{plan.NewsOpened}, Incident: ledger.Incident{ID: incident, First: now, Sent: 1, Total: len(entries)}}, mode}
+}
+
+const incident = "5d1c7f9e3b2a4680"
+
+// because is a notice of the incident that has the cause.
+func (s said) because(cause string) said {
+	s.notice.Key.Cause = cause
+	return s
+}
+
+// later makes of a notice the third of its incident.
+func (s said) later(cause string, total int, news ...plan.News) said {
+	s.notice.Key.Cause, s.notice.News = cause, news
+	s.notice.Incident = ledger.Incident{ID: incident, First: now.Add(-40 * time.Minute), Sent: 3, Total: total}
+	return s
 }
 
 func terminateAt(after time.Duration) plan.Step {
@@ -67,6 +82,10 @@ func notices() map[string]said {
 	share := heldFor(plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is hardly in the instances")
 	old := func(e *plan.Entry) { e.New = false }
 	nothing := func(*plan.Entry) {}
+	because := func(e *plan.Entry) {
+		heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
+		e.Causes, e.Evidence, e.Launched = []roll.Cause{driftOf("7"), unmapped()}, evidenceLink, e.Finding.Since
+	}
 	karpenters := func(long time.Duration) roll.Finding {
 		f := missing(8, long)
 		f.Group, f.Owner = "nodepool/default", roll.OwnerKarpenter
@@ -112,7 +131,7 @@ func notices() map[string]said {
 			entry(missing(2, 17*time.Minute), func(e *plan.Entry) {
 				e.Causes, e.Evidence = []roll.Cause{unmapped()}, evidenceLink
 			}),
-			entry(missing(3, 18*time.Minute), func(e *plan.Entry) { e.Causes = []roll.Cause{driftOf("7")} })),
+			entry(missing(3, 18*time.Minute), func(e *plan.Entry) { e.Causes = []roll.Cause{driftOf("7")} })).because("NodeRoleNotMapped"),
 
 		// Every kind.
 		"uninitialized":       noticeOf(policy.Remediate, entry(uninitialized(1), ordered(plan.Cordon)), entry(uninitialized(2), coming(policy.DoCordon, time.Minute))),
@@ -130,6 +149,13 @@ func notices() map[string]said {
 		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))),
 		"conflict":            noticeOf(policy.Remediate, entry(stays, heldFor(plan.Conflicting, stays.Summary+": one of the two is wrong, so nothing is done"))),
 
+		// Later in an incident.
+		"escalated":       noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), coming(policy.DoTerminate, 9*time.Minute))).later("", 1, plan.NewsEscalated),
+		"grown":           noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), because), entry(missing(2, 17*time.Minute), because)).later("NodeRoleNotMapped", 9, plan.NewsHeld, plan.NewsGrown),
+		"cause-found":     noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), because)).later("NodeRoleNotMapped", 1, plan.NewsCause),
+		"cause-unread":    noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), ordered(plan.Terminate))).later("NodeRoleNotMapped", 1, plan.NewsOrdered),
+		"cause-ruled-out": noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), nothing)).later("", 1, plan.NewsCause),
+
 		"resolved":       over("nodegroup/web-blue", roll.Unknown, 10*time.Minute, plan.EndedRecovered, plan.EndedByAct, plan.EndedGone, plan.EndedRecovered),
 		"resolved-ghost": over("asg/web-workers-20260114", roll.Ghost, 12*time.Minute, plan.EndedByAct),
 	}
@@ -137,7 +163,7 @@ func notices() map[string]said {
 
 // over is the notice that the trouble of so many instances has ended.
 func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
-	n := plan.Notice{Key: ledger.NoticeKey{Group: g, Kind: k}, Over: true, OverSince: now.Add(-ago)}
+	n := plan.Notice{Key: ledger.NoticeKey{Group: g, Kind: k}, Over: true, OverSince: now.Add(-ago), Incident: ledger.Incident{ID: incident, First: now.Add(-3 * time.Hour), Sent: 4, Total: 2 * len(how)}}
 	for i, h := range how {
 		n.Ended = append(n.Ended, plan.Ended{Instance: instanceID(i + 1), How: h})
 	}
@@ -147,10 +173,10 @@ func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
 // alarms are what is told of a cluster as a whole, by the name of their golden files.
 func alarms() map[string]plan.Alarm {
 	return map[string]plan.Alarm{
-		"unreachable":         {Reason: plan.ClusterUnreachable, Since: now.Add(-16 * time.Minute), Detail: "the Kubernetes API of shop-production did not answer within 10s (dial tcp 10.0.3.17:443: i/o timeout): is the function in a subnet from which its endpoint can be reached?"},
+		"unreachable":         {Reason: plan.ClusterUnreachable, Since: now.Add(-16 * time.Minute), Incident: ledger.Incident{ID: incident, First: now, Sent: 1}, Detail: "the Kubernetes API of shop-production did not answer within 10s (dial tcp 10.0.3.17:443: i/o timeout): is the function in a subnet from which its endpoint can be reached?"},
 		"not-active":          {Reason: plan.ClusterNotActive, Since: now.Add(-3*time.Hour - 5*time.Minute), Detail: "cluster shop-production is UPDATING, not ACTIVE: nothing is concluded about its nodes"},
 		"incomplete":          {Reason: plan.SnapshotIncomplete, Since: now.Add(-15 * time.Minute), Detail: "ec2:DescribeInstances was denied to arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall: allow ec2:DescribeInstances for that role"},
-		"resolved":            {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
+		"resolved":            {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Incident: ledger.Incident{ID: incident, First: now.Add(-75 * time.Minute), Sent: 2}, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
 		"resolved-incomplete": {Reason: plan.SnapshotIncomplete, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
 	}
 }
@@ -175,7 +201,7 @@ func outcomes() map[string]remediate.Outcome {
 	return map[string]remediate.Outcome{
 		"acted-caused": func() remediate.Outcome {
 			o := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
-			o.Cause, o.Evidence = "KernelPanic", evidenceLink
+			o.Cause, o.Evidence, o.Order.Incident = "KernelPanic", evidenceLink, incident
 			return o
 		}(),
 		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
@@ -224,7 +250,7 @@ func messages(t *testing.T) map[string]Message {
 
 func TestNoticesAndOutcomes(t *testing.T) {
 	for name, m := range messages(t) {
-		t.Run(name, func(t *testing.T) { golden(t, name, letter(t, m)) })
+		t.Run(name, func(t *testing.T) { golden(t, name, posted(t, m)) })
 	}
 }
 
@@ -492,7 +518,7 @@ func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 func published(t *testing.T, m Message) int {
 	t.Helper()
 	fake := &topicFake{}
-	if err := NewTopic(fake, topic, nobody).Publish(t.Context(), m); err != nil {
+	if err := NewTopic(fake, topic, "", nobody).Publish(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return fake.size()
@@ -600,6 +626,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 
 func TestSeverityAndAction(t *testing.T) {
 	want := map[string]string{
+		"notice-escalated": "critical none", "notice-grown": "critical none", "notice-cause-found": "critical none", "notice-cause-unread": "critical terminate", "notice-cause-ruled-out": "critical none",
 		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none",
 		"notice-overdue": "critical none", "notice-caused": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
 		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
@@ -651,7 +678,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
 	// only make people think that it does.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-resolved", "notice-resolved-ghost"}
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
 		switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
@@ -12,7 +13,8 @@ import (
 
 // Outcome renders what became of an order.
 func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, error) {
-	d := document(id, at, string(o.Order.Group), string(o.Order.Kind))
+	d := document(id, at, string(o.Order.Group), string(o.Order.Kind), ledger.Incident{ID: o.Order.Incident})
+	d.News = []string{newsOutcome}
 	d.Severity, d.Action, d.Ordered, d.Since, d.Count = SeverityInfo, became(o), string(o.Order.Action), o.Order.Since.UTC(), 1
 	if o.Result == remediate.Failed || o.Result == remediate.Unclear {
 		d.Severity = SeverityCritical
@@ -22,20 +24,20 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 		Since: o.Order.Since.UTC(), Due: o.Order.At.UTC(), New: true, Order: o.Order.ID, Held: string(o.Reason), Detail: o.Detail,
 	})
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", sentence(o))
-	where(&b, id, o.Order.Group)
-	fmt.Fprintf(&b, "Order     %s\nWhy       %s\nDetail    %s\n", o.Order.ID, o.Order.Why, o.Detail)
+	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
+	l := letter{headline: sentence(o), facts: d.facts(), links: d.Links.listed()}
+	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Why", o.Order.Why}, fact{"Detail", o.Detail})
 	if o.Cause != "" {
-		fmt.Fprintf(&b, "Cause     %s\n", o.Cause)
+		l.facts = append(l.facts, fact{"Cause", o.Cause})
 	}
 	if o.Evidence != "" {
-		fmt.Fprintf(&b, "Evidence  %s\n", o.Evidence)
+		l.facts = append(l.facts, fact{"Evidence", o.Evidence})
 	}
+	l.facts = append(l.facts, d.sequel()...)
 	if o.Reason == plan.DrainUnfinished {
-		commands(&b, "To see what is left", podsLeft(o.Order.Node)...)
+		l.look = append(l.look, recipe{"To see what is left", podsLeft(o.Order.Node)})
 	}
-	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), b.String())
+	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), l)
 }
 
 // outcomeInWords is the end of a subject: what happened to whom.

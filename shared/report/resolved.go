@@ -17,25 +17,29 @@ type NoticeEnded struct {
 
 // resolved renders the notice that the trouble of a group and kind is over.
 func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
-	d := document(id, at, string(n.Key.Group), string(n.Key.Kind))
-	d.Severity, d.Action, d.Until, d.Count = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended)
-	var b strings.Builder
-	fmt.Fprintf(&b, "Resolved: nothing of the kind %s is found in this group any more.\n\n", n.Key.Kind)
-	where(&b, id, n.Key.Group)
-	fmt.Fprintf(&b, "Over      since %s (%s)\n\nInstances\n", n.OverSince.UTC().Format(time.RFC3339), Age(at.Sub(n.OverSince)))
+	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
+	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
+	d.Links = linksTo(id, "", n.Key.Group, "")
+	l := letter{headline: fmt.Sprintf("Resolved: nothing of the kind %s is found in this group any more.", n.Key.Kind), facts: d.facts(), links: d.Links.listed()}
+	if n.Key.Cause != "" {
+		l.headline = fmt.Sprintf("Resolved: nothing of the kind %s is found in this group any more that has the cause %s.", n.Key.Kind, n.Key.Cause)
+	}
+	l.facts = append(l.facts, fact{"Over", fmt.Sprintf("since %s (%s)", n.OverSince.UTC().Format(time.RFC3339), Age(at.Sub(n.OverSince)))})
+	if n.Incident.Total > len(n.Ended) {
+		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those of the last hour are named", n.Incident.Total)})
+	}
+	l.facts = append(l.facts, d.sequel()...)
 	for i, e := range n.Ended {
 		if i < jsonEntries {
 			d.Ended = append(d.Ended, NoticeEnded{Instance: string(e.Instance), How: string(e.How)})
 		}
 		if i < textEntries {
-			fmt.Fprintf(&b, "  %s, %s\n", e.Instance, ended(n.Key.Kind, e.How))
+			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e.How))})
 		}
 	}
-	if more := len(n.Ended) - textEntries; more > 0 {
-		fmt.Fprintf(&b, "  and %d more\n", more)
-	}
+	l.more = max(len(n.Ended)-textEntries, 0)
 	what := fmt.Sprintf("resolved: %d %s", len(n.Ended), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, tally(n.Ended)), b.String())
+	return d.message(subject(id.Name, what, n.Key.Group, tally(n.Ended)), l)
 }
 
 // ended says how the trouble of an instance ended.
@@ -48,7 +52,7 @@ func ended(k roll.Kind, how plan.How) string {
 	case how == plan.EndedByAct:
 		return "acted: Rollcall ended it"
 	case how == plan.EndedChanged:
-		return "changed: its trouble goes on as one of another kind"
+		return "changed: its trouble goes on, of another kind or with another cause"
 	case how == plan.EndedIgnored:
 		return "ignored: somebody set " + roll.TagIgnore + " on it"
 	}

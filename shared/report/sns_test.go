@@ -7,8 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // topicFake keeps what was published.
@@ -41,7 +43,7 @@ const topic = "arn:aws:sns:eu-west-1:111122223333:rollcall"
 func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
-		if err := NewTopic(fake, topic, nobody).Publish(t.Context(), m); err != nil {
+		if err := NewTopic(fake, topic, "", nobody).Publish(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		if len(fake.published) != 1 {
@@ -65,7 +67,7 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 			}
 			got[name] = aws.ToString(v.StringValue)
 		}
-		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "cause": m.Attributes.Cause, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action}
+		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "cause": m.Attributes.Cause, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action, "news": m.Attributes.News, "incident": m.Attributes.Incident}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: attributes (-want +got)\n%s", name, diff)
 		}
@@ -75,9 +77,60 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 func TestAFailedPublishNamesCallAndCaller(t *testing.T) {
 	const me = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
 	fake := &topicFake{err: &smithy.OperationError{ServiceID: "SNS", OperationName: "Publish", Err: &smithy.GenericAPIError{Code: "AuthorizationError", Message: "User: " + me + " is not authorized to perform: SNS:Publish on resource: " + topic + " because no resource-based policy allows the SNS:Publish action"}}}
-	err := NewTopic(fake, topic, func(context.Context) string { return me }).Publish(t.Context(), Message{Subject: "s", Text: "t", JSON: []byte("{}")})
+	err := NewTopic(fake, topic, "", func(context.Context) string { return me }).Publish(t.Context(), Message{Subject: "s", Text: "t", JSON: []byte("{}")})
 	want := "sns:Publish was denied to " + me + " because no resource-based policy allows the SNS:Publish action: allow sns:Publish on " + topic + " in the resource-based policy that applies to that role"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+const chatTopic = topic + "-chat"
+
+// oneTopic is SNS where one topic fails.
+type oneTopic struct {
+	*topicFake
+	down string
+}
+
+func (f oneTopic) Publish(ctx context.Context, in *sns.PublishInput, o ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	if out, err := f.topicFake.Publish(ctx, in, o...); aws.ToString(in.TopicArn) != f.down {
+		return out, err
+	}
+	return nil, &smithy.GenericAPIError{Code: "NotFound", Message: "Topic does not exist"}
+}
+
+// Chats get what Amazon Q Developer takes as it is, with the same attributes, after the
+// notice itself.
+func TestPublishesToChats(t *testing.T) {
+	for name, m := range messages(t) {
+		fake := &topicFake{}
+		if err := NewTopic(fake, topic, chatTopic, nobody).Publish(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if len(fake.published) != 2 {
+			t.Fatalf("%s: %d requests", name, len(fake.published))
+		}
+		in := fake.published[1]
+		if aws.ToString(in.TopicArn) != chatTopic || in.MessageStructure != nil || aws.ToString(in.Message) != string(m.Chat) {
+			t.Errorf("%s: %+v", name, in)
+		}
+		if diff := cmp.Diff(fake.published[0].MessageAttributes, in.MessageAttributes, cmpopts.IgnoreUnexported(types.MessageAttributeValue{})); diff != "" {
+			t.Errorf("%s: attributes (-notice +chat)\n%s", name, diff)
+		}
+	}
+}
+
+// A notice that the chat did not get is sent all the same: to send it again would tell it
+// twice to everybody else. One that nobody got is not told to the chat either.
+func TestAChatThatFailsDoesNotMakeANoticeUnsent(t *testing.T) {
+	for down, want := range map[string]struct {
+		sent  bool
+		tries int
+	}{"": {true, 2}, chatTopic: {true, 2}, topic: {false, 1}} {
+		fake := &topicFake{}
+		err := NewTopic(oneTopic{fake, down}, topic, chatTopic, nobody).Publish(t.Context(), messages(t)["notice-ordered"])
+		if Sent(err) != want.sent || (err != nil) != (down != "") || len(fake.published) != want.tries {
+			t.Errorf("%s is down: %v, sent %v, %d tries", down, err, Sent(err), len(fake.published))
+		}
 	}
 }

@@ -9,6 +9,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -231,10 +232,11 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	if rendered != nil {
 		return rendered
 	}
-	if err := r.Notices.Publish(ctx, m); err != nil || said.Empty() {
+	err := r.Notices.Publish(ctx, m)
+	if !report.Sent(err) || said.Empty() {
 		return err
 	}
-	return r.Ledger.Record(ctx, id, said)
+	return errors.Join(err, r.Ledger.Record(ctx, id, said))
 }
 
 // order carries the orders out, one after the other.

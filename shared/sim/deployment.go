@@ -30,6 +30,7 @@ const (
 	stack           = "rollcall"
 	policyParameter = "/rollcall/policy"
 	topicARN        = "arn:aws:sns:" + region + ":" + accountID + ":rollcall-" + stack
+	chatARN         = topicARN + "-chat"
 	scheduleGroup   = stack + "-Schedules-1A2B3C4D5E6F"
 	scheduleRole    = "arn:aws:iam::" + accountID + ":role/" + stack + "-SchedulesRole-1A2B3C4D5E6F"
 	bucketName      = "rollcall-evidencebucket-1a2b3c4d5e6f"
@@ -191,7 +192,7 @@ func (d *deployment) newSchedules(v *env) *dispatch.Schedules {
 }
 
 func (d *deployment) notices(v *env) Notices {
-	return guarded(d.guards.Notices, Notices(report.NewTopic(snsAPI{v}, topicARN, nobodys)))
+	return guarded(d.guards.Notices, Notices(report.NewTopic(snsAPI{v}, topicARN, chatARN, nobodys)))
 }
 
 func (d *deployment) ledger(v *env) ledger.Ledger {

@@ -82,7 +82,7 @@ func TestTheDeploymentIsTheTemplates(t *testing.T) {
 func TestTheNamesOfTheStackAreSettings(t *testing.T) {
 	d := bare(t, false).dep
 	set := map[string]string{
-		config.Mode: "remediate", config.PolicyParameter: policyParameter, config.Topic: topicARN, config.ChecksQueueURL: d.checks.url(), config.ChecksQueueARN: d.checks.arn(),
+		config.Mode: "remediate", config.PolicyParameter: policyParameter, config.Topic: topicARN, config.ChatTopic: chatARN, config.ChecksQueueURL: d.checks.url(), config.ChecksQueueARN: d.checks.arn(),
 		config.OrdersQueueURL: d.orders.url(), config.ScheduleGroup: scheduleGroup, config.ScheduleRole: scheduleRole, config.EventBus: eventBus, config.EvidenceBucket: bucketName,
 	}
 	var names []string

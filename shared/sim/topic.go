@@ -34,10 +34,17 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		for name, value := range in.MessageAttributes {
 			attributes[name] = aws.ToString(value.StringValue)
 		}
-		if fault := unfit(in, subject, message, attributes); fault != "" {
+		chat := aws.ToString(in.TopicArn) == chatARN
+		fault := unfit(in, subject, message, attributes)
+		if chat {
+			fault = unfitForChat(in, message, attributes)
+		}
+		if fault != "" {
 			return &types.InvalidParameterException{Message: aws.String("Invalid parameter: " + fault)}
 		}
-		s.v.inv.published(subject, message, attributes)
+		if !chat {
+			s.v.inv.published(subject, message, attributes)
+		}
 		return nil
 	})
 	if err != nil {
@@ -61,10 +68,36 @@ func unfit(in *sns.PublishInput, subject, message string, attributes map[string]
 	case subject == "" || len(subject) > 100 || strings.ContainsFunc(subject, plain):
 		return "Subject"
 	}
+	return empty(attributes)
+}
+
+// empty says which attribute is, "" if none.
+func empty(attributes map[string]string) string {
 	for name, value := range attributes {
 		if value == "" {
 			return "The message attribute '" + name + "' must contain a non-empty value"
 		}
 	}
 	return ""
+}
+
+// unfitForChat says why SNS does not take a message for chats, or a chat would not show
+// it; "" if they do. https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
+func unfitForChat(in *sns.PublishInput, message string, attributes map[string]string) string {
+	var m struct {
+		Version, Source string
+		Content         struct{ TextType, Title, Description string }
+		Metadata        struct{ ThreadID string }
+	}
+	switch err := json.Unmarshal([]byte(message), &m); {
+	case err != nil, in.MessageStructure != nil:
+		return "not a custom notification"
+	case len(message) > maxMessage:
+		return "Message too long"
+	case m.Version != "1.0", m.Source != "custom", m.Content.TextType != "client-markdown":
+		return "not a custom notification: version " + m.Version + ", source " + m.Source + ", textType " + m.Content.TextType
+	case m.Content.Title == "", m.Content.Description == "", m.Metadata.ThreadID == "":
+		return "a custom notification without title, description or thread"
+	}
+	return empty(attributes)
 }

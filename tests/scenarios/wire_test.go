@@ -71,7 +71,7 @@ func (d *deployment) wire() error {
 		Tags: mark.New(ec2.NewFromConfig(viewer), principal),
 	}
 	if d.mode.Allows(policy.Notify) {
-		d.runner.Notices = report.NewTopic(sns.NewFromConfig(viewer), d.topic, principal)
+		d.runner.Notices = report.NewTopic(sns.NewFromConfig(viewer), d.topic, "", principal)
 	}
 	if !d.mode.Allows(policy.Remediate) {
 		return nil

@@ -27,6 +27,7 @@ type checkFlags struct {
 	output   string
 	ledger   string
 	topic    string
+	chat     string
 	region   string
 	evidence string
 	timeout  time.Duration
@@ -65,6 +66,7 @@ lower it and never raises it.`,
 	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
 	flags.StringVar(&f.evidence, "evidence", "", "folder, or bucket as s3://BUCKET, that keeps the evidence: what was read of an instance, without secrets")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
+	flags.StringVar(&f.chat, "chat-topic", "", "ARN of another SNS topic, for notices as chats take them (Amazon Q Developer); needs --topic")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read one cluster, and longest time of one act")
 	return c
@@ -96,6 +98,9 @@ func (f checkFlags) settle() (settings, error) {
 	keep(err)
 	if f.timeout <= 0 {
 		keep(fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
+	}
+	if f.chat != "" && f.topic == "" {
+		keep(errors.New("--chat-topic needs --topic: what is sent, and what is news, is told by that"))
 	}
 	if slices.Contains(f.clusters, "") {
 		keep(errors.New("--cluster: the name is empty"))

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// ChatMessage is a custom notification as Amazon Q Developer in chat applications takes
+// it. What is in it is cut to what that shows; the whole is in the mail.
+// https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
+type ChatMessage struct {
+	Version  string       `json:"version"` // 1.0
+	Source   string       `json:"source"`  // custom
+	Content  ChatContent  `json:"content"`
+	Metadata ChatMetadata `json:"metadata"`
+}
+
+// ChatContent is what a chat shows.
+type ChatContent struct {
+	TextType    string   `json:"textType"` // client-markdown
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	NextSteps   []string `json:"nextSteps,omitempty"`
+	Keywords    []string `json:"keywords,omitempty"`
+}
+
+// ChatMetadata says where a message belongs. Those with the same ThreadID are one thread
+// where the channel's preferences allow that.
+type ChatMetadata struct {
+	ThreadID          string            `json:"threadId"`
+	Summary           string            `json:"summary"`
+	EventType         string            `json:"eventType"`
+	RelatedResources  []string          `json:"relatedResources,omitempty"`
+	AdditionalContext map[string]string `json:"additionalContext,omitempty"`
+}
+
+// What a chat shows of each part, in characters, with some room: Slack takes 3,000 in a
+// block.
+const (
+	chatTitle       = 250
+	chatDescription = 2500
+	chatSummary     = 300
+	chatStep        = 350
+	chatSteps       = 10
+	chatKeyword     = 75
+	chatMembers     = 5
+	chatCause       = 700 // of its summary, and of what to paste, which is whole or not there
+)
+
+// lamps are how a severity looks in a list of messages.
+var lamps = map[Severity]string{SeverityInfo: "🟢", SeverityWarning: "🟡", SeverityCritical: "🔴"}
+
+// chatMessage renders a notice for a chat.
+func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
+	m := ChatMessage{
+		Version: "1.0", Source: "custom",
+		Content: ChatContent{
+			TextType: "client-markdown", Title: harmless(clip(lamps[d.Severity]+" "+strings.TrimPrefix(subject, subjectBegin), chatTitle)),
+			Description: harmless(l.markdown()), NextSteps: l.steps(),
+		},
+		Metadata: ChatMetadata{
+			ThreadID: d.thread(), Summary: clip(harmless(l.headline), chatSummary), EventType: "Rollcall " + d.Kind,
+			AdditionalContext: map[string]string{
+				"account": d.Account, "region": d.Region, "cluster": d.Cluster, "group": d.Group, "kind": d.Kind,
+				"severity": string(d.Severity), "action": d.Action, "news": strings.Join(d.News, " "),
+			},
+		},
+	}
+	for _, k := range []string{d.Cluster, d.Group, d.Kind, d.Cause, string(d.Severity)} {
+		if k != "" && !slices.Contains(m.Content.Keywords, clip(k, chatKeyword)) {
+			m.Content.Keywords = append(m.Content.Keywords, clip(k, chatKeyword))
+		}
+	}
+	id := roll.ClusterID{Account: d.Account, Region: d.Region, Name: d.Cluster}
+	m.Metadata.RelatedResources = []string{clusterARN(id)}
+	for _, i := range d.Instances[:min(len(d.Instances), chatMembers)] {
+		m.Metadata.RelatedResources = append(m.Metadata.RelatedResources, instanceARN(id, i.Instance))
+	}
+	if d.Cause != "" {
+		m.Metadata.AdditionalContext["cause"] = d.Cause
+	}
+	if d.Evidence != "" {
+		m.Metadata.AdditionalContext["evidence"] = d.Evidence
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode a notice for a chat: %w", err)
+	}
+	return data, nil
+}
+
+// marks are what Slack reads as a mention or a link in a text: nobody who names a group or
+// a tag is to call a whole channel.
+// https://docs.slack.dev/messaging/formatting-message-text
+var marks = regexp.MustCompile(`<([!@#]|[a-z]+:)`)
+
+// harmless takes the marks out of what a chat shows.
+func harmless(s string) string { return marks.ReplaceAllString(s, "‹$1") }
+
+// thread is what the messages of one trouble have in common. What became of an order that
+// no notice announced stands by itself.
+func (d NoticeDocument) thread() string {
+	switch {
+	case d.Incident != nil:
+		return "rollcall-" + d.Incident.ID
+	case len(d.Instances) > 0 && d.Instances[0].Order != "":
+		return "rollcall-" + d.Instances[0].Order
+	}
+	return strings.Join([]string{"rollcall", d.Account, d.Region, d.Cluster, d.Group, d.Kind}, "-")
+}
+
+// markdown lays the letter out for a chat, as Slack and Teams both read it. The first cause
+// and what is done come first; what does not fit is left out at the end.
+func (l letter) markdown() string {
+	parts := []string{l.headline}
+	var head []string
+	for _, f := range l.facts {
+		if f.name != "Mode" && f.name != "Cluster" && f.name != "Group" { // these are in the title
+			head = append(head, "*"+f.name+"* "+f.value)
+		}
+	}
+	parts = append(parts, strings.Join(head, "\n"))
+	for _, w := range l.why {
+		s := "*Why* `" + w.code + "`" + orNothing(", ", w.share) + ": " + clip(w.summary, chatCause)
+		switch {
+		case w.fix != "" && len(w.fix) <= chatCause:
+			s += "\n```\n" + strings.TrimRight(w.fix, "\n") + "\n```"
+		case w.fix != "":
+			s += "\nWhat to paste against it is in the mail."
+		}
+		parts = append(parts, s)
+	}
+	if len(l.does) > 0 {
+		parts = slices.Insert(parts, min(3, len(parts)), "*What Rollcall does*\n"+clip(strings.Join(l.does, "\n"), chatCause))
+	}
+	var members []string
+	for i, m := range l.members {
+		if i == chatMembers {
+			members = append(members, fmt.Sprintf("and %d more", len(l.members)-i+l.more))
+			break
+		}
+		members = append(members, "`"+strings.Replace(m.line, ",", "`,", 1))
+	}
+	parts = append(parts, strings.Join(members, "\n"))
+	out := parts[0]
+	for _, p := range parts[1:] {
+		if p != "" && len(out)+len(p) < chatDescription {
+			out += "\n\n" + p
+		}
+	}
+	return out
+}
+
+// steps are what a person can do next. A command that is too long is left out: cut in two
+// it is another one.
+func (l letter) steps() (out []string) {
+	add := func(s string) {
+		if len(s) <= chatStep && len(out) < chatSteps {
+			out = append(out, harmless(s))
+		}
+	}
+	for _, r := range l.stop {
+		for _, c := range r.commands {
+			add(r.title + ": `" + c + "`")
+		}
+	}
+	for _, k := range l.links {
+		add(k.name + ": " + k.url)
+	}
+	for _, r := range l.look {
+		for _, c := range r.commands {
+			add("`" + c + "`")
+		}
+	}
+	return out
+}
+
+// clip shortens a text to so many bytes, at the end.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n-len("…")]
+	return strings.ToValidUTF8(s, "") + "…"
+}

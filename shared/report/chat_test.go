@@ -1,0 +1,153 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+func chatOf(t *testing.T, m Message) ChatMessage {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(string(m.Chat)))
+	dec.DisallowUnknownFields()
+	var c ChatMessage
+	if err := dec.Decode(&c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// crowded are notices of more than fits.
+func crowded(t *testing.T) map[string]Message {
+	t.Helper()
+	out := messages(t)
+	out["a thousand"] = aThousand(t, strings.Repeat("ü", 256))
+	id := cluster
+	id.Name = strings.Repeat("a", 100)
+	n := notices()["caused"]
+	for i := range n.notice.Entries {
+		c := unmapped()
+		c.Summary, c.Fix = strings.Repeat("größe ", 1000), strings.Repeat("kubectl apply -f x\n", 300)
+		n.notice.Entries[i].Causes = []roll.Cause{c}
+		n.notice.Entries[i].Finding.Group = roll.AutoScalingGroup(strings.Repeat("größe", 50))
+	}
+	n.notice.Key.Group = n.notice.Entries[0].Finding.Group
+	m, err := Notice(id, n.notice, n.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["long names and causes"] = m
+	return out
+}
+
+func TestEveryMessageIsWhatAChatTakes(t *testing.T) {
+	for name, m := range crowded(t) {
+		c := chatOf(t, m)
+		if c.Version != "1.0" || c.Source != "custom" || c.Content.TextType != "client-markdown" {
+			t.Errorf("%s: version %q, source %q, type %q", name, c.Version, c.Source, c.Content.TextType)
+		}
+		if c.Content.Title == "" || c.Content.Description == "" || c.Metadata.ThreadID == "" || c.Metadata.Summary == "" {
+			t.Errorf("%s: something is missing: %+v", name, c)
+		}
+		if !utf8.Valid(m.Chat) || len(m.Chat) > 20_000 {
+			t.Errorf("%s: %d bytes", name, len(m.Chat))
+		}
+		for what, s := range map[string]struct {
+			text string
+			most int
+		}{
+			"title": {c.Content.Title, chatTitle}, "description": {c.Content.Description, 3000}, "summary": {c.Metadata.Summary, chatSummary}, "thread": {c.Metadata.ThreadID, 500},
+		} {
+			if len(s.text) > s.most {
+				t.Errorf("%s: the %s has %d bytes", name, what, len(s.text))
+			}
+		}
+		if len(c.Content.NextSteps) > chatSteps || len(c.Content.Keywords) > 10 || len(c.Metadata.RelatedResources) > 10 {
+			t.Errorf("%s: %d steps, %d keywords, %d resources", name, len(c.Content.NextSteps), len(c.Content.Keywords), len(c.Metadata.RelatedResources))
+		}
+		for _, s := range append(append([]string{}, c.Content.NextSteps...), c.Content.Keywords...) {
+			if s == "" || len(s) > chatStep {
+				t.Errorf("%s: a step or keyword of %d bytes: %q", name, len(s), s)
+			}
+		}
+		if strings.Count(c.Content.Description, "```")%2 != 0 {
+			t.Errorf("%s: a code block does not end:\n%s", name, c.Content.Description)
+		}
+	}
+}
+
+// However much there is to say, the cause is told, and what is done about it.
+func TestTheListIsCutAndNotTheCause(t *testing.T) {
+	m := crowded(t)["long names and causes"]
+	c := chatOf(t, m)
+	for _, want := range []string{"*Why* `NodeRoleNotMapped`: größe", "in the mail", "SharedCause"} {
+		if !strings.Contains(c.Content.Description, want) {
+			t.Errorf("a chat does not hear %q:\n%s", want, c.Content.Description)
+		}
+	}
+	var d NoticeDocument
+	if err := json.Unmarshal(m.JSON, &d); err != nil || d.Causes[0].Summary != strings.Repeat("größe ", 1000) {
+		t.Errorf("the cause is not whole: %v", err)
+	}
+	if !strings.Contains(m.Text, strings.Repeat("größe ", 1000)) || !strings.Contains(m.Text, strings.Repeat("  kubectl apply -f x\n", 300)) {
+		t.Error("the text has not the whole cause and what to paste")
+	}
+}
+
+// All that is said of one trouble is one thread.
+func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
+	all := messages(t)
+	thread := chatOf(t, all["notice-ordered"]).Metadata.ThreadID
+	for _, name := range []string{"notice-escalated", "notice-resolved", "outcome-acted-caused"} {
+		if got := chatOf(t, all[name]).Metadata.ThreadID; got != thread {
+			t.Errorf("%s is in thread %s, not %s", name, got, thread)
+		}
+	}
+	if got := chatOf(t, all["outcome-refused"]).Metadata.ThreadID; got == thread || got == "" {
+		t.Errorf("an outcome that no notice announced is in thread %q", got)
+	}
+}
+
+// Whoever may name a group, tag an instance, or write a node's condition must not be able
+// to call a channel, or to pass a link off as Rollcall's.
+func TestNobodyIsCalledByAName(t *testing.T) {
+	f := silent(1, time.Hour)
+	f.Group = "asg/<!channel> <@U1> <https://x.example|aws>"
+	f.Summary = "node is sick (<!here>)"
+	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) {
+		h := held(f, plan.ActionFailed, "denied <#C1> <mailto:x@example.com>")
+		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone>", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
+	}))
+	m, err := Notice(cluster, n.notice, n.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := chatOf(t, m)
+	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
+		if marks.MatchString(s) {
+			t.Errorf("a chat reads a mark in %q", s)
+		}
+	}
+	if !strings.Contains(c.Content.Description, "cat <<EOF | kubectl apply") {
+		t.Errorf("a command is not what it was:\n%s", c.Content.Description)
+	}
+}
+
+// What matters most is there, whatever else is not: what is wrong, why, and what is done.
+func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
+	c := chatOf(t, messages(t)["notice-grown"])
+	for _, want := range []string{"have not registered as nodes", "`NodeRoleNotMapped`", "aws eks create-access-entry", "SharedCause", "notice 3 of it"} {
+		if !strings.Contains(c.Content.Description, want) {
+			t.Errorf("the description lacks %q:\n%s", want, c.Content.Description)
+		}
+	}
+	if !strings.HasPrefix(c.Content.Title, "🔴 shop-production: 2 Unregistered") {
+		t.Errorf("title %q", c.Content.Title)
+	}
+}

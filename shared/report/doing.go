@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// doing is the end of a subject: what is about to happen.
+func doing(entries []plan.Entry) string {
+	if act, n := heaviest(entries); act != "" {
+		return fmt.Sprintf("%s %d", acts[act].doing, n)
+	}
+	for _, e := range entries {
+		if e.Held != nil {
+			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
+		}
+	}
+	for _, e := range entries {
+		if e.Left != "" {
+			return "left to its owner"
+		}
+	}
+	for _, e := range entries {
+		if e.Finding.Stage == roll.Overdue {
+			return "past tolerance"
+		}
+	}
+	return "not yet due"
+}
+
+// heaviest is the gravest act that is ordered, and for how many; "" if none is.
+func heaviest(entries []plan.Entry) (act plan.Action, n int) {
+	for _, e := range entries {
+		switch {
+		case e.Order == nil || acts[e.Order.Action].weight < acts[act].weight:
+		case e.Order.Action == act:
+			n++
+		default:
+			act, n = e.Order.Action, 1
+		}
+	}
+	return act, n
+}
+
+// ordered ends the sentence that an act is ordered.
+var ordered = map[plan.Action]string{
+	plan.Cordon:          "no new pods are scheduled on its node",
+	plan.Drain:           "its pods are evicted as their disruption budgets allow, over several checks",
+	plan.Reboot:          "this happens once; if its node does not come back, the next step of the ladder follows",
+	plan.DeleteNode:      "only the Node object is deleted; its instance is gone already",
+	plan.DeleteNodeClaim: "Karpenter then drains its node and ends the instance",
+}
+
+// deed is what Rollcall does about an instance.
+type deed struct {
+	brief    string // in a few words; the same for all of which the same is done
+	sentence string
+}
+
+// does says what Rollcall does about an entry.
+func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
+	switch {
+	case e.Order != nil:
+		return deed{
+			brief:    fmt.Sprintf("%s is ordered", e.Order.Action),
+			sentence: fmt.Sprintf("%s of %s is ordered, now (order %s, expires %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, e.Order.Expires.UTC().Format("15:04:05Z"), orNothing("; ", ordered[e.Order.Action])),
+		}
+	case roll.HoldActive(e.Hold, at):
+		return deed{fmt.Sprintf("kept as it is (%s)", roll.TagHold), fmt.Sprintf("kept as it is (%s=%s)%s; it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40), ran(e, at))}
+	case e.Held != nil:
+		return withheld(e)
+	case e.Left != "":
+		return deed{"left to its owner", left(e, mode, at)}
+	case follows(e, mode, at) && coming[e.Step.Do] != "":
+		return deed{fmt.Sprintf("%s follows", e.Step.Do), fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], e.Step.At.UTC().Format(time.RFC3339))}
+	case e.Finding.Stage == roll.Warned:
+		return deed{"within its tolerance", fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339))}
+	}
+	return deed{"nothing follows", "nothing but this notice follows"}
+}
+
+// withheld says that an act is held back, why, and what ends it.
+func withheld(e plan.Entry) deed {
+	d := deed{brief: fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)}
+	d.sentence = d.brief + ": " + e.Held.Detail
+	if ends := e.Held.Reason.Ends(); ends != "" {
+		d.sentence += ". It ends " + ends + "."
+	}
+	return d
+}
+
+// ran says for how long an instance has cost money.
+func ran(e plan.Entry, at time.Time) string {
+	if e.Launched.IsZero() {
+		return ""
+	}
+	return ", launched " + Age(at.Sub(e.Launched)) + " ago"
+}
+
+// left says that the owner deals with an entry, and what Rollcall does if it does not.
+func left(e plan.Entry, mode policy.Mode, at time.Time) string {
+	s := fmt.Sprintf("left to its owner: %s", e.Left)
+	if follows(e, mode, at) && coming[e.Step.Do] != "" {
+		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, stepAt(e).Format(time.RFC3339), coming[e.Step.Do])
+	}
+	return fmt.Sprintf("%s, so it should be over by %s", s, e.Until.UTC().Format(time.RFC3339))
+}
+
+// deeds says what Rollcall does, once for all of which the same is done.
+func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
+	var order []string
+	count, sentence := map[string]int{}, map[string]string{}
+	for _, e := range entries {
+		d := does(e, mode, at)
+		if count[d.brief]++; count[d.brief] == 1 {
+			order, sentence[d.brief] = append(order, d.brief), d.sentence
+		}
+	}
+	out := make([]string, 0, len(order))
+	for _, brief := range order {
+		switch s := sentence[brief]; {
+		case len(order) == 1 && len(entries) == 1:
+			out = append(out, s)
+		case len(order) == 1 && len(entries) == 2:
+			out = append(out, "both: "+s)
+		case len(order) == 1:
+			out = append(out, fmt.Sprintf("all %d: %s", len(entries), s))
+		default:
+			out = append(out, fmt.Sprintf("%d of %d: %s", count[brief], len(entries), s))
+		}
+	}
+	return out
+}
+
+// follows reports whether an entry's step will come if nothing changes.
+func follows(e plan.Entry, mode policy.Mode, at time.Time) bool {
+	switch {
+	case e.Step.Do == "" || e.Held != nil || roll.HoldActive(e.Hold, at):
+		return false
+	case coming[e.Step.Do] != "":
+		return mode == policy.Remediate
+	}
+	return true
+}
+
+// stepAt is when an entry's step comes: an act not while it is left to the owner.
+func stepAt(e plan.Entry) time.Time {
+	if coming[e.Step.Do] != "" && e.Until.After(e.Step.At) {
+		return e.Until.UTC()
+	}
+	return e.Step.At.UTC()
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// letter is what a notice tells a person, in the order in which it is read: on a phone the
+// first lines must do. Mail and chat lay it out, each in its own way.
+type letter struct {
+	headline string
+	facts    []fact
+	why      []why
+	does     []string // what Rollcall does or will do, and when
+	stop     []recipe // how to keep it from that
+	members  []member
+	more     int // members that are left out
+	links    []link
+	look     []recipe // how to see more
+}
+
+// fact is a line of a letter's head.
+type fact struct{ name, value string }
+
+// why is a cause as a letter tells it.
+type why struct {
+	code, summary string
+	share         string // how many have it, "" if all do
+	fix           string // what a person can paste, line by line
+}
+
+// recipe is what a person can do by copying it.
+type recipe struct {
+	title    string
+	commands []string
+}
+
+// member is an instance, and what there is to say of it.
+type member struct {
+	line  string
+	below []string
+}
+
+// link is a page to look at.
+type link struct{ name, url string }
+
+// textBytes bounds a text. Mail takes more, but nobody reads it; and with the JSON form
+// it must stay below what SNS takes.
+const textBytes = 40_000
+
+// text lays the letter out as plain text. Where it would be too long the list of
+// instances is cut, and nothing else.
+func (l letter) text() string {
+	for {
+		s := l.plain()
+		if len(s) <= textBytes || len(l.members) <= 1 {
+			return s
+		}
+		keep := len(l.members) / 2
+		l.more += len(l.members) - keep
+		l.members = l.members[:keep]
+	}
+}
+
+func (l letter) plain() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", l.headline)
+	for _, f := range l.facts {
+		fmt.Fprintf(&b, "%-9s %s\n", f.name, f.value)
+	}
+	if len(l.why) > 0 {
+		b.WriteString("\nWhy\n")
+	}
+	for _, w := range l.why {
+		fmt.Fprintf(&b, "  %s%s\n    %s\n", w.code, orNothing(", ", w.share), w.summary)
+	}
+	if len(l.does) > 0 {
+		b.WriteString("\nWhat Rollcall does\n")
+	}
+	for _, d := range l.does {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	for _, r := range l.stop {
+		r.write(&b)
+	}
+	for _, w := range l.why {
+		if w.fix != "" {
+			recipe{"To fix " + w.code, lines(w.fix)}.write(&b)
+		}
+	}
+	if len(l.members) > 0 {
+		b.WriteString("\nInstances\n")
+	}
+	for _, m := range l.members {
+		fmt.Fprintf(&b, "  %s\n", m.line)
+		for _, s := range m.below {
+			fmt.Fprintf(&b, "    %s\n", s)
+		}
+	}
+	if l.more > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", l.more)
+	}
+	if len(l.links) > 0 {
+		b.WriteString("\nTo see it\n")
+	}
+	for _, k := range l.links {
+		fmt.Fprintf(&b, "  %-9s %s\n", k.name, k.url)
+	}
+	for _, r := range l.look {
+		r.write(&b)
+	}
+	return b.String()
+}
+
+func (r recipe) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s\n", r.title)
+	for _, c := range r.commands {
+		fmt.Fprintf(b, "  %s\n", c)
+	}
+}
+
+// lines takes a text apart.
+func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"net/url"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// NoticeLinks are pages of the AWS console. What has none, in a partition whose console
+// is not known or for what is not in AWS, is "".
+type NoticeLinks struct {
+	Instance string `json:"instance,omitempty"` // the first of the notice
+	Group    string `json:"group,omitempty"`    // the Auto Scaling group, or the node group
+	Cluster  string `json:"cluster,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// linksTo are the pages about an instance, its group and cluster, and the evidence.
+func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence string) NoticeLinks {
+	base := roll.Console(id.Region)
+	if base == "" {
+		return NoticeLinks{}
+	}
+	region := "region=" + id.Region
+	l := NoticeLinks{Cluster: base + "/eks/clusters/" + url.PathEscape(id.Name) + "?" + region}
+	if instance != "" {
+		l.Instance = base + "/ec2/home?" + region + "#InstanceDetails:instanceId=" + string(instance)
+	}
+	switch kind, name, _ := strings.Cut(string(g), "/"); kind {
+	case "asg":
+		l.Group = base + "/ec2/home?" + region + "#AutoScalingGroupDetails:id=" + url.PathEscape(name) + ";view=activity"
+	case "nodegroup":
+		l.Group = base + "/eks/clusters/" + url.PathEscape(id.Name) + "/nodegroups/" + url.PathEscape(name) + "?" + region
+	}
+	if place, ok := strings.CutPrefix(evidence, "s3://"); ok {
+		bucket, prefix, _ := strings.Cut(place, "/")
+		l.Evidence = roll.BucketPage(id.Region, bucket, prefix)
+	}
+	return l
+}
+
+// listed are the pages in the order in which a letter names them.
+func (l NoticeLinks) listed() (out []link) {
+	for _, k := range []link{{"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}, {"Evidence", l.Evidence}} {
+		if k.url != "" {
+			out = append(out, k)
+		}
+	}
+	return out
+}
