@@ -52,5 +52,10 @@ func (k Key) Path() (string, error) {
 		return "", fmt.Errorf("no place for this evidence: %w", errors.Join(faults...))
 	}
 	slot := k.At.UTC().Format(timestamp) + "-" + string(k.Kind) + "-" + k.Stage
-	return path.Join(k.Cluster.Account, k.Cluster.Region, k.Cluster.Name, string(k.Instance), slot), nil
+	return path.Join(Folder(k.Cluster, k.Instance), slot), nil
+}
+
+// Folder is what all evidence about an instance lies in.
+func Folder(cluster roll.ClusterID, id roll.InstanceID) string {
+	return path.Join(cluster.Account, cluster.Region, cluster.Name, string(id))
 }

@@ -30,6 +30,11 @@ func IsNotFound(err error) bool {
 	return strings.HasSuffix(c, "NotFound") || strings.HasSuffix(c, "NotFoundException")
 }
 
+// IsNoStack reports that CloudFormation knows no stack of the name or id that
+// DescribeStacks asked for. It has no code of its own for that, and the call checks
+// nothing else: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
+func IsNoStack(err error) bool { return errorCode(err) == "ValidationError" }
+
 // IsThrottled reports that the call was refused for its rate, by one of the codes
 // that the SDK itself takes for throttling or one that it leaves out.
 func IsThrottled(err error) bool {

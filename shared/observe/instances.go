@@ -205,15 +205,18 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 	return nil, unknown, nil
 }
 
+// ErrNoInstance: EC2 knows no such instance, or not any more.
+var ErrNoInstance = errors.New("EC2 knows no instance")
+
 // ClustersOf are the clusters that the tags of an instance may mean, for whoever knows
-// nothing but its id.
+// nothing but its id. One that EC2 does not know is ErrNoInstance.
 func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string, error) {
 	found, unknown, err := o.lookup(ctx, []string{string(id)})
 	switch {
 	case err != nil:
 		return nil, errors.New(awserr.Describe(err, callDescribeInstances, o.principal(ctx)))
 	case len(unknown) > 0:
-		return nil, fmt.Errorf("EC2 knows no instance %s in %s: check the id, the region and the profile", id, o.region)
+		return nil, fmt.Errorf("%w %s in %s: check the id, the region and the profile", ErrNoInstance, id, o.region)
 	}
 	var tags roll.TagSet
 	for _, r := range found {

@@ -28,6 +28,14 @@ type Check struct {
 	Outcomes []remediate.Outcome
 	Faults   []string // what went wrong while carrying out the plan
 	Mode     policy.Mode
+
+	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
+	// turned on; see run.Runner's Look.
+	WhatIf bool
+	// Memory is what was remembered when the look began, nil unless somebody asks for it.
+	Memory *Memory
+	// Asked is the instance that is asked about, nil if all are.
+	Asked *Asked
 }
 
 // Complete reports whether everything was read and carried out: only then an empty

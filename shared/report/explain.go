@@ -11,20 +11,28 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Explain writes all there is to say about what is wrong with single instances: the
-// causes with their evidence and what a person can paste, what was ruled out, what could
-// not be checked, and what is ordered or held.
+// Explain writes all there is to say about what is wrong with single instances: first
+// what is done about it, or why nothing is; then the causes with their evidence and what a
+// person can paste, what was ruled out, what could not be checked, and what is remembered.
 func (c Check) Explain(w io.Writer) error {
 	t := &text{w: w}
 	t.wrap(0, c.headline())
+	c.basis(t)
 	explained := c.Explained()
-	if len(explained) == 0 {
+	for i, a := range c.Answers() {
+		if a.Kind == "" || i == 0 && c.wasDone(a) { // those about findings stand with them
+			t.line("")
+			t.answer(2, a)
+		}
+	}
+	if len(explained) == 0 && c.Asked == nil {
 		t.line("")
 		t.line("  nothing to explain: %s", c.calm())
 	}
 	for _, f := range explained {
 		c.explainOne(t, f)
 	}
+	c.remembered(t)
 	if notes := c.Notes(); len(notes) > 0 {
 		t.section("notes")
 		for _, n := range notes {
@@ -32,6 +40,89 @@ func (c Check) Explain(w io.Writer) error {
 		}
 	}
 	return t.err
+}
+
+// basis writes whether the answer is what would be, or what is.
+func (c Check) basis(t *text) {
+	switch {
+	case c.WhatIf:
+		t.wrap(0, "what if: every finding counts as seen twice, and as opened after mode remediate was turned on")
+	case c.Memory != nil:
+		t.wrap(0, fmt.Sprintf("as things stand at %s, by %s", roll.Clock(c.Snapshot.At), c.Memory.From))
+	}
+}
+
+// wasDone reports whether an answer is about an act and not about a finding.
+func (c Check) wasDone(a AnswerDocument) bool {
+	return a.Answer == AnswerActed || a.Answer == AnswerActing || a.Answer == AnswerFailed
+}
+
+// answer writes a short answer and what stands behind it.
+func (t *text) answer(indent int, a AnswerDocument) {
+	t.wrap(indent, a.Text)
+	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
+	switch a.Answer {
+	case AnswerActed, AnswerActing, AnswerFailed:
+		more("because: %s", a.Detail)
+		if a.Cause != "" {
+			more("cause: %s", a.Cause)
+		}
+		if a.Evidence != "" {
+			more("evidence: %s", a.Evidence)
+		}
+		if a.Console != "" {
+			more("%s", a.Console)
+		}
+		return
+	}
+	if a.Detail != "" {
+		more("%s", a.Detail)
+	}
+	if a.Ends != "" {
+		more("it ends %s", a.Ends)
+	}
+}
+
+// remembered writes what the memory knows of the instance, and how much of an hour's acts
+// is used up.
+func (c Check) remembered(t *text) {
+	if c.Memory == nil {
+		return
+	}
+	if history := c.history(); len(history) > 0 {
+		t.section("history")
+		for _, e := range history {
+			t.item("%s %s", roll.Clock(e.At), e.Detail)
+		}
+	}
+	t.section("acts of the last hour, against limits.actionsPerHour")
+	for _, b := range c.Memory.Budgets(c.Snapshot.At) {
+		t.item("%s: %d of %d", b.Of, b.Used, b.Max)
+	}
+	if c.Memory.Evidence != "" {
+		t.section("evidence about it, if any is kept, is in")
+		t.wrap(4, c.Memory.Evidence)
+		if page := evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence); page != "" {
+			t.wrap(4, page)
+		}
+	}
+}
+
+// history is what is remembered of the instance that is asked about.
+func (c Check) history() []HistoryDocument {
+	if c.Memory == nil || c.Asked == nil {
+		return []HistoryDocument{}
+	}
+	group := roll.Group("")
+	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
+		if f.Instance == c.Asked.ID {
+			group = f.Group
+		}
+	}
+	if group == "" {
+		group = c.Asked.Instance.Group
+	}
+	return append([]HistoryDocument{}, c.Memory.History(c.Asked.ID, group, c.Snapshot.At)...)
 }
 
 // Explained are the findings that an explanation is about: those past their warning
@@ -51,6 +142,8 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 	d := c.Diagnoses[f.Key()]
 	t.line("")
 	t.item("%s %s%s", kindInWords(f), f.Instance, inBrackets(f.Node))
+	t.answer(6, c.About(f))
+	t.line("")
 	t.wrap(6, fmt.Sprintf("%s; owner %s, group %s, %s", f.Summary, f.Owner, f.Group, c.until(f)))
 	for i, cause := range d.Causes {
 		t.line("")
@@ -66,20 +159,6 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		t.line("    no cause was found")
 	}
 	c.checked(t, d)
-	for _, o := range c.Plan.Orders {
-		if o.Instance == f.Instance && o.Kind == f.Kind {
-			t.line("")
-			t.item("would be ordered: %s", o.Action)
-			t.wrap(6, o.Why)
-		}
-	}
-	for _, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			t.line("")
-			t.item("held back: %s, %s", h.Action, h.Reason)
-			t.wrap(6, h.Detail)
-		}
-	}
 }
 
 // until says how much time a finding has.
@@ -128,11 +207,34 @@ func evidenceInWords(e roll.Evidence) string {
 	return s
 }
 
+// ExplanationDocument is the JSON form of an explanation: that of the check, and more.
+type ExplanationDocument struct {
+	Document
+	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
+	// turned on. Otherwise Memory says by whose memory the answer is.
+	WhatIf   bool   `json:"whatIf"`
+	Memory   string `json:"memory,omitempty"`
+	Instance string `json:"instance,omitempty"` // that is asked about, "" for all
+	// Answers are short; those about findings are in the order of these.
+	Answers []AnswerDocument `json:"answers"`
+	// History is what is remembered of the instance, its group and its cluster.
+	History []HistoryDocument `json:"history"`
+	Budgets []BudgetDocument  `json:"budgets,omitempty"`
+	// EvidenceFolder is where all evidence about the instance is kept that there is.
+	EvidenceFolder string `json:"evidenceFolder,omitempty"`
+}
+
 // Explanation renders the check as JSON for an explanation: its findings are those that
 // are explained, also such as still have time.
-func (c Check) Explanation() Document {
-	d := c.Document()
+func (c Check) Explanation() ExplanationDocument {
+	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())
+	if c.Asked != nil {
+		d.Instance = string(c.Asked.ID)
+	}
+	if c.Memory != nil {
+		d.Memory, d.Budgets, d.EvidenceFolder = c.Memory.From, c.Memory.Budgets(c.Snapshot.At), c.Memory.Evidence
+	}
 	return d
 }
 
@@ -144,6 +246,9 @@ func (c Check) Only(id roll.InstanceID) Check {
 	c.Assessment.NotNodes = slices.DeleteFunc(slices.Clone(c.Assessment.NotNodes), func(n assess.NotNode) bool { return n.Instance != id })
 	c.Plan.Orders = slices.DeleteFunc(slices.Clone(c.Plan.Orders), func(o plan.Order) bool { return o.Instance != id })
 	c.Plan.Held = slices.DeleteFunc(slices.Clone(c.Plan.Held), func(h plan.Held) bool { return h.Instance != id })
+	if c.Memory != nil && c.Memory.State.Knows(id) {
+		return c // what became of it can be told
+	}
 	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
 		c.Faults = append(slices.Clone(c.Faults), fmt.Sprintf("there is no instance %s of %s: its tags name another cluster or none, it is gone, or it could not be read", id, c.Snapshot.Cluster.ID.Name))
 	}

@@ -1,20 +1,30 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
 
+	"rollcall/shared/archive"
+	"rollcall/shared/awserr"
 	"rollcall/shared/bundle"
+	"rollcall/shared/config"
 	"rollcall/shared/evidence"
 	"rollcall/shared/eyes"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -23,37 +33,49 @@ import (
 
 // explainFlags are the flags of rollcall explain as they were given.
 type explainFlags struct {
-	bundle, at, cluster, mode, policy, output, ledger, region string
-	timeout                                                   time.Duration
+	bundle, at, cluster, mode, policy, output, ledger, stack, region string
+	timeout                                                          time.Duration
 }
 
 func explainCommand(env Environment) *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain [INSTANCE]",
-		Short: "Say why an instance is no healthy node, with the evidence and a fix",
-		Long: `Says everything about one instance: what is wrong with it, the causes that were
-found with the evidence for each and what can be pasted to fix it, what was ruled
-out, what could not be checked and why, and what Rollcall would do or hold back.
+		Short: "Say why an instance is no healthy node, and why Rollcall acted on it or did not",
+		Long: `Says everything about one instance: what Rollcall did or does about it, or why it
+holds back and what ends that; what is wrong with it, the causes that were found
+with the evidence for each and what can be pasted to fix it, what was ruled out,
+and what could not be checked and why. It only reads.
 
-INSTANCE is an EC2 instance id. With --bundle DIR the answer comes from files
-alone, such as rollcall capture writes, or anybody with the AWS CLI and kubectl;
-INSTANCE may be left out then: everything that is wrong is explained.
+INSTANCE is an EC2 instance id.
 
-It only reads, and answers "what if": the finding counts as seen twice, and as
-opened after mode remediate was turned on; every other limit applies. With
---mode remediate it tells what would be ordered.`,
+With --stack NAME, the CloudFormation stack of a deployment, or --ledger FILE, the
+answer is as things stand: by what is remembered there, with its history. That
+answers for an instance too that is gone by now. --stack also takes the mode and
+the policy of the deployment, unless --mode or --policy ask what would be with
+another one.
+
+Without them it answers "what if": the finding counts as seen twice, and as opened
+after mode remediate was turned on; every other limit applies. With --mode
+remediate it tells what would be ordered. So it does with --bundle DIR, where the
+answer comes from files alone, such as rollcall capture writes, or anybody with the
+AWS CLI and kubectl; INSTANCE may be left out then: everything that is wrong is
+explained.
+
+Exit codes: 0 nothing is wrong with it, or it is gone and what is remembered of it
+is told; 1 it could not be told; 2 something is wrong with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), env, f, args) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.bundle, "bundle", "", "directory of captured answers, instead of the account")
 	flags.StringVar(&f.at, "at", "", "time of the capture, RFC 3339 (default at.txt of the bundle)")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default as its tags tell)")
-	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate: what would be done in it?")
-	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy)")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default as its tags tell, or what is remembered)")
+	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: what would be done in it? (default observe, or as the stack has it)")
+	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy, or the stack's)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
 	flags.StringVar(&f.ledger, "ledger", "", "file in which rollcall check remembers, to be read only")
+	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, of whose ledger and policy the answer is")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read the cluster, and again to find out why")
 	return c
@@ -62,10 +84,10 @@ opened after mode remediate was turned on; every other limit applies. With
 // question is what is asked, understood.
 type question struct {
 	instance roll.InstanceID // "" for all
-	mode     policy.Mode
+	mode     policy.Mode     // "" as the stack has it
 	output   output
-	policy   *policy.Document
-	at       time.Time // zero: as the bundle or the clock tells
+	policy   *policy.Document // nil as the stack has it
+	at       time.Time        // zero: as the bundle or the clock tells
 	bundle   *bundle.Bundle
 }
 
@@ -85,13 +107,20 @@ func (f explainFlags) settle(args []string) (question, error) {
 		}
 	}
 	var err error
-	if q.mode, err = policy.ParseMode(f.mode); err != nil {
-		keep(fmt.Errorf("--mode: %w", err))
+	if f.mode != "" || f.stack == "" {
+		if q.mode, err = policy.ParseMode(cmp.Or(f.mode, string(policy.Observe))); err != nil {
+			keep(fmt.Errorf("--mode: %w", err))
+		}
 	}
 	q.output, err = parseOutput(f.output)
 	keep(err)
-	q.policy, err = readPolicy(f.policy)
-	keep(err)
+	if f.policy != "" || f.stack == "" {
+		q.policy, err = readPolicy(f.policy)
+		keep(err)
+	}
+	if f.stack != "" && f.ledger != "" {
+		keep(errors.New("--ledger is of no use with --stack, which has a ledger of its own"))
+	}
 	if f.timeout <= 0 {
 		keep(fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
 	}
@@ -102,7 +131,7 @@ func (f explainFlags) settle(args []string) (question, error) {
 	}
 	switch {
 	case f.bundle != "":
-		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", f.region}, {"--ledger", f.ledger}} {
+		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", f.region}, {"--ledger", f.ledger}, {"--stack", f.stack}} {
 			if flag.given != "" {
 				keep(fmt.Errorf("%s is of no use with --bundle, which tells it", flag.name))
 			}
@@ -132,54 +161,170 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout, WhyTime: f.timeout}
 	p := newProgress(env, 1)
 	runner.Progress = p.tell
-	var cluster string
+	var c report.Check
 	if q.bundle != nil {
-		look := eyes.OfBundle(q.bundle)
-		runner.Observer, runner.Why = look.Observer, look.Explain
-		runner.Memory = func(s *roll.Snapshot) ledger.State { return memory(s, q.bundle) }
-		runner.Clock = func() time.Time { return q.at }
-		cluster = q.bundle.ClusterID().Name
+		c = ofBundle(ctx, runner, q)
 	} else {
-		if cluster, err = f.live(ctx, runner, q); err != nil {
-			return err
-		}
-		q.at = env.Now()
+		c, err = f.live(ctx, runner, q)
 	}
-	c := runner.Look(ctx, cluster, q.at)
 	p.clear()
-	if q.bundle != nil {
-		for _, name := range q.bundle.Ignored() {
-			c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
-		}
+	if err != nil {
+		return err
 	}
 	return printExplanation(env, q, c)
 }
 
-// live plugs the account into the runner, and finds the instance's cluster.
-func (f explainFlags) live(ctx context.Context, runner *run.Runner, q question) (string, error) {
+// ofBundle looks at a bundle.
+func ofBundle(ctx context.Context, runner *run.Runner, q question) report.Check {
+	look := eyes.OfBundle(q.bundle)
+	runner.Observer, runner.Why = look.Observer, look.Explain
+	runner.Memory = func(s *roll.Snapshot) ledger.State { return memory(s, q.bundle) }
+	runner.Clock = func() time.Time { return q.at }
+	c := runner.Look(ctx, q.bundle.ClusterID().Name, q.at)
+	for _, name := range q.bundle.Ignored() {
+		c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
+	}
+	return c
+}
+
+// live looks at the account: as things stand if something remembers, and else "what if".
+func (f explainFlags) live(ctx context.Context, runner *run.Runner, q question) (report.Check, error) {
 	a, err := connect(ctx, f.region, "")
 	if err != nil {
-		return "", err
+		return report.Check{}, err
 	}
 	runner.Observer, runner.Why, runner.Ledger = a.eyes.Observer, a.eyes.Explain, ledger.NewMemory()
-	if f.ledger != "" {
-		if runner.Ledger, err = ledger.OpenFile(f.ledger); err != nil {
-			return "", fmt.Errorf("--ledger: %w", err)
-		}
+	past, err := f.remember(ctx, a, runner, q)
+	if err != nil {
+		return report.Check{}, err
 	}
+	cluster, err := f.clusterOf(ctx, a, past, q.instance)
+	if err != nil {
+		return report.Check{}, err
+	}
+	if past == nil {
+		c := runner.Look(ctx, cluster, runner.Clock())
+		c.Assessment.Notes = append(c.Assessment.Notes, "--stack NAME or --ledger FILE tells how things stand, and what was done")
+		return c, nil
+	}
+	runner.Ledger = past.ledger
+	about := run.Subject{Cluster: roll.ClusterID{Account: past.account, Region: past.region, Name: cluster}, Instance: q.instance, From: past.from}
+	c, err := runner.Review(ctx, about, runner.Clock())
+	if err != nil {
+		return c, past.fault(err)
+	}
+	if past.bucket != "" {
+		c.Memory.Evidence = "s3://" + past.bucket + "/" + archive.Folder(c.Memory.Cluster, q.instance) + "/"
+	}
+	c.Faults = append(c.Faults, past.faults...)
+	c.Assessment.Notes = append(c.Assessment.Notes, c.Memory.Unchecked(c.Snapshot.At)...)
+	return c, nil
+}
+
+// past is what remembers the account's clusters.
+type past struct {
+	ledger          memories
+	from            string // whose it is, for a person
+	account, region string
+	bucket          string            // that keeps evidence, "" if nobody knows
+	fault           func(error) error // what it means that it could not be read
+	faults          []string          // what is wrong with the deployment
+}
+
+// remember opens what the flags name to remember by, nil for nothing, and gives the runner
+// the policy and the mode of a deployment.
+func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
+	switch {
+	case f.stack != "":
+		return f.deployed(ctx, a, runner, q)
+	case f.ledger == "":
+		return nil, nil
+	}
+	if _, err := os.Stat(f.ledger); err != nil {
+		return nil, fmt.Errorf("--ledger: %w", err)
+	}
+	file, err := ledger.OpenFile(f.ledger)
+	if err != nil {
+		return nil, fmt.Errorf("--ledger: %w", err)
+	}
+	p := &past{ledger: file, from: "the ledger " + f.ledger, region: a.region, fault: func(err error) error { return fmt.Errorf("--ledger: %w", err) }}
+	if who, err := arn.Parse(a.principal(ctx)); err == nil {
+		p.account = who.AccountID
+	}
+	return p, nil
+}
+
+// deployed opens the ledger of a deployment, and reads its policy as its functions do.
+func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
+	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal(ctx))
+	if err != nil {
+		return nil, err
+	}
+	table := ledger.NewDynamo(dynamodb.NewFromConfig(a.cfg), d.settings.Table)
+	p := &past{ledger: table, from: "the ledger of stack " + d.stack, account: d.account, region: d.region, bucket: d.settings.EvidenceBucket, fault: func(err error) error {
+		return fmt.Errorf("the ledger of stack %s, table %s: %s", d.stack, d.settings.Table, awserr.Describe(err, "dynamodb:Query", a.principal(ctx)))
+	}}
+	if q.mode == "" {
+		runner.Permitted = d.settings.Mode
+	}
+	if q.policy != nil {
+		return p, nil
+	}
+	store := config.NewPolicyStore(ssm.NewFromConfig(a.cfg), d.settings)
+	doc, permitted, err := store.Usable(ctx, runner.Permitted, runner.Clock(), 0)
+	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid {
+		return nil, fmt.Errorf("the policy of stack %s, parameter %s: %w; --policy FILE tells what it says", d.stack, d.settings.PolicyParameter, err)
+	}
+	if err != nil {
+		p.faults = append(p.faults, fmt.Sprintf("with this policy nothing is done: its functions go on with the last good one in mode notify at most, or observe by the built-in one, as this answer does: %v", err))
+	}
+	runner.Policy, runner.Permitted = doc, permitted
+	return p, nil
+}
+
+// clusterOf finds the instance's cluster: by its tags, or, if it has none any more, by what
+// is remembered.
+func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
 	if f.cluster != "" {
 		return f.cluster, nil
 	}
-	clusters, err := a.eyes.Observer.ClustersOf(ctx, q.instance)
+	clusters, err := a.eyes.Observer.ClustersOf(ctx, id)
+	if err != nil && (p == nil || !errors.Is(err, observe.ErrNoInstance)) {
+		return "", err
+	}
+	if len(clusters) == 0 && p != nil {
+		return f.recall(ctx, p, id, err)
+	}
+	switch len(clusters) {
+	case 0:
+		return "", fmt.Errorf("the tags of %s name no cluster: say which by --cluster", id)
+	case 1:
+		return clusters[0], nil
+	}
+	return "", fmt.Errorf("the tags of %s name several clusters (%s): say which by --cluster", id, strings.Join(clusters, ", "))
+}
+
+// recall finds the cluster of an instance that EC2 does not tell by what is remembered.
+// unknown is that EC2 does not know the instance, nil if only its tags name no cluster.
+func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, unknown error) (string, error) {
+	if p.account == "" {
+		return "", fmt.Errorf("the cluster of %s cannot be told, since nobody knows the account: say which by --cluster", id)
+	}
+	knowing, all, err := find(ctx, p.ledger, p.account, p.region, id)
 	switch {
 	case err != nil:
-		return "", err
-	case len(clusters) == 0:
-		return "", fmt.Errorf("the tags of %s name no cluster: say which by --cluster", q.instance)
-	case len(clusters) > 1:
-		return "", fmt.Errorf("the tags of %s name several clusters (%s): say which by --cluster", q.instance, strings.Join(clusters, ", "))
+		return "", p.fault(err)
+	case len(knowing) == 1:
+		return knowing[0], nil
+	case len(knowing) > 1:
+		return "", fmt.Errorf("several clusters remember %s (%s): say which by --cluster", id, strings.Join(knowing, ", "))
 	}
-	return clusters[0], nil
+	why := fmt.Sprintf("the tags of %s name no cluster", id)
+	if unknown != nil {
+		why = unknown.Error()
+	}
+	return "", fmt.Errorf("%s; and %s remembers nothing of it in %d %s: nothing was found wrong with it in the end, or that is more than %d days ago",
+		why, p.from, all, roll.Plural(all, "cluster", "clusters"), int(ledger.ActionRetention.Hours())/24)
 }
 
 // memory is what the ledger.json of a bundle makes of the ledger: the pressures of nodes,

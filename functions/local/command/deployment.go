@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"golang.org/x/sync/errgroup"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/config"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// deployment is what the stack of a deployment tells of it.
+type deployment struct {
+	stack           string
+	account, region string
+	settings        config.Settings // those of its functions, as far as they matter here
+}
+
+type stacks interface {
+	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
+}
+
+// shown are the names by which template.yaml tells the functions' settings: of its
+// outputs, and of its parameters.
+var shown = []struct{ setting, output, parameter string }{
+	{setting: config.Table, output: "LedgerTableName"},
+	{setting: config.PolicyParameter, output: "PolicyParameterName"},
+	{setting: config.EvidenceBucket, output: "EvidenceBucket"},
+	{setting: config.Mode, parameter: "Mode"},
+	{setting: config.WarnAfter, parameter: "WarnAfter"},
+	{setting: config.Deadline, parameter: "Deadline"},
+}
+
+// readDeployment reads what a stack tells. region and principal are for messages.
+func readDeployment(ctx context.Context, api stacks, name, region, principal string) (deployment, error) {
+	d := deployment{stack: name}
+	out, err := api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+	switch {
+	case awserr.IsNoStack(err), err == nil && len(out.Stacks) == 0:
+		return d, fmt.Errorf("--stack: there is no CloudFormation stack %q in %s: check the name, the region and the profile", name, region)
+	case err != nil:
+		return d, errors.New("--stack: " + awserr.Describe(err, "cloudformation:DescribeStacks", principal))
+	}
+	s := out.Stacks[0]
+	id, err := arn.Parse(aws.ToString(s.StackId))
+	if err != nil {
+		return d, fmt.Errorf("--stack: the id of stack %s, %q, is no ARN: %w", name, aws.ToString(s.StackId), err)
+	}
+	d.account, d.region = id.AccountID, id.Region
+	values, missing := settingsOf(s)
+	if len(missing) > 0 {
+		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is no deployment of Rollcall, or of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
+	}
+	lookup := func(variable string) (string, bool) { v, ok := values[variable]; return v, ok }
+	var names []string
+	for _, t := range shown {
+		names = append(names, t.setting)
+	}
+	if d.settings, err = config.Read(lookup, names...); err != nil {
+		return d, fmt.Errorf("--stack: stack %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// settingsOf are the settings that a stack tells, and what of them it does not have.
+func settingsOf(s types.Stack) (values map[string]string, missing []string) {
+	values = map[string]string{}
+	for _, t := range shown {
+		what := "parameter " + t.parameter
+		if t.output != "" {
+			what = "output " + t.output
+		}
+		i := slices.IndexFunc(s.Outputs, func(o types.Output) bool { return aws.ToString(o.OutputKey) == t.output })
+		j := slices.IndexFunc(s.Parameters, func(p types.Parameter) bool { return aws.ToString(p.ParameterKey) == t.parameter })
+		switch {
+		case t.output != "" && i >= 0:
+			values[t.setting] = aws.ToString(s.Outputs[i].OutputValue)
+		case t.parameter != "" && j >= 0:
+			values[t.setting] = aws.ToString(s.Parameters[j].ParameterValue)
+		default:
+			missing = append(missing, what)
+		}
+	}
+	return values, missing
+}
+
+// memories remember several clusters; *ledger.Dynamo and *ledger.File do.
+type memories interface {
+	ledger.Ledger
+	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
+}
+
+// searched is how many clusters' memories are read at once in search of an instance.
+const searched = 8
+
+// find finds the clusters whose memory knows an instance, among those of an account and
+// region; all tells how many it looked through.
+func find(ctx context.Context, m memories, account, region string, id roll.InstanceID) (knowing []string, all int, err error) {
+	clusters, err := m.Clusters(ctx, account, region)
+	if err != nil {
+		return nil, 0, err
+	}
+	knows := make([]bool, len(clusters))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(searched)
+	for i, c := range clusters {
+		group.Go(func() error {
+			state, err := m.Read(ctx, c)
+			knows[i] = err == nil && state.Knows(id)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	for i, c := range clusters {
+		if knows[i] {
+			knowing = append(knowing, c.Name)
+		}
+	}
+	return knowing, len(clusters), nil
+}

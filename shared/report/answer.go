@@ -1,0 +1,259 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// What an answer comes to.
+const (
+	AnswerActed   = "acted"   // Rollcall did something to it
+	AnswerActing  = "acting"  // it began something that has no outcome yet
+	AnswerFailed  = "failed"  // it tried to
+	AnswerOrdered = "ordered" // what is to be done, unless something changes
+	AnswerLeft    = "left"    // its owner is given time
+	AnswerHeld    = "held"    // an act is held back
+	AnswerWaiting = "waiting" // something has its time yet
+	AnswerTold    = "told"    // nothing is done about it; people are told
+	AnswerNothing = "nothing" // nothing is wrong with it
+	AnswerGone    = "gone"    // it is gone, and not through Rollcall
+	AnswerUnknown = "unknown" // nobody can tell
+)
+
+// AnswerDocument is a short answer to "why did it act?" or "why did it not?", in JSON.
+type AnswerDocument struct {
+	Answer string `json:"answer"`
+	Text   string `json:"text"` // the answer, for a person
+	// Detail says more; Ends what ends it, where an act is held.
+	Detail string    `json:"detail,omitempty"`
+	Ends   string    `json:"ends,omitempty"`
+	Kind   string    `json:"kind,omitempty"` // of the finding that it is about
+	Action string    `json:"action,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Order  string    `json:"order,omitempty"`
+	At     time.Time `json:"at,omitzero"`    // when it was done, or is to be
+	Until  time.Time `json:"until,omitzero"` // when what holds it passes by itself
+	Cause  string    `json:"cause,omitempty"`
+	// Evidence is where what was read before an act is kept, and Console the page that
+	// shows it.
+	Evidence string `json:"evidence,omitempty"`
+	Console  string `json:"console,omitempty"`
+}
+
+// About answers for a finding: what follows from it, or why nothing does.
+func (c Check) About(f roll.Finding) AnswerDocument {
+	a := AnswerDocument{Kind: string(f.Kind)}
+	for _, o := range c.Plan.Orders {
+		if o.Instance == f.Instance && o.Kind == f.Kind {
+			return c.ordered(a, f, o)
+		}
+	}
+	for _, h := range c.Plan.Held {
+		if h.Instance == f.Instance && h.Kind == f.Kind {
+			return c.heldBack(a, h)
+		}
+	}
+	if s := c.Plan.Steps[f.Key()]; s.Do.Acts() {
+		a.Answer, a.Action, a.At = AnswerWaiting, string(s.Do), s.At.UTC()
+		a.Text = fmt.Sprintf("nothing yet: %s follows at %s, if nothing changes", s.Do, roll.Clock(s.At))
+		return a
+	}
+	if f.Stage != roll.Overdue {
+		a.Answer, a.Until = AnswerWaiting, f.Due.UTC()
+		a.Text = fmt.Sprintf("nothing yet: within its tolerance until %s, and nothing is done before", roll.Clock(f.Due))
+		return a
+	}
+	a.Answer = AnswerTold
+	a.Text = "nothing is done now: its ladder has no step that acts, or none whose time has come"
+	if c.Mode != policy.Remediate {
+		a.Detail = fmt.Sprintf("the mode is %s", c.Mode)
+	}
+	return a
+}
+
+func (c Check) ordered(a AnswerDocument, f roll.Finding, o plan.Order) AnswerDocument {
+	a.Answer, a.Action, a.Order = AnswerOrdered, string(o.Action), o.ID
+	if passed, more := strings.CutPrefix(o.Why, f.Summary+"; "); more {
+		a.Detail = passed // the steps that are passed over; the finding says the rest
+	}
+	a.Text = fmt.Sprintf("to be ordered: %s, by the next check, unless something changes", o.Action)
+	if c.WhatIf {
+		a.Text = "would be ordered: " + string(o.Action)
+	}
+	return a
+}
+
+func (c Check) heldBack(a AnswerDocument, h plan.Held) AnswerDocument {
+	a.Answer, a.Action, a.Reason, a.Detail, a.Ends = AnswerHeld, string(h.Action), string(h.Reason), h.Detail, h.Reason.Ends()
+	a.Text = fmt.Sprintf("held back: %s, %s", h.Action, h.Reason)
+	if !h.Until.IsZero() {
+		a.Until = h.Until.UTC()
+	}
+	switch {
+	case h.Reason == plan.OwnerWillAct && !h.Until.IsZero():
+		a.Answer = AnswerLeft
+		a.Text = fmt.Sprintf("left to its owner until %s: %s, %s", roll.Clock(h.Until), h.Action, h.Reason)
+	case h.Reason == plan.OwnerWillAct:
+		a.Answer = AnswerLeft
+		a.Text = fmt.Sprintf("left to its owner: %s, %s", h.Action, h.Reason)
+	case !h.Until.IsZero():
+		a.Text += fmt.Sprintf(" until %s", roll.Clock(h.Until))
+	}
+	return a
+}
+
+// Done answers with what was done to an instance last: the latest act that interrupted
+// something, or else the latest at all. False if nothing is remembered.
+func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
+	var last *ledger.Action
+	for i := range m.State.Actions {
+		a := &m.State.Actions[i]
+		if a.Instance == id && (last == nil || a.Interrupted() || !last.Interrupted()) {
+			last = a
+		}
+	}
+	if last == nil {
+		return AnswerDocument{}, false
+	}
+	a := AnswerDocument{
+		Kind: string(last.Kind), Action: last.Do, Order: last.ID, At: last.At.UTC(), Detail: last.Why,
+		Cause: last.Cause, Evidence: last.Evidence, Console: evidencePage(m.Cluster.Region, last.Evidence),
+	}
+	if a.Detail == "" {
+		a.Detail = "the finding was " + string(last.Kind)
+	}
+	switch o := last.Outcome; {
+	case o == nil:
+		a.Answer, a.Text = AnswerActing, fmt.Sprintf("acting: %s was begun at %s and has no outcome yet", last.Do, roll.Clock(last.At))
+	case o.Result == ledger.Failed:
+		a.Answer, a.Text = AnswerFailed, fmt.Sprintf("tried: %s at %s, which failed: %s", last.Do, roll.Clock(last.At), o.Detail)
+	default:
+		a.Answer, a.Text = AnswerActed, fmt.Sprintf("acted: %s at %s", whatWasDone(plan.Action(last.Do)), roll.Clock(last.At))
+	}
+	return a, true
+}
+
+// whatWasDone is an act that was carried out, as the end of a sentence about its instance.
+func whatWasDone(do plan.Action) string {
+	switch do {
+	case plan.Terminate, plan.Reboot:
+		return acts[do].past
+	case plan.DeleteNodeClaim:
+		return "its NodeClaim was " + acts[do].past
+	}
+	return "its node was " + acts[do].past
+}
+
+// Answers are the short answers about the instance that is asked about, or about all that
+// is explained: what was done first, then what follows.
+func (c Check) Answers() []AnswerDocument {
+	var out []AnswerDocument
+	if c.Asked != nil && c.Memory != nil {
+		if a, ok := c.Memory.Done(c.Asked.ID); ok {
+			out = append(out, a)
+		}
+	}
+	explained := c.Explained()
+	for _, f := range explained {
+		out = append(out, c.About(f))
+	}
+	if c.Asked != nil && len(explained) == 0 {
+		out = append(out, c.presence(len(out) > 0))
+	}
+	return out
+}
+
+// presence answers for an instance that nothing is found about. acted: the memory holds an
+// act on it.
+func (c Check) presence(acted bool) AnswerDocument {
+	id, s := c.Asked.ID, c.Snapshot
+	for _, n := range c.Assessment.NotNodes {
+		if n.Instance == id {
+			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag and is taken for no node, so it is never acted on", Detail: n.Why}
+		}
+	}
+	for i := range s.Nodes {
+		if s.Nodes[i].Instance == id {
+			return c.ofNode(s.Nodes[i])
+		}
+	}
+	if slices.ContainsFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }) {
+		return c.ofInstance()
+	}
+	return c.absent(acted)
+}
+
+// ofNode answers for a node that no finding is about.
+func (c Check) ofNode(n roll.Node) AnswerDocument {
+	if n.Ready.Status == roll.ConditionTrue {
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("nothing is wrong with it: node %s is Ready since %s", n.Name, roll.Clock(n.Ready.Since))}
+	}
+	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: node %s is not Ready (%s since %s) and still has time, or was not judged", n.Name, n.Ready.Status, roll.Clock(n.Ready.Since)), Detail: c.unjudged()}
+}
+
+// ofInstance answers for an instance of the cluster that is no node.
+func (c Check) ofInstance() AnswerDocument {
+	i := c.Asked.Instance
+	switch {
+	case i.State.Gone():
+		return c.absent(false)
+	case i.State != roll.StateRunning:
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is %s: only what runs is judged", i.State)}
+	case !c.Snapshot.Has(roll.ScopeNodes):
+		return AnswerDocument{Answer: AnswerUnknown, Text: "nothing is concluded: the nodes of the cluster could not be read", Detail: c.unjudged()}
+	}
+	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: it was launched at %s, is no node, and still has time or rests in its Auto Scaling group", roll.Clock(i.Launched)), Detail: c.unjudged()}
+}
+
+// absent answers for an instance that is not among those of the cluster. Who ended it
+// CloudTrail tells without being set up, for 90 days:
+// https://docs.aws.amazon.com/awscloudtrail/latest/userguide/view-cloudtrail-events.html
+func (c Check) absent(acted bool) AnswerDocument {
+	i, id := c.Asked.Instance, c.Asked.ID
+	name := c.Snapshot.Cluster.ID.Name
+	switch {
+	case c.Asked.Known == roll.Unreadable || c.Asked.Known == roll.NotAsked:
+		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("whether there is an instance %s could not be read", id), Detail: c.unjudged()}
+	case c.Asked.Known == roll.Yes && !i.State.Gone() && i.OtherCluster != "":
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is none of %s: its tags name cluster %s", name, i.OtherCluster)}
+	case c.Asked.Known == roll.Yes && !i.State.Gone():
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is none of %s: no tag of it names the cluster, and no node", name)}
+	}
+	gone := "EC2 knows it no more"
+	if c.Asked.Known == roll.Yes {
+		gone = "EC2 says that it is " + string(i.State)
+	}
+	if c.ended() {
+		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
+	}
+	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
+	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it tells, for 90 days: aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s",
+		int(ledger.ActionRetention.Hours())/24, c.Memory.Cluster.Region, id)
+	if !acted && !c.Memory.State.Knows(id) {
+		a.Answer, a.Text = AnswerUnknown, fmt.Sprintf("nothing is remembered of %s: %s", id, gone)
+	}
+	return a
+}
+
+// ended reports that an act that ends the instance was carried out.
+func (c Check) ended() bool {
+	return slices.ContainsFunc(c.Memory.State.Actions, func(a ledger.Action) bool {
+		done := a.Outcome != nil && a.Outcome.Result == ledger.Done
+		return a.Instance == c.Asked.ID && done && (plan.Action(a.Do) == plan.Terminate || plan.Action(a.Do) == plan.DeleteNodeClaim)
+	})
+}
+
+// unjudged is the first thing that could not be read, "" if all could.
+func (c Check) unjudged() string {
+	if len(c.Snapshot.Gaps) == 0 {
+		return ""
+	}
+	return c.Snapshot.Gaps[0].Detail
+}

@@ -1,0 +1,317 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// Memory is what was remembered of a cluster when a look at it began.
+type Memory struct {
+	From    string // whose memory it is, such as "the ledger of stack rollcall"
+	Cluster roll.ClusterID
+	State   ledger.State
+	// PerHour are limits.actionsPerHour of the cluster, under "", and of the groups that
+	// matter.
+	PerHour map[roll.Group]int
+	// Evidence is the folder in which all evidence about the instance is kept that there
+	// is, "" if nobody knows.
+	Evidence string
+}
+
+// Asked is an instance that somebody asks about, as EC2 knows it.
+type Asked struct {
+	ID roll.InstanceID
+	// Known: No if EC2 knows it no more. Instance is set where it does.
+	Known    roll.Answer
+	Instance roll.Instance
+}
+
+// What the entries of a history are.
+const (
+	PastBegan       = "began"        // its trouble, as what tells of it says
+	PastNotReady    = "not-ready"    // its node left Ready
+	PastReadyAgain  = "ready-again"  // and came back
+	PastPressed     = "pressed"      // its node told of a pressure
+	PastRelieved    = "relieved"     // and no more
+	PastRested      = "rested"       // it left a warm pool or Standby
+	PastMissed      = "missed"       // EC2 knew it no more
+	PastSeen        = "seen"         // a check saw the trouble first
+	PastOpened      = "opened"       // the finding was past its warning time
+	PastTold        = "told"         // the last notice of a trouble that named it
+	PastJoined      = "joined"       // the first notice of a trouble that it joined, and none named it
+	PastOver        = "over"         // its trouble was first seen to be over
+	PastIntended    = "intended"     // an act was begun
+	PastEnded       = "ended"        // an act had its outcome
+	PastRefused     = "refused"      // an order was not carried out, and somebody was told
+	PastRemediateOn = "remediate-on" // mode remediate was on for its group
+	PastGroupAct    = "group-act"    // an act on another instance of its group
+	PastGroupGood   = "group-good"   // the latest launch of its group that became a node that works
+	PastTrouble     = "cluster"      // trouble of the cluster as a whole
+	PastChecked     = "checked"      // a check saw the whole cluster
+)
+
+// HistoryDocument is one thing that is remembered of an instance, its group or its
+// cluster, in JSON.
+type HistoryDocument struct {
+	At     time.Time `json:"at"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail"` // a sentence for a person
+	Kind   string    `json:"kind,omitempty"`
+	// Instance is another one of the group, for entries about its group.
+	Instance string `json:"instance,omitempty"`
+	Action   string `json:"action,omitempty"`
+	Order    string `json:"order,omitempty"`
+	Result   string `json:"result,omitempty"` // of an act
+	Reason   string `json:"reason,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+	Incident string `json:"incident,omitempty"` // whose notices tell of it
+	Evidence string `json:"evidence,omitempty"` // where it is kept
+	Console  string `json:"console,omitempty"`  // the page that shows it
+}
+
+// groupMemory is how far back acts on a group are told: as long as they count.
+const groupMemory = 24 * time.Hour
+
+// GroupOf is the group of an instance, as it is remembered.
+func GroupOf(s ledger.State, id roll.InstanceID) (roll.Group, bool) {
+	for k, f := range s.Findings {
+		if k.Instance == id {
+			return f.Group, true
+		}
+	}
+	for _, a := range slices.Backward(s.Actions) {
+		if a.Instance == id {
+			return a.Group, true
+		}
+	}
+	for k, n := range s.Notices {
+		if _, ok := n.Members[id]; ok {
+			return k.Group, true
+		}
+	}
+	return "", false
+}
+
+// History is what is remembered of an instance, its group and its cluster, in the order
+// of its time. group is the instance's, "" if only the memory can tell.
+func (m Memory) History(id roll.InstanceID, group roll.Group, now time.Time) []HistoryDocument {
+	h := history{m: m, id: id}
+	h.node()
+	h.findings()
+	h.notices()
+	h.acts()
+	h.refusals()
+	if known, ok := GroupOf(m.State, id); ok && group == "" {
+		group = known
+	}
+	h.group(group, now)
+	h.cluster()
+	slices.SortStableFunc(h.entries, func(a, b HistoryDocument) int { return a.At.Compare(b.At) })
+	return h.entries
+}
+
+type history struct {
+	m       Memory
+	id      roll.InstanceID
+	entries []HistoryDocument
+}
+
+// add adds an entry, unless its time is not known.
+func (h *history) add(at time.Time, e HistoryDocument, format string, args ...any) {
+	if at.IsZero() {
+		return
+	}
+	e.At, e.Detail = at.UTC(), fmt.Sprintf(format, args...)
+	h.entries = append(h.entries, e)
+}
+
+// node tells what is remembered of the instance and its node.
+func (h *history) node() {
+	s := h.m.State
+	if n, ok := s.NotReady[h.id]; ok {
+		h.add(n.Since, HistoryDocument{What: PastNotReady}, "its node left Ready; it was %s when it was last written down", n.Status)
+	}
+	for _, t := range s.Flips[h.id] {
+		h.add(t, HistoryDocument{What: PastReadyAgain}, "its node left Ready and came back")
+	}
+	if p, ok := s.Pressures[h.id]; ok {
+		h.add(p.Since, HistoryDocument{What: PastPressed}, "its node told of %s", strings.Join(p.Types, ", "))
+		h.add(p.Until, HistoryDocument{What: PastRelieved}, "its node told of %s no more", strings.Join(p.Types, ", "))
+	}
+	h.add(s.Rests[h.id].Left, HistoryDocument{What: PastRested}, "it left the warm pool, or Standby")
+	h.add(s.Missing[h.id], HistoryDocument{What: PastMissed}, "EC2 knew it no more, or called it gone while its node was Ready")
+}
+
+func (h *history) findings() {
+	s := h.m.State
+	for _, k := range slices.SortedFunc(maps.Keys(s.Findings), func(a, b roll.FindingKey) int { return strings.Compare(string(a.Kind), string(b.Kind)) }) {
+		f := s.Findings[k]
+		if k.Instance != h.id {
+			continue
+		}
+		what := string(k.Kind) + inBrackets(f.Condition)
+		e := HistoryDocument{Kind: string(k.Kind)}
+		e.What = PastBegan
+		h.add(f.Since, e, "the trouble began: %s", what)
+		e.What = PastSeen
+		h.add(f.FirstSeen, e, "a check saw it first: %s", what)
+		e.What, e.Evidence, e.Console = PastOpened, f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
+		h.add(f.Opened, e, "the finding was opened: %s; it is %s", what, f.Stage)
+	}
+}
+
+func (h *history) notices() {
+	s := h.m.State
+	for _, k := range slices.SortedFunc(maps.Keys(s.Notices), ledger.NoticeKey.Compare) {
+		n := s.Notices[k]
+		if _, ok := n.Members[h.id]; !ok {
+			continue
+		}
+		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, orNothing(", ", k.Cause))
+		e := HistoryDocument{What: PastTold, Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
+		said, told := n.Said(h.id)
+		gist, reason := gistInWords(said)
+		if told {
+			e.Reason = reason
+			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, gist)
+		} else {
+			e.What = PastJoined
+			h.add(n.Incident.First, e, "the first notice of %s; none has named this instance, it joined a trouble that is known (%s)", of, gist)
+		}
+		e.What, e.Reason = PastOver, ""
+		h.add(n.Over, e, "%s was first seen to be over for all that the notices named", of)
+	}
+}
+
+// gistInWords is what is said of an instance in short, for a person, and the reason in it.
+func gistInWords(said string) (gist, reason string) {
+	what, of, _ := strings.Cut(said, ":")
+	switch what {
+	case "held":
+		return "held back, " + of, of
+	case "ordered":
+		return "ordered, by order " + of, ""
+	case "draining":
+		return "cordoned and drained", ""
+	}
+	return said, ""
+}
+
+func (h *history) acts() {
+	for _, a := range h.m.State.Actions {
+		if a.Instance != h.id {
+			continue
+		}
+		e := HistoryDocument{
+			What: PastIntended, Kind: string(a.Kind), Action: a.Do, Order: a.ID,
+			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
+		}
+		h.add(a.At, e, "%s was begun, order %s%s", a.Do, a.ID, orNothing(": ", a.Why))
+		if o := a.Outcome; o != nil {
+			e = HistoryDocument{What: PastEnded, Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
+			h.add(o.At, e, "%s %s%s", a.Do, o.Result, orNothing(": ", o.Detail))
+		}
+	}
+}
+
+func (h *history) refusals() {
+	s := h.m.State
+	for _, k := range slices.SortedFunc(maps.Keys(s.Refusals), func(a, b ledger.RefusalKey) int { return strings.Compare(a.Order+a.Reason, b.Order+b.Reason) }) {
+		r := s.Refusals[k]
+		if r.Instance != h.id {
+			continue
+		}
+		e := HistoryDocument{What: PastRefused, Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
+		h.add(r.At, e, "the order to %s was refused when the instance was looked at again: %s", r.Do, k.Reason)
+	}
+}
+
+// group tells what is remembered of the instance's group.
+func (h *history) group(g roll.Group, now time.Time) {
+	s := h.m.State
+	if g == "" {
+		return
+	}
+	h.add(s.RemediateSince[g], HistoryDocument{What: PastRemediateOn}, "a check first found mode remediate on for %s", g)
+	if g == roll.GroupNone {
+		return
+	}
+	h.add(s.Groups[g].Good, HistoryDocument{What: PastGroupGood}, "the latest launch of %s that became a Ready node", g)
+	for _, a := range s.ActsOf(g, now.Add(-groupMemory)) {
+		if a.Instance == h.id {
+			continue
+		}
+		became := "has no outcome yet"
+		if a.Outcome != nil {
+			became = string(a.Outcome.Result)
+		}
+		e := HistoryDocument{What: PastGroupAct, Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
+		if a.Outcome != nil {
+			e.Result = string(a.Outcome.Result)
+		}
+		h.add(a.At, e, "%s of %s, also of %s, was begun: %s", a.Do, a.Instance, g, became)
+	}
+}
+
+// cluster tells what is remembered of the cluster as a whole.
+func (h *history) cluster() {
+	if t := h.m.State.Trouble; t != nil {
+		e := HistoryDocument{What: PastTrouble, Reason: t.Reason}
+		h.add(t.Since, e, "the cluster as a whole was in trouble, %s, last at %s", t.Reason, roll.Clock(t.Last))
+	}
+	h.add(h.m.State.Checked, HistoryDocument{What: PastChecked}, "the last check that saw the whole cluster, to the minute")
+}
+
+// checkedLate is how long ago the last check of a whole cluster may be before that is worth
+// a word: three sweeps at their usual pace. Very large clusters are swept less often.
+const checkedLate = 15 * time.Minute
+
+// Unchecked says that nobody has looked at the cluster lately: then nothing is found, told
+// or done.
+func (m Memory) Unchecked(now time.Time) []string {
+	switch at := m.State.Checked; {
+	case at.IsZero():
+		return []string{fmt.Sprintf("%s remembers no check that saw the whole of %s: is it one of its clusters, and can its functions read it?", m.From, m.Cluster.Name)}
+	case now.Sub(at) >= checkedLate:
+		return []string{fmt.Sprintf("the last check that saw the whole of %s was at %s, %s ago: without one nothing is found, told or done", m.Cluster.Name, roll.Clock(at), Age(now.Sub(at)))}
+	}
+	return nil
+}
+
+// BudgetDocument is how much of the acts of an hour is used, in JSON.
+type BudgetDocument struct {
+	Of   string `json:"of"` // the cluster's name, or a group
+	Used int    `json:"used"`
+	Max  int    `json:"max"`
+}
+
+// Budgets are how much of the acts of an hour is used, the cluster's first.
+func (m Memory) Budgets(now time.Time) []BudgetDocument {
+	var out []BudgetDocument
+	for _, g := range slices.Sorted(maps.Keys(m.PerHour)) {
+		b := ledger.Budget{Max: m.PerHour[g], Since: now.Add(-plan.Hour)}
+		if g == "" {
+			out = append(out, BudgetDocument{Of: m.Cluster.Name, Used: b.Spent(m.State.Actions, ""), Max: b.Max})
+			continue
+		}
+		out = append(out, BudgetDocument{Of: string(g), Used: b.Spent(m.State.ActsOf(g, b.Since), ""), Max: b.Max})
+	}
+	return out
+}
+
+// evidencePage is the page of the S3 console that shows evidence, "" if there is none.
+func evidencePage(region, where string) string {
+	place, inS3 := strings.CutPrefix(where, "s3://")
+	bucket, prefix, ok := strings.Cut(place, "/")
+	if !inS3 || !ok {
+		return ""
+	}
+	return roll.BucketPage(region, bucket, prefix)
+}
