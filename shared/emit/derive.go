@@ -3,6 +3,7 @@ package emit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -255,14 +256,15 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	return out
 }
 
-// held tells of acts that are held back, where a notice tells of them too.
+// held tells of acts that are held back, where a notice tells of them too, or told the same
+// of others of their incident.
 func (d *derived) held() {
-	var entries []plan.Entry
+	entries := slices.Clone(d.check.Plan.Quiet)
 	for _, n := range d.check.Plan.Notices {
 		entries = append(entries, n.Entries...)
 	}
 	for _, e := range entries {
-		if e.New && e.Held != nil && !e.Held.Reason.Passing() {
+		if e.Changed && e.Held != nil && !e.Held.Reason.Passing() {
 			a := Action{
 				Head: d.head, Subject: subject(d.id, e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind, e.Finding.Since),
 				Owner: string(e.Finding.Owner), Action: string(e.Held.Action), Result: Held,

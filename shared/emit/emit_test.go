@@ -478,3 +478,32 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 		t.Errorf("%+v", events[0])
 	}
 }
+
+// A fourth instance that is held like three others is no news to people, and an event of
+// its own.
+func TestAnActThatIsHeldQuietlyIsAnEvent(t *testing.T) {
+	w := healthy(40)
+	for n := 1; n <= 3; n++ {
+		w.snapshot.Instances[n-1].Hold = "true"
+		w.turn(n, roll.ConditionFalse, -30*time.Minute)
+	}
+	w.check(0)
+	w.snapshot.Instances[3].Hold = "true"
+	w.turn(4, roll.ConditionFalse, -30*time.Minute)
+	c, events := w.check(time.Minute)
+	if len(c.Plan.Notices) != 0 {
+		t.Errorf("people are told %+v", c.Plan.Notices)
+	}
+	var held []string
+	for _, e := range events {
+		if a, ok := e.Detail.(emit.Action); ok && e.DetailType == emit.ActionHeld {
+			held = append(held, a.Instance)
+		}
+	}
+	if !slices.Equal(held, []string{string(instance(4))}) {
+		t.Errorf("held: %q", held)
+	}
+	if _, events = w.check(2 * time.Minute); len(events) != 1 {
+		t.Errorf("told again: %q", gists(events))
+	}
+}
