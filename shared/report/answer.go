@@ -34,6 +34,7 @@ type AnswerDocument struct {
 	// Detail says more; Ends what ends it, where an act is held.
 	Detail string    `json:"detail,omitempty"`
 	Ends   string    `json:"ends,omitempty"`
+	Fix    string    `json:"fix,omitempty"` // what a person can paste to find out more
 	Kind   string    `json:"kind,omitempty"` // of the finding that it is about
 	Action string    `json:"action,omitempty"`
 	Reason string    `json:"reason,omitempty"`
@@ -234,8 +235,8 @@ func (c Check) absent(acted bool) AnswerDocument {
 		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 	}
 	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
-	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it tells, for 90 days: aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s",
-		int(ledger.ActionRetention.Hours())/24, c.Memory.Cluster.Region, id)
+	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it CloudTrail tells for 90 days", int(ledger.ActionRetention.Hours())/24)
+	a.Fix = fmt.Sprintf("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, id)
 	if !acted && !c.Memory.State.Knows(id) {
 		a.Answer, a.Text = AnswerUnknown, fmt.Sprintf("nothing is remembered of %s: %s", id, gone)
 	}

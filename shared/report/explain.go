@@ -81,6 +81,9 @@ func (t *text) answer(indent int, a AnswerDocument) {
 	if a.Ends != "" {
 		more("it ends %s", a.Ends)
 	}
+	for line := range strings.Lines(a.Fix) { // as it is: it is for pasting
+		t.line("%s%s", strings.Repeat(" ", indent+2), strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // remembered writes what the memory knows of the instance, and how much of an hour's acts

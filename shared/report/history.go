@@ -248,15 +248,13 @@ func (h *history) group(g roll.Group, now time.Time) {
 		if a.Instance == h.id {
 			continue
 		}
-		became := "has no outcome yet"
-		if a.Outcome != nil {
-			became = string(a.Outcome.Result)
-		}
 		e := HistoryDocument{What: PastGroupAct, Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
+		became := "no outcome yet"
 		if a.Outcome != nil {
 			e.Result = string(a.Outcome.Result)
+			became = e.Result
 		}
-		h.add(a.At, e, "%s of %s, also of %s, was begun: %s", a.Do, a.Instance, g, became)
+		h.add(a.At, e, "in %s too: %s of %s, %s", g, a.Do, a.Instance, became)
 	}
 }
 

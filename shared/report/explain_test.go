@@ -1,0 +1,324 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+const folder = "s3://rollcall-evidence/111122223333/eu-west-1/shop-production/i-00000000000000001/"
+
+// asked is the instance that explanations are about.
+var asked = instanceID(1)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+// remembers is what a ledger holds of a group whose instances do not register: one was
+// ended yesterday, one failed to be an hour ago, and of the one asked about there is more.
+func remembers() ledger.State {
+	const group = roll.Group("asg/web-workers-20260114")
+	key := ledger.NoticeKey{Group: group, Kind: roll.Unregistered, Cause: "NodeRoleNotMapped"}
+	f := ledger.Finding{
+		Instance: asked, Kind: roll.Unregistered, Group: group, Stage: roll.Overdue,
+		Since: ago(20 * time.Minute), Began: ago(20 * time.Minute), FirstSeen: ago(18 * time.Minute), Opened: ago(15 * time.Minute), Evidence: folder + "20260302T114200Z-Unregistered-warned/",
+	}
+	return ledger.State{
+		RemediateSince: map[roll.Group]time.Time{group: ago(50 * time.Hour)},
+		Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
+		Notices: map[ledger.NoticeKey]ledger.Notice{key: {
+			SentAt: ago(15 * time.Minute), Members: map[roll.InstanceID]string{asked: "held:SharedCause", instanceID(2): "warned"},
+			Incident: ledger.Incident{ID: "5d1c7f9e3b2a4680", First: ago(26 * time.Hour), Sent: 4},
+		}},
+		Actions: []ledger.Action{
+			{ID: "1111111111111111", Do: "terminate", Instance: instanceID(7), Group: group, Kind: roll.Unregistered, At: ago(23 * time.Hour), Cause: "NodeRoleNotMapped", Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(23 * time.Hour), Detail: "terminated " + string(instanceID(7))}},
+			{ID: "2222222222222222", Do: "terminate", Instance: instanceID(8), Group: group, Kind: roll.Unregistered, At: ago(50 * time.Minute), Outcome: &ledger.Outcome{Result: ledger.Failed, At: ago(49 * time.Minute), Detail: "ec2:TerminateInstances was denied"}},
+			{ID: "3333333333333333", Do: "terminate", Instance: instanceID(9), Group: "asg/other", Kind: roll.Unknown, At: ago(40 * time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(40 * time.Minute)}},
+		},
+		Refusals: map[ledger.RefusalKey]ledger.Refusal{
+			{Order: "4444444444444444", Reason: "VerdictChanged"}: {Instance: asked, Kind: roll.Unregistered, Do: "terminate", At: ago(10 * time.Minute)},
+		},
+		Groups:  map[roll.Group]ledger.GroupMemory{group: {Good: ago(48 * time.Hour)}},
+		Trouble: &ledger.Trouble{Reason: "UnhealthyShare", Since: ago(3 * time.Hour), Last: ago(170 * time.Minute)},
+		Checked: ago(time.Minute),
+	}
+}
+
+// review is a look at the cluster by what is remembered, about the instance.
+func review(state ledger.State, instances ...roll.Instance) Check {
+	c := checks()["healthy"]
+	c.Mode = policy.Remediate
+	c.Snapshot.Instances = instances
+	c.Asked = &Asked{ID: asked, Known: roll.No}
+	for _, i := range instances {
+		if i.ID == asked {
+			c.Asked.Known, c.Asked.Instance = roll.Yes, i
+		}
+	}
+	c.Memory = &Memory{From: "the ledger of stack rollcall", Cluster: cluster, State: state, PerHour: map[roll.Group]int{"": 5, "asg/web-workers-20260114": 2}, Evidence: folder}
+	return c
+}
+
+// sickly is such a look in which the instance never registered.
+func sickly() (Check, roll.Finding) {
+	f := missing(1, 20*time.Minute)
+	c := review(remembers(), roll.Instance{ID: asked, State: roll.StateRunning, Launched: f.Since, Group: f.Group, Owner: f.Owner})
+	c.Assessment.Findings = []roll.Finding{f}
+	c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{unmapped()}}}
+	return c, f
+}
+
+// wasEnded is a memory in which Rollcall drained the node of the instance and ended it, and
+// the finding is over.
+func wasEnded() ledger.State {
+	s := remembers()
+	s.Findings, s.Notices, s.Refusals, s.Trouble = nil, nil, nil, nil
+	s.Actions = append(s.Actions,
+		ledger.Action{
+			ID: "5555555555555555", Do: "drain", Instance: asked, Node: nodeName(1), Group: "asg/web-workers-20260114", Kind: roll.NotReady, At: ago(9 * time.Hour),
+			Why: "node " + nodeName(1) + " reports that it is not ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
+			Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(9*time.Hour - 4*time.Minute), Detail: "drained node " + nodeName(1)},
+		},
+		ledger.Action{
+			ID: "6666666666666666", Do: "terminate", Instance: asked, Node: nodeName(1), Group: "asg/web-workers-20260114", Kind: roll.NotReady, At: ago(9*time.Hour - 5*time.Minute),
+			Why: "node " + nodeName(1) + " reports that it is not ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
+			Evidence: folder + "20260302T020000Z-NotReady-6666666666666666/",
+			Outcome:  &ledger.Outcome{Result: ledger.Done, At: ago(9*time.Hour - 5*time.Minute), Detail: "terminated " + string(asked)},
+		})
+	return s
+}
+
+// explanations are explanations as a person meets them, by the name of their golden files.
+func explanations() map[string]Check {
+	all := map[string]Check{}
+
+	c, f := sickly()
+	c.Plan.Held = []plan.Held{held(f, plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (arn:aws:iam::111122223333:role/shop-node): a replacement would have it too")}
+	all["held"] = c
+
+	c, f = sickly()
+	c.Plan.Held = []plan.Held{held(f, plan.StormCooldown, "the cluster as a whole was in trouble until 2026-03-02 11:58:00Z (ZoneOutage); nothing is ordered until 2026-03-02 12:13:00Z")}
+	c.Plan.Held[0].Until = now.Add(13 * time.Minute)
+	all["passing"] = c
+
+	c, f = sickly()
+	c.Plan.Orders = []plan.Order{{ID: "7777777777777777", Instance: asked, Group: f.Group, Kind: f.Kind, Action: plan.Terminate, Why: f.Summary + "; no cordon: there is no node", At: now, Expires: now.Add(plan.OrderLife)}}
+	all["ordered"] = c
+
+	c, f = sickly()
+	c.Mode, c.WhatIf, c.Memory, c.Asked = policy.Observe, true, nil, nil
+	c.Plan.Held = []plan.Held{held(f, plan.ModeObserve, "mode is observe: only the mode holds this back")}
+	all["what-if"] = c
+
+	all["acted"] = review(wasEnded())
+
+	s := wasEnded()
+	s.Actions[len(s.Actions)-1].Outcome = nil
+	all["acting"] = review(s, roll.Instance{ID: asked, State: roll.StateShuttingDown})
+
+	s = remembers()
+	s.Actions = s.Actions[:1]
+	all["gone"] = review(s)
+
+	c = review(ledger.State{Checked: ago(time.Minute)})
+	all["unknown"] = c.Only(asked)
+
+	c = review(ledger.State{Checked: ago(time.Minute)}, roll.Instance{ID: asked, State: roll.StateRunning})
+	c.Snapshot.Nodes = []roll.Node{{Name: nodeName(1), Instance: asked, Ready: roll.Condition{Status: roll.ConditionTrue, Since: ago(40 * time.Hour)}}}
+	all["fine"] = c
+	return all
+}
+
+func TestExplanationsAsThingsStand(t *testing.T) {
+	for name, c := range explanations() {
+		var b bytes.Buffer
+		if err := c.Explain(&b); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "explain-"+name, b.String())
+		for line := range strings.Lines(b.String()) {
+			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) && !strings.Contains(line, "aws cloudtrail") {
+				t.Errorf("%s: a line of %d columns: %s", name, utf8.RuneCountInString(line), line)
+			}
+		}
+		data, err := json.Marshal(c.Explanation())
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "explanation-"+name, indented(t, data))
+	}
+}
+
+// The first lines answer the question.
+func TestTheAnswerStandsFirst(t *testing.T) {
+	for name, want := range map[string]string{
+		"held":    "held back: terminate, SharedCause",
+		"passing": "held back: terminate, StormCooldown until 2026-03-02 12:13:00Z",
+		"ordered": "to be ordered: terminate, by the next check, unless something changes",
+		"acted":   "acted: terminated at 2026-03-02 03:05:00Z",
+		"acting":  "acting: terminate was begun at 2026-03-02 03:05:00Z and has no outcome yet",
+		"gone":    "it is gone, and not through Rollcall as far as is remembered: EC2 knows it no more",
+		"fine":    "nothing is wrong with it: node " + nodeName(1) + " is Ready since 2026-02-28 20:00:00Z",
+		"unknown": "nothing is remembered of i-00000000000000001: EC2 knows it no more",
+	} {
+		c := explanations()[name]
+		answers := c.Answers()
+		if len(answers) == 0 || answers[0].Text != want {
+			t.Errorf("%s: %+v, want %q first", name, answers, want)
+		}
+		var b bytes.Buffer
+		if err := c.Explain(&b); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(b.String()))[:7], "")), " ")
+		if !strings.Contains(lines, want) {
+			t.Errorf("%s: the first lines do not say %q:\n%s", name, want, lines)
+		}
+	}
+}
+
+func TestWhatAnOwnerIsGivenTimeForIsLeftToIt(t *testing.T) {
+	c, f := sickly()
+	h := held(f, plan.OwnerWillAct, "Karpenter ends instances that do not register within 15 min")
+	for until, want := range map[time.Time]string{
+		now.Add(5 * time.Minute): "left to its owner until 2026-03-02 12:05:00Z: terminate, OwnerWillAct",
+		{}:                       "left to its owner: terminate, OwnerWillAct",
+	} {
+		h.Until = until
+		c.Plan.Held = []plan.Held{h}
+		if a := c.About(f); a.Answer != AnswerLeft || a.Text != want || a.Ends != plan.OwnerWillAct.Ends() {
+			t.Errorf("%+v, want %q", a, want)
+		}
+	}
+}
+
+func TestWhatHasItsTimeYet(t *testing.T) {
+	c, f := sickly()
+	c.Plan.Steps[f.Key()] = plan.Step{Do: policy.DoTerminate, At: now.Add(2 * time.Minute)}
+	if a := c.About(f); a.Answer != AnswerWaiting || a.Action != "terminate" || !a.At.Equal(now.Add(2*time.Minute)) {
+		t.Errorf("an act that is announced: %+v", a)
+	}
+	c.Plan.Steps[f.Key()] = plan.Step{Do: policy.DoNotify, At: now.Add(2 * time.Minute)}
+	if a := c.About(f); a.Answer != AnswerTold {
+		t.Errorf("a ladder that only tells: %+v", a)
+	}
+	early := missing(1, 6*time.Minute)
+	if a := c.About(early); a.Answer != AnswerWaiting || !a.Until.Equal(early.Due) {
+		t.Errorf("within its tolerance: %+v", a)
+	}
+}
+
+// What interrupted something is what people ask about, and not what gave it back.
+func TestTheLatestActThatInterruptedIsTold(t *testing.T) {
+	act := func(do string, at time.Time, o *ledger.Outcome) ledger.Action {
+		return ledger.Action{ID: do, Do: do, Instance: asked, Kind: roll.NotReady, At: at, Free: do == "uncordon", Outcome: o}
+	}
+	done, failed := &ledger.Outcome{Result: ledger.Done}, &ledger.Outcome{Result: ledger.Failed, Detail: "denied"}
+	for name, tt := range map[string]struct {
+		acts       []ledger.Action
+		want, text string
+	}{
+		"a node that was given back": {[]ledger.Action{act("cordon", ago(2*time.Hour), done), act("uncordon", ago(time.Hour), done)}, AnswerActed, "acted: its node was cordoned at 2026-03-02 10:00:00Z"},
+		"a try after a reboot":       {[]ledger.Action{act("reboot", ago(2*time.Hour), done), act("terminate", ago(time.Hour), failed)}, AnswerActed, "acted: rebooted at 2026-03-02 10:00:00Z"},
+		"a NodeClaim":                {[]ledger.Action{act("delete-nodeclaim", ago(2*time.Hour), done)}, AnswerActed, "acted: its NodeClaim was deleted at 2026-03-02 10:00:00Z"},
+		"a try alone":                {[]ledger.Action{act("terminate", ago(time.Hour), failed)}, AnswerFailed, "tried: terminate at 2026-03-02 11:00:00Z, which failed: denied"},
+		"nothing":                    {[]ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), At: ago(time.Hour), Outcome: done}}, "", ""},
+	} {
+		a, ok := Memory{State: ledger.State{Actions: tt.acts}}.Done(asked)
+		if a.Answer != tt.want || a.Text != tt.text || ok != (tt.want != "") {
+			t.Errorf("%s: %+v, want %s: %q", name, a, tt.want, tt.text)
+		}
+	}
+}
+
+func TestAHistoryIsInTheOrderOfItsTime(t *testing.T) {
+	m := Memory{Cluster: cluster, State: remembers()}
+	m.State.NotReady = map[roll.InstanceID]ledger.NotReady{asked: {Since: ago(30 * time.Minute), Status: roll.ConditionUnknown}}
+	m.State.Flips = map[roll.InstanceID][]time.Time{asked: {ago(40 * time.Minute), ago(35 * time.Minute)}}
+	m.State.Pressures = map[roll.InstanceID]ledger.Pressure{asked: {Types: []string{"DiskPressure"}, Since: ago(45 * time.Minute), Until: ago(33 * time.Minute)}}
+	m.State.Rests = map[roll.InstanceID]ledger.Rest{asked: {Left: ago(60 * time.Minute)}}
+	m.State.Missing = map[roll.InstanceID]time.Time{asked: ago(5 * time.Minute)}
+	var what []string
+	last := time.Time{}
+	for _, e := range m.History(asked, "", now) {
+		if e.At.Before(last) || e.Detail == "" {
+			t.Errorf("%s at %s, after %s: %q", e.What, e.At, last, e.Detail)
+		}
+		last = e.At
+		what = append(what, e.What)
+	}
+	want := []string{PastRemediateOn, PastGroupGood, PastGroupAct, PastTrouble, PastRested, PastGroupAct, PastPressed, PastReadyAgain, PastReadyAgain, PastRelieved, PastNotReady, PastBegan, PastSeen, PastOpened, PastTold, PastRefused, PastMissed, PastChecked}
+	if !slices.Equal(what, want) {
+		t.Errorf("got  %q\nwant %q", what, want)
+	}
+	if other := m.History(instanceID(3), "", now); len(other) != 2 { // the cluster's own
+		t.Errorf("of an instance that nobody remembers: %+v", other)
+	}
+}
+
+// That an instance joined a known trouble makes no notice of its own.
+func TestAHistoryTellsWhoWasNotNamed(t *testing.T) {
+	s := remembers()
+	for k, n := range s.Notices {
+		n.Members[asked] = ledger.Unsaid("overdue")
+		s.Notices[k] = n
+	}
+	h := Memory{Cluster: cluster, State: s}.History(asked, "", now)
+	i := slices.IndexFunc(h, func(e HistoryDocument) bool { return e.What == PastJoined })
+	if i < 0 || !h[i].At.Equal(ago(26*time.Hour)) || h[i].Incident != "5d1c7f9e3b2a4680" || slices.ContainsFunc(h, func(e HistoryDocument) bool { return e.What == PastTold }) {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestWhatIsUsedOfAnHour(t *testing.T) {
+	m := Memory{Cluster: cluster, State: remembers(), PerHour: map[roll.Group]int{"": 5, "asg/web-workers-20260114": 2}}
+	want := []BudgetDocument{{Of: "shop-production", Used: 1, Max: 5}, {Of: "asg/web-workers-20260114", Used: 0, Max: 2}}
+	if got := m.Budgets(now); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestThatNobodyCheckedIsToldFromAQuarterOfAnHourOn(t *testing.T) {
+	for checked, want := range map[time.Time]string{
+		{}: "remembers no check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
+	} {
+		notes := Memory{From: "the ledger of stack rollcall", Cluster: cluster, State: ledger.State{Checked: checked}}.Unchecked(now)
+		if (len(notes) > 0) != (want != "") || !strings.Contains(strings.Join(notes, ""), want) {
+			t.Errorf("checked at %s: %q, want %q", checked, notes, want)
+		}
+	}
+}
+
+func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asked Asked
+		want  string
+	}{
+		"another cluster's":     {Asked{Known: roll.Yes, Instance: roll.Instance{State: roll.StateRunning, OtherCluster: "demo"}}, AnswerNothing},
+		"nobody's":              {Asked{Known: roll.Yes, Instance: roll.Instance{State: roll.StateRunning, Unclaimed: true}}, AnswerNothing},
+		"terminated":            {Asked{Known: roll.Yes, Instance: roll.Instance{State: roll.StateTerminated}}, AnswerUnknown},
+		"not known to EC2":      {Asked{Known: roll.No}, AnswerUnknown},
+		"could not be asked of": {Asked{Known: roll.Unreadable}, AnswerUnknown},
+	} {
+		c := review(ledger.State{})
+		tt.asked.ID = asked
+		c.Asked = &tt.asked
+		if a := c.Answers(); len(a) != 1 || a[0].Answer != tt.want {
+			t.Errorf("%s: %+v, want %s", name, a, tt.want)
+		}
+		if c := c.Only(asked); len(c.Faults) != 1 {
+			t.Errorf("%s: faults %q, want that there is no such instance", name, c.Faults)
+		}
+	}
+	if c := review(wasEnded()).Only(asked); len(c.Faults) != 0 {
+		t.Errorf("what is remembered is told, and no fault: %q", c.Faults)
+	}
+}
