@@ -16,6 +16,8 @@ type Document struct {
 	Notices  []Notice
 	Tables   []Table  // such as costs
 	Footer   []string // lines below everything: versions, how to make such a page
+	// Rest says where that is which lists leave out; see More.
+	Rest string
 }
 
 // Tone is how much something deserves attention.
@@ -60,8 +62,12 @@ type Cluster struct {
 	Groups   []Group
 	Zones    []Zone
 	NotNodes []NotNode
+	More     More
 	Next     string // when the cluster is looked at next, and why then
 }
+
+// More counts what the lists of a cluster leave out: a page is for a person to read.
+type More struct{ Findings, Watching, Held, Acts, Groups, NotNodes int }
 
 // Finding is one instance or node in trouble.
 type Finding struct {

@@ -27,6 +27,8 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"share":     share,
 	"align":     Table.align,
 	"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
+	"sum":       func(shown, more int) int { return shown + max(0, more) },
+	"left":      left,
 }).Parse(markup))
 
 // sheet is the style sheet: the palette and the sizes that the layout knows, then rules.
@@ -73,6 +75,9 @@ type clusterView struct {
 	Watching []findingView
 	Times    []*distribution
 	Spark    string // path of the ready nodes, for the overview
+	Rest     string
+	// HeldWhen and ActsWhen: the tables say when. Of one look they need not.
+	HeldWhen, ActsWhen bool
 }
 
 // findingView is a finding, laid out.
@@ -96,6 +101,7 @@ func compose(d Document) view {
 	v := view{Document: d, Head: head, Period: period(d.From, d.To)}
 	for i, c := range d.Clusters {
 		v.Clusters = append(v.Clusters, arrange(fmt.Sprintf("c%d", i+1), c))
+		v.Clusters[i].Rest = d.Rest
 	}
 	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
 	return v
@@ -103,6 +109,8 @@ func compose(d Document) view {
 
 func arrange(id string, c Cluster) clusterView {
 	v := clusterView{Cluster: c, ID: id}
+	v.HeldWhen = slices.ContainsFunc(c.Held, func(w Withheld) bool { return !w.From.IsZero() || !w.To.IsZero() || w.Times > 1 })
+	v.ActsWhen = slices.ContainsFunc(c.Acts, func(a Act) bool { return !a.At.IsZero() })
 	v.Findings = enumerate(id+"-f", c.Findings)
 	v.Watching = enumerate(id+"-w", c.Watching)
 	links := map[string]string{}
@@ -160,6 +168,18 @@ func toneClass(t Tone) string {
 		return ""
 	}
 	return cmp.Or(toneClasses[t], "other")
+}
+
+// left says that a list is not whole, and where the rest is, "" if it is.
+func left(more int, rest string) string {
+	if more <= 0 {
+		return ""
+	}
+	s := fmt.Sprintf("and %d more", more)
+	if rest != "" {
+		s += ": " + rest
+	}
+	return s
 }
 
 // share is a part of a whole in percent.

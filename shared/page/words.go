@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"rollcall/shared/roll"
 )
 
 // took renders how long something took: 48s, 1m12s, 1h5m.
@@ -25,21 +26,9 @@ func took(d time.Duration) string {
 // sequences and marks that turn the direction of text, is replaced.
 func plain(page []byte) []byte {
 	return bytes.Map(func(r rune) rune {
-		if misleads(r) {
+		if roll.Misleads(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, page)
-}
-
-// misleads reports a control character, or one without a width that changes what is
-// read: see https://trojansource.codes for those of direction.
-func misleads(r rune) bool {
-	switch {
-	case r == '\n', r == '\t', ' ' <= r && r <= '~':
-		return false
-	case unicode.IsControl(r):
-		return true
-	}
-	return unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
 }

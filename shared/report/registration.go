@@ -45,9 +45,9 @@ func (c Check) registration(t *text) {
 		return
 	}
 	t.section("registration times, from launch to node")
-	t.line("    %-36s %6s %9s %9s %9s", "GROUP", "NODES", "P50", "P95", "P99")
+	t.line("    %s %6s %9s %9s %9s", pad("GROUP", 36), "NODES", "P50", "P95", "P99")
 	for _, r := range all[:min(len(all), tableGroups)] {
-		t.line("    %-36s %6d %9s %9s %9s", short(r.Group, 36), r.Count, took(r.P50), took(r.P95), took(r.P99))
+		t.line("    %s %6d %9s %9s %9s", pad(short(r.Group, 36), 36), r.Count, took(r.P50), took(r.P95), took(r.P99))
 	}
 	if more := len(all) - tableGroups; more > 0 {
 		t.line("    and %d more %s", more, roll.Plural(more, "group", "groups"))

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	textwidth "golang.org/x/text/width"
 
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
@@ -15,24 +19,82 @@ import (
 // width is the number of columns that a table may use.
 const width = 80
 
-// Table writes the check as text of at most 80 columns, the most urgent first.
-func (c Check) Table(w io.Writer) error {
+// tableRows is how many findings, and how many rows of what was held, a table tells of a
+// cluster unless it tells everything.
+const tableRows = 60
+
+// Tables writes checks as text of at most 80 columns, the most urgent first; only a
+// command, or a word that is longer, such as an ARN, stays as it is. A cluster with
+// nothing to do gets one line. Everything adds what calls for nothing: what is within its
+// tolerance, what is no node, and registration times.
+func Tables(w io.Writer, checks []Check, everything bool) error {
 	t := &text{w: w}
-	t.wrap(0, c.headline())
-	findings := c.Findings()
-	if len(findings) == 0 && c.Complete() {
-		t.line("  nothing to do: %s", c.calm())
+	block := false // what stands above is more than a line
+	for i, c := range slices.SortedStableFunc(slices.Values(checks), moreUrgent) {
+		more := !c.fine() || len(c.Notes()) > 0 || everything
+		if i > 0 && (block || more) {
+			t.line("")
+		}
+		c.table(t, everything)
+		block = more
 	}
-	c.findingRows(t, findings)
-	c.why(t)
-	if len(c.Plan.Held) > 0 {
-		t.section("held back")
-		for _, h := range c.Plan.Held {
-			t.item("%s %s: %s", h.Action, h.Instance, h.Reason)
-			t.wrap(6, h.Detail)
+	return t.err
+}
+
+// fine reports that all was read and nothing found.
+func (c Check) fine() bool { return c.Complete() && len(c.Findings()) == 0 }
+
+func (c Check) table(t *text, everything bool) {
+	if c.fine() {
+		t.line("%s", c.nothing())
+	} else {
+		t.wrap(0, c.headline())
+		c.findingRows(t, everything)
+		c.why(t)
+		c.orderItems(t)
+		c.heldItems(t, everything)
+	}
+	if everything {
+		c.quiet(t)
+	}
+	if next := c.Plan.Next; !next.IsZero() && (everything || !c.fine()) {
+		t.line("")
+		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
+	}
+	if notes := c.Notes(); len(notes) > 0 {
+		t.section("notes")
+		for _, n := range notes {
+			t.wrap(4, n)
 		}
 	}
-	c.orderItems(t)
+	if left := c.leftOut(); left != "" && !everything && !c.fine() {
+		t.line("")
+		t.wrap(2, left+": see --verbose")
+	}
+}
+
+// nothing is the one line of a cluster with nothing to do. Where it does not fit, the
+// region gives way, then the middle of the name.
+func (c Check) nothing() string {
+	id := c.Snapshot.Cluster.ID
+	state := fmt.Sprintf("nothing to do; %d of %d nodes ready", c.Assessment.Ready, c.Assessment.Nodes)
+	if n := c.Assessment.Waiting; n > 0 {
+		state += fmt.Sprintf(", %d starting", n)
+	}
+	if n := len(c.Watching()); n > 0 {
+		state += fmt.Sprintf(", %d watched", n)
+	}
+	name := shown(id.Name)
+	for _, s := range []string{name + inBrackets(id.Region) + ": " + state, name + ": " + state} {
+		if columns(s) <= width {
+			return s
+		}
+	}
+	return short(name, max(4, width-columns(": "+state))) + ": " + state
+}
+
+// quiet writes what calls for nothing.
+func (c Check) quiet(t *text) {
 	if watching := c.Watching(); len(watching) > 0 {
 		t.section("watching, within tolerance")
 		for _, f := range watching {
@@ -47,22 +109,29 @@ func (c Check) Table(w io.Writer) error {
 		}
 	}
 	c.registration(t)
-	if next := c.Plan.Next; !next.IsZero() {
-		t.line("")
-		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
-	}
-	if notes := c.Notes(); len(notes) > 0 {
-		t.section("notes")
-		for _, n := range notes {
-			t.wrap(4, n)
-		}
-	}
-	return t.err
 }
 
-// columns are the widths of a finding's kind and group: together they take what the
+// leftOut counts what quiet would write, "" if nothing.
+func (c Check) leftOut() string {
+	var parts []string
+	if n := len(c.Watching()); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d within tolerance", n))
+	}
+	if n := len(c.Assessment.NotNodes); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d tagged and not a node", n))
+	}
+	if n := len(c.Assessment.Registration); n > 0 {
+		parts = append(parts, fmt.Sprintf("registration times of %d %s", n, roll.Plural(n, "group", "groups")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "also " + strings.Join(parts, ", ")
+}
+
+// kindAndGroup are the widths of a finding's kind and group: together they take what the
 // other columns leave, and a kind is never cut.
-func columns(findings []roll.Finding) (kind, group int) {
+func kindAndGroup(findings []roll.Finding) (kind, group int) {
 	const least, both = len(roll.Unregistered), 31
 	kind = least
 	for _, f := range findings {
@@ -72,16 +141,23 @@ func columns(findings []roll.Finding) (kind, group int) {
 }
 
 // findingRows writes a table of the findings.
-func (c Check) findingRows(t *text, findings []roll.Finding) {
+func (c Check) findingRows(t *text, everything bool) {
+	findings := c.Findings()
 	if len(findings) == 0 {
 		return
 	}
-	kind, group := columns(findings)
-	row := func(cells ...any) { t.line(fmt.Sprintf("  %%-%ds %%-19s %%-%ds %%-6s %%s", kind, group), cells...) }
+	kind, group := kindAndGroup(findings)
+	row := func(name, instance, of, long, next string) {
+		t.line("  %s %s %s %s %s", pad(name, kind), pad(instance, 19), pad(short(of, group), group), pad(long, 6), short(next, 18))
+	}
 	t.line("")
 	row("FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
-	for _, f := range findings {
-		row(f.Kind, f.Instance, short(string(f.Group), group), Age(c.Snapshot.At.Sub(f.Since)), short(c.next(f), 18))
+	for i, f := range findings {
+		if i == tableRows && !everything {
+			t.line("  and %d more findings; --verbose tells all of them", len(findings)-i)
+			return
+		}
+		row(string(f.Kind), string(f.Instance), string(f.Group), Age(c.Snapshot.At.Sub(f.Since)), c.next(f))
 		below := f.Node
 		if below == string(f.Instance) {
 			below = ""
@@ -90,9 +166,51 @@ func (c Check) findingRows(t *text, findings []roll.Finding) {
 			below = f.Condition + orNothing(" of ", below)
 		}
 		if below != "" {
-			t.line("  %*s %s", kind, "", short(below, 76-kind))
+			t.line("  %s %s", pad("", kind), short(below, 76-kind))
 		}
 	}
+}
+
+// heldItems writes what was held back. What is held for the same in the same words is
+// told once.
+func (c Check) heldItems(t *text, everything bool) {
+	if len(c.Plan.Held) == 0 {
+		return
+	}
+	t.section("held back")
+	all := heldAlike(c.Plan.Held)
+	for i, h := range all {
+		if i == tableRows && !everything {
+			t.line("    and %d more; --verbose tells all of them", len(all)-i)
+			return
+		}
+		t.item("%s %s: %s", h.Action, shared{instances: h.instances}.ofWhom(2), h.Reason)
+		t.wrap(6, h.Detail)
+	}
+}
+
+// alike is what was held back for one reason, told in the same words, and of whom.
+type alike struct {
+	plan.Held
+	instances []roll.InstanceID
+}
+
+// heldAlike groups what was held back.
+func heldAlike(all []plan.Held) []alike {
+	index := map[plan.Held]int{}
+	var out []alike
+	for _, h := range all {
+		k := h
+		k.Instance, k.Node = "", ""
+		i, ok := index[k]
+		if !ok {
+			i = len(out)
+			index[k] = i
+			out = append(out, alike{Held: h})
+		}
+		out[i].instances = append(out[i].instances, h.Instance)
+	}
+	return out
 }
 
 // orderItems writes what became of the check's orders.
@@ -130,10 +248,7 @@ func inBrackets(s string) string {
 // headline sums the check up in one line.
 func (c Check) headline() string {
 	id := c.Snapshot.Cluster.ID
-	name := short(id.Name, 50)
-	if id.Region != "" {
-		name += " (" + id.Region + ")"
-	}
+	name := short(id.Name, 50) + inBrackets(id.Region)
 	if c.clusterGone() {
 		return fmt.Sprintf("%s: there is no such EKS cluster; mode %s", name, c.Mode)
 	}
@@ -219,12 +334,73 @@ func Age(d time.Duration) string {
 // short cuts a text to n columns, in the middle: names of groups differ at both
 // ends.
 func short(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
+	s = shown(s)
+	if columns(s) <= n {
 		return s
 	}
-	head := (n - 1) / 2
-	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+	r := []rune(s)
+	head, tail, left := 0, len(r), n-1
+	for cut := true; cut; {
+		cut = false
+		if w := columnsOf(r[tail-1]); tail > head && w <= left {
+			tail, left, cut = tail-1, left-w, true
+		}
+		if w := columnsOf(r[head]); head < tail && w <= left {
+			head, left, cut = head+1, left-w, true
+		}
+	}
+	return string(r[:head]) + "…" + string(r[tail:])
+}
+
+// pad fills a text up to n columns.
+func pad(s string, n int) string {
+	s = shown(s)
+	return s + strings.Repeat(" ", max(0, n-columns(s)))
+}
+
+// columns is how many columns of a terminal a text takes.
+func columns(s string) (n int) {
+	for _, r := range s {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+// columnsOf is how many columns of a terminal a character takes: by
+// https://www.unicode.org/reports/tr11/, and none for what is put onto the one before.
+func columnsOf(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch textwidth.LookupRune(r).Kind() {
+	case textwidth.EastAsianWide, textwidth.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// visible is a text whose every character is seen where it stands: what a tag of an
+// account says neither moves the cursor nor turns the direction of what follows.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if roll.Misleads(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// shown is a text that is visible and has no tabs and line feeds, for a cell of a table.
+func shown(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' {
+			return ' '
+		}
+		return r
+	}, visible(s))
 }
 
 // text writes lines and remembers the first failure.
@@ -235,7 +411,7 @@ type text struct {
 
 func (t *text) line(format string, args ...any) {
 	if t.err == nil {
-		_, t.err = fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+		_, t.err = fmt.Fprintln(t.w, strings.TrimRight(visible(fmt.Sprintf(format, args...)), " "))
 	}
 }
 
@@ -264,14 +440,14 @@ func (t *text) wrap(indent int, s string) {
 
 // Wrapped breaks a text between words. A word that is longer than a line, such as
 // an ARN, stays whole on a line of its own: people copy it.
-func Wrapped(s string, columns int) []string {
+func Wrapped(s string, most int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for _, word := range strings.Fields(shown(s)) {
 		switch {
 		case line == "":
 			line = word
-		case len([]rune(line))+1+len([]rune(word)) <= columns:
+		case columns(line)+1+columns(word) <= most:
 			line += " " + word
 		default:
 			lines = append(lines, line)

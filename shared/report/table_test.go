@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,10 +176,12 @@ func findings(c Check) Check {
 	return c
 }
 
-func table(t *testing.T, c Check) string {
+func table(t *testing.T, c ...Check) string { return tables(t, c, false) }
+
+func tables(t *testing.T, checks []Check, everything bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := c.Table(&b); err != nil {
+	if err := Tables(&b, checks, everything); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -184,7 +189,90 @@ func table(t *testing.T, c Check) string {
 
 func TestTables(t *testing.T) {
 	for name, c := range checks() {
-		t.Run(name, func(t *testing.T) { golden(t, "table-"+name, table(t, c)) })
+		t.Run(name, func(t *testing.T) {
+			golden(t, "table-"+name, table(t, c))
+			golden(t, "verbose-"+name, tables(t, []Check{c}, true))
+		})
+	}
+}
+
+// account are the checks of an account: those of checks() under names of their own, and
+// some with nothing to do.
+func account() []Check {
+	var out []Check
+	all := checks()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, named(all[name], name))
+	}
+	for n := range 3 {
+		out = append(out, named(all["healthy"], fmt.Sprintf("calm-%d", n+1)))
+	}
+	return out
+}
+
+func named(c Check, name string) Check {
+	s := *c.Snapshot
+	s.Cluster.ID.Name = name
+	c.Snapshot = &s
+	return c
+}
+
+func TestTheTablesOfAnAccount(t *testing.T) {
+	golden(t, "tables", table(t, account()...))
+}
+
+// What could not be judged comes first, then what is past its tolerance, by how long.
+func TestTheMostUrgentComesFirst(t *testing.T) {
+	all := checks()
+	younger := named(all["kinds"], "younger")
+	younger.Assessment.Findings = []roll.Finding{silent(1, 40*time.Minute)}
+	warned := named(all["kinds"], "warned")
+	warned.Assessment.Findings = []roll.Finding{missing(1, 6*time.Minute)}
+	partial := named(all["healthy"], "partial")
+	partial.Faults = []string{"a tag was not written"}
+	order := []Check{named(all["unreadable"], "unreadable"), named(all["findings"], "oldest"), younger, partial, warned, named(all["healthy"], "a"), named(all["watching"], "b")}
+	for range 20 {
+		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		got := table(t, order...)
+		at := -1
+		for _, name := range []string{"unreadable", "oldest", "younger", "partial", "warned", "a", "b"} {
+			i := strings.Index("\n"+got, "\n"+name+" (")
+			if i <= at {
+				t.Fatalf("%s is not in its place:\n%s", name, got)
+			}
+			at = i
+		}
+	}
+}
+
+func TestNothingToDoIsOneLine(t *testing.T) {
+	all := checks()
+	var calm []Check
+	for i, name := range []string{"healthy", "starting", "watching", "registration"} {
+		c := named(all[name], fmt.Sprintf("%d-%s", i, name))
+		calm = append(calm, c)
+		if got := table(t, c); strings.Count(got, "\n") != 1 || !strings.Contains(got, "nothing to do") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+	if got := table(t, calm...); strings.Count(got, "\n") != len(calm) {
+		t.Errorf("%d clusters:\n%s", len(calm), got)
+	}
+	huge := named(all["watching"], strings.Repeat("long-name-", 10))
+	huge.Snapshot.Cluster.ID.Region = "ap-northeast-1"
+	huge.Assessment.Nodes, huge.Assessment.Ready, huge.Assessment.Waiting = 100_000, 99_999, 10_000
+	if got := table(t, huge); strings.Count(got, "\n") != 1 || !strings.Contains(got, "99999 of 100000 nodes ready, 10000 starting, 1 watched") {
+		t.Errorf("a large one:\n%s", got)
+	}
+}
+
+// What a note says is no finding, and is still to be read.
+func TestANoteIsToldAlsoOfAClusterWithNothingToDo(t *testing.T) {
+	c := checks()["healthy"]
+	c.Assessment.Notes = []string{"2 instances of Auto Mode are hidden; they are not judged"}
+	got := table(t, c, named(checks()["healthy"], "z"))
+	if !strings.Contains(got, "nothing to do") || !strings.Contains(got, "they are not judged") {
+		t.Error(got)
 	}
 }
 
@@ -243,18 +331,104 @@ func TestTablesAreAtMostEightyColumnsWide(t *testing.T) {
 	all["longest"] = longest()
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
-			for line := range strings.Lines(table(t, c)) {
-				line = strings.TrimSuffix(line, "\n")
-				// An ARN, or a node's name, stays whole on a line of its own.
-				// So does a command.
-				if n := utf8.RuneCountInString(line); n > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) {
-					t.Errorf("%d columns:\n%s", n, line)
-				}
-				if strings.TrimRight(line, " ") != line {
-					t.Errorf("blanks at the end of %q", line)
-				}
-			}
+			narrow(t, c)
 		})
+	}
+}
+
+// narrow checks the width of every line. A word that is longer than a line, such as an
+// ARN, stays whole on a line of its own: people copy it. So does a command.
+func narrow(t *testing.T, c Check) {
+	t.Helper()
+	for _, everything := range []bool{false, true} {
+		for line := range strings.Lines(tables(t, []Check{c}, everything)) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := columns(line); n > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) {
+				t.Errorf("%d columns:\n%s", n, line)
+			}
+			if strings.TrimRight(line, " ") != line {
+				t.Errorf("blanks at the end of %q", line)
+			}
+		}
+	}
+}
+
+// alphabet has what names may hold that is wider, or narrower, than a letter, or hostile.
+var alphabet = []rune("abcXYZ019-_./:=äßÉ日本語ｗ한👩\u0301\u200d\u202e\x1b\x00\t\u200b\ufeff")
+
+func TestTablesAreNarrowWhateverNamesHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	name := func(most int) string {
+		var b strings.Builder
+		for range r.IntN(most + 1) {
+			b.WriteRune(alphabet[r.IntN(len(alphabet))])
+		}
+		return b.String()
+	}
+	sentence := func() string {
+		words := make([]string, r.IntN(40))
+		for i := range words {
+			words[i] = name(30)
+		}
+		return strings.Join(words, " ")
+	}
+	for range 300 {
+		all := checks()
+		c := all[slices.Sorted(maps.Keys(all))[r.IntN(len(all))]]
+		c.Snapshot.Cluster.ID.Name, c.Snapshot.Cluster.ID.Region = name(100), name(14)
+		c.Assessment.Nodes, c.Assessment.Ready, c.Assessment.Waiting = r.IntN(200_000), r.IntN(200_000), r.IntN(20_000)
+		for i := range c.Assessment.Findings {
+			f := &c.Assessment.Findings[i]
+			f.Group, f.Node, f.Condition, f.Summary = roll.Group(name(255)), name(253), name(300), sentence()
+			f.Since = now.Add(-time.Duration(r.Int64N(int64(5000 * time.Hour))))
+		}
+		for i := range c.Plan.Held {
+			c.Plan.Held[i].Detail = sentence()
+		}
+		for i := range c.Outcomes {
+			c.Outcomes[i].Detail = sentence()
+		}
+		c.Assessment.NotNodes = append(c.Assessment.NotNodes, assess.NotNode{Instance: instanceID(77), Name: name(255), Why: sentence()})
+		c.Assessment.Notes = append(c.Assessment.Notes, sentence())
+		c.Assessment.Registration = map[roll.Group]assess.RegistrationTimes{roll.Group(name(255)): {Count: r.IntN(257), P99: time.Duration(r.Int64N(int64(200 * time.Hour)))}}
+		narrow(t, c)
+		if got := tables(t, []Check{c}, true); strings.ContainsFunc(got, roll.Misleads) {
+			t.Fatalf("what misleads a terminal is in the table:\n%q", got)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestALongTableIsCutAndSaysSo(t *testing.T) {
+	c := checks()["findings"]
+	c.Assessment.Findings, c.Plan.Held = nil, nil
+	for n := range 200 {
+		f := silent(n+1, 3*time.Hour)
+		c.Assessment.Findings = append(c.Assessment.Findings, f)
+		c.Plan.Held = append(c.Plan.Held, held(f, plan.InstanceHeld, string(f.Instance)+" carries rollcall:hold=true"))
+	}
+	got := table(t, c)
+	for _, want := range []string{"and 140 more findings", "and 140 more; --verbose"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("nothing of %q:\n%s", want, got)
+		}
+	}
+	if all := tables(t, []Check{c}, true); strings.Count(all, " 3h ") != 200 || strings.Contains(all, "--verbose") {
+		t.Error("--verbose does not tell all")
+	}
+}
+
+func TestWhatIsHeldForOneReasonIsToldOnce(t *testing.T) {
+	c := checks()["findings"]
+	for i := range c.Plan.Held {
+		c.Plan.Held[i].Group, c.Plan.Held[i].Kind = "asg/a", roll.Unknown
+		c.Plan.Held[i].Reason, c.Plan.Held[i].Detail = plan.UnhealthyShare, "too many"
+	}
+	got := strings.Join(strings.Fields(table(t, c)), " ")
+	if strings.Count(got, "too many") != 1 || !strings.Contains(got, "i-00000000000000005, i-00000000000000006 and 1 more: UnhealthyShare") {
+		t.Error(got)
 	}
 }
 
@@ -305,7 +479,7 @@ func TestATableSaysWhatBecameOfEveryAct(t *testing.T) {
 // Ten groups, the slowest first, and the rest counted; the JSON form has them all.
 func TestRegistrationTimesAreTheSlowestFirst(t *testing.T) {
 	c := checks()["registration"]
-	got := table(t, c)
+	got := tables(t, []Check{c}, true)
 	if !strings.Contains(got, "and 5 more groups") || strings.Index(got, "nodepool/gpu") > strings.Index(got, "nodegroup/web-14") || strings.Contains(got, "nodegroup/web-01") {
 		t.Errorf("%s", got)
 	}
@@ -314,7 +488,7 @@ func TestRegistrationTimesAreTheSlowestFirst(t *testing.T) {
 		t.Errorf("got %d, the first %+v, want %+v", len(d.Registration), d.Registration[0], want)
 	}
 	c.Assessment.Registration = registrations(9)
-	if got := table(t, c); strings.Contains(got, "more") {
+	if got := tables(t, []Check{c}, true); strings.Contains(got, "more") {
 		t.Errorf("ten groups are not cut:\n%s", got)
 	}
 }
@@ -359,7 +533,7 @@ func (w *full) Write(p []byte) (int, error) {
 
 func TestAFailedWriteIsTold(t *testing.T) {
 	for lines := range 5 {
-		if err := checks()["findings"].Table(&full{lines}); err == nil {
+		if err := Tables(&full{lines}, []Check{checks()["findings"]}, false); err == nil {
 			t.Errorf("the write after line %d failed, and nobody is told", lines)
 		}
 	}

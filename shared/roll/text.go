@@ -1,6 +1,9 @@
 package roll
 
-import "time"
+import (
+	"time"
+	"unicode"
+)
 
 // Clock renders a time for a sentence, in UTC to the second.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
@@ -11,6 +14,19 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// Misleads reports a control character, or one without a width that changes what is read:
+// a terminal or a reader's eye would be misled by it. See https://trojansource.codes for
+// those of direction. Line feeds and tabs do not mislead.
+func Misleads(r rune) bool {
+	switch {
+	case r == '\n', r == '\t', ' ' <= r && r <= '~':
+		return false
+	case unicode.IsControl(r):
+		return true
+	}
+	return unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
 }
 
 // Texts keeps one copy of every text that many values share, such as the names of

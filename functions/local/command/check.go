@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ type checkFlags struct {
 	chat     string
 	region   string
 	evidence string
+	html     string
+	verbose  bool
 	timeout  time.Duration
 }
 
@@ -63,6 +66,8 @@ lower it and never raises it.`,
 	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json (one object per cluster)")
+	flags.BoolVar(&f.verbose, "verbose", false, "tell in the table also what calls for nothing: what is within its tolerance, what is no node, registration times")
+	flags.StringVar(&f.html, "html", "", "also write all of it as a page that stands by itself, to this file")
 	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
 	flags.StringVar(&f.evidence, "evidence", "", "folder, or bucket as s3://BUCKET, that keeps the evidence: what was read of an instance, without secrets")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
@@ -105,6 +110,7 @@ func (f checkFlags) settle() (settings, error) {
 	if slices.Contains(f.clusters, "") {
 		keep(errors.New("--cluster: the name is empty"))
 	}
+	keep(placeable(f.html))
 	s.policy, err = readPolicy(f.policy)
 	keep(err)
 	s.ledger = ledger.NewMemory()
@@ -169,7 +175,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	if s.mode.Allows(policy.Notify) && f.topic == "" {
 		_, _ = fmt.Fprintln(env.Stderr, "rollcall: no --topic given: notices are not published")
 	}
-	if err := print(env, s.output, results); err != nil {
+	if err := f.show(env, s.output, results); err != nil {
 		return err
 	}
 	return verdict(results)
@@ -190,24 +196,29 @@ func checkAll(ctx context.Context, runner *run.Runner, names []string, now func(
 	return results
 }
 
-func print(env Environment, form output, results []report.Check) error {
-	for i, c := range results {
-		if form == outputJSON {
-			enc := json.NewEncoder(env.Stdout)
-			enc.SetIndent("", "  ")
+// show prints the results, and writes them as a page. What was done is told in either
+// way, also if one fails.
+func (f checkFlags) show(env Environment, form output, results []report.Check) error {
+	printed := print(env.Stdout, form, f.verbose, results)
+	if f.html == "" {
+		return printed
+	}
+	return errors.Join(printed, writePage(f.html, results))
+}
+
+func print(w io.Writer, form output, verbose bool, results []report.Check) error {
+	if form == outputJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		for _, c := range results {
 			if err := enc.Encode(c.Document()); err != nil {
 				return fmt.Errorf("print: %w", err)
 			}
-			continue
 		}
-		if i > 0 {
-			if _, err := fmt.Fprintln(env.Stdout); err != nil {
-				return fmt.Errorf("print: %w", err)
-			}
-		}
-		if err := c.Table(env.Stdout); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
+		return nil
+	}
+	if err := report.Tables(w, results, verbose); err != nil {
+		return fmt.Errorf("print: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"rollcall/shared/page"
+	"rollcall/shared/report"
+)
+
+// placeable says before anything is looked at or done why a page could not be written
+// there, as far as can be told.
+func placeable(path string) error {
+	if path == "" {
+		return nil
+	}
+	if at, err := os.Stat(path); err == nil && at.IsDir() {
+		return fmt.Errorf("--html %s: it is a folder; name a file", path)
+	}
+	switch in, err := os.Stat(filepath.Dir(path)); {
+	case err != nil:
+		return fmt.Errorf("--html %s: the folder of the file: %w", path, err)
+	case !in.IsDir():
+		return fmt.Errorf("--html %s: %s is no folder", path, filepath.Dir(path))
+	}
+	return nil
+}
+
+// writePage writes the checks as a page. Whoever reads the file meanwhile sees the page
+// before or this one, and never a part.
+func writePage(path string, results []report.Check) error {
+	d := report.Page(results)
+	d.Footer = []string{"Made by: rollcall check --html FILE, version " + version() + ". All times are in UTC."}
+	data, err := page.Render(d)
+	if err != nil {
+		return fmt.Errorf("--html %s: %w", path, err)
+	}
+	if err := replace(path, data); err != nil {
+		return fmt.Errorf("--html %s: %w", path, err)
+	}
+	return nil
+}
+
+// replace puts a file in the place of another, whole.
+func replace(path string, data []byte) error {
+	draft := fmt.Sprintf("%s.new-%d", path, os.Getpid())
+	err := os.WriteFile(draft, data, 0o644)
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err == nil {
+		return nil
+	}
+	if gone := os.Remove(draft); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		return errors.Join(err, gone)
+	}
+	return err
+}

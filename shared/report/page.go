@@ -1,0 +1,525 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/page"
+	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
+	"rollcall/shared/roll"
+)
+
+// A page is for a person to read: beyond these it counts. The JSON form has everything.
+const (
+	pageFindings = 500 // of all clusters together, but so many of each:
+	pageEach     = 10
+	pageRows     = 100 // of any other list of a cluster
+	pageCharts   = 12  // groups of a cluster whose registration times are drawn
+	pageNotes    = 20
+)
+
+// Page renders checks for a page: one look at each cluster, the most urgent first.
+func Page(checks []Check) page.Document {
+	checks = slices.SortedStableFunc(slices.Values(checks), moreUrgent)
+	t := sumUp(checks)
+	d := page.Document{
+		Title: t.title(), Subtitle: t.verdict(), To: t.at, Figures: t.figures(),
+		Rest: "rollcall check --output json has all of them",
+	}
+	each := max(pageEach, pageFindings/max(1, t.troubled))
+	for _, c := range checks {
+		d.Clusters = append(d.Clusters, c.page(each))
+	}
+	return d
+}
+
+// urgency is how soon a person should look at a check; the lowest comes first. What could
+// not be judged may hide anything.
+func (c Check) urgency() int {
+	findings := c.Findings()
+	switch {
+	case !c.Snapshot.Has(roll.ScopeNodes) && !c.clusterGone():
+		return 0
+	case slices.ContainsFunc(findings, func(f roll.Finding) bool { return f.Stage == roll.Overdue }):
+		return 1
+	case !c.Complete():
+		return 2
+	case len(findings) > 0:
+		return 3
+	}
+	return 4
+}
+
+// moreUrgent orders checks: by urgency, then by what has lasted longest, then by name.
+func moreUrgent(a, b Check) int {
+	if n := cmp.Compare(a.urgency(), b.urgency()); n != 0 {
+		return n
+	}
+	x, y := oldest(a.Findings()), oldest(b.Findings())
+	if x.Since.IsZero() != y.Since.IsZero() {
+		return boolFirst(!x.Since.IsZero(), !y.Since.IsZero())
+	}
+	return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(a.Snapshot.Cluster.ID.Name, b.Snapshot.Cluster.ID.Name), cmp.Compare(a.Snapshot.Cluster.ID.String(), b.Snapshot.Cluster.ID.String()))
+}
+
+// oldest is the finding that has lasted longest; the zero finding if there is none.
+func oldest(findings []roll.Finding) (oldest roll.Finding) {
+	for _, f := range findings {
+		if oldest.Since.IsZero() || f.Since.Before(oldest.Since) {
+			oldest = f
+		}
+	}
+	return oldest
+}
+
+// total sums checks up.
+type total struct {
+	clusters, unread, partial, troubled int
+	nodes, ready                        int
+	findings, overdue, held             int
+	done, undone                        int
+	at, since                           time.Time
+	region                              string // "" if there are several
+	only, oldest                        string // a cluster's name
+}
+
+func sumUp(checks []Check) total {
+	t := total{clusters: len(checks)}
+	for i, c := range checks {
+		id := c.Snapshot.Cluster.ID
+		t.only = id.Name
+		if i == 0 {
+			t.region = id.Region
+		}
+		if id.Region != t.region {
+			t.region = ""
+		}
+		if c.Snapshot.At.After(t.at) {
+			t.at = c.Snapshot.At
+		}
+		t.nodes += c.Assessment.Nodes
+		t.ready += c.Assessment.Ready
+		t.held += len(c.Plan.Held)
+		switch {
+		case !c.Snapshot.Has(roll.ScopeNodes) && !c.clusterGone():
+			t.unread++
+		case !c.Complete() && !c.clusterGone():
+			t.partial++
+		}
+		findings := c.Findings()
+		if len(findings) > 0 {
+			t.troubled++
+		}
+		t.findings += len(findings)
+		for _, f := range findings {
+			if f.Stage == roll.Overdue {
+				t.overdue++
+			}
+		}
+		if f := oldest(findings); !f.Since.IsZero() && (t.since.IsZero() || f.Since.Before(t.since)) {
+			t.since, t.oldest = f.Since, id.Name
+		}
+		for _, o := range c.Outcomes {
+			if o.Result == remediate.Acted || o.Result == remediate.Ongoing {
+				t.done++
+			} else {
+				t.undone++
+			}
+		}
+	}
+	return t
+}
+
+func (t total) title() string {
+	if t.clusters == 1 {
+		return "Roll call of " + t.only
+	}
+	s := fmt.Sprintf("Roll call of %d clusters", t.clusters)
+	if t.region != "" {
+		s += " in " + t.region
+	}
+	return s
+}
+
+// verdict is the whole in a sentence or two.
+func (t total) verdict() string {
+	var s []string
+	if t.unread > 0 {
+		s = append(s, fmt.Sprintf("%d %s could not be judged.", t.unread, roll.Plural(t.unread, "cluster", "clusters")))
+	}
+	if t.partial > 0 {
+		s = append(s, fmt.Sprintf("Not all of %d %s could be read, or done.", t.partial, roll.Plural(t.partial, "cluster", "clusters")))
+	}
+	switch {
+	case t.findings > 0:
+		s = append(s, fmt.Sprintf("%d %s, %d past tolerance.", t.findings, roll.Plural(t.findings, "finding", "findings"), t.overdue))
+	case len(s) == 0:
+		s = append(s, "Nothing to do.")
+	default:
+		s = append(s, "Of the rest nothing was found.")
+	}
+	return strings.Join(s, " ")
+}
+
+func (t total) figures() []page.Figure {
+	clusters := page.Figure{Label: "Clusters", Value: fmt.Sprint(t.clusters), Tone: page.ToneGood, Note: "all were judged"}
+	switch {
+	case t.unread > 0:
+		clusters.Tone, clusters.Note = page.ToneBad, fmt.Sprintf("%d could not be judged", t.unread)
+	case t.partial > 0:
+		clusters.Tone, clusters.Note = page.ToneWarn, fmt.Sprintf("of %d not all was read or done", t.partial)
+	}
+	ready := page.Figure{Label: "Nodes ready", Value: fmt.Sprint(t.ready), Tone: page.ToneGood, Note: fmt.Sprintf("of %d", t.nodes)}
+	if t.ready < t.nodes {
+		ready.Tone = page.ToneWarn
+	}
+	findings := page.Figure{Label: "Findings", Value: fmt.Sprint(t.findings), Tone: page.ToneGood}
+	if t.findings > 0 {
+		findings.Tone, findings.Note = page.ToneWarn, fmt.Sprintf("%d past tolerance", t.overdue)
+	}
+	if t.overdue > 0 {
+		findings.Tone = page.ToneBad
+	}
+	held := page.Figure{Label: "Held back", Value: fmt.Sprint(t.held)}
+	if t.held > 0 {
+		held.Tone = page.ToneHeld
+	}
+	out := []page.Figure{clusters, ready, findings}
+	if !t.since.IsZero() {
+		out = append(out, page.Figure{Label: "Oldest finding", Value: Age(t.at.Sub(t.since)), Note: "in " + t.oldest})
+	}
+	out = append(out, held)
+	if t.done+t.undone > 0 {
+		acts := page.Figure{Label: "Acts", Value: fmt.Sprint(t.done), Tone: page.ToneGood}
+		if t.undone > 0 {
+			acts.Tone, acts.Note = page.ToneWarn, fmt.Sprintf("and %d refused, failed or unclear", t.undone)
+		}
+		out = append(out, acts)
+	}
+	return out
+}
+
+// page is the check of one cluster, with so many findings at most.
+func (c Check) page(findings int) page.Cluster {
+	id := c.Snapshot.Cluster.ID
+	out := page.Cluster{
+		Name: id.Name, Place: place(id), Mode: string(c.Mode), Summary: c.summary(), Tone: c.tone(),
+		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Starting: c.Assessment.Waiting,
+		Acts: c.acts(), Groups: c.groups(), Zones: c.zones(), Held: c.withheld(),
+	}
+	if v := c.Snapshot.Cluster.Version; v != "" {
+		out.Version = "Kubernetes " + v
+	}
+	notes := c.Notes()
+	if why, ok := c.unread(); ok {
+		out.Unread = why
+		notes = slices.DeleteFunc(notes, func(n string) bool { return n == why })
+	}
+	out.Notes = notes
+	if more := len(notes) - pageNotes; more > 0 {
+		out.Notes = append(slices.Clone(notes[:pageNotes]), fmt.Sprintf("and %d more notes", more))
+	}
+	for _, f := range cut(c.Findings(), findings, &out.More.Findings) {
+		out.Findings = append(out.Findings, c.finding(f))
+	}
+	for _, f := range cut(c.Watching(), pageRows, &out.More.Watching) {
+		out.Watching = append(out.Watching, c.finding(f))
+	}
+	for _, n := range cut(c.Assessment.NotNodes, pageRows, &out.More.NotNodes) {
+		out.NotNodes = append(out.NotNodes, page.NotNode{Instance: string(n.Instance), Name: n.Name, Why: n.Why})
+	}
+	out.Held = cut(out.Held, pageRows, &out.More.Held)
+	out.Acts = cut(out.Acts, pageRows, &out.More.Acts)
+	out.Groups = cut(out.Groups, pageRows, &out.More.Groups)
+	draw(out.Groups)
+	if next := c.Plan.Next; !next.IsZero() {
+		out.Next = "Next check at " + roll.Clock(next) + ", when a verdict can change."
+	}
+	return out
+}
+
+// cut is a list up to a length; what it leaves out is counted.
+func cut[T any](list []T, most int, more *int) []T {
+	if len(list) <= most {
+		return list
+	}
+	*more = len(list) - most
+	return list[:most]
+}
+
+func place(id roll.ClusterID) string {
+	if id.Region != "" && id.Account != "" {
+		return id.Region + ", account " + id.Account
+	}
+	return id.Region + id.Account
+}
+
+// tone is how much attention the cluster deserves.
+func (c Check) tone() page.Tone {
+	switch c.urgency() {
+	case 0, 1:
+		return page.ToneBad
+	case 2, 3:
+		return page.ToneWarn
+	}
+	return page.ToneGood
+}
+
+// summary is the check in a sentence.
+func (c Check) summary() string {
+	findings := c.Findings()
+	switch {
+	case len(findings) > 0:
+		return fmt.Sprintf("%d %s, the oldest since %s", len(findings), roll.Plural(len(findings), "finding", "findings"), Age(c.Snapshot.At.Sub(oldest(findings).Since)))
+	case c.clusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
+		return "nothing can be said of its nodes"
+	case !c.Complete():
+		return "no finding, but not all could be read or done"
+	}
+	return "nothing to do: " + c.calm()
+}
+
+// unread says why a cluster could not be judged; false if it could.
+func (c Check) unread() (string, bool) {
+	if c.Snapshot.Has(roll.ScopeNodes) {
+		return "", false
+	}
+	for _, g := range c.Snapshot.Gaps {
+		if g.Scope == roll.ScopeCluster || g.Scope == roll.ScopeNodes {
+			return g.Detail, true
+		}
+	}
+	return "", true
+}
+
+// finding is a finding with its causes, and what follows.
+func (c Check) finding(f roll.Finding) page.Finding {
+	d, known := c.Diagnoses[f.Key()]
+	out := page.Finding{
+		Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
+		Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage),
+		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.follows(f),
+		RuledOut: d.RuledOut, NotChecked: together(d.NotChecked),
+	}
+	switch f.Stage {
+	case roll.Overdue:
+		out.Tone = page.ToneBad
+	case roll.Warned:
+		out.Tone = page.ToneWarn
+	}
+	if known {
+		out.Kept = c.Evidence
+	}
+	for _, cause := range d.Causes {
+		shown := page.Cause{Code: cause.Code, Confidence: string(cause.Confidence), Subject: cause.Subject, Summary: cause.Summary, Fix: cause.Fix}
+		for _, e := range cause.Evidence {
+			shown.Evidence = append(shown.Evidence, page.Evidence(e))
+		}
+		out.Causes = append(out.Causes, shown)
+	}
+	return out
+}
+
+// together names the causes that were not checked for one reason in one row.
+func together(open []roll.NotChecked) []page.NotChecked {
+	var out []page.NotChecked
+	index := map[string]int{}
+	for _, n := range open {
+		i, ok := index[n.Reason]
+		if !ok {
+			index[n.Reason] = len(out)
+			out = append(out, page.NotChecked(n))
+			continue
+		}
+		out[i].Code += ", " + n.Code
+	}
+	return out
+}
+
+// follows says what became of a finding in this check, or what follows.
+func (c Check) follows(f roll.Finding) string {
+	for _, o := range c.Outcomes {
+		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
+			return inWords(o)
+		}
+	}
+	for _, h := range c.Plan.Held {
+		if h.Instance == f.Instance && h.Kind == f.Kind {
+			return fmt.Sprintf("%s is held back: %s", h.Action, h.Reason)
+		}
+	}
+	if s := c.Plan.Steps[f.Key()]; s.Do != "" {
+		return string(s.Do) + " at " + roll.Clock(s.At)
+	}
+	return ""
+}
+
+// withheld is what was held back. What is held for the same in the same words is told
+// once.
+func (c Check) withheld() []page.Withheld {
+	var out []page.Withheld
+	for _, h := range heldAlike(c.Plan.Held) {
+		out = append(out, page.Withheld{Instance: shared{instances: h.instances}.ofWhom(1), Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+	}
+	return out
+}
+
+// acts are the orders of this check, and what became of them.
+func (c Check) acts() []page.Act {
+	var out []page.Act
+	settled := map[string]bool{}
+	for _, o := range c.Outcomes {
+		settled[o.Order.ID] = true
+		a := act(o.Order)
+		a.Result, a.Detail, a.Tone = inWords(o), o.Detail, page.ToneWarn
+		switch o.Result {
+		case remediate.Acted:
+			a.Tone = page.ToneGood
+		case remediate.Ongoing:
+			a.Tone = page.ToneHeld
+		case remediate.Failed, remediate.Unclear:
+			a.Tone = page.ToneBad
+		}
+		if o.Reason != "" {
+			a.Result += ", " + string(o.Reason)
+		}
+		out = append(out, a)
+	}
+	for _, o := range c.Plan.Orders {
+		if !settled[o.ID] {
+			a := act(o)
+			a.Result, a.Detail, a.Tone = "ordered", o.Why, page.ToneHeld
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func act(o plan.Order) page.Act {
+	return page.Act{Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action)}
+}
+
+// groups are the groups of the cluster, those with findings first.
+func (c Check) groups() []page.Group {
+	found, owners := map[roll.Group]int{}, map[roll.Group]roll.Owner{}
+	for _, f := range c.Findings() {
+		found[f.Group]++
+		owners[f.Group] = f.Owner
+	}
+	names := map[roll.Group]bool{}
+	for name := range c.Assessment.Populations {
+		names[name] = true
+	}
+	for name := range found {
+		names[name] = true
+	}
+	var out []page.Group
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		p := c.Assessment.Populations[name]
+		g := page.Group{Name: string(name), Owner: string(cmp.Or(p.Owner, owners[name])), Nodes: p.Nodes, Ready: p.Ready}
+		if n := found[name]; n > 0 {
+			g.Note, g.Tone = fmt.Sprintf("%d %s", n, roll.Plural(n, "finding", "findings")), page.ToneWarn
+		}
+		if t, ok := c.Assessment.Registration[name]; ok {
+			g.Registration = &page.Registration{Count: t.Count, P50: t.P50, P95: t.P95, P99: t.P99, Deadline: p.Deadline, Buckets: buckets(p.Took, p.Deadline)}
+		}
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(a, b page.Group) int { return found[roll.Group(b.Name)] - found[roll.Group(a.Name)] })
+	return out
+}
+
+// draw leaves the distributions to the slowest groups: those are where a deadline may be
+// too short.
+func draw(groups []page.Group) {
+	var drawn []int
+	for i, g := range groups {
+		if g.Registration != nil {
+			drawn = append(drawn, i)
+		}
+	}
+	if len(drawn) <= pageCharts {
+		return
+	}
+	slices.SortStableFunc(drawn, func(a, b int) int {
+		return cmp.Compare(groups[b].Registration.P99, groups[a].Registration.P99)
+	})
+	for _, i := range drawn[pageCharts:] {
+		groups[i].Registration.Buckets = nil
+	}
+}
+
+// bounds are those of the buckets of a distribution.
+var bounds = []time.Duration{
+	15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute, 90 * time.Second, 2 * time.Minute, 3 * time.Minute,
+	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
+}
+
+// buckets counts times, given in seconds. They reach to the deadline, so that what is
+// left of it is seen, and as far beyond as times do.
+func buckets(took []int, deadline time.Duration) []page.Bucket {
+	if len(took) == 0 {
+		return nil
+	}
+	counts := make([]int, len(bounds)+1)
+	for _, s := range took {
+		i := slices.IndexFunc(bounds, func(b time.Duration) bool { return time.Duration(s)*time.Second <= b })
+		if i < 0 {
+			i = len(bounds)
+		}
+		counts[i]++
+	}
+	first := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
+	last := len(counts) - 1
+	for last > first && counts[last] == 0 && (bounds[last-1] >= deadline) {
+		last--
+	}
+	var out []page.Bucket
+	for i := first; i <= last; i++ {
+		b := page.Bucket{Count: counts[i]}
+		if i < len(bounds) {
+			b.UpTo = bounds[i]
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// zones are the availability zones of the cluster.
+func (c Check) zones() []page.Zone {
+	var out []page.Zone
+	for _, name := range slices.Sorted(maps.Keys(c.Assessment.Zones)) {
+		z := c.Assessment.Zones[name]
+		shown := page.Zone{Name: name, Nodes: z.Nodes, Ready: z.Ready}
+		var notes []string
+		if z.Silent > 0 {
+			shown.Tone = page.ToneWarn
+			notes = append(notes, fmt.Sprintf("%d not ready", z.Silent))
+		}
+		if n := z.Nodes - z.Ready - z.Silent; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d starting", n))
+		}
+		if s, ok := c.shiftedFrom(name); ok {
+			shown.Tone = page.ToneWarn
+			notes = append(notes, "a zonal shift leads away from it until "+roll.Clock(s.Expires))
+		}
+		shown.Note = strings.Join(notes, "; ")
+		out = append(out, shown)
+	}
+	return out
+}
+
+// shiftedFrom is the zonal shift away from a zone: shifts name zones by their ids.
+func (c Check) shiftedFrom(zone string) (roll.Shift, bool) {
+	for _, s := range c.Snapshot.Shifts {
+		if slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ZoneID == s.ZoneID && i.Zone == zone }) {
+			return s, true
+		}
+	}
+	return roll.Shift{}, false
+}
