@@ -48,10 +48,11 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]string{
-		"as written":          filepath.Join(root, "template.yaml"),
-		"as transformed":      transformed, // typos in the names of IAM actions show only here
-		"access to a cluster": filepath.Join(root, "infra", "cluster-access.yaml"),
-		"for an organization": filepath.Join(root, "infra", "stackset.yaml"),
+		"as written":           filepath.Join(root, "template.yaml"),
+		"as transformed":       transformed, // typos in the names of IAM actions show only here
+		"access to a cluster":  filepath.Join(root, "infra", "cluster-access.yaml"),
+		"for an organization":  filepath.Join(root, "infra", "stackset.yaml"),
+		"rules for its events": filepath.Join(root, "events", "rules.yaml"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()

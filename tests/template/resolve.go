@@ -143,11 +143,12 @@ func (r resolver) sub(value any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("substitute in %v", value)
 	}
-	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		name := match[2 : len(match)-1]
 		if some, ok := local[name]; ok {
 			return fmt.Sprint(some)
 		}
 		return fmt.Sprint(r.ref(name))
-	}), nil
+	})
+	return strings.ReplaceAll(text, "${!", "${"), nil // what is to stay as it is
 }

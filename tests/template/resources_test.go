@@ -222,13 +222,50 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	if diff := cmp.Diff(account, bySid["WhoeverMayPublishHere"].Conditions); diff != "" {
 		t.Errorf("who else may use the key (-want +got):\n%s", diff)
 	}
-	topic, err := tmpl.Statements("NoticesPolicy", "PolicyDocument")
+	topics := tmpl.ofType("AWS::SNS::Topic")
+	if !slices.Equal(topics, []string{"ChatTopic", "NoticesTopic"}) {
+		t.Errorf("topics %v", topics)
+	}
+	for policy, topic := range map[string]string{"NoticesPolicy": "${NoticesTopic}", "ChatPolicy": "${ChatTopic}"} {
+		s, err := tmpl.Statements(policy, "PolicyDocument")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s) != 1 || !cmp.Equal(s[0].Principals, map[string][]string{"Service": {"cloudwatch.amazonaws.com"}}) || !slices.Equal(s[0].Resources, []string{topic}) || !slices.Equal(s[0].Actions, []string{"sns:Publish"}) ||
+			!cmp.Equal(s[0].Conditions["ArnLike"], map[string][]string{"aws:SourceArn": {"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:*"}}) {
+			t.Errorf("%s: %+v", policy, s)
+		}
+		if got := fmt.Sprint(tmpl.Resources[policy].Properties["Topics"]); got != "["+topic+"]" {
+			t.Errorf("%s is that of %s", policy, got)
+		}
+	}
+}
+
+// Whoever is in a channel can do what the role and the guardrail both allow.
+func TestASlackChannelMayOnlyLook(t *testing.T) {
+	for _, pairs := range [][]string{nil, {"SlackWorkspaceId", "T0123ABCDEF"}, {"SlackChannelId", "C0123ABCDEF"}} {
+		if tmpl := read(t, pairs...); tmpl.Resources["SlackChannel"].Type != "" || tmpl.Resources["SlackRole"].Type != "" {
+			t.Errorf("with %v there is a channel", pairs)
+		}
+	}
+	tmpl := read(t, "SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF")
+	want := map[string]any{
+		"ConfigurationName": "rollcall-rollcall-eu-west-1", "SlackWorkspaceId": "T0123ABCDEF", "SlackChannelId": "C0123ABCDEF",
+		"SnsTopicArns": []any{"${ChatTopic}"}, "IamRoleArn": "${SlackRole.Arn}", "GuardrailPolicies": []any{"arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"},
+	}
+	if diff := cmp.Diff(want, tmpl.Resources["SlackChannel"].Properties); diff != "" {
+		t.Errorf("the channel (-want +got):\n%s", diff)
+	}
+	may, err := tmpl.Role("SlackRole")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(topic) != 1 || !cmp.Equal(topic[0].Principals, map[string][]string{"Service": {"cloudwatch.amazonaws.com"}}) ||
-		!cmp.Equal(topic[0].Conditions["ArnLike"], map[string][]string{"aws:SourceArn": {"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:*"}}) {
-		t.Errorf("topic policy %+v", topic)
+	if len(may) != 1 || !slices.Equal(may[0].Actions, []string{"cloudwatch:Describe*", "cloudwatch:Get*", "cloudwatch:List*"}) {
+		t.Errorf("it may %+v", may)
+	}
+	trust, err := tmpl.Statements("SlackRole", "AssumeRolePolicyDocument")
+	if err != nil || len(trust) != 1 || !cmp.Equal(trust[0].Principals, map[string][]string{"Service": {"chatbot.amazonaws.com"}}) {
+		t.Errorf("it trusts %+v, %v", trust, err)
 	}
 }
 
@@ -396,6 +433,8 @@ func TestWhatParametersAllow(t *testing.T) {
 		{"SubnetIds", "subnet-0a1b", "vpc-0a1b"},
 		{"SecurityGroupIds", "sg-0a1b,sg-2c3d", "sg-0a1b,"},
 		{"NotificationEmail", "ops@example.com", "ops@example"},
+		{"SlackWorkspaceId", "T0123ABCDEF", "T0123-ABCDEF"},
+		{"SlackChannelId", "C0123ABCDEF", "#alarms"},
 	} {
 		pattern := regexp.MustCompile(raw.Parameters[c.parameter].AllowedPattern)
 		if !pattern.MatchString(c.good) || pattern.MatchString(c.bad) {
@@ -425,23 +464,32 @@ func TestThePolicyThatTheStackMakesSaysNothing(t *testing.T) {
 
 type alarm struct {
 	AlarmDescription, Namespace, MetricName, Statistic, ComparisonOperator, TreatMissingData string
-	AlarmActions                                                                             []string
+	AlarmActions, OKActions                                                                  []string
 	Period, EvaluationPeriods, Threshold                                                     int
 	Dimensions                                                                               []struct{ Name, Value string }
 }
 
 func TestAlarms(t *testing.T) {
 	tmpl := read(t)
-	want := map[string]bool{"Rollcall ChecksCompleted": true, "Rollcall PolicyInvalid": true, "Rollcall MessagesDropped": true}
-	for arn, q := range queues(t, tmpl) {
-		if q.RedrivePolicy == nil {
-			want["AWS/SQS ApproximateNumberOfMessagesVisible "+strings.TrimSuffix(arn, ".Arn}")+".QueueName}"] = true
-		}
+	want := map[string]string{
+		"ChecksMissing":  "Rollcall ChecksCompleted Sum LessThanThreshold 1, 1 x 900 s, breaching",
+		"PolicyInvalid":  "Rollcall PolicyInvalid Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"FindingTooOld":  "Rollcall OldestFindingSeconds Maximum GreaterThanOrEqualToThreshold 86400, 1 x 3600 s, notBreaching",
+		"ActsFailed":     "Rollcall ActionsFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"NoticesUnsent":  "Rollcall NoticesFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"CallsThrottled": "Rollcall APICallsThrottled Sum GreaterThanThreshold 20, 3 x 300 s, notBreaching",
+		// Nothing in a dead-letter queue writes no data, and so does a function that does not run.
+		"MessagesDropped":   "Rollcall MessagesDropped Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"EventsDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${EventsDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"ChecksDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${ChecksDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"OrdersDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${OrdersDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"StateChangeErrors": "AWS/Lambda Errors FunctionName=${StateChangeFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"SweepErrors":       "AWS/Lambda Errors FunctionName=${SweepFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"InspectErrors":     "AWS/Lambda Errors FunctionName=${InspectFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"RemediateErrors":   "AWS/Lambda Errors FunctionName=${RemediateFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 	}
-	for _, id := range Functions {
-		want["AWS/Lambda Errors ${"+id+"}"] = true
-	}
-	got := map[string]bool{}
+	got := map[string]string{}
+	everybody := []string{"${NoticesTopic}", "${ChatTopic}"}
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
 		if err := tmpl.properties(id, &a); err != nil {
@@ -449,23 +497,42 @@ func TestAlarms(t *testing.T) {
 		}
 		subject := a.Namespace + " " + a.MetricName
 		for _, d := range a.Dimensions {
-			subject += " " + d.Value
+			subject += " " + d.Name + "=" + d.Value
 		}
-		got[subject] = true
-		if !slices.Equal(a.AlarmActions, []string{"${NoticesTopic}"}) || a.AlarmDescription == "" || a.EvaluationPeriods != 1 {
-			t.Errorf("%s: %+v", id, a)
-		}
-		// Nothing in a dead-letter queue writes no data, and so does a function that does not run.
-		missing, compares, threshold, period := "notBreaching", "GreaterThanThreshold", 0, 300
-		if a.MetricName == "ChecksCompleted" {
-			missing, compares, threshold, period = "breaching", "LessThanThreshold", 1, 900
-		}
-		if a.TreatMissingData != missing || a.ComparisonOperator != compares || a.Threshold != threshold || a.Period != period {
-			t.Errorf("%s: %+v", id, a)
+		got[id] = fmt.Sprintf("%s %s %s %d, %d x %d s, %s", subject, a.Statistic, a.ComparisonOperator, a.Threshold, a.EvaluationPeriods, a.Period, a.TreatMissingData)
+		if !slices.Equal(a.AlarmActions, everybody) || len(a.OKActions) > 0 && !slices.Equal(a.OKActions, everybody) {
+			t.Errorf("%s goes to %v, and when it is over to %v", id, a.AlarmActions, a.OKActions)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+	for arn, q := range queues(t, tmpl) {
+		if name := strings.TrimSuffix(arn, ".Arn}") + ".QueueName}"; q.RedrivePolicy == nil && !strings.Contains(fmt.Sprint(got), name) {
+			t.Errorf("no alarm watches %s", name)
+		}
+	}
+}
+
+// A description is all that a person who is woken has at first: it names a query of the
+// stack, or a page and its section, that there are.
+func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
+	tmpl, shipped := read(t), queries(t)
+	named, section := regexp.MustCompile(`the query ([a-z-]+)`), regexp.MustCompile(`See "([^"]+)" in (infra/[A-Z]+\.md)\.$`)
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		d := fmt.Sprint(tmpl.Resources[id].Properties["AlarmDescription"])
+		if len(d) < 100 || len(d) > 1024 {
+			t.Errorf("%s has %d characters", id, len(d))
+		}
+		for _, m := range named.FindAllStringSubmatch(d, -1) {
+			if _, ok := shipped[m[1]]; !ok {
+				t.Errorf("%s names the query %s", id, m[1])
+			}
+		}
+		m := section.FindStringSubmatch(d)
+		if m == nil || !strings.Contains(text(t, m[2]), "\n## "+m[1]+"\n") {
+			t.Errorf("%s leads nowhere: %s", id, d)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ var grants = map[string]map[string][]string{
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
 			"s3:PutObject ${EvidenceBucket.Arn}/*",
 		}, diagnosis...),
-		"notify":    {"sns:Publish ${NoticesTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances},
+		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances},
 		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
 	},
 	"remediate": {
@@ -118,7 +118,7 @@ var grants = map[string]map[string][]string{
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus,
 			"dynamodb:GetItem ${Ledger.Arn}", "dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}",
 		}, diagnosis...),
-		"notify":    {"sns:Publish ${NoticesTopic}"},
+		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}"},
 		"remediate": {"s3:PutObject ${EvidenceBucket.Arn}/*", "ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances},
 	},
 }
