@@ -121,9 +121,9 @@ $(SAM)/.installed: tests/template/requirements.txt
 test: $(SAM)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
 
 .PHONY: validate
-validate: $(SAM)/.installed ## Lint template.yaml as written and as CloudFormation gets it
+validate: $(SAM)/.installed ## Lint the templates; template.yaml as CloudFormation gets it, too
 	SAM_CLI_TELEMETRY=0 $(SAM)/bin/sam validate --lint --region eu-west-1 --template template.yaml
-	$(SAM)/bin/cfn-lint --include-checks I -- template.yaml infra/cluster-access.yaml infra/stackset.yaml
+	$(SAM)/bin/cfn-lint --include-checks I -- template.yaml infra/cluster-access.yaml infra/stackset.yaml events/rules.yaml
 	$(SAM)/bin/python tests/template/transform.py template.yaml > $(BUILD)/transformed.json
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
 

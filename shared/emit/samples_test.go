@@ -365,7 +365,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 
 // free are the fields of which the schema does not know the form.
 var free = []string{
-	".node", ".condition", ".zone", ".region", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
+	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
 	".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
 }
 

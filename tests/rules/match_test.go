@@ -1,0 +1,151 @@
+package rules
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// takes tells which samples each rule takes.
+var takes = map[string][]string{
+	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
+	"ChatFollowUps": {"action-failed", "action-taken", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+	"IncidentOpens": {"action-failed", "action-unclear", "finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
+	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear"},
+	"PassedOn": {
+		"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear",
+		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition",
+	},
+}
+
+// region is the emulated EventBridge and SQS.
+type region struct {
+	events *eventbridge.Client
+	queues *sqs.Client
+}
+
+func emulated() region {
+	config := aws.Config{
+		Region: "eu-west-1", BaseEndpoint: aws.String(account.Endpoint), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIAIOSFODNN7EXAMPLE", "secret", ""),
+	}
+	return region{eventbridge.NewFromConfig(config), sqs.NewFromConfig(config)}
+}
+
+// listen puts a rule of the template on the bus, with a queue in place of its target.
+func (a region) listen(t *testing.T, id string, r rule) (url string) {
+	t.Helper()
+	queue, err := a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: aws.String(id), EventPattern: aws.String(string(r.EventPattern))}); err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	target := types.Target{Id: aws.String("queue"), Arn: aws.String("arn:aws:sqs:eu-west-1:123456789012:" + id)}
+	if tr := r.Targets[0].InputTransformer; tr != nil {
+		target.InputTransformer = &types.InputTransformer{InputPathsMap: tr.InputPathsMap, InputTemplate: aws.String(tr.InputTemplate)}
+	}
+	if _, err := a.events.PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: aws.String(id), Targets: []types.Target{target}}); err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	return aws.ToString(queue.QueueUrl)
+}
+
+// put puts an event on the bus, as Rollcall does.
+func (a region) put(t *testing.T, event map[string]any) {
+	t.Helper()
+	detail, err := json.Marshal(event["detail"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resources []string
+	for _, r := range event["resources"].([]any) {
+		resources = append(resources, r.(string))
+	}
+	out, err := a.events.PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
+		Source: aws.String(event["source"].(string)), DetailType: aws.String(event["detail-type"].(string)), Detail: aws.String(string(detail)), Resources: resources,
+	}}})
+	if err != nil || out.FailedEntryCount != 0 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+}
+
+// take takes the messages from a queue.
+func (a region) take(t *testing.T, url string) (bodies []string) {
+	t.Helper()
+	out, err := a.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range out.Messages {
+		bodies = append(bodies, aws.ToString(m.Body))
+		if _, err := a.queues.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(url), ReceiptHandle: m.ReceiptHandle}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bodies
+}
+
+func TestEachRuleTakesWhatItShouldAndNothingElse(t *testing.T) {
+	a, urls := emulated(), map[string]string{}
+	made := with(t, all)
+	described := rules(t, made)
+	for id, r := range described {
+		urls[id] = a.listen(t, id, r)
+		for _, name := range takes[id] {
+			if samples(t)[name] == nil {
+				t.Errorf("there is no sample %s", name)
+			}
+		}
+	}
+	if len(takes) != len(urls) {
+		t.Fatalf("%d rules, and %d known here", len(urls), len(takes))
+	}
+	for name, event := range samples(t) {
+		a.put(t, event)
+		for id, url := range urls {
+			got := a.take(t, url)
+			if want := slices.Contains(takes[id], name); len(got) > 1 || (len(got) == 1) != want {
+				t.Errorf("%s takes %s %d times, want %v", id, name, len(got), want)
+				continue
+			} else if !want {
+				continue
+			}
+			r := described[id]
+			if r.Targets[0].InputTransformer == nil {
+				if !reflect.DeepEqual(object(t, []byte(got[0]))["detail"], event["detail"]) {
+					t.Errorf("%s of %s gives its target\n%s", id, name, got[0])
+				}
+				continue
+			}
+			mine, err := transform(*r.Targets[0].InputTransformer, event, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(object(t, []byte(got[0])), object(t, []byte(mine))) {
+				t.Errorf("%s of %s gives its target\n%s\nnot\n%s", id, name, got[0], mine)
+			}
+		}
+	}
+	other := samples(t)["finding-escalated"]
+	other["source"] = "somebody.else"
+	a.put(t, other)
+	for id, url := range urls {
+		if got := a.take(t, url); len(got) > 0 {
+			t.Errorf("%s takes an event of somebody else: %s", id, strings.Join(got, "\n"))
+		}
+	}
+	if err := account.Unexpected(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,177 @@
+package rules
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/tests/template"
+)
+
+// none is the example without any of its parts.
+var none = map[string]string{"Chat": "false", "Audit": "false"}
+
+func statements(t *testing.T, made *template.Template, id, property string) []template.Statement {
+	t.Helper()
+	out, err := made.Statements(id, property)
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	return out
+}
+
+// What EventBridge lacks the permission to deliver is lost without an error, but for the
+// dead-letter queue.
+func TestEveryTargetMayBeReached(t *testing.T) {
+	made := with(t, all)
+	for id, r := range rules(t, made) {
+		target := r.Targets[0]
+		if target.DeadLetterConfig.Arn != "${Undelivered.Arn}" || target.RetryPolicy.MaximumEventAgeInSeconds < 3600 || target.RetryPolicy.MaximumRetryAttempts == 0 {
+			t.Errorf("%s gives up at once, and nobody hears of it", id)
+		}
+		if r.EventBusName != "default" {
+			t.Errorf("%s listens on %q", id, r.EventBusName)
+		}
+		role := strings.TrimSuffix(strings.TrimPrefix(target.RoleArn, "${"), ".Arn}")
+		switch target.Arn {
+		case "${ChatTopic}", "arn:aws:logs:eu-west-1:123456789012:log-group:${Acts}":
+			// A role is none of what is documented for both.
+			if target.RoleArn != "" {
+				t.Errorf("%s has the role %s", id, target.RoleArn)
+			}
+		case "${IncidentTool.Arn}":
+			may(t, made, id, role, "events:InvokeApiDestination", target.Arn)
+		case all["CentralBusArn"]:
+			may(t, made, id, role, "events:PutEvents", target.Arn)
+		default:
+			t.Errorf("%s has a target that nobody lets it reach: %s", id, target.Arn)
+		}
+	}
+}
+
+// may checks that all that a role may is this.
+func may(t *testing.T, made *template.Template, id, role, action, resource string) {
+	t.Helper()
+	granted, err := made.Role(role)
+	if err != nil || len(granted) != 1 || !slices.Equal(granted[0].Actions, []string{action}) || !slices.Equal(granted[0].Resources, []string{resource}) {
+		t.Errorf("%s: its role %s may %+v, %v", id, role, granted, err)
+	}
+}
+
+func TestTheTopicLetsEventBridgeInWithoutConditions(t *testing.T) {
+	made := with(t, all)
+	for _, s := range []struct {
+		id, property, sid string
+		actions           []string
+	}{
+		{"ChatKey", "KeyPolicy", "EventBridgePublishes", []string{"kms:Decrypt", "kms:GenerateDataKey"}},
+		{"ChatTopicPolicy", "PolicyDocument", "EventBridgePublishes", []string{"sns:Publish"}},
+	} {
+		granted := statements(t, made, s.id, s.property)
+		i := slices.IndexFunc(granted, func(g template.Statement) bool { return g.Sid == s.sid })
+		if i < 0 {
+			t.Errorf("%s has no statement %s", s.id, s.sid)
+			continue
+		}
+		g := granted[i]
+		slices.Sort(g.Actions)
+		if !slices.Equal(g.Actions, s.actions) || len(g.Principals) != 1 || !slices.Equal(g.Principals["Service"], []string{"events.amazonaws.com"}) || len(g.Conditions) != 0 {
+			t.Errorf("%s: %+v", s.id, g)
+		}
+	}
+	if key := made.Resources["ChatTopic"].Properties["KmsMasterKeyId"]; key != "${ChatKey.Arn}" {
+		t.Errorf("the topic has the key %v", key)
+	}
+}
+
+// The queue of what could not be delivered takes from these rules, each of them.
+func TestTheQueueTakesFromEveryRule(t *testing.T) {
+	for _, parameters := range []map[string]string{all, none, {"Chat": "false"}, {"Audit": "false"}} {
+		made := with(t, parameters)
+		var want []string
+		for id, r := range made.Resources {
+			if r.Type == "AWS::Events::Rule" {
+				want = append(want, "${"+id+".Arn}")
+			}
+		}
+		got := statements(t, made, "UndeliveredPolicy", "PolicyDocument")[0].Conditions["ArnEquals"]["aws:SourceArn"]
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: it takes from %q, the rules are %q", parameters, got, want)
+		}
+	}
+}
+
+func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
+	made := with(t, all)
+	var policy struct {
+		Statement []struct {
+			Principal struct{ Service []string }
+			Action    []string
+			Resource  string
+		}
+	}
+	text, _ := made.Resources["ActsPolicy"].Properties["PolicyDocument"].(string)
+	if err := json.Unmarshal([]byte(text), &policy); err != nil || len(policy.Statement) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	s := policy.Statement[0]
+	group, _ := made.Resources["Acts"].Properties["LogGroupName"].(string)
+	if !strings.HasPrefix(group, "/aws/events/") || s.Resource != "arn:aws:logs:eu-west-1:123456789012:log-group:"+group+":*" {
+		t.Errorf("the group is %s, the policy is about %s", group, s.Resource)
+	}
+	if !slices.Contains(s.Principal.Service, "events.amazonaws.com") || !slices.Equal(s.Action, []string{"logs:CreateLogStream", "logs:PutLogEvents"}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A part that is not wanted leaves nothing behind, and nothing that refers to it.
+func TestEachPartStandsByItself(t *testing.T) {
+	const shared = "NotDelivered Undelivered UndeliveredPolicy"
+	for want, parameters := range map[string]map[string]string{
+		shared: none,
+		"ChatFindings ChatFollowUps ChatKey ChatTopic ChatTopicPolicy " + shared:            {"Audit": "false"},
+		"Acts ActsPolicy Audited " + shared:                                                 {"Chat": "false"},
+		"CentralRole PassedOn " + shared:                                                    {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
+		"IncidentConnection IncidentOpens IncidentOver IncidentRole IncidentTool " + shared: {"Chat": "false", "Audit": "false", "IncidentUrl": all["IncidentUrl"], "IncidentKey": all["IncidentKey"]},
+	} {
+		made := with(t, parameters)
+		ids := slices.Sorted(maps.Keys(made.Resources))
+		wanted := strings.Fields(want)
+		slices.Sort(wanted)
+		if !slices.Equal(ids, wanted) {
+			t.Errorf("%v: %q", parameters, ids)
+		}
+		data, err := json.Marshal(made.Resources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range with(t, all).Resources {
+			if !slices.Contains(ids, id) && (strings.Contains(string(data), "${"+id+"}") || strings.Contains(string(data), "${"+id+".")) {
+				t.Errorf("%v: something refers to %s", parameters, id)
+			}
+		}
+	}
+}
+
+// The key of the incident tool is nowhere but in the connection, which keeps it a secret.
+func TestTheKeyIsASecret(t *testing.T) {
+	made := with(t, all)
+	for id, r := range made.Resources {
+		data, err := json.Marshal(r.Properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id != "IncidentConnection" && strings.Contains(string(data), all["IncidentKey"]) {
+			t.Errorf("%s has the key in it", id)
+		}
+	}
+	for _, p := range bodyParameters(t, made) {
+		if p.Key != "routing_key" || p.Value != all["IncidentKey"] || !p.IsValueSecret {
+			t.Errorf("the connection adds %+v", p)
+		}
+	}
+}
