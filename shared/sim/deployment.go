@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -180,7 +179,7 @@ func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEv
 func nobodys(context.Context) string { return "" }
 
 func (v *env) ambient() handle.Ambient {
-	return handle.Ambient{Clock: v.now, Log: slog.New(slog.DiscardHandler), Metrics: io.Discard}
+	return handle.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
 }
 
 func (v *env) policies() *config.PolicyParameterStore {

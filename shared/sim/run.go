@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +35,10 @@ type Watch struct {
 	// Bus is called with every event that is put on the event bus, and the ARNs that it is
 	// about; nil is nobody.
 	Bus func(at time.Time, detailType, detail string, resources []string)
+	// Metrics is written what the functions write of metrics; nil is nobody.
+	Metrics io.Writer
+	// Log is handed what the functions log; nil is nobody.
+	Log slog.Handler
 	// Guards are wrong versions of what protects, for the check of the rules themselves.
 	Guards Guards
 	// GoOn after a violation.
@@ -130,13 +136,19 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		weather: &weather{}, tell: w.Tell, bus: w.Bus, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}
 	}
 	if a.bus == nil {
 		a.bus = func(time.Time, string, string, []string) {}
+	}
+	if a.metrics == nil {
+		a.metrics = io.Discard
+	}
+	if a.log == nil {
+		a.log = slog.DiscardHandler
 	}
 	a.audit = newAuditor(a)
 	if err := a.deploy(w.Guards); err != nil {

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -29,6 +31,8 @@ type account struct {
 	tell     func(Event) // of what is worth telling; never nil
 	// bus is called with what is put on the event bus; never nil.
 	bus      func(at time.Time, detailType, detail string, resources []string)
+	metrics  io.Writer
+	log      slog.Handler
 	silenced map[string]bool // zones without a network
 	serial   int             // of machines
 	dep      *deployment     // nil before there is one

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/report"
+	"rollcall/shared/report/emftest"
+)
+
+// counting counts lines of a log, by message.
+type counting map[string]int
+
+func (c counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(_ context.Context, r slog.Record) error {
+	c[r.Message]++
+	return nil
+}
+
+func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c counting) WithGroup(string) slog.Handler      { return c }
+
+// What CloudWatch cannot read it drops without a word, so every line of some stormy hours
+// is read as it does; and whatever is written must be in the catalogue, as it says.
+func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
+	catalogue := map[string]report.Series{}
+	for _, s := range report.Catalogue() {
+		catalogue[s.Name] = s
+	}
+	names := map[string]bool{}
+	for seed := uint64(1); seed <= 4; seed++ {
+		sc := Random(Options{Seed: seed, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25})
+		at, lines := sc.Start, counting{}
+		w := &emftest.Writer{Now: func() time.Time { return at }}
+		if _, err := Run(sc, Watch{Metrics: w, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if lines["metrics not written"] > 0 || lines["checked"] == 0 {
+			t.Errorf("seed %d: %v", seed, lines)
+		}
+		for _, d := range w.Data {
+			names[d.Name] = true
+			s, ok := catalogue[d.Name]
+			by := func(set []report.Dimension) bool {
+				return len(set) == len(d.Dimensions) && !slices.ContainsFunc(set, func(k report.Dimension) bool { return d.Dimensions[string(k)] == "" })
+			}
+			if !ok || d.Namespace != report.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(s.Sets, by) {
+				t.Errorf("seed %d: %+v is not in the catalogue", seed, d)
+			}
+			for k, v := range d.Dimensions {
+				if v == report.OtherValue {
+					t.Errorf("seed %d: %s is worth something that is not listed for %s", seed, d.Name, k)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"ChecksCompleted", "ChecksIncomplete", "FindingsOpened", "FindingsEscalated", "FindingsResolved", "Held", "ActionsTaken", "ActionsRefused", "RegistrationSeconds", "NoticesSent"} {
+		if !names[name] {
+			t.Errorf("nothing is written of %s", name)
+		}
+	}
+}
