@@ -1,0 +1,73 @@
+package rules
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// patterns are the patterns of events/README.md in their order, and the samples that each
+// takes.
+var patterns = [][]string{
+	takes["ChatFindings"],
+	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+	{"action-failed", "action-refused", "action-taken", "action-unclear", "finding-escalated"},
+	{"action-taken", "action-taken-late"},
+	{"action-held"},
+	{"action-held-owner"},
+	{"action-held", "finding-opened-overdue", "finding-resolved-cleared"},
+	{"check-completed-partial"},
+	{"check-completed"},
+}
+
+var pattern = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\{\"source\".*\\})` \\|$")
+
+// Somebody copies them and expects what the page says.
+func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
+	a := emulated()
+	found := pattern.FindAllStringSubmatch(string(read(t, filepath.Join(root, "events", "README.md"))), -1)
+	if len(found) != len(patterns) {
+		t.Fatalf("the page has %d patterns, known here are %d", len(found), len(patterns))
+	}
+	urls := make([]string, len(found))
+	for i, m := range found {
+		if !json.Valid([]byte(m[1])) {
+			t.Fatalf("no JSON: %s", m[1])
+		}
+		r := rule{EventPattern: json.RawMessage(m[1])}
+		r.Targets = append(r.Targets, rules(t, with(t, all))["Audited"].Targets...)
+		urls[i] = a.listen(t, "page"+strconv.Itoa(i), r)
+	}
+	took := make([][]string, len(found))
+	for name, event := range samples(t) {
+		a.put(t, event)
+		for i, url := range urls {
+			if len(a.take(t, url)) > 0 {
+				took[i] = append(took[i], name)
+			}
+		}
+	}
+	for i, want := range patterns {
+		slices.Sort(took[i])
+		if !slices.Equal(took[i], want) {
+			t.Errorf("%s\ntakes %s\nwant  %s", found[i][1], strings.Join(took[i], ", "), strings.Join(want, ", "))
+		}
+	}
+}
+
+func TestThePageNamesEveryField(t *testing.T) {
+	defs := object(t, read(t, filepath.Join(root, "events", "rollcall-events.schema.json")))["$defs"].(map[string]any)
+	page := string(read(t, filepath.Join(root, "events", "README.md")))
+	section := page[strings.Index(page, "What a detail holds"):strings.Index(page, "## Rules")]
+	for _, def := range []string{"finding", "FindingResolved", "action", "CheckCompleted"} {
+		for field := range defs[def].(map[string]any)["properties"].(map[string]any) {
+			if !strings.Contains(section, "`"+field+"`") {
+				t.Errorf("events/README.md does not say what %s of %s is", field, def)
+			}
+		}
+	}
+}
