@@ -78,15 +78,16 @@ type notified struct {
 	sent, failed int
 }
 
-// Publish sends a notice.
+// Publish sends a notice. One that some got and others did not is counted as both.
 func (n *notified) Publish(ctx context.Context, m report.Message) error {
 	err := n.publisher.Publish(ctx, m)
+	if report.Sent(err) {
+		n.sent++
+	}
 	if err != nil {
 		n.failed++
-		return err
 	}
-	n.sent++
-	return nil
+	return err
 }
 
 // samples are what was counted of a cluster.

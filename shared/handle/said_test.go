@@ -1,12 +1,17 @@
 package handle
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"rollcall/shared/calls"
 	"rollcall/shared/emit"
@@ -311,7 +316,22 @@ func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
 	if err := n.Publish(t.Context(), report.Message{}); err == nil || n.sent != 1 || n.failed != 1 {
 		t.Errorf("%v: %+v", err, n)
 	}
+	// It came to those who read mail, and not to those who chat.
+	half := &notified{publisher: report.NewTopic(half{}, "notices", "chat", func(context.Context) string { return "" })}
+	if err := half.Publish(t.Context(), report.Message{}); err == nil || half.sent != 1 || half.failed != 1 {
+		t.Errorf("%v: %+v", err, half)
+	}
 	if len((&notified{}).samples("demo")) != 0 {
 		t.Error("nothing sent is counted")
 	}
+}
+
+// half publishes to one topic only.
+type half struct{}
+
+func (half) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	if aws.ToString(in.TopicArn) == "chat" {
+		return nil, errors.New("no topic")
+	}
+	return &sns.PublishOutput{}, nil
 }
