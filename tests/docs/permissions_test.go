@@ -27,6 +27,7 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
 		statements = append(statements, s.Sid)
 		header, ok := map[string]string{
 			"Observe": "| action of `Observe` | read of | without it |", "Diagnose": "| action of `Diagnose` | read of | not checked without it |",
+			"Explain": "| action of `Explain` | read of | instead of it |",
 		}[s.Sid]
 		if !ok {
 			continue

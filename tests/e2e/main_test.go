@@ -229,7 +229,7 @@ func (a *account) notices() []testbed.Notice {
 
 // reading are the calls that change nothing.
 func reading(action string) bool {
-	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get") || action == "Query"
 }
 
 // writes are the changing calls of the last run, each as "action resources".

@@ -1,0 +1,290 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"rollcall/functions/local/command"
+	"rollcall/shared/ledger"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
+)
+
+// outline is what of template.yaml somebody who asks a deployment meets.
+const outline = `
+AWSTemplateFormatVersion: "2010-09-09"
+Parameters:
+  Mode: {Type: String, Default: observe}
+  WarnAfter: {Type: String, Default: 5m}
+  Deadline: {Type: String, Default: 15m}
+Resources:
+  Ledger:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions:
+        - {AttributeName: pk, AttributeType: S}
+        - {AttributeName: sk, AttributeType: S}
+      KeySchema:
+        - {AttributeName: pk, KeyType: HASH}
+        - {AttributeName: sk, KeyType: RANGE}
+  Policy:
+    Type: AWS::SSM::Parameter
+    Properties: {Name: /rollcall/policy, Type: String, Value: "apiVersion: rollcall/v1"}
+  EvidenceBucket: {Type: AWS::S3::Bucket}
+Outputs:
+  LedgerTableName: {Value: !Ref Ledger}
+  PolicyParameterName: {Value: !Ref Policy}
+  EvidenceBucket: {Value: !Ref EvidenceBucket}
+`
+
+// deployed is a deployment that an account has, as far as somebody who asks it meets it.
+type deployed struct {
+	t      *testing.T
+	table  *ledger.Dynamo
+	bucket string
+}
+
+// deploy makes the stack rollcall in a mode.
+func deploy(t *testing.T, mode string) *deployed {
+	t.Helper()
+	client := cloudformation.NewFromConfig(bed.AWSConfig())
+	_, err := client.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: aws.String("rollcall"), TemplateBody: aws.String(outline),
+		Parameters: []types.Parameter{{ParameterKey: aws.String("Mode"), ParameterValue: aws.String(mode)}},
+	})
+	must(t, err)
+	out, err := client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("rollcall")})
+	must(t, err)
+	d := &deployed{t: t}
+	for _, o := range out.Stacks[0].Outputs {
+		switch aws.ToString(o.OutputKey) {
+		case "LedgerTableName":
+			d.table = ledger.NewDynamo(dynamodb.NewFromConfig(bed.AWSConfig()), aws.ToString(o.OutputValue))
+		case "EvidenceBucket":
+			d.bucket = aws.ToString(o.OutputValue)
+		}
+	}
+	return d
+}
+
+var clusterID = roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
+
+// takeOver has the deployment remember what the checks of an account remember in their
+// file: it is as if its own functions had made them.
+func (d *deployed) takeOver(a *account) {
+	d.t.Helper()
+	ctx := d.t.Context()
+	file, err := ledger.OpenFile(a.ledger)
+	must(d.t, err)
+	s, err := file.Read(ctx, clusterID)
+	must(d.t, err)
+	changes := ledger.Changes{
+		PutRemediate: s.RemediateSince, PutNotReady: s.NotReady, PutRests: s.Rests, PutGroups: s.GroupsWithNodes, PutNotices: s.Notices,
+		PutChecked: s.Checked, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
+	}
+	known, err := d.table.Read(ctx, clusterID)
+	must(d.t, err)
+	for k, f := range s.Findings {
+		changes.PutFindings = append(changes.PutFindings, f)
+		delete(known.Findings, k)
+	}
+	for k := range known.Findings {
+		changes.DropFindings = append(changes.DropFindings, k)
+	}
+	must(d.t, d.table.Record(ctx, clusterID, changes))
+	must(d.t, d.table.PutSize(ctx, testbed.Region, testbed.ClusterName, 3))
+	for _, act := range s.Actions {
+		if _, begun := known.Action(act.ID); begun {
+			continue
+		}
+		must(d.t, d.table.Begin(ctx, clusterID, act, ledger.Budget{Max: 100}))
+		if act.Outcome != nil {
+			must(d.t, d.table.Finish(ctx, clusterID, act.ID, *act.Outcome))
+		}
+	}
+}
+
+// ask runs rollcall explain --stack rollcall with JSON output.
+func (a *account) ask(code int, args ...string) report.ExplanationDocument {
+	a.t.Helper()
+	got, stdout, stderr := a.run(testbed.Viewer, append([]string{"explain", "--stack", "rollcall", "--output", "json"}, args...)...)
+	var d report.ExplanationDocument
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || got != code {
+		a.t.Fatalf("explain --stack %q: exit %d, want %d: %v\n%s%s", args, got, code, err, stdout, stderr)
+	}
+	a.nothingWritten("explain --stack")
+	return d
+}
+
+// answers are the answers of an explanation, each with its reason.
+func answers(d report.ExplanationDocument) (out []string) {
+	for _, a := range d.Answers {
+		out = append(out, strings.TrimSpace(a.Answer+" "+a.Action+" "+a.Reason))
+	}
+	return out
+}
+
+func past(d report.ExplanationDocument) (out []string) {
+	for _, e := range d.History {
+		out = append(out, e.What)
+	}
+	return out
+}
+
+// From the first sight of an instance to when nobody but the ledger knows it any more.
+func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	d := deploy(t, "remediate")
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+
+	// Nobody has looked yet.
+	e := a.ask(command.ExitFindings, id)
+	same(t, "before the first check", answers(e), []string{"held terminate NotSeenTwice"})
+	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "remembers no check") }) {
+		t.Errorf("what if: %v, memory %q, notes %q", e.WhatIf, e.Memory, e.Notes)
+	}
+
+	a.remediate()
+	d.takeOver(a)
+	e = a.ask(command.ExitFindings, id)
+	same(t, "after the first check", answers(e), []string{"held terminate NotSeenTwice"})
+	if e.Answers[0].Until.IsZero() {
+		t.Error("nobody tells when a second check may be")
+	}
+	same(t, "its history", slices.Sorted(slices.Values(past(e))), []string{"began", "checked", "group-good", "opened", "remediate-on", "seen", "told"})
+
+	a.later(2 * time.Minute)
+	same(t, "before the second check", answers(a.ask(command.ExitFindings, id)), []string{"ordered terminate"})
+	same(t, "what if the mode were notify", answers(a.ask(command.ExitFindings, id, "--mode", "notify")), []string{"held terminate ModeNotify"})
+	same(t, "what if the policy only notified", answers(a.ask(command.ExitFindings, id, "--policy", a.policy("owners: {autoscaling-group: notify}\n"))), []string{"held terminate OwnerNotifyOnly"})
+
+	same(t, "the second check", acted(a.remediate().only(t)), []string{"acted " + id})
+	d.takeOver(a)
+	e = a.ask(command.ExitOK, id)
+	same(t, "after the act", answers(e), []string{"acted terminate", "gone"})
+	if got := e.Answers[0]; !strings.Contains(got.Detail, "has not registered as a node") || !strings.HasPrefix(got.Evidence, "file://"+a.evidence) || got.Order == "" {
+		t.Errorf("why it acted: %+v", got)
+	}
+	if want := "s3://" + d.bucket + "/" + testbed.AccountID + "/" + testbed.Region + "/" + testbed.ClusterName + "/" + id + "/"; e.EvidenceFolder != want {
+		t.Errorf("its evidence is in %q, want %q", e.EvidenceFolder, want)
+	}
+	if b := e.Budgets; len(b) != 2 || b[0] != (report.BudgetDocument{Of: testbed.ClusterName, Used: 1, Max: 5}) {
+		t.Errorf("the hour: %+v", b)
+	}
+
+	// An hour later EC2 does not know it any more, and with it its tags are gone.
+	must(t, bed.ForgetInstance(t.Context(), id))
+	a.later(time.Hour)
+	a.remediate()
+	d.takeOver(a)
+	e = a.ask(command.ExitOK, id)
+	same(t, "when it is forgotten", answers(e), []string{"acted terminate", "gone"})
+	if got := past(e); !slices.Contains(got, "intended") || !slices.Contains(got, "ended") {
+		t.Errorf("its history: %q", got)
+	}
+	code, table, stderr := a.run(testbed.Viewer, "explain", id, "--stack", "rollcall")
+	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "EC2 knows it no more") {
+		t.Errorf("exit %d:\n%s%s", code, table, stderr)
+	}
+
+	// The same from a file, which tells nothing of where evidence is.
+	code, table, stderr = a.run(testbed.Viewer, "explain", id, "--ledger", a.ledger)
+	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "by the ledger") || !strings.Contains(table, a.ledger) {
+		t.Errorf("exit %d:\n%s%s", code, table, stderr)
+	}
+}
+
+func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	d := deploy(t, "notify")
+	must(t, d.table.PutSize(t.Context(), testbed.Region, testbed.ClusterName, 3))
+	code, _, stderr := a.run(testbed.Viewer, "explain", "i-0fedcba9876543210", "--stack", "rollcall")
+	for _, want := range []string{"EC2 knows no instance i-0fedcba9876543210", "the ledger of stack rollcall remembers nothing of it in 1 cluster"} {
+		if code != command.ExitError || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, %q lacks %q", code, stderr, want)
+		}
+	}
+	// Whoever says which cluster is told what is known of it there.
+	e := a.ask(command.ExitError, "i-0fedcba9876543210", "--cluster", testbed.ClusterName)
+	same(t, "with its cluster", answers(e), []string{"unknown"})
+}
+
+// What is wrong with one that is well is nothing, also by a deployment.
+func TestADeploymentIsAskedForAnInstanceThatIsWell(t *testing.T) {
+	a := newAccount(t)
+	ids := a.fleet(3)
+	deploy(t, "notify")
+	e := a.ask(command.ExitOK, ids[0])
+	same(t, "answers", answers(e), []string{"nothing"})
+}
+
+func TestWhatADeploymentCannotBeAsked(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	explain := func(args ...string) (int, string) {
+		code, _, stderr := a.run(testbed.Viewer, append([]string{"explain", id}, args...)...)
+		return code, stderr
+	}
+	if code, stderr := explain("--stack", "rollcall"); code != command.ExitError || !strings.Contains(stderr, `no CloudFormation stack "rollcall" in `+testbed.Region) {
+		t.Errorf("no stack: exit %d, %s", code, stderr)
+	}
+	deploy(t, "notify")
+	for action, wants := range map[string][]string{
+		"cloudformation:DescribeStacks": {"allow cloudformation:DescribeStacks"},
+		"dynamodb:Query":                {"the ledger of stack rollcall, table rollcall", "allow dynamodb:Query"},
+		"ssm:GetParameter":              {"parameter /rollcall/policy", "allow ssm:GetParameter", "--policy FILE"},
+	} {
+		service, call, _ := strings.Cut(action, ":")
+		must(t, bed.Inject(t.Context(), testbed.Fault{Service: service, Action: call, AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
+		code, stderr := explain("--stack", "rollcall")
+		for _, want := range wants {
+			if code != command.ExitError || !strings.Contains(stderr, want) {
+				t.Errorf("%s denied: exit %d, %q lacks %q", action, code, stderr, want)
+			}
+		}
+		must(t, bed.ClearFaults(t.Context()))
+	}
+	other := cloudformation.NewFromConfig(bed.AWSConfig())
+	_, err := other.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String("{Resources: {Topic: {Type: 'AWS::SNS::Topic'}}}")})
+	must(t, err)
+	if code, stderr := explain("--stack", "other"); code != command.ExitError || !strings.Contains(stderr, "has no output LedgerTableName") || !strings.Contains(stderr, "no deployment of Rollcall") {
+		t.Errorf("another stack: exit %d, %s", code, stderr)
+	}
+}
+
+// With a policy that does not validate the functions do nothing, and that is the answer.
+func TestAPolicyThatDoesNotValidateIsToldOfADeployment(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	deploy(t, "remediate")
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	_, err := ssm.NewFromConfig(bed.AWSConfig()).PutParameter(context.Background(), &ssm.PutParameterInput{
+		Name: aws.String("/rollcall/policy"), Value: aws.String("apiVersion: rollcall/v1\nmode: destroy\n"), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+	})
+	must(t, err)
+	e := a.ask(command.ExitFindings, id)
+	if !slices.ContainsFunc(e.Notes, func(n string) bool {
+		return strings.Contains(n, "with this policy nothing is done") && strings.Contains(n, "line 2: mode")
+	}) {
+		t.Errorf("notes %q", e.Notes)
+	}
+	if e.Mode != "observe" {
+		t.Errorf("the mode is %s", e.Mode)
+	}
+}
