@@ -10,8 +10,12 @@
 // An event may come twice: a check that dies after it sent its events and before its
 // changes are recorded is made again. Sent after the changes are recorded, one may be
 // lost instead. Which of the two, the caller decides by its order. A listener tells a
-// repetition by cluster, instance, kind and since, that of an act by its order, and
-// sees from the counts of Check Completed what it has missed.
+// repetition by the finding's id, that of an act by its order, and sees from the counts
+// of Check Completed what it has missed.
+//
+// Whoever passes an event on has it in words too, a title and a text, which hold nothing
+// that would end a quoted string: EventBridge does not escape what a rule's input
+// transformer takes from an event.
 //
 // The package is pure: no I/O, no clock.
 package emit
