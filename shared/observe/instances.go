@@ -205,7 +205,7 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 	return nil, unknown, nil
 }
 
-// ErrNoInstance: EC2 knows no such instance, or not any more.
+// ErrNoInstance says that EC2 knows no such instance, or not any more.
 var ErrNoInstance = errors.New("EC2 knows no instance")
 
 // ClustersOf are the clusters that the tags of an instance may mean, for whoever knows

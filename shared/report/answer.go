@@ -34,7 +34,7 @@ type AnswerDocument struct {
 	// Detail says more; Ends what ends it, where an act is held.
 	Detail string    `json:"detail,omitempty"`
 	Ends   string    `json:"ends,omitempty"`
-	Fix    string    `json:"fix,omitempty"` // what a person can paste to find out more
+	Fix    string    `json:"fix,omitempty"`  // what a person can paste to find out more
 	Kind   string    `json:"kind,omitempty"` // of the finding that it is about
 	Action string    `json:"action,omitempty"`
 	Reason string    `json:"reason,omitempty"`
