@@ -61,7 +61,7 @@ func (c Check) About(f roll.Finding) AnswerDocument {
 			return c.heldBack(a, h)
 		}
 	}
-	if s := c.Plan.Steps[f.Key()]; s.Do.Acts() {
+	if s := c.Plan.Steps[f.Key()]; s.Do != "" {
 		a.Answer, a.Action, a.At = AnswerWaiting, string(s.Do), s.At.UTC()
 		a.Text = fmt.Sprintf("nothing yet: %s follows at %s, if nothing changes", s.Do, roll.Clock(s.At))
 		return a
@@ -155,20 +155,34 @@ func whatWasDone(do plan.Action) string {
 // Answers are the short answers about the instance that is asked about, or about all that
 // is explained: what was done first, then what follows.
 func (c Check) Answers() []AnswerDocument {
-	var out []AnswerDocument
-	if c.Asked != nil && c.Memory != nil {
+	out := c.beside()
+	for _, f := range c.Explained() {
+		out = append(out, c.About(f))
+	}
+	return out
+}
+
+// beside are the answers that are about no finding that is explained.
+func (c Check) beside() (out []AnswerDocument) {
+	if c.Asked == nil {
+		return nil
+	}
+	if c.Memory != nil {
 		if a, ok := c.Memory.Done(c.Asked.ID); ok {
 			out = append(out, a)
 		}
 	}
-	explained := c.Explained()
-	for _, f := range explained {
-		out = append(out, c.About(f))
+	if len(c.Explained()) > 0 {
+		return out
 	}
-	if c.Asked != nil && len(explained) == 0 {
-		out = append(out, c.presence(len(out) > 0))
+	for _, f := range append(c.Watching(), c.Assessment.Starting...) {
+		if f.Instance == c.Asked.ID {
+			a := c.About(f)
+			a.Detail = f.Summary
+			return append(out, a)
+		}
 	}
-	return out
+	return append(out, c.presence(len(out) > 0))
 }
 
 // presence answers for an instance that nothing is found about. acted: the memory holds an

@@ -19,11 +19,9 @@ func (c Check) Explain(w io.Writer) error {
 	t.wrap(0, c.headline())
 	c.basis(t)
 	explained := c.Explained()
-	for i, a := range c.Answers() {
-		if a.Kind == "" || i == 0 && c.wasDone(a) { // those about findings stand with them
-			t.line("")
-			t.answer(2, a)
-		}
+	for _, a := range c.beside() {
+		t.line("")
+		t.answer(2, a)
 	}
 	if len(explained) == 0 && c.Asked == nil {
 		t.line("")
@@ -50,11 +48,6 @@ func (c Check) basis(t *text) {
 	case c.Memory != nil:
 		t.wrap(0, fmt.Sprintf("as things stand at %s, by %s", roll.Clock(c.Snapshot.At), c.Memory.From))
 	}
-}
-
-// wasDone reports whether an answer is about an act and not about a finding.
-func (c Check) wasDone(a AnswerDocument) bool {
-	return a.Answer == AnswerActed || a.Answer == AnswerActing || a.Answer == AnswerFailed
 }
 
 // answer writes a short answer and what stands behind it.

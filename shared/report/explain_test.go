@@ -207,12 +207,31 @@ func TestWhatHasItsTimeYet(t *testing.T) {
 		t.Errorf("an act that is announced: %+v", a)
 	}
 	c.Plan.Steps[f.Key()] = plan.Step{Do: policy.DoNotify, At: now.Add(2 * time.Minute)}
+	if a := c.About(f); a.Answer != AnswerWaiting || a.Action != "notify" {
+		t.Errorf("a notice that is announced: %+v", a)
+	}
+	delete(c.Plan.Steps, f.Key())
 	if a := c.About(f); a.Answer != AnswerTold {
 		t.Errorf("a ladder that only tells: %+v", a)
 	}
 	early := missing(1, 6*time.Minute)
 	if a := c.About(early); a.Answer != AnswerWaiting || !a.Until.Equal(early.Due) {
 		t.Errorf("within its tolerance: %+v", a)
+	}
+}
+
+// Of what still has time the answer says how much, also if it is not explained.
+func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
+	c, _ := sickly()
+	f := silent(1, 10*time.Minute)
+	c.Assessment.Findings, c.Diagnoses = []roll.Finding{f}, nil
+	a := c.Answers()
+	if len(a) != 1 || a[0].Answer != AnswerWaiting || !a[0].Until.Equal(f.Due) || a[0].Detail != f.Summary {
+		t.Errorf("%+v", a)
+	}
+	var b bytes.Buffer
+	if err := c.Explain(&b); err != nil || !strings.Contains(b.String(), "nothing yet: within its tolerance until") {
+		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
