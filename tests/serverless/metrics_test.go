@@ -1,0 +1,58 @@
+package serverless
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/report/emftest"
+)
+
+// measured is what CloudWatch would take from the log of a function. Each line must be one
+// JSON object: the log group's format promises that, and queries rest on it.
+func (s *Stack) measured(t *testing.T, name string) *emftest.Writer {
+	t.Helper()
+	w := &emftest.Writer{Now: s.Now}
+	for line := range strings.Lines(s.functions[name].output.all()) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil || object["_aws"] == nil && (object["msg"] == nil || object["function"] != name) {
+			t.Errorf("%s wrote %q: %v", name, line, err)
+		}
+		if _, err := w.Write([]byte(line)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	return w
+}
+
+// What the functions count as sent is what arrived, also of the API server.
+func TestTheFunctionsCountWhatTheySend(t *testing.T) {
+	s := deploy(t, "remediate")
+	fleet(t, 3)
+	launch(t)
+	must(t, s.Advance(t.Context(), 26*time.Minute))
+	for name, services := range map[string]string{
+		StateChange: "ec2 ssm scheduler", Sweep: "eks ec2 dynamodb sqs",
+		Inspect:   "ec2 eks iam ssm dynamodb sns sqs scheduler events kubernetes",
+		Remediate: "ec2 eks iam ssm dynamodb sns s3 events kubernetes",
+	} {
+		w, all := s.measured(t, name), 0.0
+		for service := range strings.FieldsSeq(services) {
+			n := w.Sum("APICalls", "Service", service)
+			if n == 0 {
+				t.Errorf("%s counts nothing for %s", name, service)
+			}
+			all += n
+		}
+		if sum := w.Sum("APICalls"); sum < all {
+			t.Errorf("%s counts %v in all, and %v by service", name, sum, all)
+		}
+	}
+	if w := s.measured(t, Remediate); w.Sum("ActionsTaken", "Action", "terminate") != 1 || w.Sum("ActionsTaken") != 1 {
+		t.Errorf("%+v", w.Data)
+	}
+	if w := s.measured(t, Inspect); w.Sum("FindingsOpened", "Kind", "Unregistered") != 1 || w.Sum("ChecksCompleted", "Cluster", "demo") == 0 || w.Sum("NoticesSent") == 0 {
+		t.Errorf("%+v", w.Data)
+	}
+}
