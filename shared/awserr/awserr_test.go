@@ -440,3 +440,15 @@ func TestInvalidInstanceIDs(t *testing.T) {
 		t.Errorf("got %q from an error of nobody's", got)
 	}
 }
+
+// CloudFormation has no code of its own for a stack that it does not know.
+func TestAStackThatIsNotThere(t *testing.T) {
+	for code, want := range map[string]bool{"ValidationError": true, "AccessDenied": false, "Throttling": false, "": false} {
+		if got := IsNoStack(answer("CloudFormation", "DescribeStacks", 400, code, "Stack with id rollcall does not exist")); got != want {
+			t.Errorf("%q: %v, want %v", code, got, want)
+		}
+	}
+	if IsNoStack(nil) {
+		t.Error("no error is taken for one")
+	}
+}

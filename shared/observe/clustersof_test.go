@@ -1,0 +1,22 @@
+package observe
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Whoever can find an instance elsewhere must know that EC2 does not know it.
+func TestTheClustersOfAnInstance(t *testing.T) {
+	a := newAccount(t)
+	a.launch(1, owned)
+	got, err := a.observer().ClustersOf(t.Context(), one)
+	if err != nil || !slices.Equal(got, []string{"demo"}) {
+		t.Errorf("%q, %v; want demo", got, err)
+	}
+	got, err = a.observer().ClustersOf(t.Context(), "i-0fedcba9876543210")
+	if !errors.Is(err, ErrNoInstance) || len(got) != 0 || !strings.Contains(err.Error(), "EC2 knows no instance i-0fedcba9876543210 in ") {
+		t.Errorf("%q, %v; want ErrNoInstance", got, err)
+	}
+}
