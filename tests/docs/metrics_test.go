@@ -1,11 +1,15 @@
 package docs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"rollcall/shared/calls"
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/report"
+	"rollcall/shared/roll"
 )
 
 func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
@@ -33,5 +37,41 @@ func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 	}
 	if !slices.Equal(want, got) {
 		t.Errorf("the code has\n%s\nthe page has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+	}
+}
+
+// What the metrics cost hangs on how many there can be.
+func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
+	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(calls.Services())
+	worth := map[report.Dimension]int{report.ByKind: kinds, report.ByCause: causes, report.ByAction: acts, report.ByReason: reasons, report.ByService: services}
+	all, cluster, over := 0, 0, 0
+	for _, s := range report.Catalogue() {
+		for _, set := range s.Sets {
+			n := 1
+			for _, d := range set {
+				if d != report.ByCluster {
+					n *= worth[d]
+				}
+			}
+			switch {
+			case len(set) == 0:
+				all++
+			case slices.Contains(set, report.ByCluster):
+				cluster += n
+			default:
+				over += n
+			}
+		}
+	}
+	for _, want := range []string{
+		fmt.Sprintf("Without dimensions there are %d", all),
+		fmt.Sprintf("at most %d and %d more", kinds, reasons),
+		fmt.Sprintf("%d causes and `none`", causes-1),
+		fmt.Sprintf("%d services", services),
+		fmt.Sprintf("%d in all, and %d for each cluster", all+over, cluster),
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(page(t, "infra/MONITORING.md")), " "), want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
