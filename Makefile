@@ -38,6 +38,11 @@ soak: build ## Try to make Rollcall do harm in simulated accounts, by random fau
 .PHONY: test
 test: testbed-deps ## Install what the tests need and run them all
 	$(GO) test $(TESTFLAGS) ./...
+	$(MAKE) --no-print-directory test-pages
+
+.PHONY: test-pages
+test-pages: ## Look at every page in a browser without a window, which is installed if there is none
+	cd tests/browser && $(GO) test -timeout 15m ./...
 
 .PHONY: race
 race: testbed-deps ## Run the tests under the race detector (needs gcc)
@@ -46,6 +51,7 @@ race: testbed-deps ## Run the tests under the race detector (needs gcc)
 .PHONY: lint
 lint: ## Check formatting, imports and habits
 	$(TOOLS) golangci-lint run ./...
+	cd tests/browser && $(GO) tool -modfile=$(CURDIR)/tests/tools/go.mod golangci-lint run ./...
 
 .PHONY: bench
 bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours
@@ -56,6 +62,17 @@ bench: testbed-deps ## Measure observation and explanations against their floors
 .PHONY: corpus
 corpus: ## Write the corpus of diagnosis cases anew from its generator
 	cd tests/corpus && $(GO) run ./cmd/generate
+
+# By the pinned browser, with its own fonts, so that pictures change only where pages do.
+PICTURE = $(BUILD)/picture
+.PHONY: pictures
+pictures: build ## Draw the pictures of the README anew: the demo's page and a notice
+	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
+	$(GO) run ./tests/pictures > $(BUILD)/notice.html
+	cd tests/browser && $(GO) build -o $(CURDIR)/$(BUILD)/picture ./cmd/picture
+	$(PICTURE) -width 1280 -height 1480 -scale 1.25 $(BUILD)/day.html tests/pictures/day.png
+	$(PICTURE) -width 1280 -height 1480 -scale 1.25 -dark $(BUILD)/day.html tests/pictures/day-dark.png
+	$(PICTURE) -width 390 -height 1000 -scale 2 $(BUILD)/notice.html tests/pictures/notice.png
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)

@@ -153,7 +153,7 @@ func (t total) verdict() string {
 		s = append(s, fmt.Sprintf("%d %s could not be judged.", t.unread, roll.Plural(t.unread, "cluster", "clusters")))
 	}
 	if t.partial > 0 {
-		s = append(s, fmt.Sprintf("Not all of %d %s could be read, or done.", t.partial, roll.Plural(t.partial, "cluster", "clusters")))
+		s = append(s, fmt.Sprintf("Of %d %s not everything could be read or done.", t.partial, roll.Plural(t.partial, "cluster", "clusters")))
 	}
 	switch {
 	case t.findings > 0:
@@ -275,13 +275,14 @@ func (c Check) summary() string {
 	findings := c.Findings()
 	switch {
 	case len(findings) > 0:
-		return fmt.Sprintf("%d %s, the oldest since %s", len(findings), roll.Plural(len(findings), "finding", "findings"), Age(c.Snapshot.At.Sub(oldest(findings).Since)))
+		long := Age(c.Snapshot.At.Sub(oldest(findings).Since))
+		return fmt.Sprintf("%d %s %s.", len(findings), roll.Plural(len(findings), "finding, for", "findings, the oldest for"), long)
 	case c.clusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
-		return "nothing can be said of its nodes"
+		return "Nothing can be said of its nodes."
 	case !c.Complete():
-		return "no finding, but not all could be read or done"
+		return "No finding, but not all could be read or done."
 	}
-	return "nothing to do: " + c.calm()
+	return "Nothing to do: " + c.calm() + "."
 }
 
 // unread says why a cluster could not be judged; false if it could.

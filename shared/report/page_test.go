@@ -57,10 +57,24 @@ func populated(c Check) Check {
 	return c
 }
 
+// well makes all nodes of a check ready.
+func well(c Check) Check {
+	c.Snapshot.Shifts = nil
+	c.Assessment.Nodes, c.Assessment.Ready = 48, 48
+	for g, p := range c.Assessment.Populations {
+		p.Ready = p.Nodes
+		c.Assessment.Populations[g] = p
+	}
+	for name, z := range c.Assessment.Zones {
+		c.Assessment.Zones[name] = assess.ZoneCount{Nodes: z.Nodes, Ready: z.Nodes}
+	}
+	return c
+}
+
 func TestPages(t *testing.T) {
 	all := checks()
 	goldenPage(t, "account", append(account(), named(populated(diagnosed(findings(all["watching"]))), "shop-production")))
-	goldenPage(t, "calm", []Check{populated(all["healthy"])})
+	goldenPage(t, "calm", []Check{well(populated(all["healthy"]))})
 	goldenPage(t, "unread", []Check{all["unreadable"]})
 	goldenPage(t, "gone", []Check{all["gone"]})
 }
@@ -114,7 +128,7 @@ func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 		if got := d.Subtitle == "Nothing to do."; got != calm {
 			t.Errorf("%s: %q", name, d.Subtitle)
 		}
-		if got := strings.HasPrefix(d.Clusters[0].Summary, "nothing to do"); got != calm {
+		if got := strings.HasPrefix(d.Clusters[0].Summary, "Nothing to do"); got != calm {
 			t.Errorf("%s: %q", name, d.Clusters[0].Summary)
 		}
 		if got := d.Clusters[0].Tone == page.ToneGood; got != calm {
@@ -127,7 +141,7 @@ func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 	if d := Page([]Check{all["healthy"], all["unreadable"]}); d.Subtitle != "1 cluster could not be judged. Of the rest nothing was found." {
 		t.Error(d.Subtitle)
 	}
-	if d := Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}); d.Subtitle != "1 cluster could not be judged. Not all of 1 cluster could be read, or done. 10 findings, 9 past tolerance." {
+	if d := Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}); d.Subtitle != "1 cluster could not be judged. Of 1 cluster not everything could be read or done. 10 findings, 9 past tolerance." {
 		t.Error(d.Subtitle)
 	}
 }

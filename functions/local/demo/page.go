@@ -40,7 +40,7 @@ func (s *story) document(r, untended sim.Result) page.Document {
 		},
 	}
 	for _, f := range s.figures(r, untended) {
-		d.Figures = append(d.Figures, page.Figure{Label: f.label, Value: f.value, Note: f.note})
+		d.Figures = append(d.Figures, page.Figure{Label: capital(f.label), Value: f.value, Note: f.note})
 	}
 	for _, v := range r.Violations {
 		d.Notes = append(d.Notes, fmt.Sprintf("A rule was broken: %s: %s", v.Rule, v.Detail))

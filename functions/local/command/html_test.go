@@ -1,0 +1,80 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+func TestAPageThatCannotBeWrittenIsToldBeforeAnythingIsDone(t *testing.T) {
+	noAWS(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "none", "page.html"), filepath.Join(file, "page.html")} {
+		code, stdout, stderr := rollcall(t, "check", "--html", path)
+		if code != ExitError || stdout != "" || !strings.Contains(stderr, "--html "+path) {
+			t.Errorf("%s: exit %d: %s", path, code, stderr)
+		}
+	}
+}
+
+// looked is what a check of a cluster with one finding came to.
+func looked() []report.Check {
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	return []report.Check{{
+		Snapshot: &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "shop"}}},
+		Assessment: assess.Assessment{Nodes: 3, Ready: 2, Findings: []roll.Finding{{
+			Instance: "i-00000000000000001", Group: "asg/web", Kind: roll.Unknown, Stage: roll.Overdue, Since: at.Add(-time.Hour), Due: at.Add(-30 * time.Minute), Summary: "the node is silent"}}},
+	}}
+}
+
+func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
+	for _, form := range []output{outputTable, outputJSON} {
+		path := filepath.Join(t.TempDir(), "page.html")
+		if err := os.WriteFile(path, []byte("an older page"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := (checkFlags{html: path}).show(Environment{Stdout: &out}, form, looked()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "i-00000000000000001") || !strings.Contains(string(data), "the node is silent") || !strings.HasPrefix(string(data), "<!doctype html>") {
+			t.Errorf("%s: %s", form, out.String())
+		}
+		left, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(left) != 1 {
+			t.Errorf("beside the page: %v %v", left, err)
+		}
+	}
+}
+
+// A page that cannot be put in its place leaves the one before, and is told with the flag.
+func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.MkdirAll(filepath.Join(path, "inside"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := (checkFlags{html: path}).show(Environment{Stdout: &out}, outputTable, looked())
+	if err == nil || !strings.Contains(err.Error(), "--html "+path) || out.Len() == 0 {
+		t.Errorf("%v, and printed %q", err, out.String())
+	}
+	left, _ := os.ReadDir(filepath.Dir(path))
+	if len(left) != 1 || !left[0].IsDir() {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,302 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/ledongthuc/pdf"
+)
+
+var chrome *Browser
+
+// day is the file of the demo's page.
+var day string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+		defer cancel()
+		if os.Getenv("ROLLCALL_NO_BROWSER") != "" {
+			fmt.Println("ROLLCALL_NO_BROWSER is set: the tests of pages in a browser are left out")
+			return 0
+		}
+		if err := setUp(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer chrome.Close()
+		defer func() { _ = os.Remove(day) }()
+		return m.Run()
+	}())
+}
+
+// setUp starts the browser, and has the demo write its page.
+func setUp(ctx context.Context) error {
+	path, err := Find(ctx, false)
+	if err != nil {
+		return err
+	}
+	if chrome, err = Start(ctx, path); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp("", "day-*.html")
+	if err != nil {
+		return err
+	}
+	day = file.Name()
+	_ = file.Close()
+	cmd := exec.CommandContext(ctx, "go", "run", "./functions/local", "demo", "--html", day)
+	cmd.Dir, cmd.Stderr = root(), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("rollcall demo --html: %w", err)
+	}
+	return nil
+}
+
+// pages are the pages that Rollcall makes: those of checks are the golden files of
+// shared/report, byte by byte what rollcall check --html writes.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{"demo": day}
+	files, err := filepath.Glob(filepath.Join(root(), "shared/report/testdata/page-*.golden.html"))
+	if err != nil || len(files) < 4 {
+		t.Fatalf("golden pages: %v %v", files, err)
+	}
+	for _, f := range files {
+		out[strings.TrimSuffix(filepath.Base(f), ".golden.html")] = f
+	}
+	return out
+}
+
+func each(t *testing.T, v View, look func(t *testing.T, p *Page)) {
+	t.Helper()
+	for name, file := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			p, err := chrome.Open(file, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			look(t, p)
+		})
+	}
+}
+
+func ask[T any](t *testing.T, p *Page, question string) T {
+	t.Helper()
+	answer, err := Ask[T](p, question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestNothingIsLoadedAndNothingComplains(t *testing.T) {
+	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
+		if err := p.Do(chromedp.Sleep(200 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Complaints(); len(got) > 0 {
+			t.Errorf("the browser complains: %q", got)
+		}
+		if got := p.Asked(); len(got) > 0 {
+			t.Errorf("the page asked for %q", got)
+		}
+	})
+}
+
+func TestNoPageIsScrolledSideways(t *testing.T) {
+	for _, width := range []int64{360, 768, 1280} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			each(t, View{Width: width, Height: 800}, func(t *testing.T, p *Page) {
+				for _, when := range []string{"as it opens", "unfolded"} {
+					for _, found := range ask[[]string](t, p, "overflow()") {
+						t.Errorf("%s: %s", when, found)
+					}
+					ask[int](t, p, "unfold(), 0")
+				}
+			})
+		})
+	}
+}
+
+// Every text has the contrast that WCAG 2.2 asks for, 1.4.3, on what it really stands on.
+func TestEveryTextIsLegible(t *testing.T) {
+	for _, dark := range []bool{false, true} {
+		t.Run(map[bool]string{false: "light", true: "dark"}[dark], func(t *testing.T) {
+			each(t, View{Width: 1280, Height: 60_000, Dark: dark}, func(t *testing.T, p *Page) {
+				ask[int](t, p, "unfold(), 0")
+				got := ask[struct {
+					Seen  int
+					Faint []string
+				}](t, p, "texts(4.5)")
+				if got.Seen < 15 {
+					t.Errorf("only %d texts are seen", got.Seen)
+				}
+				for _, f := range got.Faint {
+					t.Error(f)
+				}
+				for _, c := range ask[[]string](t, p, "covered()") {
+					t.Errorf("two labels cover one another: %s", c)
+				}
+			})
+		})
+	}
+}
+
+// dark and light are two: the page follows what the reader likes.
+func TestAPageFollowsTheReader(t *testing.T) {
+	var got []string
+	for _, dark := range []bool{false, true} {
+		p, err := chrome.Open(pages(t)["page-account"], View{Width: 800, Height: 600, Dark: dark})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ask[string](t, p, "getComputedStyle(document.body).backgroundColor"))
+		p.Close()
+	}
+	if got[0] != "rgb(255, 255, 255)" || got[1] == got[0] {
+		t.Errorf("light is %s, dark is %s", got[0], got[1])
+	}
+}
+
+// Without scripts nothing is missing, and what is folded unfolds.
+func TestAPageNeedsNoScript(t *testing.T) {
+	each(t, View{Width: 1280, Height: 60_000, NoScript: true}, func(t *testing.T, p *Page) {
+		if n := ask[int](t, p, "document.body.innerText.length"); n < 300 {
+			t.Errorf("%d characters are seen", n)
+		}
+		const folded = "document.querySelectorAll('details:not([open])').length"
+		before := ask[int](t, p, folded)
+		if before == 0 {
+			return
+		}
+		at := ask[struct{ X, Y float64 }](t, p, "(() => { const s = [...document.querySelectorAll('details:not([open]) > summary')].find((s) => s.checkVisibility()); s.scrollIntoView(); const b = s.getBoundingClientRect(); return {X: b.x + 8, Y: b.y + b.height / 2} })()")
+		if err := p.Do(chromedp.MouseClickXY(at.X, at.Y)); err != nil {
+			t.Fatal(err)
+		}
+		if after := ask[int](t, p, folded); after != before-1 {
+			t.Errorf("%d parts were folded, and after a click %d", before, after)
+		}
+	})
+}
+
+func TestWhatHasTheFocusIsSeen(t *testing.T) {
+	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
+		met := 0
+		for range 40 {
+			if err := p.Do(chromedp.KeyEvent(kb.Tab)); err != nil {
+				t.Fatal(err)
+			}
+			got := ask[struct {
+				What, Style string
+				Body        bool
+				Width       float64
+			}](t, p, "focus()")
+			if got.Body {
+				break
+			}
+			met++
+			if got.Width < 2 || got.Style == "none" {
+				t.Errorf("%s has the focus, and a border of %v (%s)", got.What, got.Width, got.Style)
+			}
+		}
+		if met < 1 {
+			t.Errorf("%d parts can be reached by the keyboard", met)
+		}
+	})
+}
+
+// On paper everything is unfolded, and nothing stands beyond the edge.
+func TestPrintedPagesHaveEverything(t *testing.T) {
+	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
+		want := ask[[]string](t, p, "[...document.querySelectorAll('.finding h4 code, .finding .sure, .finding pre.fix, .notice pre, .cluster h2, td.text')].map((e) => (e.tagName === 'H2' ? e.lastChild : e).textContent.trim())")
+		data, err := p.Print()
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed := letters(textOf(t, data))
+		missing := 0
+		for _, w := range want {
+			if !strings.Contains(printed, letters(w)) {
+				if missing++; missing < 5 {
+					t.Errorf("%.80q is not printed", w)
+				}
+			}
+		}
+		if missing > 0 {
+			t.Errorf("%d of %d texts are not printed", missing, len(want))
+		}
+	})
+}
+
+// textOf is all text of a PDF.
+func textOf(t *testing.T, data []byte) string {
+	t.Helper()
+	r, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := r.GetPlainText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+// ligatures are letters that fonts draw as one.
+var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl")
+
+// letters is a text without what lines and pages put between its letters.
+func letters(s string) string {
+	s = ligatures.Replace(s)
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// What a screen reader is given: every picture, table, region and part has a name.
+func TestEveryPartHasAName(t *testing.T) {
+	named := map[string]bool{"image": true, "img": true, "figure": true, "table": true, "region": true, "link": true, "heading": true, "DisclosureTriangle": true, "columnheader": false, "RootWebArea": true}
+	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
+		ask[int](t, p, "unfold(), 0")
+		nodes, err := p.Names()
+		if err != nil {
+			t.Fatal(err)
+		}
+		met := map[string]int{}
+		for _, n := range nodes {
+			if n.Ignored || n.Role == nil {
+				continue
+			}
+			role := strings.Trim(string(n.Role.Value), `"`)
+			if !named[role] {
+				continue
+			}
+			met[role]++
+			if n.Name == nil || strings.Trim(string(n.Name.Value), `" `) == "" {
+				t.Errorf("%s without a name (node %d)", role, n.BackendDOMNodeID)
+			}
+		}
+		if met["heading"] < 2 || met["RootWebArea"] != 1 {
+			t.Errorf("the tree is too small: %v", met)
+		}
+	})
+}
