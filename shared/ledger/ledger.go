@@ -237,17 +237,29 @@ func (i Incident) Clone() Incident {
 	return i
 }
 
-// unsaid begins what is remembered of an instance that no notice has named yet: nothing
-// about it was news.
-const unsaid = "unsaid:"
+// What is remembered of an instance of which nothing was news lately is what a notice
+// would say, with unsaid before it, and behind said what the last one did say, if any did.
+const (
+	unsaid = "unsaid:"
+	said   = " said:"
+)
 
-// Unsaid marks what would be said of an instance as not said yet.
-func Unsaid(gist string) string { return unsaid + gist }
+// Unsaid is what is remembered of an instance of which no notice says this: it said told,
+// or nothing.
+func Unsaid(gist, told string) string {
+	if told == "" {
+		return unsaid + gist
+	}
+	return unsaid + gist + said + told
+}
 
-// Said is what is remembered of an instance, and whether a notice said it. It is "" for
-// one that is no member.
-func (n Notice) Said(id roll.InstanceID) (gist string, told bool) {
-	said, ok := n.Members[id]
-	gist, silent := strings.CutPrefix(said, unsaid)
-	return gist, ok && !silent
+// Said is what is remembered of an instance, and what the last notice said of it, "" if
+// none named it. Both are "" for one that is no member.
+func (n Notice) Said(id roll.InstanceID) (gist, told string) {
+	gist, silent := strings.CutPrefix(n.Members[id], unsaid)
+	if !silent {
+		return gist, gist
+	}
+	gist, told, _ = strings.Cut(gist, said)
+	return gist, told
 }

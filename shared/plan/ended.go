@@ -41,6 +41,8 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		}
 		known = p.adopted(key, known)
 		switch {
+		case p.moved(key) && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+			// It goes on, with another cause; that is noted when notices are sent again.
 		case p.unproven(key):
 			// What is launched in place of the last may have the same fate.
 		case known.Over.IsZero():
@@ -67,6 +69,16 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 func (p *planner) replaced(key ledger.NoticeKey) bool {
 	return slices.Contains(p.out.Changes.DropNotices, key) ||
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
+}
+
+// moved reports that what an incident is about goes on in another one.
+func (p *planner) moved(key ledger.NoticeKey) bool {
+	for id := range p.State.Notices[key].Members {
+		if p.elsewhere(id, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // unproven reports that the group's latest instance, which may be what replaced the ones

@@ -112,14 +112,27 @@ func (p *planner) adopted(key ledger.NoticeKey, n ledger.Notice) ledger.Notice {
 		return n
 	}
 	n.Incident = ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, key, n.SentAt), First: n.SentAt, Sent: 1, Most: len(n.Members), Total: len(n.Members), Told: len(n.Members)}
+	n.Incident.Gists = []string{gistCause + key.Cause}
 	for _, gist := range n.Members {
 		n.Incident.Gists = addGist(n.Incident.Gists, gist)
 	}
 	return n
 }
 
+// opened is when the first of the findings was opened, as the ledger has it after this
+// check.
+func (p *planner) opened(entries []Entry) time.Time {
+	first := p.SeenAt
+	for _, e := range entries {
+		if known, ok := p.known(e.Finding); ok && !known.Opened.IsZero() && known.Opened.Before(first) {
+			first = known.Opened
+		}
+	}
+	return first
+}
+
 // incidentID names an incident. It is the same when a notice is sent a second time since
-// nobody remembered the first.
+// nobody remembered the first, and another one when the trouble comes back.
 func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string {
 	return hash(c.String(), string(key.Group), string(key.Kind), key.Cause, since.UTC().Format(time.RFC3339Nano))
 }
@@ -141,7 +154,7 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 	alone := n.Key.Group == roll.GroupNone // instances of no group have nothing to do with each other
 	for _, e := range n.Entries {
 		switch held := strings.HasPrefix(e.gist, gistHeld); {
-		case !e.Changed:
+		case !e.Changed || !e.New: // that it is again as was told is no news
 		case e.Order != nil:
 			set[NewsOrdered] = true
 		case held:
@@ -152,7 +165,7 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 			set[NewsGrown] = set[NewsGrown] || alone
 		}
 	}
-	set[NewsCause] = slices.ContainsFunc(n.Replaces, func(k ledger.NoticeKey) bool { return k.Cause != n.Key.Cause })
+	set[NewsCause] = len(n.Replaces) > 0 && !slices.Contains(known.Incident.Gists, gistCause+n.Key.Cause)
 	set[NewsGrown] = set[NewsGrown] || p.grown(n, known)
 	if set[NewsOpened] {
 		set = map[News]bool{NewsOpened: true, NewsOrdered: set[NewsOrdered]}
@@ -168,7 +181,7 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 // beyond reports that it was said that an instance is past its tolerance, or what follows
 // from that.
 func beyond(gists []string) bool {
-	return slices.ContainsFunc(gists, func(g string) bool { return g != string(roll.Warned) })
+	return slices.ContainsFunc(gists, func(g string) bool { return g != string(roll.Warned) && !strings.HasPrefix(g, gistCause) })
 }
 
 // grown reports that half as many instances again have the trouble as the notices told,
@@ -202,7 +215,7 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 		case len(n.News) > 0, !e.New:
 			n.Said.Members[id] = e.gist
 		default:
-			n.Said.Members[id] = ledger.Unsaid(e.gist)
+			n.Said.Members[id] = ledger.Unsaid(e.gist, e.told)
 		}
 	}
 	return changed
@@ -230,10 +243,10 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	}
 	still := slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
 		if !strings.HasPrefix(gist, gistHeld) {
-			return false // that it once came past its tolerance stays so for the whole incident
+			return false // that it once came past its tolerance, or had a cause, stays so for the whole incident
 		}
 		for id := range n.Said.Members {
-			if said, _ := n.Said.Said(id); said == gist {
+			if is, told := n.Said.Said(id); is == gist || told == gist {
 				return false
 			}
 		}
@@ -252,13 +265,14 @@ func (p *planner) elsewhere(id roll.InstanceID, key ledger.NoticeKey) bool {
 }
 
 // sent counts the notice as one of its incident, and notes what it says.
-func (n *Notice) sent(c roll.ClusterID, now time.Time) {
+func (p *planner) sent(n *Notice) {
 	i := &n.Incident
 	if i.ID == "" {
-		i.ID, i.First = incidentID(c, n.Key, n.Earliest()), now
+		i.ID, i.First = incidentID(p.Snapshot.Cluster.ID, n.Key, p.opened(n.Entries)), p.Now
 	}
 	i.Sent++
 	i.Most, i.Told = max(i.Most, len(n.Entries)), i.Total
+	i.Gists = addGist(i.Gists, gistCause+n.Key.Cause)
 	for _, e := range n.Entries {
 		i.Gists = addGist(i.Gists, e.gist)
 	}

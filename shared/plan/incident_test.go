@@ -161,7 +161,7 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
 	w.launch(now, 1)
 	w.look(now.Add(16 * time.Minute))
-	first := w.last
+	first, key0 := w.last, w.last.Key
 	w.because(1, "NodeadmFailed")
 	w.look(now.Add(21 * time.Minute))
 	w.want("found later", "16 [opened] 1", "21 [cause] 1")
@@ -182,9 +182,24 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	w.because(1)
 	w.ruledOut[key] = []string{"NodeadmFailed"}
 	w.look(now.Add(41 * time.Minute))
-	w.want("ruled out", "41 [cause] 1")
-	if w.last.Incident.ID != first.Incident.ID || w.last.Key.Cause != "" || w.last.Incident.Sent != 3 {
-		t.Errorf("told as %+v", w.last)
+	w.want("ruled out")
+	if n := w.state.Notices[first.Key]; len(w.state.Notices) != 1 || n.Incident.ID != first.Incident.ID {
+		t.Errorf("remembered %+v", w.state.Notices)
+	}
+	w.because(1, "UserDataEmpty")
+	w.look(now.Add(46 * time.Minute))
+	w.want("another cause", "46 [cause] 1")
+	w.mode = policy.Observe
+	w.because(1, "NodeadmFailed")
+	w.ruledOut[key] = []string{"UserDataEmpty"}
+	for minute := 51; minute < 80; minute += 5 {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.mode = policy.Notify
+	w.look(now.Add(81 * time.Minute))
+	w.want("what was told before, while nobody was told")
+	if n := w.state.Notices[ledger.NoticeKey{Group: key0.Group, Kind: key0.Kind, Cause: "NodeadmFailed"}]; n.Incident.ID != first.Incident.ID || n.Incident.Sent != 3 {
+		t.Errorf("remembered %+v", w.state.Notices)
 	}
 }
 
@@ -208,6 +223,7 @@ func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
 	w := newIncidents(t)
 	w.launch(now, 1)
 	_, one := w.make(now.Add(16 * time.Minute))
+	w.state.Apply(one.Changes) // the findings are remembered before the notice is sent
 	_, two := w.make(now.Add(17 * time.Minute))
 	if one.Notices[0].Incident.ID != two.Notices[0].Incident.ID || one.Notices[0].Incident.ID == "" {
 		t.Errorf("incidents %q and %q", one.Notices[0].Incident.ID, two.Notices[0].Incident.ID)

@@ -51,7 +51,7 @@ const (
 	NewsOrdered   News = "ordered"   // an act is ordered
 	NewsHeld      News = "held"      // acts are held for a reason that was not told before
 	NewsEscalated News = "escalated" // the first of its instances is past its tolerance
-	NewsCause     News = "cause"     // another cause was found than the last notice told, or none any more
+	NewsCause     News = "cause"     // another cause was found than the notices told, or the one that they told is ruled out
 	NewsGrown     News = "grown"     // half as many instances again have it, or more
 )
 
@@ -83,6 +83,7 @@ type Entry struct {
 
 	gist string // what is remembered of it
 	was  string // what was, "" if nothing
+	told string // what the last notice said of it, "" if none did
 }
 
 // forgetAfter is how long what was told of an instance is remembered after the last
@@ -121,11 +122,11 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
-		n.sent(p.Snapshot.Cluster.ID, p.Now)
+		p.sent(&n)
 		p.out.Notices = append(p.out.Notices, n)
 		return
 	}
-	if changed || gone || !known.Over.IsZero() {
+	if changed || gone || len(replaced) > 0 || !known.Over.IsZero() {
 		n.Said.SentAt, n.Said.Incident = known.SentAt, n.Incident
 		p.putNotice(key, n.Said)
 		p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, replaced...)
@@ -152,12 +153,12 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 		e.Left, e.Until = what, until
 	}
 	was, told := before.Said(f.Instance)
-	e.was, e.gist = was, p.gist(f)
+	e.was, e.told, e.gist = was, told, p.gist(f)
 	if was != "" && was != string(roll.Warned) && p.waits(f, was) {
 		e.gist = was // nothing lasting has changed
 	}
 	e.Changed = e.gist != was
-	e.New = e.Changed || !told
+	e.New = e.gist != told
 	return e
 }
 
@@ -178,6 +179,7 @@ const (
 	gistHeld     = "held:"    // and the reason
 	gistOrdered  = "ordered:" // and the order's id
 	gistDraining = "draining" // cordon and drain are one piece of news
+	gistCause    = "cause:"   // and the code, "" for none: what an incident was said to be caused by
 )
 
 // gist is what a notice says of a finding in short: its change may be news.

@@ -72,7 +72,7 @@ func (p *planner) storm() {
 // clusterIncident is the incident of a cluster as a whole, of which so many notices are
 // sent.
 func (p *planner) clusterIncident(t ledger.Trouble, sent int) ledger.Incident {
-	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Since), First: t.Told, Sent: sent}
+	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Told), First: t.Told, Sent: sent}
 }
 
 // lasting is the trouble of this look as part of the trouble before it.

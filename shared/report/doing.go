@@ -87,7 +87,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 func withheld(e plan.Entry) deed {
 	d := deed{brief: fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)}
 	d.sentence = d.brief + ": " + e.Held.Detail
-	if ends := e.Held.Reason.Ends(); ends != "" {
+	if ends := e.Held.Reason.Ends(); ends != "" && !e.Held.Reason.Passing() { // the detail of others says it
 		d.sentence += ". It ends " + ends + "."
 	}
 	return d

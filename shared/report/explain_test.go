@@ -287,7 +287,7 @@ func TestAHistoryIsInTheOrderOfItsTime(t *testing.T) {
 func TestAHistoryTellsWhoWasNotNamed(t *testing.T) {
 	s := remembers()
 	for k, n := range s.Notices {
-		n.Members[asked] = ledger.Unsaid("overdue")
+		n.Members[asked] = ledger.Unsaid("overdue", "")
 		s.Notices[k] = n
 	}
 	h := Memory{Cluster: cluster, State: s}.History(asked, "", now)

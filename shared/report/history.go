@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -177,8 +178,8 @@ func (h *history) notices() {
 		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, orNothing(", ", k.Cause))
 		e := HistoryDocument{What: PastTold, Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
 		said, told := n.Said(h.id)
-		gist, reason := gistInWords(said)
-		if told {
+		gist, reason := gistInWords(cmp.Or(told, said))
+		if told != "" {
 			e.Reason = reason
 			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, gist)
 		} else {

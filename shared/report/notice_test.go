@@ -254,6 +254,26 @@ func TestNoticesAndOutcomes(t *testing.T) {
 	}
 }
 
+// The samples that the documentation shows are what is really published.
+func TestTheSamplesAreNotices(t *testing.T) {
+	m := messages(t)["notice-grown"]
+	for name, want := range map[string]string{"notice.json": indented(t, m.JSON), "chat.json": indented(t, m.Chat), "notice.txt": "Subject: " + m.Subject + "\n\n" + m.Text} {
+		path := filepath.Join("..", "..", "events", "notices", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("%s (-published +sample)\n%s", name, diff)
+		}
+	}
+}
+
 func noticeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))

@@ -476,6 +476,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	}
 	u.tells(d)
+	u.refers(inv, subject, d)
 	switch {
 	case d.Ordered != "":
 		u.outcome(inv, d)
@@ -509,7 +510,7 @@ func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
 			continue
 		}
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance}
-		what := i.Stage + " " + i.Order + " " + i.Held + " since " + i.Since.Format(time.RFC3339)
+		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
 		if before, ok := u.said[key]; ok && before.what == what && before.inv.known(inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance, what, before.inv.name)
 		}

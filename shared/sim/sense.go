@@ -34,10 +34,12 @@ type sense struct {
 	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
 	told     map[saidKey]bool    // of whom a notice told; without the instance, of more than it names
+	// incidents are those that a notice opened, and by which invocation.
+	incidents map[string]saying
 }
 
 func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, told: map[saidKey]bool{}}
+	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
 }
 
 // sensible looks at an act on a machine at the moment at which it takes effect.
@@ -190,8 +192,28 @@ func (u *auditor) tells(d report.NoticeDocument) {
 	}
 }
 
+// refers checks that what is said of an incident refers to what was said of it first: it is
+// opened once, and nothing else is said of one that nobody opened.
+func (u *auditor) refers(inv *invocation, subject string, d report.NoticeDocument) {
+	if d.Incident == nil {
+		if d.Ordered == "" {
+			u.broken(RuleReport, "%s: %q is of no incident", inv.name, subject)
+		}
+		return
+	}
+	before, known := u.sense.incidents[d.Incident.ID]
+	switch opens := slices.Contains(d.News, "opened"); {
+	case opens && known && before.inv.known(inv):
+		u.broken(RuleReport, "%s: %q opens incident %s a second time, first opened by %s", inv.name, subject, d.Incident.ID, before.inv.name)
+	case opens:
+		u.sense.incidents[d.Incident.ID] = saying{subject, inv}
+	case !known:
+		u.broken(RuleReport, "%s: %q goes on with incident %s, which nobody opened", inv.name, subject, d.Incident.ID)
+	}
+}
+
 // mentioned checks, while the account is left alone, that somebody was told of what is
-// found.
+// found: of the instance, or of the incident that it is counted among.
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
@@ -206,10 +228,21 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 			continue
 		}
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}
-		if !u.sense.told[about] && !u.sense.told[saidKey{about.cluster, about.group, about.kind, ""}] {
+		if !u.sense.told[about] && !u.sense.told[saidKey{about.cluster, about.group, about.kind, ""}] && !u.counted(c, key, f.Group) {
 			u.broken(RuleReport, "%s of %s, found at %s, is in no notice", key.Kind, key.Instance, f.Opened.Format(time.TimeOnly))
 		}
 	}
+}
+
+// counted reports that the ledger counts a finding among those of an incident that
+// somebody was told of.
+func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
+	for about, n := range u.a.dep.state(c.name).Notices {
+		if _, member := n.Members[key.Instance]; member && about.Group == g && about.Kind == key.Kind && u.sense.incidents[n.Incident.ID].inv != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // leftovers checks, once everything has been well for a while, that nodes that Rollcall
