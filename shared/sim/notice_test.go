@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"rollcall/shared/report"
+)
+
+// kept are the notices that the functions of a run sent.
+type kept struct {
+	mu  sync.Mutex
+	all []report.Message
+}
+
+// keeping is a publisher that keeps what it passes on.
+type keeping struct {
+	to Notices
+	k  *kept
+}
+
+func (p keeping) Publish(ctx context.Context, m report.Message) error {
+	p.k.mu.Lock()
+	p.k.all = append(p.k.all, m)
+	p.k.mu.Unlock()
+	return p.to.Publish(ctx, m)
+}
+
+// What really happens in a day, and in accounts where anything may, is told in the
+// published form, in words that mail and chats take.
+func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("notice.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("notice.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sc := range map[string]Scenario{
+		"the day": Day(),
+		"a storm": Random(Options{Seed: 5, Hours: 12, Clusters: 2, Nodes: 20, Faults: 40}),
+	} {
+		var k kept
+		if _, err := Run(sc, Watch{Guards: Guards{Notices: func(to Notices) Notices { return keeping{to, &k} }}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(k.all) < 10 {
+			t.Errorf("%s: only %d notices", name, len(k.all))
+		}
+		news := map[string]int{}
+		for _, m := range k.all {
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(m.JSON))
+			if err == nil {
+				err = schema.Validate(v)
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", name, m.Subject, err)
+			}
+			var chat report.ChatMessage
+			if err := json.Unmarshal(m.Chat, &chat); err != nil || chat.Content.Title == "" || len(chat.Content.Description) > 3000 {
+				t.Errorf("%s: %q in a chat: %v, %d bytes", name, m.Subject, err, len(chat.Content.Description))
+			}
+			if n := len(m.Subject); n >= 100 || n == 0 {
+				t.Errorf("%s: a subject of %d characters: %q", name, n, m.Subject)
+			}
+			if !strings.Contains(m.Text, "\nCluster   ") || slices.Contains(strings.Split(m.Text, "\n"), "Incident  ") {
+				t.Errorf("%s: %q: the text is not whole:\n%s", name, m.Subject, m.Text)
+			}
+			news[m.Attributes.News]++
+		}
+		for _, n := range []string{"opened", "resolved"} {
+			if news[n] == 0 {
+				t.Errorf("%s: nothing is %s: %v", name, n, news)
+			}
+		}
+	}
+}
