@@ -71,16 +71,25 @@ func (s *sums) stands(result report.Check) {
 	for _, h := range result.Plan.Held {
 		s.add(report.HeldActs, report.By{report.ByReason: string(h.Reason)}, 1)
 	}
-	age := oldest(findings, result.Snapshot.At)
+	age := oldest(findings, result.Snapshot)
 	s.add(report.OldestFinding, nil, age)
 	s.samples = append(s.samples, report.Sample{Of: report.OldestFinding, Value: age})
 }
 
 // oldest is since how many seconds the finding that began first lasts, 0 if there is none.
-func oldest(findings []roll.Finding, now time.Time) float64 {
+// What a person keeps, or has told Rollcall to ignore, is as old as that person likes.
+func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
+	kept := map[roll.InstanceID]bool{}
+	for i := range s.Instances {
+		if inst := &s.Instances[i]; inst.Ignore || roll.HoldActive(inst.Hold, s.At) {
+			kept[inst.ID] = true
+		}
+	}
 	age := time.Duration(0)
 	for _, f := range findings {
-		age = max(age, now.Sub(f.Since))
+		if !kept[f.Instance] {
+			age = max(age, s.At.Sub(f.Since))
+		}
 	}
 	return age.Seconds()
 }

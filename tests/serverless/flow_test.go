@@ -1,6 +1,7 @@
 package serverless
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/shared/report"
 	"rollcall/tests/testbed"
 )
 
@@ -38,9 +40,29 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 
 	must(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "half an hour later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	oneThread(t, s, 3)
 	same(t, "notices half an hour later", notices(t, s), nil) // nobody looks: it is the sweep that tells when trouble is over
 	if left, err := s.Schedules(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("schedules left: %q, %v", left, err)
+	}
+}
+
+// oneThread reports whether chats were told so often, each time in the same thread.
+func oneThread(t *testing.T, s *Stack, times int) {
+	t.Helper()
+	all, err := s.Chats(t.Context())
+	must(t, err)
+	threads := map[string]int{}
+	for _, n := range all {
+		var m report.ChatMessage
+		must(t, json.Unmarshal([]byte(n.Message), &m))
+		if m.Version != "1.0" || m.Source != "custom" || m.Content.Title == "" || n.Attributes["cluster"] == "" {
+			t.Errorf("a chat is told %s", n.Message)
+		}
+		threads[m.Metadata.ThreadID]++
+	}
+	if len(threads) != 1 || len(all) != times {
+		t.Errorf("%d messages in the threads %v, want %d in one", len(all), threads, times)
 	}
 }
 

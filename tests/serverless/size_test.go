@@ -86,7 +86,7 @@ func functionEnv() []string {
 	const account = "123456789012"
 	return []string{
 		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY=not/a/secret", "ROLLCALL_MODE=observe",
-		"ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=rollcall", "ROLLCALL_TOPIC_ARN=arn:aws:sns:eu-west-1:" + account + ":rollcall",
+		"ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=rollcall", "ROLLCALL_TOPIC_ARN=arn:aws:sns:eu-west-1:" + account + ":rollcall", "ROLLCALL_CHAT_TOPIC_ARN=arn:aws:sns:eu-west-1:" + account + ":rollcall-chat",
 		"ROLLCALL_CHECKS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/checks.fifo", "ROLLCALL_CHECKS_QUEUE_ARN=arn:aws:sqs:eu-west-1:" + account + ":checks.fifo",
 		"ROLLCALL_ORDERS_QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/" + account + "/orders.fifo", "ROLLCALL_SCHEDULE_GROUP=rollcall",
 		"ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + account + ":role/scheduler", "ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=evidence", "ROLLCALL_SWEEP_INTERVAL=5m", "ROLLCALL_VPC_IDS=",

@@ -97,6 +97,8 @@ type Stack struct {
 	eventsURL, checksURL, ordersURL string
 	Topic                           string
 	Notices                         func(context.Context) ([]testbed.Notice, error)
+	Chat                            string // the topic for chats
+	Chats                           func(context.Context) ([]testbed.Notice, error)
 	Table                           string
 	Evidence                        string // the bucket
 
@@ -118,7 +120,7 @@ type Stack struct {
 	Log []string
 }
 
-// Deploy makes the queues, the table, the topic, the bucket, the rule and the schedule
+// Deploy makes the queues, the table, the topics, the bucket, the rule and the schedule
 // group in the bed's account and starts the functions' runtimes.
 func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
@@ -140,6 +142,9 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if s.Topic, s.Notices, err = bed.Topic(ctx); err != nil {
 		return nil, err
 	}
+	if s.Chat, s.Chats, err = bed.Topic(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
@@ -154,7 +159,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	}
 	env := []string{
 		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
-		"ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
+		"ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHAT_TOPIC_ARN=" + s.Chat, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
 		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
 		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=" + s.Evidence, "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
 	}
