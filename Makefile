@@ -70,8 +70,8 @@ pictures: build ## Draw the pictures of the README anew: the demo's page and a n
 	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
 	$(GO) run ./tests/pictures > $(BUILD)/notice.html
 	cd tests/browser && $(GO) build -o $(CURDIR)/$(BUILD)/picture ./cmd/picture
-	$(PICTURE) -width 1280 -height 1480 -scale 1.25 $(BUILD)/day.html tests/pictures/day.png
-	$(PICTURE) -width 1280 -height 1480 -scale 1.25 -dark $(BUILD)/day.html tests/pictures/day-dark.png
+	$(PICTURE) -width 1280 -height 1400 -scale 1.25 $(BUILD)/day.html tests/pictures/day.png
+	$(PICTURE) -width 1280 -height 1400 -scale 1.25 -dark $(BUILD)/day.html tests/pictures/day-dark.png
 	$(PICTURE) -width 390 -height 1000 -scale 2 $(BUILD)/notice.html tests/pictures/notice.png
 
 .PHONY: fuzz

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 		defer cancel()
 		if os.Getenv("ROLLCALL_NO_BROWSER") != "" {
-			fmt.Println("ROLLCALL_NO_BROWSER is set: the tests of pages in a browser are left out")
+			fmt.Fprintln(os.Stderr, "ROLLCALL_NO_BROWSER is set: the tests of pages in a browser are left out")
 			return 0
 		}
 		if err := setUp(ctx); err != nil {
@@ -299,4 +299,44 @@ func TestEveryPartHasAName(t *testing.T) {
 			t.Errorf("the tree is too small: %v", met)
 		}
 	})
+}
+
+// What the tests look for is found where it is.
+func TestWhatIsWrongIsFound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "wrong.html")
+	if err := os.WriteFile(file, []byte(`<!doctype html><title>wrong</title>
+<style>body{margin:0;background:#fff}.wide{width:2000px}.faint{color:#aaa}a:focus-visible{outline:none}</style>
+<p class="wide">wide</p><p class="faint">faint</p><img src="/picture.png"><a href="#x">a link</a>
+<svg width="200" height="20" role="img"><rect fill="#000" width="200" height="20"/><text y="14" fill="#222">dark</text></svg>
+<div class="time"><svg width="100" height="20"><text y="14">one</text><text y="14" x="2">two</text></svg></div>
+<script>console.error("no")</script>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := chrome.Open(file, View{Width: 360, Height: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := ask[[]string](t, p, "overflow()"); len(got) < 2 || !strings.Contains(strings.Join(got, "\n"), "wide") {
+		t.Errorf("overflow: %q", got)
+	}
+	got := ask[struct{ Faint []string }](t, p, "texts(4.5)")
+	if all := strings.Join(got.Faint, "\n"); len(got.Faint) != 2 || !strings.Contains(all, ": faint") || !strings.Contains(all, ": dark") {
+		t.Errorf("faint: %q", got.Faint)
+	}
+	if got := ask[[]string](t, p, "covered()"); len(got) != 1 {
+		t.Errorf("covered: %q", got)
+	}
+	if err := p.Do(chromedp.KeyEvent(kb.Tab)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask[struct{ Style string }](t, p, "focus()"); got.Style != "none" {
+		t.Errorf("focus: %q", got.Style)
+	}
+	if err := p.Do(chromedp.Sleep(200 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Asked()) != 1 || len(p.Complaints()) == 0 {
+		t.Errorf("asked for %q, complained of %q", p.Asked(), p.Complaints())
+	}
 }
