@@ -204,7 +204,7 @@ func (p *planner) grown(n Notice, known ledger.Notice) bool {
 
 // join notes what is to be remembered of the notice's instances, and counts those that
 // are new to the incident. It reports whether that differs from what was remembered.
-func (n *Notice) join(known ledger.Notice) (changed bool) {
+func (n *Notice) join() (changed bool) {
 	for _, e := range n.Entries {
 		id := e.Finding.Instance
 		if e.was == "" {

@@ -119,7 +119,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	}
 	n.News = p.news(n, known)
 	n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}
-	changed := n.join(known)
+	changed := n.join()
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
 		p.sent(&n)
