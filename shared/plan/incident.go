@@ -158,7 +158,8 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 		case e.Order != nil:
 			set[NewsOrdered] = true
 		case held:
-			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist)
+			// Whoever heard of an order is told that it is held after all.
+			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist) || ordersActs(e.told)
 		case e.gist == string(roll.Overdue):
 			set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)
 		default:
@@ -176,6 +177,11 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 		}
 	}
 	return out
+}
+
+// ordersActs reports that what was told of an instance is that it is acted on.
+func ordersActs(told string) bool {
+	return told == gistDraining || strings.HasPrefix(told, gistOrdered)
 }
 
 // beyond reports that it was said that an instance is past its tolerance, or what follows

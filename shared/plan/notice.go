@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -153,7 +154,7 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 		e.Left, e.Until = what, until
 	}
 	was, told := before.Said(f.Instance)
-	e.was, e.told, e.gist = was, told, p.gist(f)
+	e.was, e.told, e.gist = was, told, p.gist(f, was)
 	if was != "" && was != string(roll.Warned) && p.waits(f, was) {
 		e.gist = was // nothing lasting has changed
 	}
@@ -182,15 +183,16 @@ const (
 	gistCause    = "cause:"   // and the code, "" for none: what an incident was said to be caused by
 )
 
-// gist is what a notice says of a finding in short: its change may be news.
-func (p *planner) gist(f roll.Finding) string {
+// gist is what a notice says of a finding in short: its change may be news. was is what was
+// remembered of it.
+func (p *planner) gist(f roll.Finding, was string) string {
 	v := p.verdicts[f.Key()]
 	switch {
 	case v.order != nil && v.order.Action.Told():
 		return gistOrdered + v.order.ID
 	case v.order != nil:
 		return gistDraining
-	case v.held != nil && (!v.held.Reason.Passing() || p.lasts(f)):
+	case v.held != nil && (!v.held.Reason.Passing() || p.lasts(f, was)):
 		return gistHeld + string(v.held.Reason)
 	}
 	return string(f.Stage)
@@ -202,8 +204,12 @@ func (p *planner) gist(f roll.Finding) string {
 const lastingAfter = 2 * time.Hour
 
 // lasts reports that a finding has been waiting for longer than what passes by itself
-// should take.
-func (p *planner) lasts(f roll.Finding) bool {
+// should take. Of one that was held for a reason that does not pass, and is for another one
+// now, nobody can tell.
+func (p *planner) lasts(f roll.Finding, was string) bool {
+	if reason, held := strings.CutPrefix(was, gistHeld); held && !Reason(reason).Passing() {
+		return false
+	}
 	return p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
 }
 
@@ -222,5 +228,5 @@ func (p *planner) waits(f roll.Finding, before string) bool {
 	case before == gistHeld+string(SharedCause) && v.held.Reason != SharedCause && len(p.Diagnoses[f.Key()].NotChecked) > 0:
 		return len(decisive(p.Diagnoses[f.Key()])) == 0
 	}
-	return v.held.Reason.Passing() && !p.lasts(f)
+	return v.held.Reason.Passing() && !p.lasts(f, before)
 }

@@ -48,7 +48,8 @@ type link struct{ name, url string }
 // it must stay below what SNS takes.
 const textBytes = 40_000
 
-// text lays the letter out as plain text. Where it would be too long the list of
+// text lays the letter out as plain text, for whatever letters it is shown in: columns
+// would not stand on a phone. Where it would be too long the list of
 // instances is cut, and nothing else.
 func (l letter) text() string {
 	for {
@@ -66,16 +67,16 @@ func (l letter) plain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.headline)
 	for _, f := range l.facts {
-		fmt.Fprintf(&b, "%-9s %s\n", f.name, f.value)
+		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
 	}
 	if len(l.why) > 0 {
-		b.WriteString("\nWhy\n")
+		b.WriteString("\nWhy:\n")
 	}
 	for _, w := range l.why {
-		fmt.Fprintf(&b, "  %s%s\n    %s\n", w.code, orNothing(", ", w.share), w.summary)
+		fmt.Fprintf(&b, "  %s%s: %s\n", w.code, orNothing(", ", w.share), w.summary)
 	}
 	if len(l.does) > 0 {
-		b.WriteString("\nWhat Rollcall does\n")
+		b.WriteString("\nWhat Rollcall does:\n")
 	}
 	for _, d := range l.does {
 		fmt.Fprintf(&b, "  %s\n", d)
@@ -89,7 +90,7 @@ func (l letter) plain() string {
 		}
 	}
 	if len(l.members) > 0 {
-		b.WriteString("\nInstances\n")
+		b.WriteString("\nInstances:\n")
 	}
 	for _, m := range l.members {
 		fmt.Fprintf(&b, "  %s\n", m.line)
@@ -101,10 +102,10 @@ func (l letter) plain() string {
 		fmt.Fprintf(&b, "  and %d more\n", l.more)
 	}
 	if len(l.links) > 0 {
-		b.WriteString("\nTo see it\n")
+		b.WriteString("\nTo see it:\n")
 	}
 	for _, k := range l.links {
-		fmt.Fprintf(&b, "  %-9s %s\n", k.name, k.url)
+		fmt.Fprintf(&b, "  %s: %s\n", k.name, k.url)
 	}
 	for _, r := range l.look {
 		r.write(&b)
@@ -113,10 +114,18 @@ func (l letter) plain() string {
 }
 
 func (r recipe) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s\n", r.title)
+	fmt.Fprintf(b, "\n%s\n", headed(r.title))
 	for _, c := range r.commands {
 		fmt.Fprintf(b, "  %s\n", c)
 	}
+}
+
+// headed is a title above what it is about.
+func headed(title string) string {
+	if strings.HasSuffix(title, "?") {
+		return title
+	}
+	return title + ":"
 }
 
 // lines takes a text apart.
