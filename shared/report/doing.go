@@ -107,7 +107,17 @@ func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 	if follows(e, mode, at) && coming[e.Step.Do] != "" {
 		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, stepAt(e).Format(time.RFC3339), coming[e.Step.Do])
 	}
+	if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+		return s + "; what is launched in its place will have the same cause"
+	}
 	return fmt.Sprintf("%s, so it should be over by %s", s, e.Until.UTC().Format(time.RFC3339))
+}
+
+// liesOutside reports that the first decisive cause lies in something that a replacement
+// would have too.
+func liesOutside(d roll.Diagnosis) bool {
+	c, ok := d.Decisive()
+	return ok && c.Subject != ""
 }
 
 // deeds says what Rollcall does, once for all of which the same is done.

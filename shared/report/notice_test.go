@@ -118,7 +118,11 @@ func notices() map[string]said {
 		})),
 
 		// What is left to Karpenter.
-		"warned-karpenter":        noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), left(policy.DoTerminate))),
+		"warned-karpenter": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), left(policy.DoTerminate))),
+		"warned-karpenter-cause": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), func(e *plan.Entry) {
+			left(policy.DoNotify)(e)
+			e.Causes = []roll.Cause{unmapped()}
+		})).because("NodeRoleNotMapped"),
 		"warned-karpenter-notify": noticeOf(policy.Notify, entry(karpenters(6*time.Minute), left(policy.DoNotify))),
 		"held-karpenter":          noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), heldFor(plan.OwnerWillAct, "Karpenter ends instances that do not register within 15 min; Rollcall acts after 2026-03-02 12:03:00Z if it has not"))),
 		"ordered-nodeclaim":       noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), ordered(plan.DeleteNodeClaim))),
@@ -647,7 +651,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 func TestSeverityAndAction(t *testing.T) {
 	want := map[string]string{
 		"notice-escalated": "critical none", "notice-grown": "critical none", "notice-cause-found": "critical none", "notice-cause-unread": "critical terminate", "notice-cause-ruled-out": "critical none",
-		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none",
+		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none", "notice-warned-karpenter-cause": "warning none",
 		"notice-overdue": "critical none", "notice-caused": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
 		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
 		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
@@ -698,7 +702,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
 	// only make people think that it does.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
 		switch {

@@ -16,13 +16,15 @@ cpSync('node_modules/dejavu-fonts-ttf/ttf/DejaVuSansMono.ttf', 'fonts/DejaVuSans
 cpSync('node_modules/dejavu-fonts-ttf/ttf/DejaVuSansMono-Bold.ttf', 'fonts/DejaVuSansMono-Bold.ttf');
 rmSync('node_modules', {recursive: true});
 
+// A relative cache would be below the folder in which the browser is started.
+const here = process.cwd().replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 // No other fonts, so that a page looks the same everywhere.
 const alias = (family, font) => `<alias binding="same"><family>${family}</family><prefer><family>${font}</family></prefer></alias>`;
 writeFileSync('fonts.conf', `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
 <dir prefix="relative">fonts</dir>
-<cachedir prefix="relative">fonts/cache</cachedir>
+<cachedir>${here}/fonts/cache</cachedir>
 ${['sans-serif', 'system-ui', 'Arial', 'Helvetica'].map((f) => alias(f, 'Open Sans')).join('\n')}
 ${['monospace', 'ui-monospace', 'Menlo', 'Consolas'].map((f) => alias(f, 'DejaVu Sans Mono')).join('\n')}
 </fontconfig>
