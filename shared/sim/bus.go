@@ -21,7 +21,7 @@ func (a *account) stateChanged(m *machine) {
 		return
 	}
 	d := m.d.of("state").of(string(m.state)).of(a.Now().String())
-	body := stateChangeEvent(uuid(d), m.id, m.state, a.Now())
+	body := stateChangeEvent(uid(d), m.id, m.state, a.Now())
 	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
 }
 

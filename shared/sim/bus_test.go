@@ -78,7 +78,7 @@ func TestTheBusTakesTenEventsAtMost(t *testing.T) {
 }
 
 func TestAnIDIsAUUID(t *testing.T) {
-	id := uuid(newDice(1))
+	id := uid(newDice(1))
 	if parts := strings.Split(id, "-"); len(id) != 36 || len(parts) != 5 || len(parts[2]) != 4 || parts[2][0] != '4' {
 		t.Errorf("got %s", id)
 	}

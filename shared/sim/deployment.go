@@ -119,7 +119,7 @@ func (d *deployment) sweepAfter(t time.Time) {
 	next := t.Truncate(d.a.sc.Sweep).Add(d.a.sc.Sweep)
 	dice := d.a.d.of("sweep").of(next.String())
 	d.a.at(next.Add(dice.of("jitter").between(0, sweepJitter)), func() {
-		e := &async{f: d.functions[sweep], m: message{id: uuid(dice), body: "{}"}, d: dice, born: d.a.Now()}
+		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: "{}"}, d: dice, born: d.a.Now()}
 		e.begin(&d.sweeping, sweepsReserved)
 		d.sweepAfter(next)
 	})

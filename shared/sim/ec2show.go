@@ -22,11 +22,12 @@ const (
 	remembered = time.Hour
 )
 
-// lag is how long it takes at a time until a change of a cluster's instance is shown.
+// lag is how long it takes at a time until a change of a cluster's instance is shown. The
+// dice are the fault's own, so that a run without another fault throws the same.
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if s.what == FaultStale && s.lasts(now) && s.meets(cluster) && d.nth(i).chance(s.share) {
+		if s.what == FaultStale && s.lasts(now) && s.meets(cluster) && d.nth(s.fault).chance(s.share) {
 			return d.of("stale").between(staleLeast, staleMost)
 		}
 	}

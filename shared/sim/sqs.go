@@ -76,7 +76,7 @@ func (q *queue) send(body, group, id string) string {
 	like := q.d.of(body)
 	d := like.nth(q.alike[like])
 	q.alike[like]++
-	l := &letter{message: message{id: uuid(d), body: body, group: group}, d: d, sent: now, visible: now}
+	l := &letter{message: message{id: uid(d), body: body, group: group}, d: d, sent: now, visible: now}
 	if q.fifo {
 		q.sent[key] = accepted{l.id, now}
 	}
@@ -240,12 +240,6 @@ func (a *account) share(what FaultKind) float64 {
 		}
 	}
 	return most
-}
-
-// uuid is a made-up one.
-func uuid(d dice) string {
-	s := shortID(d, 32)
-	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-a" + s[17:20] + "-" + s[20:]
 }
 
 // sqsAPI is SQS as an environment calls it.

@@ -50,7 +50,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 	if err != nil {
 		return nil, err
 	}
-	return &sns.PublishOutput{MessageId: aws.String(uuid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, nil
+	return &sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, nil
 }
 
 // unfit says why SNS does not take a message, "" if it does.
