@@ -41,6 +41,11 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		}
 		known = p.adopted(key, known)
 		switch {
+		case p.back(key):
+			if !known.Over.IsZero() { // it has to stay away anew
+				known.Over = time.Time{}
+				p.putNotice(key, known)
+			}
 		case p.moved(key) && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
 			// It goes on, with another cause; that is noted when notices are sent again.
 		case p.unproven(key):
@@ -69,6 +74,16 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 func (p *planner) replaced(key ledger.NoticeKey) bool {
 	return slices.Contains(p.out.Changes.DropNotices, key) ||
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
+}
+
+// back reports that one of an incident's instances has the trouble again, within its
+// tolerance so far.
+func (p *planner) back(key ledger.NoticeKey) bool {
+	members := p.State.Notices[key].Members
+	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool {
+		_, member := members[f.Instance]
+		return member && f.Kind == key.Kind && f.Stage == roll.Watching
+	})
 }
 
 // moved reports that what an incident is about goes on in another one.

@@ -95,11 +95,12 @@ func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll
 		return p.adopted(key, known), nil
 	}
 	for _, other := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
-		if other.Group != key.Group || other.Kind != key.Kind || other == key || len(byKey[other]) > 0 {
+		if other.Group != key.Group || other.Kind != key.Kind || other == key || len(byKey[other]) > 0 || p.continued[other] {
 			continue
 		}
 		was := p.State.Notices[other]
 		if slices.ContainsFunc(byKey[key], func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
+			p.continued[other] = true // one goes on from it: two incidents of one id could not be told apart
 			return p.adopted(other, was), []ledger.NoticeKey{other}
 		}
 	}
@@ -140,7 +141,7 @@ func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string 
 // addGist adds what a notice says to what was said in its incident. An order is about one
 // instance, and its own news each time.
 func addGist(gists []string, gist string) []string {
-	if gist == "" || strings.HasPrefix(gist, gistOrdered) || slices.Contains(gists, gist) {
+	if gist == "" || ordersActs(gist) || slices.Contains(gists, gist) {
 		return gists
 	}
 	gists = append(slices.Clone(gists), gist)
@@ -181,7 +182,7 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 
 // ordersActs reports that what was told of an instance is that it is acted on.
 func ordersActs(told string) bool {
-	return told == gistDraining || strings.HasPrefix(told, gistOrdered)
+	return strings.HasPrefix(told, gistDraining) || strings.HasPrefix(told, gistOrdered)
 }
 
 // beyond reports that it was said that an instance is past its tolerance, or what follows
@@ -200,23 +201,31 @@ func (p *planner) grown(n Notice, known ledger.Notice) bool {
 	if n.Key.Cause == "" {
 		now, told = known.Incident.Total, known.Incident.Told
 		for _, e := range n.Entries {
-			if e.was == "" {
+			if _, member := known.Members[e.Finding.Instance]; !member {
 				now++
 			}
 		}
 	}
+	if p.Now.Sub(known.SentAt) >= untoldAfter && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.told == "" }) {
+		return true
+	}
 	return now > told && 2*now >= 3*told
 }
 
+// untoldAfter is how long after the last notice of an incident its instances that no notice
+// named are told all the same: what goes on for long may be another trouble by now.
+const untoldAfter = 24 * time.Hour
+
 // join notes what is to be remembered of the notice's instances, and counts those that
 // are new to the incident. It reports whether that differs from what was remembered.
-func (n *Notice) join() (changed bool) {
+func (n *Notice) join(known ledger.Notice) (changed bool) {
 	for _, e := range n.Entries {
 		id := e.Finding.Instance
-		if e.was == "" {
+		_, member := known.Members[id]
+		if !member {
 			n.Incident.Total++
 		}
-		changed = changed || e.Changed
+		changed = changed || e.Changed || !member
 		switch {
 		case len(n.News) > 0, !e.New:
 			n.Said.Members[id] = e.gist
@@ -290,6 +299,9 @@ func (p *planner) sent(n *Notice) {
 func (p *planner) nameIncidents() {
 	names := map[ledger.NoticeKey]string{}
 	for key, n := range p.State.Notices {
+		names[key] = n.Incident.ID
+	}
+	for key, n := range p.out.Changes.PutNotices {
 		names[key] = n.Incident.ID
 	}
 	for _, n := range p.out.Notices {

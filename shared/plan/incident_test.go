@@ -321,3 +321,70 @@ func TestANoticeOfBeforeIsAdopted(t *testing.T) {
 		t.Errorf("told as of %+v", i)
 	}
 }
+
+// Of two causes that are found for one trouble, one goes on in its incident, and the other
+// opens its own: whoever closes one by its id must not close the other.
+func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {
+	w := newIncidents(t)
+	w.doc = with("limits: {unhealthy: 100%}\n")
+	w.launch(now, 1, 2)
+	w.look(now.Add(6 * time.Minute))
+	w.because(1, "NodeRoleNotMapped")
+	w.because(2, "UserDataEmpty")
+	_, p := w.make(now.Add(8 * time.Minute))
+	if len(p.Notices) != 2 || p.Notices[0].Incident.ID == p.Notices[1].Incident.ID {
+		t.Fatalf("notices %+v", p.Notices)
+	}
+	if len(p.Notices[0].Replaces)+len(p.Notices[1].Replaces) != 1 {
+		t.Errorf("both go on from %v and %v", p.Notices[0].Replaces, p.Notices[1].Replaces)
+	}
+}
+
+// Where trouble goes on for days, what no notice named is told once a day.
+func TestWhatJoinsATroubleThatLastsIsToldAfterADay(t *testing.T) {
+	w := newIncidents(t)
+	w.doc = with("limits: {unhealthy: 100%}\n")
+	for n := 1; n <= 4; n++ {
+		w.launchOneMore(n)
+		w.because(n, "NodeRoleNotMapped")
+	}
+	for minute := 6; minute < 20; minute++ {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.said = nil
+	w.launchOneMore(21)
+	w.because(21, "NodeRoleNotMapped")
+	for hour := 1; hour < 60; hour++ {
+		w.look(now.Add(time.Duration(hour) * time.Hour))
+	}
+	if len(w.said) != 1 {
+		t.Errorf("told %q, want the one that joined, once", w.said)
+	}
+}
+
+// A node that leaves the trouble and comes back into it is not well, if only within its
+// tolerance so far.
+func TestTroubleThatComesBackWithinItsToleranceIsNotOver(t *testing.T) {
+	w := sick()
+	w.mode = policy.Notify
+	w.state = ledger.State{}
+	said := []string{}
+	for minute := range 120 {
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Hour)}
+		if minute >= 10 && minute < 15 {
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(10 * time.Minute)}
+		} else if minute >= 15 {
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(15 * time.Minute)}
+		}
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		for _, n := range p.Notices {
+			if n.Over {
+				said = append(said, fmt.Sprint(minute))
+			}
+		}
+		w.apply(p)
+	}
+	if len(said) > 0 {
+		t.Errorf("resolved at minutes %q", said)
+	}
+}

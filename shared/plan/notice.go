@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,9 +98,10 @@ const forgetAfter = time.Hour
 // reasons that pass by themselves, are none either. What is no news is only remembered.
 func (p *planner) notices() {
 	byKey := p.incidents()
-	for key, findings := range byKey {
+	p.continued = map[ledger.NoticeKey]bool{}
+	for _, key := range slices.SortedFunc(maps.Keys(byKey), ledger.NoticeKey.Compare) {
 		if p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify) {
-			p.notice(key, findings, byKey)
+			p.notice(key, byKey[key], byKey)
 		}
 	}
 	p.over(byKey)
@@ -120,7 +122,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	}
 	n.News = p.news(n, known)
 	n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}
-	changed := n.join()
+	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
 		p.sent(&n)
@@ -153,7 +155,7 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	if until, what := p.left(f); p.Now.Before(until) {
 		e.Left, e.Until = what, until
 	}
-	was, told := before.Said(f.Instance)
+	was, told := p.said(f, before)
 	e.was, e.told, e.gist = was, told, p.gist(f, was)
 	if was != "" && was != string(roll.Warned) && p.waits(f, was) {
 		e.gist = was // nothing lasting has changed
@@ -161,6 +163,22 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	e.Changed = e.gist != was
 	e.New = e.gist != told
 	return e
+}
+
+// said is what is remembered of a finding's instance, and what the last notice said of it: in
+// its incident, or in the one that it was counted among before another cause was found.
+func (p *planner) said(f roll.Finding, before ledger.Notice) (was, told string) {
+	if was, told = before.Said(f.Instance); was != "" {
+		return was, told
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
+		if n := p.State.Notices[key]; key.Group == f.Group && key.Kind == f.Kind {
+			if was, told = n.Said(f.Instance); was != "" {
+				return was, told
+			}
+		}
+	}
+	return "", ""
 }
 
 // left is until when Karpenter is left to deal with a finding, and what it does, if the
@@ -177,10 +195,10 @@ func (p *planner) left(f roll.Finding) (time.Time, string) {
 
 // What is remembered of an instance is its stage, or one of these with more behind it.
 const (
-	gistHeld     = "held:"    // and the reason
-	gistOrdered  = "ordered:" // and the order's id
-	gistDraining = "draining" // cordon and drain are one piece of news
-	gistCause    = "cause:"   // and the code, "" for none: what an incident was said to be caused by
+	gistHeld     = "held:"     // and the reason
+	gistOrdered  = "ordered:"  // and the order's id
+	gistDraining = "draining:" // and the cordon's id: cordon and drain are one piece of news
+	gistCause    = "cause:"    // and the code, "" for none: what an incident was said to be caused by
 )
 
 // gist is what a notice says of a finding in short: its change may be news. was is what was
@@ -191,7 +209,7 @@ func (p *planner) gist(f roll.Finding, was string) string {
 	case v.order != nil && v.order.Action.Told():
 		return gistOrdered + v.order.ID
 	case v.order != nil:
-		return gistDraining
+		return gistDraining + p.orderID(f, Cordon)
 	case v.held != nil && (!v.held.Reason.Passing() || p.lasts(f, was)):
 		return gistHeld + string(v.held.Reason)
 	}
@@ -210,7 +228,8 @@ func (p *planner) lasts(f roll.Finding, was string) bool {
 	if reason, held := strings.CutPrefix(was, gistHeld); held && !Reason(reason).Passing() {
 		return false
 	}
-	return p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
+	known, ok := p.known(f)
+	return ok && p.Now.Sub(known.FirstSeen) >= lastingAfter && p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
 }
 
 // waits reports that nothing new is to be said of an overdue finding: it waits for the

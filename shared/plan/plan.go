@@ -181,6 +181,7 @@ type planner struct {
 	nodes      map[roll.InstanceID]*roll.Node     // likewise
 	since      map[roll.Group]time.Time           // remediate on since, after this check
 	verdicts   map[roll.FindingKey]verdict
+	continued  map[ledger.NoticeKey]bool            // incidents that a notice goes on from under another cause
 	incidentOf map[roll.FindingKey]ledger.NoticeKey // of the findings that are worth a word
 	trouble    *ledger.Trouble                      // the cluster's, after this check; nil if there is none
 	shares     shares

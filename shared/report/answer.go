@@ -251,6 +251,9 @@ func (c Check) absent(acted bool) AnswerDocument {
 	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
 	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it CloudTrail tells for 90 days", int(ledger.ActionRetention.Hours())/24)
 	a.Fix = fmt.Sprintf("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, id)
+	if c.ending() {
+		a.Text = fmt.Sprintf("it is gone: %s; Rollcall had begun to end it, and nobody recorded the outcome", gone)
+	}
 	if !acted && !c.Memory.State.Knows(id) {
 		a.Answer, a.Text = AnswerUnknown, fmt.Sprintf("nothing is remembered of %s: %s", id, gone)
 	}
@@ -262,6 +265,13 @@ func (c Check) ended() bool {
 	return slices.ContainsFunc(c.Memory.State.Actions, func(a ledger.Action) bool {
 		done := a.Outcome != nil && a.Outcome.Result == ledger.Done
 		return a.Instance == c.Asked.ID && done && (plan.Action(a.Do) == plan.Terminate || plan.Action(a.Do) == plan.DeleteNodeClaim)
+	})
+}
+
+// ending reports that an act that ends the instance was begun, and has no outcome.
+func (c Check) ending() bool {
+	return slices.ContainsFunc(c.Memory.State.Actions, func(a ledger.Action) bool {
+		return a.Instance == c.Asked.ID && a.Outcome == nil && (plan.Action(a.Do) == plan.Terminate || plan.Action(a.Do) == plan.DeleteNodeClaim)
 	})
 }
 

@@ -49,6 +49,7 @@ const (
 	chatSteps       = 10
 	chatKeyword     = 75
 	chatMembers     = 5
+	chatFact        = 300
 	chatCause       = 700 // of its summary, and of what to paste, which is whole or not there
 )
 
@@ -72,8 +73,8 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 		},
 	}
 	for _, k := range []string{d.Cluster, d.Group, d.Kind, d.Cause, string(d.Severity)} {
-		if k != "" && !slices.Contains(m.Content.Keywords, clip(k, chatKeyword)) {
-			m.Content.Keywords = append(m.Content.Keywords, clip(k, chatKeyword))
+		if k = clip(harmless(k), chatKeyword); k != "" && !slices.Contains(m.Content.Keywords, k) {
+			m.Content.Keywords = append(m.Content.Keywords, k)
 		}
 	}
 	id := roll.ClusterID{Account: d.Account, Region: d.Region, Name: d.Cluster}
@@ -86,6 +87,9 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	}
 	if d.Evidence != "" {
 		m.Metadata.AdditionalContext["evidence"] = d.Evidence
+	}
+	for name, value := range m.Metadata.AdditionalContext {
+		m.Metadata.AdditionalContext[name] = harmless(value)
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -121,7 +125,7 @@ func (l letter) markdown() string {
 	var head []string
 	for _, f := range l.facts {
 		if f.name != "Mode" && f.name != "Cluster" && f.name != "Group" { // these are in the title
-			head = append(head, "*"+f.name+"* "+f.value)
+			head = append(head, "*"+f.name+"* "+clip(f.value, chatFact))
 		}
 	}
 	parts = append(parts, strings.Join(head, "\n"))

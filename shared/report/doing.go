@@ -59,6 +59,7 @@ var ordered = map[plan.Action]string{
 type deed struct {
 	brief    string // in a few words; the same for all of which the same is done
 	sentence string
+	own      bool // the sentence holds for this instance alone: a time, or an order
 }
 
 // does says what Rollcall does about an entry.
@@ -68,19 +69,24 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 		return deed{
 			brief:    fmt.Sprintf("%s is ordered", e.Order.Action),
 			sentence: fmt.Sprintf("%s of %s is ordered, now (order %s, expires %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, e.Order.Expires.UTC().Format("15:04:05Z"), orNothing("; ", ordered[e.Order.Action])),
+			own:      true,
 		}
 	case roll.HoldActive(e.Hold, at):
-		return deed{fmt.Sprintf("kept as it is (%s)", roll.TagHold), fmt.Sprintf("kept as it is (%s=%s)%s; it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40), ran(e, at))}
+		return deed{own: true, brief: fmt.Sprintf("kept as it is (%s)", roll.TagHold), sentence: fmt.Sprintf("kept as it is (%s=%s)%s; it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40), ran(e, at))}
 	case e.Held != nil:
 		return withheld(e)
 	case e.Left != "":
-		return deed{"left to its owner", left(e, mode, at)}
+		return deed{brief: "left to its owner", sentence: left(e, mode, at), own: true}
 	case follows(e, mode, at) && coming[e.Step.Do] != "":
-		return deed{fmt.Sprintf("%s follows", e.Step.Do), fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], e.Step.At.UTC().Format(time.RFC3339))}
+		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], e.Step.At.UTC().Format(time.RFC3339))
+		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+			s += "; it is held where others have the same cause"
+		}
+		return deed{brief: fmt.Sprintf("%s follows at %s", e.Step.Do, e.Step.At.UTC().Format("15:04:05Z")), sentence: s, own: true}
 	case e.Finding.Stage == roll.Warned:
-		return deed{"within its tolerance", fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339))}
+		return deed{brief: "within its tolerance", sentence: fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339)), own: true}
 	}
-	return deed{"nothing follows", "nothing but this notice follows"}
+	return deed{brief: "nothing follows", sentence: "nothing but this notice follows"}
 }
 
 // withheld says that an act is held back, why, and what ends it.
@@ -120,28 +126,45 @@ func liesOutside(d roll.Diagnosis) bool {
 	return ok && c.Subject != ""
 }
 
-// deeds says what Rollcall does, once for all of which the same is done.
+// ownDeeds is how many sentences that hold for single instances are told.
+const ownDeeds = 10
+
+// deeds says what Rollcall does, once for all of which the same is done. What holds for an
+// instance alone, such as when it is ended, is told of each.
 func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
 	var order []string
 	count, sentence := map[string]int{}, map[string]string{}
 	for _, e := range entries {
 		d := does(e, mode, at)
-		if count[d.brief]++; count[d.brief] == 1 {
-			order, sentence[d.brief] = append(order, d.brief), d.sentence
+		key := d.brief
+		if d.own {
+			key = d.sentence
+		}
+		if count[key]++; count[key] == 1 {
+			order, sentence[key] = append(order, key), d.sentence
 		}
 	}
+	left := 0
+	for _, key := range order[min(len(order), ownDeeds):] {
+		left += count[key]
+	}
+	whole := len(order) == 1
+	order = order[:min(len(order), ownDeeds)]
 	out := make([]string, 0, len(order))
 	for _, brief := range order {
 		switch s := sentence[brief]; {
-		case len(order) == 1 && len(entries) == 1:
+		case whole && len(entries) == 1:
 			out = append(out, s)
-		case len(order) == 1 && len(entries) == 2:
+		case whole && len(entries) == 2:
 			out = append(out, "both: "+s)
-		case len(order) == 1:
+		case whole:
 			out = append(out, fmt.Sprintf("all %d: %s", len(entries), s))
 		default:
 			out = append(out, fmt.Sprintf("%d of %d: %s", count[brief], len(entries), s))
 		}
+	}
+	if left > 0 {
+		out = append(out, fmt.Sprintf("%d of %d: see below", left, len(entries)))
 	}
 	return out
 }

@@ -784,3 +784,21 @@ func TestWhatIsHeldBackHasNoNextStepInThePast(t *testing.T) {
 		}
 	}
 }
+
+// What is to come to several instances at different times is told of each: nobody is told a
+// time that is not its own.
+func TestEachInstanceHasItsOwnTime(t *testing.T) {
+	at := func(after time.Duration) func(*plan.Entry) {
+		return func(e *plan.Entry) { e.Step = terminateAt(after) }
+	}
+	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
+	m, err := Notice(cluster, n.notice, n.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 of 2: it will be terminated at 2026-03-02T12:01:00Z", "1 of 2: it will be terminated at 2026-03-02T12:09:00Z"} {
+		if !strings.Contains(m.Text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, m.Text)
+		}
+	}
+}

@@ -20,13 +20,13 @@ func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
 	d.Links = linksTo(id, "", n.Key.Group, "")
-	l := letter{headline: fmt.Sprintf("Resolved: nothing of the kind %s is found in this group any more.", n.Key.Kind), facts: d.facts(), links: d.Links.listed()}
+	l := letter{headline: fmt.Sprintf("Resolved: what was told of the kind %s in this group is over.", n.Key.Kind), facts: d.facts(), links: d.Links.listed()}
 	if n.Key.Cause != "" {
-		l.headline = fmt.Sprintf("Resolved: nothing of the kind %s is found in this group any more that has the cause %s.", n.Key.Kind, n.Key.Cause)
+		l.headline = fmt.Sprintf("Resolved: what was told of the kind %s with the cause %s in this group is over.", n.Key.Kind, n.Key.Cause)
 	}
 	l.facts = append(l.facts, fact{"Over", fmt.Sprintf("since %s (%s)", n.OverSince.UTC().Format(time.RFC3339), Age(at.Sub(n.OverSince)))})
 	if n.Incident.Total > len(n.Ended) {
-		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those of the last hour are named", n.Incident.Total)})
+		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
 	}
 	l.facts = append(l.facts, d.sequel()...)
 	for i, e := range n.Ended {

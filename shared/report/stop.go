@@ -51,7 +51,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	}
 	for _, e := range entries {
 		switch {
-		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain:
+		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain && e.Order.Action != plan.Reboot:
 			continue // kept already, or too late
 		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
 			return append(out, keep("To keep Rollcall, but not its owner, off an instance (remove the tag to let go)", string(e.Finding.Instance)))
