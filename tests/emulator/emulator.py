@@ -30,6 +30,7 @@ can be rebooted; events carry their account; and a crash of moto is answered wit
 """
 
 import argparse
+import contextlib
 import io
 import itertools
 import json
@@ -137,6 +138,7 @@ class State:
 
 
 STATE = State()
+TABLES = threading.Lock()  # one request to DynamoDB at a time
 REQUEST = threading.local()  # what the patched parts of moto need to know of the request they are in
 
 
@@ -349,10 +351,13 @@ class Emulator:
         REQUEST.managed = call.params.get("IncludeManagedResources", "").lower() == "true"
         call.environ.update({"wsgi.input": io.BytesIO(call.body), "CONTENT_LENGTH": str(len(call.body))})
         try:
-            chunks = self.moto(call.environ, start_response)
-            answer = Answer(seen["status"], seen["headers"], b"".join(chunks))
-            if hasattr(chunks, "close"):
-                chunks.close()
+            # moto undoes a transaction that fails by putting back the whole table as it was, with it whatever
+            # another one wrote meanwhile. DynamoDB's transactions see nothing of each other.
+            with TABLES if call.target.startswith("DynamoDB_") else contextlib.nullcontext():
+                chunks = self.moto(call.environ, start_response)
+                answer = Answer(seen["status"], seen["headers"], b"".join(chunks))
+                if hasattr(chunks, "close"):
+                    chunks.close()
         except Exception:
             traceback.print_exc()
             answer = Answer(500, [], traceback.format_exc().strip().splitlines()[-1].encode())
