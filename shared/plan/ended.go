@@ -40,13 +40,14 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			continue
 		}
 		known = p.adopted(key, known)
+		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
 		switch {
 		case p.back(key):
 			if !known.Over.IsZero() { // it has to stay away anew
 				known.Over = time.Time{}
 				p.putNotice(key, known)
 			}
-		case p.moved(key) && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+		case p.moved(key) && !tells:
 			// It goes on, with another cause; that is noted when notices are sent again.
 		case p.unproven(key):
 			// What is launched in place of the last may have the same fate.
@@ -56,11 +57,9 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			p.next(p.Now.Add(overAfter))
 		case p.Now.Sub(known.Over) < overAfter:
 			p.next(known.Over.Add(overAfter))
-		case p.Lowered && !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
+		case p.Lowered && !tells:
 			// Nobody turned notices off; it is said when the policy can be read again.
-		case len(known.Members) == 0 || !p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify):
-			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
-		case p.otherwise(known):
+		case len(known.Members) == 0, !tells, p.otherwise(known):
 			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
 		default:
 			known.Incident.Sent++

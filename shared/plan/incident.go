@@ -14,12 +14,10 @@ import (
 // incidents sorts the findings that are worth a word into the incidents that they belong
 // to.
 func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
-	open := map[stratum][]ledger.NoticeKey{}
-	for key := range p.State.Notices {
-		open[stratum{key.Group, key.Kind}] = append(open[stratum{key.Group, key.Kind}], key)
-	}
-	for _, keys := range open {
-		slices.SortFunc(keys, ledger.NoticeKey.Compare)
+	p.open = map[stratum][]ledger.NoticeKey{}
+	for _, key := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
+		in := stratum{key.Group, key.Kind}
+		p.open[in] = append(p.open[in], key)
 	}
 	byKey := map[ledger.NoticeKey][]roll.Finding{}
 	p.incidentOf = map[roll.FindingKey]ledger.NoticeKey{}
@@ -30,7 +28,7 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 		if i := p.instances[f.Instance]; i != nil && i.Ignore {
 			continue
 		}
-		key := p.incident(f, open[stratum{f.Group, f.Kind}])
+		key := p.incident(f, p.open[stratum{f.Group, f.Kind}])
 		p.incidentOf[f.Key()] = key
 		byKey[key] = append(byKey[key], f)
 	}
@@ -94,8 +92,8 @@ func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll
 	if known, ok := p.State.Notices[key]; ok && !known.SentAt.IsZero() {
 		return p.adopted(key, known), nil
 	}
-	for _, other := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
-		if other.Group != key.Group || other.Kind != key.Kind || other == key || len(byKey[other]) > 0 || p.continued[other] {
+	for _, other := range p.open[stratum{key.Group, key.Kind}] {
+		if other == key || len(byKey[other]) > 0 || p.continued[other] {
 			continue
 		}
 		was := p.State.Notices[other]

@@ -171,11 +171,9 @@ func (p *planner) said(f roll.Finding, before ledger.Notice) (was, told string) 
 	if was, told = before.Said(f.Instance); was != "" {
 		return was, told
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
-		if n := p.State.Notices[key]; key.Group == f.Group && key.Kind == f.Kind {
-			if was, told = n.Said(f.Instance); was != "" {
-				return was, told
-			}
+	for _, key := range p.open[stratum{f.Group, f.Kind}] {
+		if was, told = p.State.Notices[key].Said(f.Instance); was != "" {
+			return was, told
 		}
 	}
 	return "", ""

@@ -182,6 +182,7 @@ type planner struct {
 	since      map[roll.Group]time.Time           // remediate on since, after this check
 	verdicts   map[roll.FindingKey]verdict
 	continued  map[ledger.NoticeKey]bool            // incidents that a notice goes on from under another cause
+	open       map[stratum][]ledger.NoticeKey       // the incidents that the ledger knows, in order
 	incidentOf map[roll.FindingKey]ledger.NoticeKey // of the findings that are worth a word
 	trouble    *ledger.Trouble                      // the cluster's, after this check; nil if there is none
 	shares     shares
