@@ -152,8 +152,19 @@ type GroupMemory struct {
 type Trouble struct {
 	Reason string    `json:"reason"` // the latest, such as ClusterUnreachable
 	Since  time.Time `json:"since"`
-	Last   time.Time `json:"last"`          // when it was last seen; written once a minute at most
-	Told   time.Time `json:"told,omitzero"` // when a notice told of it
+	Last   time.Time `json:"last"` // when it was last seen; written once a minute at most
+	// Outage is the latest time in which nothing could be said of any of its nodes, and
+	// Told when a notice told of that; zero if none did, or it was told to be over.
+	Outage Outage    `json:"outage,omitzero"`
+	Told   time.Time `json:"told,omitzero"`
+}
+
+// Outage is a time in which a cluster cannot be judged. Other trouble may begin in it and
+// outlast it.
+type Outage struct {
+	Reason string    `json:"reason,omitempty"` // the latest
+	Since  time.Time `json:"since,omitzero"`
+	Last   time.Time `json:"last,omitzero"`
 }
 
 // Finding is what is remembered of a finding.

@@ -53,26 +53,42 @@ func (p *planner) storm() {
 		return
 	}
 	t := p.lasting(known, reason)
+	t.Outage = p.outage(known, reason)
 	p.trouble = &t
-	if known == nil || known.Reason != t.Reason || p.Now.Sub(known.Last) >= troubleEvery && t.Last.Equal(p.Now) {
+	if known == nil || known.Reason != t.Reason || p.grewOld(known.Last, t.Last) || p.grewOld(known.Outage.Last, t.Outage.Last) {
 		p.out.Changes.PutTrouble = &t
 	}
-	if !unreadable(reason) || !t.Told.IsZero() {
+	if !unreadable(reason) {
+		p.readable(t)
 		return
 	}
-	if tell := t.Since.Add(alarmAfter); p.Now.Before(tell) {
+	if !t.Told.IsZero() {
+		return
+	}
+	if tell := t.Outage.Since.Add(alarmAfter); p.Now.Before(tell) {
 		p.next(tell)
-	} else if p.Policy(roll.Selector{}).Mode.Allows(policy.Notify) {
+	} else if p.tellsOfCluster() {
 		told := t
 		told.Told = p.Now
-		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Since, Incident: p.clusterIncident(told, 1), Said: &told}
+		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
 	}
 }
 
-// clusterIncident is the incident of a cluster as a whole, of which so many notices are
-// sent.
+// grewOld reports that the memory of when something was last seen is to be written again.
+func (p *planner) grewOld(known, last time.Time) bool {
+	return last.Equal(p.Now) && p.Now.Sub(known) >= troubleEvery
+}
+
+// tellsOfCluster reports that the policy allows notices about the cluster as a whole.
+func (p *planner) tellsOfCluster() bool {
+	return p.Policy(roll.Selector{}).Mode.Allows(policy.Notify)
+}
+
+// clusterIncident is the incident of a cluster that cannot be judged, of which so many
+// notices are sent. A notice that is sent twice, since nobody remembered the first, is of
+// the same one.
 func (p *planner) clusterIncident(t ledger.Trouble, sent int) ledger.Incident {
-	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Told), First: t.Told, Sent: sent}
+	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Outage.Since), First: t.Told, Sent: sent}
 }
 
 // lasting is the trouble of this look as part of the trouble before it.
@@ -88,27 +104,66 @@ func (p *planner) lasting(known *ledger.Trouble, reason Reason) ledger.Trouble {
 		return *known
 	}
 	t.Told = known.Told
-	if t.Told.IsZero() && (cool || p.State.Checked.After(known.Last)) {
+	if cool || p.State.Checked.After(known.Last) {
 		return t // a whole look lay in between: this is another one
+	}
+	if unreadable(Reason(known.Reason)) && !unreadable(reason) {
+		return t // that a zone is down, say, nobody could see before
 	}
 	t.Since = known.Since
 	return t
 }
 
-// calm forgets trouble once its cooldown is over, and tells of its end, once that has
-// lasted, if its beginning was told.
-func (p *planner) calm(known *ledger.Trouble) {
-	if known == nil {
-		return
+// outage is the latest time in which the cluster could not be judged, this look included.
+// One that was told goes on until its end is told.
+func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
+	var o ledger.Outage
+	if known != nil {
+		o = outageOf(*known)
 	}
-	if !known.Told.IsZero() && p.Policy(roll.Selector{}).Mode.Allows(policy.Notify) {
-		if end := known.Last.Add(overAfter); p.Now.Before(end) {
-			p.next(end)
-			return
-		}
-		over := *known
-		over.Told = time.Time{}
-		p.out.Alarm = &Alarm{Reason: Reason(known.Reason), Since: known.Since, Over: true, Incident: p.clusterIncident(*known, 2), Said: &over, Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(known.Since), roll.Clock(known.Last))}
+	if !unreadable(reason) {
+		return o
+	}
+	another := o.Since.IsZero() || known.Told.IsZero() && (p.State.Checked.After(o.Last) || p.Now.Sub(o.Last) >= alarmAfter)
+	if another {
+		o.Since = p.Now
+	}
+	o.Reason, o.Last = string(reason), p.Now
+	return o
+}
+
+// outageOf is what is remembered of an outage. Memory of a time when it was not kept apart
+// from other trouble says when that was.
+func outageOf(t ledger.Trouble) ledger.Outage {
+	if t.Outage.Since.IsZero() && (unreadable(Reason(t.Reason)) || !t.Told.IsZero()) {
+		return ledger.Outage{Reason: t.Reason, Since: t.Since, Last: t.Last}
+	}
+	return t.Outage
+}
+
+// readable tells that the cluster can be judged again once that has lasted, whatever else
+// is wrong with it, if somebody was told that it could not. It reports whether that is
+// told now, or still to be told.
+func (p *planner) readable(t ledger.Trouble) bool {
+	if t.Told.IsZero() || !p.tellsOfCluster() {
+		return false
+	}
+	o := outageOf(t)
+	if end := o.Last.Add(overAfter); p.Now.Before(end) {
+		p.next(end)
+		return true
+	}
+	t.Outage = o
+	over := t
+	over.Outage, over.Told = ledger.Outage{}, time.Time{}
+	p.out.Alarm = &Alarm{Reason: Reason(o.Reason), Since: o.Since, Over: true, Incident: p.clusterIncident(t, 2), Said: &over,
+		Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(o.Since), roll.Clock(o.Last))}
+	return true
+}
+
+// calm forgets trouble once its cooldown is over, and its end was told if its beginning was.
+func (p *planner) calm(known *ledger.Trouble) {
+	if known == nil || p.readable(*known) {
 		return
 	}
 	if cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {

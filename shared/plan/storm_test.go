@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -154,6 +155,103 @@ func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 	}
 	if look(80, false); w.state.Trouble != nil {
 		t.Errorf("the memory of it is kept: %+v", w.state.Trouble)
+	}
+}
+
+// blinking is a world whose cluster can or cannot be read by turns, and what is told of it.
+type blinking struct {
+	*world
+	told []string
+	ids  []string
+}
+
+// look checks at that minute; forgetful: nobody remembers that a notice was sent.
+func (c *blinking) look(minute int, down, forgetful bool) Plan {
+	c.snapshot.Gaps = nil
+	if down {
+		c.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Detail: "no answer"}}
+	}
+	_, p := c.make(now.Add(time.Duration(minute) * time.Minute))
+	c.apply(p)
+	if a := p.Alarm; a != nil {
+		what := fmt.Sprintf("%d: down since %s", minute, a.Since.Sub(now))
+		if a.Over {
+			what = fmt.Sprintf("%d: over", minute)
+		}
+		c.told, c.ids = append(c.told, what), append(c.ids, a.Incident.ID)
+		if !forgetful {
+			c.state.Apply(ledger.Changes{PutTrouble: a.Said})
+		}
+	}
+	return p
+}
+
+func TestAnOutageEndsAndBeginsWhateverElseIsWrong(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for n := 1; n <= 9; n++ { // 45% are unhealthy, and stay so
+		c.silent(n, time.Duration(2+n)*time.Hour)
+	}
+	for minute := range 120 {
+		c.look(minute, minute < 30 || minute >= 60 && minute < 90, false)
+	}
+	if want := []string{"15: down since 0s", "39: over", "75: down since 1h0m0s", "99: over"}; !slices.Equal(c.told, want) {
+		t.Errorf("told %q, want %q", c.told, want)
+	}
+	if c.ids[0] != c.ids[1] || c.ids[2] != c.ids[3] || c.ids[0] == c.ids[2] {
+		t.Errorf("incidents %q", c.ids)
+	}
+	if c.state.Trouble == nil || c.state.Trouble.Reason != string(UnhealthyShare) {
+		t.Errorf("remembered: %+v", c.state.Trouble)
+	}
+}
+
+func TestOtherTroubleBeforeAnOutageSoundsItsAlarmNoSooner(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for n := 1; n <= 9; n++ {
+		c.silent(n, time.Duration(2+n)*time.Hour)
+	}
+	for minute := range 60 {
+		c.look(minute, minute >= 40, false)
+	}
+	if want := []string{"55: down since 40m0s"}; !slices.Equal(c.told, want) {
+		t.Errorf("told %q, want %q", c.told, want)
+	}
+}
+
+func TestAnAlarmThatNobodyRemembersIsOfTheSameIncident(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for minute := range 18 {
+		c.look(minute, true, minute < 17)
+	}
+	if want := []string{"15: down since 0s", "16: down since 0s", "17: down since 0s"}; !slices.Equal(c.told, want) {
+		t.Fatalf("told %q, want %q", c.told, want)
+	}
+	for minute := 18; minute < 30; minute++ {
+		c.look(minute, false, false)
+	}
+	if len(c.ids) != 4 || len(slices.Compact(slices.Clone(c.ids))) != 1 {
+		t.Errorf("incidents %q", c.ids)
+	}
+	for minute := 30; minute < 50; minute++ { // within the cooldown of the first
+		c.look(minute, true, false)
+	}
+	if len(c.ids) != 5 || c.ids[4] == c.ids[0] {
+		t.Errorf("the next outage's incident: %q", c.ids)
+	}
+}
+
+// An API server that does not answer for hours says nothing of when a zone went down.
+func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for minute := 0; minute <= 120; minute += 2 {
+		c.look(minute, true, false)
+	}
+	for _, i := range []int{0, 3, 6, 9, 12, 15, 18} {
+		c.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(100 * time.Minute)}
+	}
+	c.look(122, false, false)
+	if got := c.state.Trouble; got.Reason == string(ClusterUnreachable) || !got.Since.Equal(now.Add(122*time.Minute)) {
+		t.Errorf("remembered: %+v", got)
 	}
 }
 
