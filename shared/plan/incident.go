@@ -136,6 +136,26 @@ func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string 
 	return hash(c.String(), string(key.Group), string(key.Kind), key.Cause, since.UTC().Format(time.RFC3339Nano))
 }
 
+// incidentID names a new incident of the cluster. One that goes on under another cause has
+// kept its name, which the next one of its first cause must not have too.
+func (p *planner) incidentID(key ledger.NoticeKey, since time.Time) string {
+	id := incidentID(p.Snapshot.Cluster.ID, key, since)
+	for p.named(id) {
+		id = hash(id)
+	}
+	return id
+}
+
+// named reports that an open incident, or one of this plan, has that id.
+func (p *planner) named(id string) bool {
+	for _, n := range p.State.Notices {
+		if n.Incident.ID == id {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return n.Incident.ID == id })
+}
+
 // addGist adds what a notice says to what was said in its incident. An order is about one
 // instance, and its own news each time.
 func addGist(gists []string, gist string) []string {
@@ -155,10 +175,11 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 		switch held := strings.HasPrefix(e.gist, gistHeld); {
 		case !e.Changed || !e.New: // that it is again as was told is no news
 		case e.Order != nil:
-			set[NewsOrdered] = true
+			set[NewsOrdered] = set[NewsOrdered] || !p.wavers(e.gist, known)
 		case held:
 			// Whoever heard of an order is told that it is held after all.
-			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist) || ordersActs(e.told)
+			after := ordersActs(e.told) && !p.wavers(e.told, known)
+			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist) || after
 		case e.gist == string(roll.Overdue):
 			set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)
 		default:
@@ -176,6 +197,14 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 		}
 	}
 	return out
+}
+
+// wavers reports that an order is one that was refused when it was looked at again, which
+// was told, and that there was a notice within the hour: what is now within a limit and
+// now beyond it is not told in every check.
+func (p *planner) wavers(gist string, known ledger.Notice) bool {
+	_, order, _ := strings.Cut(gist, ":")
+	return p.Now.Sub(known.SentAt) < forgetAfter && p.refused(order)
 }
 
 // ordersActs reports that what was told of an instance is that it is acted on.
@@ -281,7 +310,7 @@ func (p *planner) elsewhere(id roll.InstanceID, key ledger.NoticeKey) bool {
 func (p *planner) sent(n *Notice) {
 	i := &n.Incident
 	if i.ID == "" {
-		i.ID, i.First = incidentID(p.Snapshot.Cluster.ID, n.Key, p.opened(n.Entries)), p.Now
+		i.ID, i.First = p.incidentID(n.Key, p.opened(n.Entries)), p.Now
 	}
 	i.Sent++
 	i.Most, i.Told = max(i.Most, len(n.Entries)), i.Total

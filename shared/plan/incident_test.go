@@ -388,3 +388,45 @@ func TestTroubleThatComesBackWithinItsToleranceIsNotOver(t *testing.T) {
 		t.Errorf("resolved at minutes %q", said)
 	}
 }
+
+// What now speaks against an act, and now does not, is told once an hour: the order is refused when it is looked at
+// again, and held by the next check.
+func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
+	for _, tt := range []struct {
+		refused bool
+		want    []string
+	}{
+		{true, []string{"0 [opened ordered]", "2 [held]", "64 [ordered]", "66 [held]", "128 [ordered]"}},
+		{false, []string{"0 [opened ordered]", "2 [held]", "4 [ordered]", "6 [held]", "8 [ordered]"}},
+	} {
+		w := healthy(20)
+		w.silent(1, 2*time.Hour)
+		var told []string
+		for minute := 0; minute < 130; minute += 2 {
+			w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[minute%4 == 2]
+			at := now.Add(time.Duration(minute) * time.Minute)
+			_, p := w.make(at)
+			for _, n := range p.Notices {
+				told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
+			}
+			w.apply(p)
+			if held := slices.Equal(reasons(p), []Reason{InstanceHeld}); held == (len(p.Orders) == 1) {
+				t.Fatalf("minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
+			}
+			for _, o := range p.Orders {
+				if !tt.refused {
+					break
+				}
+				w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
+					{Order: o.ID, Reason: string(InstanceHeld)}: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: at},
+				}})
+			}
+		}
+		if !tt.refused {
+			told = told[:min(5, len(told))]
+		}
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("refused %v: told %q, want %q", tt.refused, told, tt.want)
+		}
+	}
+}

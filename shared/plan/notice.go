@@ -156,8 +156,9 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 		e.Left, e.Until = what, until
 	}
 	was, told := p.said(f, before)
-	e.was, e.told, e.gist = was, told, p.gist(f, was)
-	if was != "" && was != string(roll.Warned) && p.waits(f, was) {
+	lasts := p.lasts(f, told, before.SentAt)
+	e.was, e.told, e.gist = was, told, p.gist(f, lasts)
+	if was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) {
 		e.gist = was // nothing lasting has changed
 	}
 	e.Changed = e.gist != was
@@ -199,16 +200,16 @@ const (
 	gistCause    = "cause:"    // and the code, "" for none: what an incident was said to be caused by
 )
 
-// gist is what a notice says of a finding in short: its change may be news. was is what was
-// remembered of it.
-func (p *planner) gist(f roll.Finding, was string) string {
+// gist is what a notice says of a finding in short: its change may be news. lasts: what
+// passes by itself has not.
+func (p *planner) gist(f roll.Finding, lasts bool) string {
 	v := p.verdicts[f.Key()]
 	switch {
 	case v.order != nil && v.order.Action.Told():
 		return gistOrdered + v.order.ID
 	case v.order != nil:
 		return gistDraining + p.orderID(f, Cordon)
-	case v.held != nil && (!v.held.Reason.Passing() || p.lasts(f, was)):
+	case v.held != nil && (!v.held.Reason.Passing() || lasts):
 		return gistHeld + string(v.held.Reason)
 	}
 	return string(f.Stage)
@@ -220,10 +221,10 @@ func (p *planner) gist(f roll.Finding, was string) string {
 const lastingAfter = 2 * time.Hour
 
 // lasts reports that a finding has been waiting for longer than what passes by itself
-// should take. Of one that was held for a reason that does not pass, and is for another one
-// now, nobody can tell.
-func (p *planner) lasts(f roll.Finding, was string) bool {
-	if reason, held := strings.CutPrefix(was, gistHeld); held && !Reason(reason).Passing() {
+// should take. Of one that was lately told to be held for a reason that does not pass, and is
+// held for another one by now, nobody can tell.
+func (p *planner) lasts(f roll.Finding, told string, sent time.Time) bool {
+	if reason, held := strings.CutPrefix(told, gistHeld); held && !Reason(reason).Passing() && p.Now.Sub(sent) < lastingAfter {
 		return false
 	}
 	known, ok := p.known(f)
@@ -233,7 +234,7 @@ func (p *planner) lasts(f roll.Finding, was string) bool {
 // waits reports that nothing new is to be said of an overdue finding: it waits for the
 // next step of its ladder, or is held for a reason that passes by itself, or the shared
 // cause for which it was held could not be looked for this time.
-func (p *planner) waits(f roll.Finding, before string) bool {
+func (p *planner) waits(f roll.Finding, before string, lasts bool) bool {
 	v := p.verdicts[f.Key()]
 	switch {
 	case v.order != nil:
@@ -243,7 +244,7 @@ func (p *planner) waits(f roll.Finding, before string) bool {
 	case v.held == nil:
 		return true
 	case before == gistHeld+string(SharedCause) && v.held.Reason != SharedCause && len(p.Diagnoses[f.Key()].NotChecked) > 0:
-		return len(decisive(p.Diagnoses[f.Key()])) == 0
+		return len(decisive(p.Diagnoses[f.Key()])) == 0 || v.held.Reason.Passing()
 	}
-	return v.held.Reason.Passing() && !p.lasts(f, before)
+	return v.held.Reason.Passing() && !lasts
 }

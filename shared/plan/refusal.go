@@ -36,3 +36,13 @@ func (p *planner) leads(order string, r ledger.Refusal) bool {
 	known, ok := p.State.Findings[roll.FindingKey{Instance: r.Instance, Kind: r.Kind}]
 	return ok && orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(r.Do)) == order
 }
+
+// refused reports that it was told that an order was not carried out.
+func (p *planner) refused(order string) bool {
+	for k := range p.State.Refusals {
+		if k.Order == order {
+			return true
+		}
+	}
+	return false
+}

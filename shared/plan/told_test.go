@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// chance is a world in which anything may happen between two checks, and what a person
+// has heard of it.
+type chance struct {
+	*world
+	*rand.Rand
+	t     *testing.T
+	nodes []roll.Node
+	at    time.Time
+	heard map[string]bool // orders by their id, cordon and drain by the finding's first sight
+}
+
+func newChance(t *testing.T, seed uint64) *chance {
+	c := &chance{world: newWorld(), Rand: rand.New(rand.NewPCG(seed, 7)), t: t, at: now, heard: map[string]bool{}}
+	c.doc = mustParse("apiVersion: rollcall/v1\n")
+	if seed%2 == 1 { // nothing but the ladders holds it back
+		c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%, zone: 100%, massSilence: 100%, actionsPerHour: 50}\n")
+	}
+	c.mode = oneOf(c, policy.Notify, policy.Remediate, policy.Remediate)
+	c.causes, c.unchecked, c.ruledOut = map[roll.FindingKey][]roll.Cause{}, map[roll.FindingKey][]string{}, map[roll.FindingKey][]string{}
+	for k := 1; k <= 3+c.IntN(8); k++ {
+		switch i := c.add(k, 0); c.IntN(6) {
+		case 0:
+			i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, ""
+		case 1:
+			i.Owner, i.Group, i.ASG = roll.OwnerManagedNodeGroup, "nodegroup/w", ""
+		}
+	}
+	c.nodes = slices.Clone(c.snapshot.Nodes)
+	return c
+}
+
+func oneOf[T any](c *chance, of ...T) T { return of[c.IntN(len(of))] }
+
+func (c *chance) once(in int) bool { return c.IntN(in) == 0 }
+
+// pass lets some time pass, and happen what may.
+func (c *chance) pass() {
+	c.at = c.at.Add(time.Duration(30+c.IntN(1500)) * time.Second)
+	if c.once(4) {
+		c.at = c.at.Add(time.Duration(c.IntN(120)) * time.Minute)
+	}
+	if c.once(12) {
+		c.mode = oneOf(c, policy.Observe, policy.Notify, policy.Remediate)
+	}
+	for k := range c.nodes {
+		if c.once(5) {
+			c.nodes[k].Ready = roll.Condition{Status: oneOf(c, roll.ConditionTrue, roll.ConditionTrue, roll.ConditionFalse, roll.ConditionUnknown), Since: c.at}
+		}
+		if i := &c.snapshot.Instances[k]; c.once(6) {
+			i.Hold = oneOf(c, "", "", "", "true")
+		}
+		if c.once(6) {
+			c.diagnose(instanceID(k + 1))
+		}
+	}
+	c.snapshot.Nodes, c.snapshot.Gaps = slices.Clone(c.nodes), nil
+	if c.once(15) {
+		c.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}
+	}
+}
+
+// diagnose finds, misses and rules out causes at random.
+func (c *chance) diagnose(id roll.InstanceID) {
+	var found []roll.Cause
+	var unread, ruledOut []string
+	for _, code := range []string{"A", "B", "C"} {
+		switch c.IntN(5) {
+		case 0:
+			found = append(found, roll.Cause{Code: code, Confidence: roll.Decisive, Cure: roll.CureReplace, Subject: oneOf(c, "", "role/x")})
+		case 1:
+			unread = append(unread, code)
+		case 2, 3:
+			ruledOut = append(ruledOut, code)
+		}
+	}
+	for _, kind := range roll.Kinds() {
+		key := roll.FindingKey{Instance: id, Kind: kind}
+		c.causes[key], c.unchecked[key], c.ruledOut[key] = found, unread, ruledOut
+	}
+}
+
+// check plans, and holds the plan to what must always be so.
+func (c *chance) check() (p Plan) {
+	c.t.Helper()
+	a, p := c.make(c.at)
+	ids := map[string]ledger.NoticeKey{}
+	for _, n := range p.Notices {
+		if other, twice := ids[n.Incident.ID]; twice || n.Incident.ID == "" || n.Incident.Sent == 0 {
+			c.t.Errorf("%s: notice of %v is of incident %+v, as is %v", c.at, n.Key, n.Incident, other)
+		}
+		ids[n.Incident.ID] = n.Key
+		if n.Over != (len(n.News) == 0) || n.Over != (len(n.Entries) == 0) {
+			c.t.Errorf("%s: notice of %v, over %v, has news %v of %d instances", c.at, n.Key, n.Over, n.News, len(n.Entries))
+		}
+		for _, e := range n.Entries {
+			if e.Order != nil {
+				c.heard[orderHeard(*e.Order)] = true
+			}
+		}
+		c.over(n, a)
+	}
+	for _, o := range p.Orders {
+		switch {
+		case o.Action == Uncordon:
+		case !c.heard[orderHeard(o)]:
+			c.t.Errorf("%s: %s of %s is ordered, and nobody was told", c.at, o.Action, o.Instance)
+		case o.Incident == "":
+			c.t.Errorf("%s: %s of %s is of no incident", c.at, o.Action, o.Instance)
+		}
+	}
+	return p
+}
+
+// orderHeard is what a person who was told of an order knows it by: cordon and drain are
+// one piece of news.
+func orderHeard(o Order) string {
+	if o.Action.Told() {
+		return o.ID
+	}
+	return string(o.Instance) + " " + string(o.Kind) + " " + o.FirstSeen.UTC().String()
+}
+
+// over holds the word that trouble is over to what is found.
+func (c *chance) over(n Notice, a assess.Assessment) {
+	c.t.Helper()
+	for _, e := range n.Ended {
+		for _, f := range a.Findings {
+			if f.Instance == e.Instance && f.Kind == n.Key.Kind && f.Stage != roll.Watching && e.How == EndedRecovered {
+				c.t.Errorf("%s: %s is said to have recovered from %s, and has it", c.at, e.Instance, f.Kind)
+			}
+		}
+	}
+}
+
+// remember is what is written when all notices were sent.
+func (c *chance) remember(p Plan) {
+	c.apply(p)
+	if p.Alarm != nil {
+		c.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said, DropTrouble: p.Alarm.Said == nil})
+	}
+	for _, r := range p.Resolved {
+		for i, a := range c.state.Actions {
+			if a.ID == r.ActionID && a.Outcome == nil {
+				c.state.Actions[i].Outcome = &r.Outcome
+			}
+		}
+	}
+}
+
+// act carries some of the orders out, with one end or another, or none.
+func (c *chance) act(orders []Order) {
+	for _, o := range orders {
+		if c.once(3) {
+			continue
+		}
+		a := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: c.at.Add(5 * time.Second)}
+		switch c.IntN(6) {
+		case 0: // nobody knows
+		case 1, 2:
+			a.Outcome = &ledger.Outcome{Result: ledger.Failed, Detail: "no", At: c.at.Add(10 * time.Second)}
+			if o.Action == Drain {
+				a.Outcome.Detail = ledger.Unfinished + ": 2 pods"
+			}
+		default:
+			a.Outcome = &ledger.Outcome{Result: ledger.Done, Detail: "done", At: c.at.Add(10 * time.Second)}
+			for k := range c.nodes {
+				if instanceID(k+1) == o.Instance && (o.Action == Cordon || o.Action == Uncordon) {
+					c.nodes[k].Unschedulable = o.Action == Cordon
+					c.nodes[k].CordonedBy = map[bool]string{true: o.ID}[o.Action == Cordon]
+				}
+			}
+		}
+		c.state.Actions = append(c.state.Actions, a)
+	}
+}
+
+// Whatever happens: who is acted on was told of before, what was told is told once, and
+// nothing is written that is known.
+func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
+	for seed := range uint64(300) {
+		c := newChance(t, seed)
+		for range 40 {
+			c.pass()
+			p := c.check()
+			c.remember(p)
+			if len(p.Resolved) == 0 {
+				again := c.check()
+				again.Changes.PutChecked = time.Time{}
+				if len(again.Notices)+len(again.Quiet) > 0 || again.Alarm != nil || !again.Changes.Empty() {
+					t.Errorf("%s: the same check once more: notices %+v, quiet %+v, alarm %+v, changes %+v", c.at, again.Notices, again.Quiet, again.Alarm, again.Changes)
+				}
+			}
+			c.act(p.Orders)
+			if t.Failed() {
+				t.Fatalf("with seed %d", seed)
+			}
+		}
+	}
+}
