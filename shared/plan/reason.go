@@ -115,7 +115,7 @@ const (
 	ModeNotify  Reason = "ModeNotify"
 )
 
-// Reasons that remediate adds when it looks again before it acts.
+// Reasons that are added when an order is about to be carried out.
 const (
 	// OrderExpired: the order came too late.
 	OrderExpired Reason = "OrderExpired"
@@ -131,6 +131,8 @@ const (
 	EvidenceNotStored Reason = "EvidenceNotStored"
 	// PolicyUnreadable: the policy could not be read again.
 	PolicyUnreadable Reason = "PolicyUnreadable"
+	// NoticeNotSent: the notice that tells of the act could not be sent.
+	NoticeNotSent Reason = "NoticeNotSent"
 )
 
 // Passing reports reasons that go away by themselves, or with the mode, and of
@@ -138,7 +140,7 @@ const (
 func (r Reason) Passing() bool {
 	switch r {
 	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
-		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable:
+		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
 		return true
 	}
 	return false
@@ -206,4 +208,5 @@ var ends = map[Reason]string{
 	NotRecorded:       "when the ledger can be written",
 	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
 	PolicyUnreadable:  "when the policy can be read, and is valid",
+	NoticeNotSent:     "when the notice can be sent: the topic is there, and may be published to",
 }

@@ -176,18 +176,23 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 	}
 	r.tag(ctx, c, fault)
 	r.keepEvidence(ctx, c, state, pol, keep, fault)
-	if r.Notices != nil && !r.explain(ctx, c, state, pol, fault) {
-		return
+	var untold map[string]error
+	if r.Notices != nil {
+		var ok bool
+		if untold, ok = r.explain(ctx, c, state, pol, fault); !ok {
+			return
+		}
 	}
 	if r.Orders != nil {
-		r.order(ctx, c, fault)
+		r.order(ctx, c, untold, fault)
 	}
 }
 
-// explain sends the check's notices. It reports false if nothing more may be done: a
-// notice that cannot be remembered would be sent by every check, so what is known of
-// them is written once more first.
-func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) bool {
+// explain sends the check's notices, and returns the orders that it could not tell of, by
+// their ids, with why. It reports false if nothing more may be done: a notice that cannot
+// be remembered would be sent by every check, so what is known of them is written once
+// more first.
+func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error, ok bool) {
 	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
 	known := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{}}
 	for _, n := range c.Plan.Notices {
@@ -199,22 +204,29 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 	if !known.Empty() {
 		if err := r.Ledger.Record(ctx, id, known); err != nil {
 			fault("the ledger could not be written, so no notice is sent and nothing is done: %v", err)
-			return false
+			return nil, false
 		}
 	}
 	if a := c.Plan.Alarm; a != nil {
 		m, err := report.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
-		if err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil}); err != nil {
+		if _, err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil}); err != nil {
 			fault("notice of cluster %s as a whole: %v", id.Name, err)
 		}
 	}
+	untold = map[string]error{}
 	for _, n := range c.Plan.Notices {
 		m, err := report.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
-		if err = r.notify(ctx, id, m, err, sent(n)); err != nil {
+		told, err := r.notify(ctx, id, m, err, sent(n))
+		if err != nil {
 			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
 		}
+		for _, e := range n.Entries {
+			if !told && e.Order != nil && e.New {
+				untold[e.Order.ID] = err
+			}
+		}
 	}
-	return true
+	return untold, true
 }
 
 // sent is what the ledger is to remember of a notice that was sent, and what of those that
@@ -227,22 +239,30 @@ func sent(n plan.Notice) ledger.Changes {
 }
 
 // notify sends a notice, if it could be rendered, and then remembers that it was sent:
-// a crash in between sends it twice, and never loses it.
-func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) error {
+// a crash in between sends it twice, and never loses it. It reports whether it was sent.
+func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) (bool, error) {
 	if rendered != nil {
-		return rendered
+		return false, rendered
 	}
 	err := r.Notices.Publish(ctx, m)
-	if !report.Sent(err) || said.Empty() {
-		return err
+	if sent := report.Sent(err); !sent || said.Empty() {
+		return sent, err
 	}
-	return errors.Join(err, r.Ledger.Record(ctx, id, said))
+	return true, errors.Join(err, r.Ledger.Record(ctx, id, said))
 }
 
-// order carries the orders out, one after the other.
-func (r *Runner) order(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+// order carries the orders out, one after the other, but for those that nobody could be
+// told of: the next check tells of them, and gives them, again.
+func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]error, fault func(string, ...any)) {
 	id := c.Snapshot.Cluster.ID
 	for _, o := range c.Plan.Orders {
+		if err := untold[o.ID]; err != nil {
+			c.Outcomes = append(c.Outcomes, remediate.Outcome{
+				Order: o, Result: remediate.Refused, Reason: plan.NoticeNotSent, News: true,
+				Detail: fmt.Sprintf("the notice that tells of the %s could not be sent, so nothing was done: %v", o.Action, err),
+			})
+			continue
+		}
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
 		// The check may have taken minutes; it is the time of the act that counts, but
 		// never one before the check's own.
@@ -262,7 +282,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, fault func(string, 
 			continue
 		}
 		m, err := report.Outcome(id, out, at)
-		if err = r.notify(ctx, id, m, err, out.Said(at)); err != nil {
+		if _, err = r.notify(ctx, id, m, err, out.Said(at)); err != nil {
 			fault("notice of the outcome of order %s: %v", o.ID, err)
 		}
 	}

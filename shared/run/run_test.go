@@ -196,7 +196,7 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 	}{
 		{"ledger", []string{"record", "tag", "publish", "act"}, []string{"read"}},
 		{"record", []string{"tag", "publish", "act"}, nil},
-		{"publish", []string{"remember"}, []string{"tag", "act"}},
+		{"publish", []string{"remember", "act"}, []string{"tag"}},
 		{"try", []string{"publish", "act"}, []string{"tag"}},
 		{"tag", nil, []string{"publish"}},
 	}
@@ -223,6 +223,37 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 				t.Errorf("%s failed, and it did not even %q: %q", tt.fail, verb, s.events)
 			}
 		}
+	}
+}
+
+func TestAnActOfWhichNobodyCouldBeToldWaitsUntilTheyAre(t *testing.T) {
+	s := newStage()
+	s.fail["publish"] = true
+	r := s.runner(policy.Remediate)
+	c := r.Check(t.Context(), "demo", now)
+	if len(c.Outcomes) != 1 || c.Outcomes[0].Result != remediate.Refused || c.Outcomes[0].Reason != plan.NoticeNotSent || c.Complete() {
+		t.Fatalf("outcomes %+v, faults %q", c.Outcomes, c.Faults)
+	}
+	s.fail, s.events = map[string]bool{}, nil
+	c = r.Check(t.Context(), "demo", now.Add(time.Minute))
+	said, did := slices.Index(s.events, "publish terminate"), slices.Index(s.events, "act "+string(sick))
+	if said < 0 || did < said || !c.Complete() {
+		t.Errorf("the next check did %q, faults %q", s.events, c.Faults)
+	}
+}
+
+// What was told once need not be told again before it is tried again.
+func TestAnOrderThatWasToldDoesNotWaitForAnotherNotice(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Remediate)
+	r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+		_ = s.do("act " + string(o.Instance))
+		return remediate.Outcome{Order: o, Result: remediate.Sent}
+	})
+	r.Check(t.Context(), "demo", now)
+	s.fail["publish"], s.events = true, nil
+	if r.Check(t.Context(), "demo", now.Add(time.Minute)); !slices.Contains(s.events, "act "+string(sick)) {
+		t.Errorf("the second check did %q", s.events)
 	}
 }
 
