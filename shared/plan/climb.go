@@ -238,7 +238,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		ID: id, Cluster: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: strings.Join(append([]string{f.Summary}, skipped...), "; "),
+		Why: strings.Join(append([]string{f.Summary}, once(skipped)...), "; "),
 	}
 	if d := p.Snapshot.Details[f.Instance]; act == DeleteNodeClaim && d.NodeClaim != nil {
 		o.Claim = d.NodeClaim.Name
@@ -269,4 +269,18 @@ func modeObjects(m policy.Mode) (Reason, string, bool) {
 		return ModeNotify, "mode is notify: only the mode holds this back", true
 	}
 	return ModeObserve, "mode is observe: only the mode holds this back", true
+}
+
+// once says what is passed over for the same reason in one: "no cordon and no drain: there
+// is no node".
+func once(skipped []string) (out []string) {
+	for _, s := range skipped {
+		what, why, _ := strings.Cut(s, ": ")
+		if last := len(out) - 1; last >= 0 && strings.HasSuffix(out[last], ": "+why) {
+			out[last] = strings.TrimSuffix(out[last], ": "+why) + " and " + what + ": " + why
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }

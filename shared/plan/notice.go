@@ -25,6 +25,9 @@ type Notice struct {
 	Ended []Ended
 	// OverSince is when the last of them was first seen without the trouble.
 	OverSince time.Time
+	// Nodes is how many nodes the whole cluster has, and Ready how many of them are; both
+	// are 0 if not all could be read.
+	Nodes, Ready int
 	// Incident is what this and the notices before it are about; Sent counts this one.
 	Incident ledger.Incident
 	// Said is what the ledger is to remember once the notice is sent, and Replaces what
@@ -111,6 +114,23 @@ func (p *planner) notices() {
 		return cmp.Or(cmp.Compare(a.Finding.Instance, b.Finding.Instance), cmp.Compare(a.Finding.Kind, b.Finding.Kind))
 	})
 	p.nameIncidents()
+	p.countNodes()
+}
+
+// countNodes tells in each notice how the cluster as a whole is.
+func (p *planner) countNodes() {
+	if !p.Snapshot.Whole() {
+		return
+	}
+	ready := 0
+	for _, n := range p.Snapshot.Nodes {
+		if n.Ready.Status == roll.ConditionTrue {
+			ready++
+		}
+	}
+	for i := range p.out.Notices {
+		p.out.Notices[i].Nodes, p.out.Notices[i].Ready = len(p.Snapshot.Nodes), ready
+	}
 }
 
 // notice works out what is to be told, or only remembered, of one incident.

@@ -182,6 +182,27 @@ func sharedBy(entries []plan.Entry, own string) []shared {
 	})
 }
 
+// interrupting are the commands of a fix that do what Rollcall's own acts do.
+var interrupting = []string{"aws ec2 reboot-instances", "aws ec2 terminate-instances", "aws autoscaling terminate-instance-in-auto-scaling-group", "kubectl delete nodeclaim"}
+
+// leaveOut takes from the fixes what Rollcall has ordered by itself: done twice, it would
+// meet the instance while it comes back, or its replacement.
+func leaveOut(causes []shared, entries []plan.Entry) {
+	ordered := map[roll.InstanceID]bool{}
+	for _, e := range entries {
+		ordered[e.Finding.Instance] = e.Order != nil
+	}
+	for i := range causes {
+		if !slices.ContainsFunc(causes[i].instances, func(id roll.InstanceID) bool { return ordered[id] }) {
+			continue
+		}
+		kept := slices.DeleteFunc(lines(causes[i].cause.Fix), func(line string) bool {
+			return slices.ContainsFunc(interrupting, func(command string) bool { return strings.HasPrefix(line, command) })
+		})
+		causes[i].cause.Fix = strings.Join(kept, "\n")
+	}
+}
+
 // noticeCauses is how many causes a notice tells: beyond that it is a list of instances.
 const noticeCauses = 5
 

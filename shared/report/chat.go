@@ -61,8 +61,8 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	m := ChatMessage{
 		Version: "1.0", Source: "custom",
 		Content: ChatContent{
-			TextType: "client-markdown", Title: harmless(clip(lamps[d.Severity]+" "+strings.TrimPrefix(subject, subjectBegin), chatTitle)),
-			Description: harmless(l.markdown()), NextSteps: l.steps(),
+			TextType: "client-markdown", Title: clip(harmless(lamps[d.Severity]+" "+strings.TrimPrefix(subject, subjectBegin)), chatTitle),
+			Description: l.markdown(), NextSteps: l.steps(),
 		},
 		Metadata: ChatMetadata{
 			ThreadID: d.thread(), Summary: clip(harmless(l.headline), chatSummary), EventType: "Rollcall " + d.Kind,
@@ -130,7 +130,7 @@ func (l letter) markdown() string {
 	}
 	parts = append(parts, strings.Join(head, "\n"))
 	for _, w := range l.why {
-		s := "*Why* `" + w.code + "`" + orNothing(", ", w.share) + ": " + clip(w.summary, chatCause)
+		s := "*Why* " + w.says("`"+w.code+"`", clip(w.summary, chatCause))
 		switch {
 		case w.fix != "" && len(w.fix) <= chatCause:
 			s += "\n```\n" + strings.TrimRight(w.fix, "\n") + "\n```"
@@ -151,9 +151,9 @@ func (l letter) markdown() string {
 		members = append(members, "`"+strings.Replace(m.line, ",", "`,", 1))
 	}
 	parts = append(parts, strings.Join(members, "\n"))
-	out := parts[0]
+	out := clip(harmless(parts[0]), chatCause)
 	for _, p := range parts[1:] {
-		if p != "" && len(out)+len(p) < chatDescription {
+		if p = harmless(p); p != "" && len(out)+len(p) < chatDescription {
 			out += "\n\n" + p
 		}
 	}
@@ -164,8 +164,8 @@ func (l letter) markdown() string {
 // it is another one.
 func (l letter) steps() (out []string) {
 	add := func(s string) {
-		if len(s) <= chatStep && len(out) < chatSteps {
-			out = append(out, harmless(s))
+		if s = harmless(s); len(s) <= chatStep && len(out) < chatSteps {
+			out = append(out, s)
 		}
 	}
 	for _, r := range l.stop {
@@ -178,7 +178,7 @@ func (l letter) steps() (out []string) {
 	}
 	for _, r := range l.look {
 		for _, c := range r.commands {
-			add("`" + c + "`")
+			add(r.title + ": `" + c + "`")
 		}
 	}
 	return out

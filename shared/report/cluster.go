@@ -34,8 +34,11 @@ func ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode, at time.Ti
 		l.does = []string{"Nothing is concluded about its nodes, and nothing is done to them. What was found before stands as it was. Rollcall goes on looking, and tells when it can judge again."}
 		l.look = []recipe{check(id, a.Reason)}
 	}
-	l.facts = append(l.facts, fact{"Since", fmt.Sprintf("%s (%s)", a.Since.UTC().Format(time.RFC3339), Age(at.Sub(a.Since)))},
-		fact{"Mode", inMode(mode)}, fact{"Reason", string(a.Reason)}, fact{"Detail", a.Detail})
+	began := "Since"
+	if a.Over {
+		began = "It began"
+	}
+	l.facts = append(l.facts, fact{began, since(a.Since, at)}, fact{"Mode", inMode(mode)}, fact{"Reason", string(a.Reason)}, fact{"Detail", a.Detail})
 	l.facts = append(l.facts, d.sequel()...)
 	s, _ := fit(id.Name, say)
 	return d.message(s, l)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"rollcall/shared/plan"
@@ -68,25 +69,35 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 	case e.Order != nil:
 		return deed{
 			brief:    fmt.Sprintf("%s is ordered", e.Order.Action),
-			sentence: fmt.Sprintf("%s of %s is ordered, now (order %s, expires %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, e.Order.Expires.UTC().Format("15:04:05Z"), orNothing("; ", ordered[e.Order.Action])),
+			sentence: fmt.Sprintf("ordered now: %s of %s (order %s, dropped if it has not begun by %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, roll.Clock(e.Order.Expires), orNothing("; ", ordered[e.Order.Action])),
 			own:      true,
 		}
 	case roll.HoldActive(e.Hold, at):
-		return deed{own: true, brief: fmt.Sprintf("kept as it is (%s)", roll.TagHold), sentence: fmt.Sprintf("kept as it is (%s=%s)%s; it keeps costing until the tag is removed", roll.TagHold, short(e.Hold, 40), ran(e, at))}
+		return deed{own: true, brief: fmt.Sprintf("kept as it is (%s)", roll.TagHold), sentence: fmt.Sprintf("kept as it is (%s=%s)%s; it keeps costing until %s", roll.TagHold, short(e.Hold, 40), ran(e, at), holdEnds(e.Hold))}
 	case e.Held != nil:
 		return withheld(e)
 	case e.Left != "":
 		return deed{brief: "left to its owner", sentence: left(e, mode, at), own: true}
 	case follows(e, mode, at) && coming[e.Step.Do] != "":
-		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], e.Step.At.UTC().Format(time.RFC3339))
+		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], roll.Clock(e.Step.At))
 		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
 			s += "; it is held where others have the same cause"
 		}
-		return deed{brief: fmt.Sprintf("%s follows at %s", e.Step.Do, e.Step.At.UTC().Format("15:04:05Z")), sentence: s, own: true}
+		return deed{brief: fmt.Sprintf("%s follows at %s", e.Step.Do, roll.Clock(e.Step.At)), sentence: s, own: true}
 	case e.Finding.Stage == roll.Warned:
-		return deed{brief: "within its tolerance", sentence: fmt.Sprintf("its tolerance ends at %s", e.Finding.Due.UTC().Format(time.RFC3339)), own: true}
+		return deed{brief: "within its tolerance", sentence: fmt.Sprintf("its tolerance ends at %s", roll.Clock(e.Finding.Due)), own: true}
 	}
-	return deed{brief: "nothing follows", sentence: "nothing but this notice follows"}
+	return deed{brief: "no act follows", sentence: "Rollcall only tells: no act follows"}
+}
+
+// holdEnds says what ends a hold; see roll.HoldActive.
+func holdEnds(value string) string {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if _, err := time.Parse(layout, strings.TrimSpace(value)); err == nil {
+			return "then"
+		}
+	}
+	return "the tag is removed"
 }
 
 // withheld says that an act is held back, why, and what ends it.
@@ -111,12 +122,12 @@ func ran(e plan.Entry, at time.Time) string {
 func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 	s := fmt.Sprintf("left to its owner: %s", e.Left)
 	if follows(e, mode, at) && coming[e.Step.Do] != "" {
-		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, stepAt(e).Format(time.RFC3339), coming[e.Step.Do])
+		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, roll.Clock(stepAt(e)), coming[e.Step.Do])
 	}
 	if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
 		return s + "; what is launched in its place will have the same cause"
 	}
-	return fmt.Sprintf("%s, so it should be over by %s", s, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s, so it should be over by %s", s, roll.Clock(e.Until))
 }
 
 // liesOutside reports that the first decisive cause lies in something that a replacement

@@ -36,6 +36,20 @@ func explain(k roll.Kind, n int) string {
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
 
+// hasCauses reports kinds that say what is wrong, and not why.
+func hasCauses(k roll.Kind) bool {
+	switch k {
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping:
+		return true
+	}
+	return false
+}
+
+// explainIt is the command that tells everything about an instance.
+func explainIt(id roll.ClusterID, instance roll.InstanceID) string {
+	return fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
+}
+
 // look lists the commands by which a person sees more of an entry.
 func look(id roll.ClusterID, e plan.Entry) []string {
 	f := e.Finding

@@ -29,6 +29,14 @@ type why struct {
 	fix           string // what a person can paste, line by line
 }
 
+// says puts a cause's code, as it is shown, before what is said of it.
+func (w why) says(code, summary string) string {
+	if w.code == "" {
+		return summary // none is known
+	}
+	return code + orNothing(", ", w.share) + ": " + summary
+}
+
 // recipe is what a person can do by copying it.
 type recipe struct {
 	title    string
@@ -44,17 +52,13 @@ type member struct {
 // link is a page to look at.
 type link struct{ name, url string }
 
-// textBytes bounds a text. Mail takes more, but nobody reads it; and with the JSON form
-// it must stay below what SNS takes.
-const textBytes = 40_000
-
 // text lays the letter out as plain text, for whatever letters it is shown in: columns
 // would not stand on a phone. Where it would be too long the list of
 // instances is cut, and nothing else.
 func (l letter) text() string {
 	for {
 		s := l.plain()
-		if len(s) <= textBytes || len(l.members) <= 1 {
+		if quoted(s) <= textBytes || len(l.members) <= 1 {
 			return s
 		}
 		keep := len(l.members) / 2
@@ -73,7 +77,7 @@ func (l letter) plain() string {
 		b.WriteString("\nWhy:\n")
 	}
 	for _, w := range l.why {
-		fmt.Fprintf(&b, "  %s%s: %s\n", w.code, orNothing(", ", w.share), w.summary)
+		fmt.Fprintf(&b, "  %s\n", w.says(w.code, w.summary))
 	}
 	if len(l.does) > 0 {
 		b.WriteString("\nWhat Rollcall does:\n")

@@ -72,12 +72,14 @@ const (
 
 // limits of SNS and of what people read.
 const (
-	subjectLength = 99      // SNS takes subjects of under 100 characters
-	subjectGroup  = 40      // of which a group's name may take so many
-	subjectLeast  = 10      // and this much is left of it, and of the cluster's
-	textEntries   = 20      // instances spelled out in a text
-	jsonEntries   = 200     // instances in the JSON form, or fewer if they are long
-	jsonBytes     = 200_000 // of the JSON form within the message; SNS takes 256 KB with the text
+	subjectLength  = 99      // SNS takes subjects of under 100 characters
+	subjectGroup   = 40      // of which a group's name may take so many
+	subjectLeast   = 10      // and this much is left of it
+	subjectCluster = 30      // so much of a cluster's name goes before the group's
+	textEntries    = 20      // instances spelled out in a text
+	jsonEntries    = 200     // instances in the JSON form, or fewer if they are long
+	jsonBytes      = 180_000 // of the JSON form within the message; SNS takes 256 KB with the text
+	textBytes      = 60_000  // of the text likewise
 )
 
 // NoticeDocument is the JSON form of a notice; events/notice.schema.json describes
@@ -105,6 +107,7 @@ type NoticeDocument struct {
 	Causes    []NoticeCause    `json:"causes,omitempty"`
 	Evidence  string           `json:"evidence,omitempty"` // where what was read is kept
 	Does      []string         `json:"does,omitempty"`     // what Rollcall does or will do, sentences for a person
+	Nodes     *NoticeNodes     `json:"nodes,omitempty"`    // of the whole cluster, if all could be read
 	Links     NoticeLinks      `json:"links,omitzero"`
 	Count     int              `json:"count"`
 	Instances []NoticeInstance `json:"instances"`
@@ -119,6 +122,12 @@ type NoticeIncident struct {
 	First time.Time `json:"first,omitzero"`  // when the first notice was sent
 	Sent  int       `json:"sent,omitempty"`  // how many were, with this one
 	Total int       `json:"total,omitempty"` // how many instances have had the trouble
+}
+
+// NoticeNodes are how many nodes a cluster has, and how many of them are Ready.
+type NoticeNodes struct {
+	All   int `json:"all"`
+	Ready int `json:"ready"`
 }
 
 // document begins the JSON form of a notice.
@@ -167,6 +176,9 @@ func (d NoticeDocument) facts() []fact {
 	facts := []fact{{"Cluster", fmt.Sprintf("%s (account %s, %s)", d.Cluster, d.Account, d.Region)}}
 	if d.Kind != kindCluster {
 		facts = append(facts, fact{"Group", d.Group})
+	}
+	if d.Nodes != nil {
+		facts = append(facts, fact{"Nodes", fmt.Sprintf("%d of %d Ready", d.Nodes.Ready, d.Nodes.All)})
 	}
 	return facts
 }
@@ -233,7 +245,9 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 	if act, _ := heaviest(entries); act != "" {
 		d.Action = string(act)
 	}
+	d.Nodes = nodes(n)
 	causes := sharedBy(entries, n.Key.Cause)
+	leaveOut(causes, entries)
 	d.explain(causes)
 	for i, e := range entries {
 		d.Evidence = cmp.Or(d.Evidence, e.Evidence)
@@ -249,10 +263,21 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeLetter(id, d, n, entries, causes, mode, at))
 }
 
+// nodes are the nodes of the notice's cluster, nil if they could not be counted.
+func nodes(n plan.Notice) *NoticeNodes {
+	if n.Nodes == 0 {
+		return nil
+	}
+	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
+}
+
 // noticeLetter is what a notice tells a person.
 func noticeLetter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explain(n.Key.Kind, len(entries)), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
-	l.facts = append(l.facts, fact{"Since", fmt.Sprintf("%s (%s)", n.Earliest().UTC().Format(time.RFC3339), Age(at.Sub(n.Earliest())))}, fact{"Mode", inMode(mode)})
+	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
+		l.why = []why{{summary: "no cause is known; rollcall explain tells what was looked for, and what could not be"}}
+	}
+	l.facts = append(l.facts, fact{"Since", since(n.Earliest(), at)}, fact{"Mode", inMode(mode)})
 	if news := newsInWords(n); news != "" {
 		l.facts = append(l.facts, fact{"News", news})
 	}
@@ -273,8 +298,14 @@ func noticeLetter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []
 		l.members = append(l.members, m)
 	}
 	l.links = d.Links.listed()
-	l.look = append(kept(id, entries), recipe{"To look closer", look(id, entries[0])})
+	l.look = append(byHand(id, n.Key.Kind, entries), kept(id, entries)...)
+	l.look = append(l.look, recipe{"To look closer", append([]string{explainIt(id, entries[0].Finding.Instance)}, look(id, entries[0])...)})
 	return l
+}
+
+// since is when something began, and how long ago that is.
+func since(began, at time.Time) string {
+	return fmt.Sprintf("%s (%s)", roll.Clock(began), Age(at.Sub(began)))
 }
 
 // newsInWords says why a notice is sent, "" for the first of its incident.
@@ -285,20 +316,43 @@ func newsInWords(n plan.Notice) string {
 		case plan.NewsOrdered:
 			words = append(words, "an act is ordered")
 		case plan.NewsHeld:
-			words = append(words, "acts are held for a reason that was not told yet")
+			words = append(words, "acts are held, for a reason that was not told yet: "+strings.Join(heldFor(n.Entries), ", "))
 		case plan.NewsEscalated:
 			words = append(words, "past the tolerance now")
 		case plan.NewsCause:
-			if n.Key.Cause == "" {
-				words = append(words, "the cause that was told is ruled out by now")
-			} else {
-				words = append(words, "a cause was found")
-			}
+			words = append(words, causeNews(n))
 		case plan.NewsGrown:
-			words = append(words, fmt.Sprintf("more have it: %d now, %d since the first notice", len(n.Entries), n.Incident.Total))
+			words = append(words, fmt.Sprintf("it has spread: %d %s it now, %d had it since it was first told", len(n.Entries), roll.Plural(len(n.Entries), "has", "have"), n.Incident.Total))
 		}
 	}
 	return strings.Join(words, "; ")
+}
+
+// heldFor are the reasons for which instances of the notice are held that have news.
+func heldFor(entries []plan.Entry) (reasons []string) {
+	for _, e := range entries {
+		if e.Held != nil && e.New && !slices.Contains(reasons, string(e.Held.Reason)) {
+			reasons = append(reasons, string(e.Held.Reason))
+		}
+	}
+	return reasons
+}
+
+// causeNews says what is known of the cause by now that was not when it was told last.
+func causeNews(n plan.Notice) string {
+	var before string
+	if len(n.Replaces) > 0 {
+		before = n.Replaces[0].Cause
+	}
+	switch {
+	case n.Key.Cause == "" && before == "":
+		return "the cause that was told is ruled out by now"
+	case n.Key.Cause == "":
+		return before + ", which was told, is ruled out by now"
+	case before == "":
+		return "a cause was found: " + n.Key.Cause
+	}
+	return fmt.Sprintf("another cause was found: %s, not %s", n.Key.Cause, before)
 }
 
 // because says what is wrong with an entry, and what of the ladder was passed over.
@@ -320,11 +374,7 @@ func fitting(d NoticeDocument) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode a notice: %w", err)
 		}
-		within, err := json.Marshal(string(data))
-		if err != nil {
-			return nil, fmt.Errorf("encode a notice: %w", err)
-		}
-		if len(within) <= jsonBytes || len(d.Instances) <= 1 {
+		if quoted(string(data)) <= jsonBytes || len(d.Instances) <= 1 {
 			return data, nil
 		}
 		d.Instances = d.Instances[:len(d.Instances)/2]
@@ -367,7 +417,7 @@ func inMode(m policy.Mode) string {
 	if m == policy.Remediate {
 		return string(m)
 	}
-	return string(m) + ": Rollcall tells, and acts on nothing"
+	return string(m) + " (Rollcall tells, and acts on nothing)"
 }
 
 func orNothing(before, s string) string {

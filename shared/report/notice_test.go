@@ -30,7 +30,7 @@ type said struct {
 
 func noticeOf(mode policy.Mode, entries ...plan.Entry) said {
 	f := entries[0].Finding
-	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries, News: []plan.News{plan.NewsOpened}, Incident: ledger.Incident{ID: incident, First: now, Sent: 1, Total: len(entries)}}, mode}
+	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries, Nodes: 48, Ready: 41, News: []plan.News{plan.NewsOpened}, Incident: ledger.Incident{ID: incident, First: now, Sent: 1, Total: len(entries)}}, mode}
 }
 
 const incident = "5d1c7f9e3b2a4680"
@@ -38,6 +38,12 @@ const incident = "5d1c7f9e3b2a4680"
 // because is a notice of the incident that has the cause.
 func (s said) because(cause string) said {
 	s.notice.Key.Cause = cause
+	return s
+}
+
+// uncounted is the notice of a cluster whose nodes could not be read.
+func (s said) uncounted() said {
+	s.notice.Nodes, s.notice.Ready = 0, 0
 	return s
 }
 
@@ -99,7 +105,7 @@ func notices() map[string]said {
 	}
 	silentlyTerminated := func(e *plan.Entry) {
 		ordered(plan.Terminate)(e)
-		e.Order.Why += "; no cordon: its kubelet is silent, so nothing would end the pods; no drain: its kubelet is silent, so nothing would end the pods"
+		e.Order.Why += "; no cordon and no drain: its kubelet is silent, so nothing would end the pods"
 	}
 	gone := orphaned(1)
 	gone.Summary = "instance " + string(gone.Instance) + ", launched at 2026-03-01 10:00:00Z, is owned by nothing any more: its EKS cluster does not exist"
@@ -150,7 +156,7 @@ func notices() map[string]said {
 		"flapping":            noticeOf(policy.Remediate, entry(flapping(1), nothing)),
 		"ghost":               noticeOf(policy.Remediate, entry(ghost(1), ordered(plan.DeleteNode)), entry(ghost(2), coming(policy.DoDeleteNode, time.Minute))),
 		"orphaned":            noticeOf(policy.Remediate, entry(orphaned(1), coming(policy.DoTerminate, 40*time.Minute))),
-		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))),
+		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))).uncounted(),
 		"conflict":            noticeOf(policy.Remediate, entry(stays, heldFor(plan.Conflicting, stays.Summary+": one of the two is wrong, so nothing is done"))),
 
 		// Later in an incident.
@@ -603,16 +609,78 @@ func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 	}
 }
 
-func TestTheClustersNameGivesWayFirst(t *testing.T) {
-	id := cluster
-	id.Name = strings.Repeat("a", 100)
-	n := notices()["ordered"]
-	m, err := Notice(id, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
+func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
+	long := roll.Group("nodegroup/web-workers-general-purpose-blue")
+	whole, cut := strings.Repeat("c", 20), strings.Repeat("c", 60)
+	for name, tt := range map[string]struct{ got, want string }{
+		"all of it":                 {subject("demo", "2 Unknown", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown in asg/w, terminating 1"},
+		"the group is cut":          {subject(whole, "2 Unknown", long, "not acted on (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown in nodegroup/w...urpose-blue, not acted on (SharedCause)"},
+		"the group is left out":     {subject(cut, "2 Unknown", long, "terminating 1"), "[rollcall] " + cut + ": 2 Unknown, terminating 1"},
+		"the cluster's name is cut": {subject(cut+cut, "2 Unknown", "nodegroup/web-blue", "terminating 1"), "[rollcall] " + strings.Repeat("c", 37) + "...: 2 Unknown in nodegroup/web-blue, terminating 1"},
+		"both are":                  {subject(cut+cut, "2 ConditionFailed", long, "not acted on (SharedCause)"), "[rollcall] " + strings.Repeat("c", 38) + "...: 2 ConditionFailed, not acted on (SharedCause)"},
+		"how it ended":              {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "[rollcall] demo: resolved: 2 Unknown in asg/w, 2 gone"},
+		"how it ended is left out":  {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "[rollcall] " + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
+	} {
+		if tt.got != tt.want || len(tt.got) > subjectLength {
+			t.Errorf("%s:\n got %q\nwant %q", name, tt.got, tt.want)
+		}
 	}
-	if want := "..." + ": 2 Unknown in nodegroup/web-blue, terminating 1"; !strings.HasSuffix(m.Subject, want) || len(m.Subject) != 99 {
-		t.Errorf("got %q", m.Subject)
+}
+
+// What Rollcall does by itself nobody is to do once more; what it does not do any more is
+// left to people, with the command.
+func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
+	cause := roll.Cause{Code: "MemoryPressurePreceded", Confidence: roll.Decisive, Summary: "it ran short of memory", Fix: "aws ec2 reboot-instances --instance-ids i-00000000000000001 --region eu-west-1   # its pods are not drained\nkubectl get pods -A"}
+	text := func(change func(*plan.Entry)) string {
+		t.Helper()
+		n := noticeOf(policy.Remediate, entry(silent(1, time.Hour), func(e *plan.Entry) {
+			e.Causes = []roll.Cause{cause}
+			change(e)
+		}))
+		m, err := Notice(cluster, n.notice, n.mode, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(m.JSON), "reboot-instances") != strings.Contains(m.Text, "reboot-instances") || strings.Contains(string(m.Chat), "reboot-instances") != strings.Contains(m.Text, "reboot-instances") {
+			t.Error("the forms of the notice differ in what to do")
+		}
+		return m.Text
+	}
+	ordered := text(func(e *plan.Entry) { o := order(e.Finding); o.Action = plan.Reboot; e.Order = &o })
+	if strings.Contains(ordered, "reboot-instances") || !strings.Contains(ordered, "kubectl get pods -A") {
+		t.Errorf("with a reboot that is ordered:\n%s", ordered)
+	}
+	if told := text(func(*plan.Entry) {}); !strings.Contains(told, "reboot-instances") {
+		t.Errorf("with no order:\n%s", told)
+	}
+	for kind, tt := range map[roll.Kind]struct {
+		act  plan.Action
+		want string
+	}{
+		roll.Unknown: {plan.Terminate, "aws ec2 terminate-instances --region eu-west-1 --instance-ids i-00000000000000001\n"},
+		roll.Ghost:   {plan.DeleteNode, "kubectl delete node ip-10-0-12-1.eu-west-1.compute.internal\n"},
+	} {
+		stuck := text(func(e *plan.Entry) {
+			h := held(e.Finding, plan.ActionStuck, "it shows no effect")
+			h.Action, e.Finding.Kind, e.Held = tt.act, kind, &h
+		})
+		if !strings.Contains(stuck, tt.want) || strings.Contains(stuck, "rollcall:hold") {
+			t.Errorf("%s that is stuck:\n%s", kind, stuck)
+		}
+	}
+}
+
+func TestTheNewsNameTheCauses(t *testing.T) {
+	for want, n := range map[string]plan.Notice{
+		"a cause was found: A":                        {Key: ledger.NoticeKey{Cause: "A"}, Replaces: []ledger.NoticeKey{{}}},
+		"another cause was found: B, not A":           {Key: ledger.NoticeKey{Cause: "B"}, Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"A, which was told, is ruled out by now":      {Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"the cause that was told is ruled out by now": {},
+	} {
+		n.News = []plan.News{plan.NewsCause}
+		if got := newsInWords(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -695,6 +763,9 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 			if strings.HasPrefix(line, "aws ") && !strings.Contains(line, "--region eu-west-1") {
 				t.Errorf("%s: no region: %s", name, line)
 			}
+			if strings.HasPrefix(line, "rollcall ") && !strings.Contains(line, "--region eu-west-1 --cluster shop-production") {
+				t.Errorf("%s: not of this cluster: %s", name, line)
+			}
 			if strings.HasPrefix(line, "kubectl ") && strings.HasSuffix(line, "node") {
 				t.Errorf("%s: no node: %s", name, line)
 			}
@@ -702,7 +773,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
 	// only make people think that it does.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
 		switch {
@@ -764,7 +835,7 @@ func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(m.Text, "kept as it is") || !strings.Contains(m.Text, "will be terminated at 2026-03-02T12:09:00Z") {
+		if strings.Contains(m.Text, "kept as it is") || !strings.Contains(m.Text, "will be terminated at 2026-03-02 12:09:00Z") {
 			t.Errorf("rollcall:hold=%s: a person is told:\n%s", hold, m.Text)
 		}
 	}
@@ -796,7 +867,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 of 2: it will be terminated at 2026-03-02T12:01:00Z", "1 of 2: it will be terminated at 2026-03-02T12:09:00Z"} {
+	for _, want := range []string{"1 of 2: it will be terminated at 2026-03-02 12:01:00Z", "1 of 2: it will be terminated at 2026-03-02 12:09:00Z"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, m.Text)
 		}

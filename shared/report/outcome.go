@@ -26,7 +26,7 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
 	l := letter{headline: sentence(o), facts: d.facts(), links: d.Links.listed()}
-	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Why", o.Order.Why}, fact{"Detail", o.Detail})
+	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why}, fact{detailed(o), o.Detail})
 	if o.Cause != "" {
 		l.facts = append(l.facts, fact{"Cause", o.Cause})
 	}
@@ -38,6 +38,17 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 		l.look = append(l.look, recipe{"To see what is left", podsLeft(o.Order.Node)})
 	}
 	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), l)
+}
+
+// detailed names the detail of an outcome.
+func detailed(o remediate.Outcome) string {
+	switch o.Result {
+	case remediate.Refused:
+		return "Refused because"
+	case remediate.Failed:
+		return "Failed because"
+	}
+	return "Detail"
 }
 
 // outcomeInWords is the end of a subject: what happened to whom.

@@ -19,12 +19,12 @@ type NoticeEnded struct {
 func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
-	d.Links = linksTo(id, "", n.Key.Group, "")
+	d.Links, d.Nodes = linksTo(id, "", n.Key.Group, ""), nodes(n)
 	l := letter{headline: fmt.Sprintf("Resolved: what was told of the kind %s in this group is over.", n.Key.Kind), facts: d.facts(), links: d.Links.listed()}
 	if n.Key.Cause != "" {
 		l.headline = fmt.Sprintf("Resolved: what was told of the kind %s with the cause %s in this group is over.", n.Key.Kind, n.Key.Cause)
 	}
-	l.facts = append(l.facts, fact{"Over", fmt.Sprintf("since %s (%s)", n.OverSince.UTC().Format(time.RFC3339), Age(at.Sub(n.OverSince)))})
+	l.facts = append(l.facts, fact{"Over", "since " + since(n.OverSince, at)})
 	if n.Incident.Total > len(n.Ended) {
 		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
 	}
@@ -39,7 +39,7 @@ func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 	}
 	l.more = max(len(n.Ended)-textEntries, 0)
 	what := fmt.Sprintf("resolved: %d %s", len(n.Ended), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, tally(n.Ended)), l)
+	return d.message(subjectOver(id.Name, what, n.Key.Group, tally(n.Ended)), l)
 }
 
 // ended says how the trouble of an instance ended.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/plan"
@@ -19,7 +20,7 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 		out = hold(id, entries, at)
 	}
 	if mode == policy.Remediate {
-		out = append(out, recipe{"To stop all acts on this cluster (an override of the policy for the group goes before the tag)",
+		out = append(out, recipe{"To stop all acts on this cluster (where the policy has an override for the group, set its mode instead)",
 			[]string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, clusterARN(id), roll.TagMode, policy.Notify)}})
 	}
 	return out
@@ -32,7 +33,11 @@ func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	case e.Order != nil:
 		return true
 	case e.Held != nil:
-		return e.Held.Reason != plan.Conflicting && e.Held.Reason != plan.ClusterNotActive
+		switch e.Held.Reason {
+		case plan.Conflicting, plan.ClusterNotActive, plan.ActionStuck:
+			return false // whatever may come of it, it is no act
+		}
+		return true
 	}
 	return follows(e, mode, at) && coming[e.Step.Do] != "" || roll.HoldActive(e.Hold, at)
 }
@@ -47,16 +52,42 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 		}
 	}
 	keep := func(title, instance string) recipe {
-		return recipe{title, []string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true", id.Region, instance, roll.TagHold)}}
+		week := at.UTC().AddDate(0, 0, 7).Format(time.DateOnly)
+		return recipe{title, []string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
 	}
 	for _, e := range entries {
 		switch {
 		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain && e.Order.Action != plan.Reboot:
 			continue // kept already, or too late
 		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
-			return append(out, keep("To keep Rollcall, but not its owner, off an instance (remove the tag to let go)", string(e.Finding.Instance)))
+			return append(out, keep("To keep Rollcall, but not its owner, off an instance for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 		}
-		return append(out, keep("To keep an instance as it is (remove the tag to let go)", string(e.Finding.Instance)))
+		return append(out, keep("To keep an instance as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 	}
-	return append(out, keep("To keep others of the kind as they are, tag them before their time is up", "INSTANCE"))
+	return append(out, keep("To keep others of the kind as they are for a week, tag them before their time is up", "INSTANCE"))
+}
+
+// byHand says how a person ends what Rollcall does not, or not any more.
+func byHand(id roll.ClusterID, kind roll.Kind, entries []plan.Entry) (out []recipe) {
+	var stuck, gone []string
+	for _, e := range entries {
+		switch {
+		case e.Held == nil:
+		case e.Held.Reason == plan.ActionStuck && e.Held.Action == plan.Terminate:
+			stuck = append(stuck, string(e.Finding.Instance))
+		case e.Held.Reason == plan.ActionStuck && e.Held.Action == plan.DeleteNode:
+			out = append(out, recipe{"To delete the node by hand", []string{"kubectl delete node " + e.Finding.Node}})
+		case e.Held.Reason == plan.ClusterNotActive && kind == roll.Orphaned:
+			gone = append(gone, string(e.Finding.Instance))
+		}
+	}
+	end := func(title string, ids []string) {
+		if len(ids) > 0 {
+			ids = ids[:min(len(ids), textEntries)]
+			out = append(out, recipe{title, []string{fmt.Sprintf("aws ec2 terminate-instances --region %s --instance-ids %s", id.Region, strings.Join(ids, " "))}})
+		}
+	}
+	end("To end it by hand", stuck)
+	end("To end what the cluster left behind, once you are sure that nobody needs it", gone)
+	return out
 }

@@ -18,15 +18,41 @@ func groupInWords(g roll.Group, n int) string {
 }
 
 // subject says what is wrong in which group, and what is done, in ASCII and under 100
-// characters, as SNS demands. The cluster's name gives way first, down to what tells it
-// from others, and the group's next: the rest is what the reader needs.
+// characters, as SNS demands. Where that is too long the group's name is cut first, then
+// left out, and the cluster's is cut last: the rest is what the reader needs.
 func subject(cluster, what string, group roll.Group, doing string) string {
+	with := func(n int) string { return fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing) }
+	without := what + ", " + doing
 	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing)); left >= min(subjectLeast, len(cluster)) {
+		if s, left := fit(cluster, with(n)); left == len(cluster) {
 			return s
 		}
 	}
-	s, _ := fit(cluster, what+", "+doing)
+	if s, left := fit(cluster, without); left == len(cluster) {
+		return s
+	}
+	for n := subjectGroup; n >= subjectLeast; n-- {
+		if s, left := fit(cluster, with(n)); left >= subjectCluster {
+			return s
+		}
+	}
+	s, _ := fit(cluster, without)
+	return s
+}
+
+// subjectOver is the subject of the word that trouble is over: how it ended gives way
+// before any name does.
+func subjectOver(cluster, what string, group roll.Group, how string) string {
+	all := fmt.Sprintf("%s in %s, %s", what, groupInWords(group, subjectGroup), how)
+	if s, left := fit(cluster, all); left == len(cluster) {
+		return s
+	}
+	for n := subjectGroup; n >= subjectLeast; n-- {
+		if s, left := fit(cluster, fmt.Sprintf("%s in %s", what, groupInWords(group, n))); left == len(cluster) || left >= subjectCluster {
+			return s
+		}
+	}
+	s, _ := fit(cluster, what)
 	return s
 }
 
