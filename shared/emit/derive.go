@@ -88,11 +88,10 @@ func event(id roll.ClusterID, detailType string, detail any, instance string) Ev
 	if id.Account == "" || id.Region == "" {
 		return e
 	}
-	arn := "arn:" + roll.Partition(id.Region) + ":"
 	if instance != "" {
-		e.Resources = append(e.Resources, arn+"ec2:"+id.Region+":"+id.Account+":instance/"+instance)
+		e.Resources = append(e.Resources, id.InstanceARN(roll.InstanceID(instance)))
 	}
-	e.Resources = append(e.Resources, arn+"eks:"+id.Region+":"+id.Account+":cluster/"+id.Name)
+	e.Resources = append(e.Resources, id.ARN())
 	return e
 }
 

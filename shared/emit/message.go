@@ -83,8 +83,8 @@ func about(h Head, s Subject, severity report.Severity, what, happened, text str
 		Severity: severity, Text: text,
 		Title: plain(fmt.Sprintf("%s: %s %s (%s) %s", h.Cluster, what, s.Instance, s.Group, happened), titleLength),
 	}
-	if console := roll.Console(h.Region); h.Region != "" && console != "" {
-		m.Console = console + "/ec2/home?region=" + h.Region + "#InstanceDetails:instanceId=" + s.Instance
+	if h.Region != "" {
+		m.Console = roll.InstancePage(h.Region, roll.InstanceID(s.Instance))
 	}
 	return m
 }

@@ -4,7 +4,6 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
-	"rollcall/shared/roll"
 )
 
 // words are the forms in which an act is spoken of.
@@ -95,14 +94,4 @@ func heldBack(r plan.Reason) string {
 		return "not acted on yet"
 	}
 	return "not acted on"
-}
-
-// clusterARN is the ARN of a cluster.
-func clusterARN(id roll.ClusterID) string {
-	return "arn:" + roll.Partition(id.Region) + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
-}
-
-// instanceARN is the ARN of an instance.
-func instanceARN(id roll.ClusterID, instance string) string {
-	return "arn:" + roll.Partition(id.Region) + ":ec2:" + id.Region + ":" + id.Account + ":instance/" + instance
 }

@@ -43,6 +43,13 @@ func crowded(t *testing.T) map[string]Message {
 		t.Fatal(err)
 	}
 	out["long names and causes"] = m
+	for i := range n.notice.Entries {
+		n.notice.Entries[i].Causes[0].Summary, n.notice.Entries[i].Causes[0].Fix = strings.Repeat("<!here> ", 1000), strings.Repeat("<@U1>", 139)
+	}
+	if m, err = Notice(id, n.notice, n.mode, now); err != nil {
+		t.Fatal(err)
+	}
+	out["marks everywhere"] = m
 	return out
 }
 

@@ -21,7 +21,7 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 	}
 	if mode == policy.Remediate {
 		out = append(out, recipe{"To stop all acts on this cluster (where the policy has an override for the group, set its mode instead)",
-			[]string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, clusterARN(id), roll.TagMode, policy.Notify)}})
+			[]string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}})
 	}
 	return out
 }

@@ -31,6 +31,28 @@ func Console(region string) string {
 	return ""
 }
 
+// ARN is the ARN of the cluster.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
+func (id ClusterID) ARN() string {
+	return "arn:" + Partition(id.Region) + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
+}
+
+// InstanceARN is the ARN of an instance in the cluster's account and region.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+func (id ClusterID) InstanceARN(i InstanceID) string {
+	return "arn:" + Partition(id.Region) + ":ec2:" + id.Region + ":" + id.Account + ":instance/" + string(i)
+}
+
+// InstancePage is the page of the EC2 console about an instance, "" where the console's
+// address is not known.
+func InstancePage(region string, i InstanceID) string {
+	console := Console(region)
+	if console == "" {
+		return ""
+	}
+	return console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=" + string(i)
+}
+
 // BucketPage is the page of the S3 console that lists what is below a prefix of a bucket,
 // "" where the console's address is not known.
 func BucketPage(region, bucket, prefix string) string {

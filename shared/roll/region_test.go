@@ -24,5 +24,16 @@ func TestPartitionsAndTheirConsoles(t *testing.T) {
 		if got := roll.Console(region); got != want.console {
 			t.Errorf("the console of %s is %q, not %q", region, got, want.console)
 		}
+		page := roll.InstancePage(region, "i-00000000000000001")
+		if wanted := want.console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=i-00000000000000001"; page != wanted && (page != "" || want.console != "") {
+			t.Errorf("the page of an instance in %s is %q", region, page)
+		}
+		id := roll.ClusterID{Account: "111122223333", Region: region, Name: "demo"}
+		if got := id.ARN(); got != "arn:"+want.partition+":eks:"+region+":111122223333:cluster/demo" {
+			t.Errorf("a cluster in %s is %s", region, got)
+		}
+		if got := id.InstanceARN("i-00000000000000001"); got != "arn:"+want.partition+":ec2:"+region+":111122223333:instance/i-00000000000000001" {
+			t.Errorf("an instance in %s is %s", region, got)
+		}
 	}
 }
