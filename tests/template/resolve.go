@@ -2,7 +2,9 @@ package template
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -100,12 +102,9 @@ func (r resolver) call(name string, argument any) (any, error) {
 	case name == "Fn::Not" && len(list) == 1:
 		return list[0] != true, nil
 	case name == "Fn::And":
-		for _, some := range list {
-			if some != true {
-				return false, nil
-			}
-		}
-		return true, nil
+		return !slices.ContainsFunc(list, func(some any) bool { return some != true }), nil
+	case name == "Fn::Or":
+		return slices.Contains(list, any(true)), nil
 	}
 	return nil, fmt.Errorf("%s of %v is not known here", name, value)
 }
@@ -117,6 +116,42 @@ func (r resolver) condition(name string) (bool, error) {
 	}
 	value, err := r.value(expression)
 	return value == true, err
+}
+
+// demand is what a template wants of its parameters:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/rules-section-structure.html
+type demand struct {
+	RuleCondition any // nil holds
+	Assertions    []struct {
+		Assert            any
+		AssertDescription string
+	}
+}
+
+// refused are the descriptions of the assertions that do not hold.
+func (r resolver) refused(rules map[string]demand) (broken []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		of := rules[name]
+		if of.RuleCondition != nil {
+			applies, err := r.value(of.RuleCondition)
+			if err != nil {
+				return nil, fmt.Errorf("rule %s: %w", name, err)
+			}
+			if applies != true {
+				continue
+			}
+		}
+		for _, a := range of.Assertions {
+			holds, err := r.value(a.Assert)
+			if err != nil {
+				return nil, fmt.Errorf("rule %s: %w", name, err)
+			}
+			if holds != true {
+				broken = append(broken, a.AssertDescription)
+			}
+		}
+	}
+	return broken, nil
 }
 
 func (r resolver) ref(name string) any {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -443,6 +444,26 @@ func TestWhatParametersAllow(t *testing.T) {
 	}
 }
 
+// Half of a pair would deploy, and do less than whoever gave it believes.
+func TestHalfOfAPairIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		pairs []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"SubnetIds", "subnet-0a1b"}, "SubnetIds needs SecurityGroupIds"},
+		{[]string{"SecurityGroupIds", "sg-0a1b"}, "SecurityGroupIds needs SubnetIds"},
+		{[]string{"SubnetIds", "subnet-0a1b", "SecurityGroupIds", "sg-0a1b"}, ""},
+		{[]string{"SlackChannelId", "C0123ABCDEF"}, "SlackChannelId needs SlackWorkspaceId"},
+		{[]string{"SlackWorkspaceId", "T0123ABCDEF"}, "SlackWorkspaceId needs SlackChannelId"},
+		{[]string{"SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF"}, ""},
+	} {
+		if got := strings.Join(read(t, c.pairs...).Refused, "; "); got != c.want {
+			t.Errorf("%v: refused %q, want %q", c.pairs, got, c.want)
+		}
+	}
+}
+
 // The stack's own policy leaves everything to the defaults and to the stack's mode.
 func TestThePolicyThatTheStackMakesSaysNothing(t *testing.T) {
 	tmpl := read(t)
@@ -472,9 +493,9 @@ type alarm struct {
 func TestAlarms(t *testing.T) {
 	tmpl := read(t)
 	want := map[string]string{
-		"ChecksMissing":  "Rollcall ChecksCompleted Sum LessThanThreshold 1, 1 x 900 s, breaching",
-		"PolicyInvalid":  "Rollcall PolicyInvalid Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
-		"FindingTooOld":  "Rollcall OldestFindingSeconds Maximum GreaterThanOrEqualToThreshold 86400, 1 x 3600 s, notBreaching",
+		"ChecksMissing":  "Rollcall ChecksCompleted Sum LessThanThreshold 1, 3 x 300 s, breaching",
+		"PolicyInvalid":  "Rollcall PolicyInvalid Sum GreaterThanThreshold 0, 1 x 900 s, notBreaching",
+		"FindingTooOld":  "Rollcall OldestFindingSeconds Maximum GreaterThanOrEqualToThreshold 86400, 1 x 10800 s, notBreaching",
 		"ActsFailed":     "Rollcall ActionsFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"NoticesUnsent":  "Rollcall NoticesFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"CallsThrottled": "Rollcall APICallsThrottled Sum GreaterThanThreshold 20, 3 x 300 s, notBreaching",
@@ -514,6 +535,54 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// Between two checks an alarm knows nothing: in a window that is shorter than the time from
+// one to the next it would be over, and ring again.
+func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
+	tmpl := read(t)
+	sweep, ok := longest(t)
+	if !ok {
+		t.Fatal("SweepRate allows no rate in minutes")
+	}
+	takes := time.Duration(function(t, tmpl, "inspect").Timeout) * time.Second
+	for id, least := range map[string]time.Duration{
+		"ChecksMissing": sweep + takes,
+		"PolicyInvalid": sweep + takes,
+		"FindingTooOld": sweep*time.Duration(ledger.SweepFactor(100_000)) + takes,
+	} {
+		var a alarm
+		if err := tmpl.properties(id, &a); err != nil {
+			t.Fatal(err)
+		}
+		if window := time.Duration(a.EvaluationPeriods*a.Period) * time.Second; window < least {
+			t.Errorf("%s looks back %v; from one check to the next it may take %v", id, window, least)
+		}
+	}
+}
+
+// longest is the longest time between sweeps that the template allows.
+func longest(t *testing.T) (rate time.Duration, ok bool) {
+	t.Helper()
+	data, err := transformed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw struct {
+		Parameters struct {
+			SweepRate struct{ AllowedPattern string }
+		}
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	allowed := regexp.MustCompile(raw.Parameters.SweepRate.AllowedPattern)
+	for minutes := range 24 * 60 {
+		if allowed.MatchString(fmt.Sprintf("rate(%d minutes)", minutes)) {
+			rate, ok = time.Duration(minutes)*time.Minute, true
+		}
+	}
+	return rate, ok
+}
+
 // A description is all that a person who is woken has at first: it names a query of the
 // stack, or a page and its section, that there are.
 func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
@@ -521,8 +590,11 @@ func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
 	named, section := regexp.MustCompile(`the query ([a-z-]+)`), regexp.MustCompile(`See "([^"]+)" in (infra/[A-Z]+\.md)\.$`)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		d := fmt.Sprint(tmpl.Resources[id].Properties["AlarmDescription"])
-		if len(d) < 100 || len(d) > 1024 {
-			t.Errorf("%s has %d characters", id, len(d))
+		if len(d) < 100 || len(d) > 320 {
+			t.Errorf("%s has %d characters: a phone shows some 300", id, len(d))
+		}
+		if strings.Contains(d, "rollcall explain INSTANCE") && !strings.Contains(d, "rollcall explain INSTANCE --stack "+Stack+`"`) {
+			t.Errorf("%s asks for an answer without the ledger: %s", id, d)
 		}
 		for _, m := range named.FindAllStringSubmatch(d, -1) {
 			if _, ok := shipped[m[1]]; !ok {

@@ -24,6 +24,9 @@ const (
 type Template struct {
 	Resources map[string]Resource
 	Outputs   map[string]any
+	// Refused says which rules of the template the parameters break. CloudFormation makes
+	// no stack then.
+	Refused []string
 }
 
 // Resource is a resource whose condition holds.
@@ -70,6 +73,7 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 			Properties                                           map[string]any
 		}
 		Outputs map[string]struct{ Value any }
+		Rules   map[string]demand
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, fmt.Errorf("decode the transformed template: %w", err)
@@ -111,6 +115,10 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 			return nil, fmt.Errorf("output %s: %w", name, err)
 		}
 		t.Outputs[name] = value
+	}
+	var err error
+	if t.Refused, err = r.refused(raw.Rules); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

@@ -45,7 +45,8 @@ func Run(ctx context.Context, args []string, env Environment) int {
 registered and stayed healthy. It looks and reports; it tags, notifies, cordons,
 drains, reboots or terminates only when --mode says so.
 
-Exit codes: 0 nothing found, 1 something could not be checked or done, 2 findings.`,
+Exit codes: 0 nothing was found, 1 something could not be checked or done, 2 something
+was found. The help of a command tells more.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version(),
 	}
