@@ -1,11 +1,15 @@
 package template
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func text(t *testing.T, parts ...string) string {
@@ -92,9 +96,60 @@ func TestTheReadmeNamesEveryParameterAndAlarm(t *testing.T) {
 	if len(names) < 10 {
 		t.Fatalf("found only the parameters %v", names)
 	}
-	for _, name := range append(names, read(t).ofType("AWS::CloudWatch::Alarm")...) {
+	for _, name := range names {
 		if !strings.Contains(readme, "`"+name+"`") {
 			t.Errorf("infra/README.md does not tell of %s", name)
+		}
+	}
+	alarms := read(t).ofType("AWS::CloudWatch::Alarm")
+	for _, page := range []string{"README.md", "TROUBLESHOOTING.md"} {
+		if got := listed(text(t, "infra", page)); !slices.Equal(got, alarms) {
+			t.Errorf("infra/%s lists the alarms %v, want %v", page, got, alarms)
+		}
+	}
+}
+
+// listed are the names in the first column of a page's table of alarms.
+func listed(page string) (names []string) {
+	_, table, _ := strings.Cut(page, "\n| alarm | ")
+	for line := range strings.Lines(table) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(first, -1) {
+			names = append(names, m[1])
+		}
+		if line == "\n" {
+			break
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// How long an alarm looks back is told by a page too; the rest look back 5 minutes.
+func TestTheMonitoringPageSaysHowLongAlarmsLookBack(t *testing.T) {
+	tmpl, page := read(t), text(t, "infra", "MONITORING.md")
+	named := listed(page)
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		var a alarm
+		if err := tmpl.properties(id, &a); err != nil {
+			t.Fatal(err)
+		}
+		back := (time.Duration(a.Period) * time.Second).Minutes()
+		says := fmt.Sprintf("%.0f minutes", back)
+		switch {
+		case a.EvaluationPeriods > 1:
+			says = fmt.Sprintf("%d periods of %s", a.EvaluationPeriods, says)
+		case back >= 60:
+			says = fmt.Sprintf("%.0f hours", back/60)
+		}
+		if !slices.Contains(named, id) {
+			if says != "5 minutes" {
+				t.Errorf("%s looks back %s, which infra/MONITORING.md does not say", id, says)
+			}
+			continue
+		}
+		if !strings.Contains(page, "\n| `"+id+"` | "+says+" | ") {
+			t.Errorf("infra/MONITORING.md does not say that %s looks back %s", id, says)
 		}
 	}
 }

@@ -539,10 +539,7 @@ func TestAlarms(t *testing.T) {
 // one to the next it would be over, and ring again.
 func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 	tmpl := read(t)
-	sweep, ok := longest(t)
-	if !ok {
-		t.Fatal("SweepRate allows no rate in minutes")
-	}
+	sweep := rarest(t)
 	takes := time.Duration(function(t, tmpl, "inspect").Timeout) * time.Second
 	for id, least := range map[string]time.Duration{
 		"ChecksMissing": sweep + takes,
@@ -559,8 +556,8 @@ func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 	}
 }
 
-// longest is the longest time between sweeps that the template allows.
-func longest(t *testing.T) (rate time.Duration, ok bool) {
+// rarest is the longest time between two sweeps that the template allows.
+func rarest(t *testing.T) (between time.Duration) {
 	t.Helper()
 	data, err := transformed()
 	if err != nil {
@@ -577,10 +574,13 @@ func longest(t *testing.T) (rate time.Duration, ok bool) {
 	allowed := regexp.MustCompile(raw.Parameters.SweepRate.AllowedPattern)
 	for minutes := range 24 * 60 {
 		if allowed.MatchString(fmt.Sprintf("rate(%d minutes)", minutes)) {
-			rate, ok = time.Duration(minutes)*time.Minute, true
+			between = time.Duration(minutes) * time.Minute
 		}
 	}
-	return rate, ok
+	if between == 0 {
+		t.Fatal("SweepRate allows no rate in minutes")
+	}
+	return between
 }
 
 // A description is all that a person who is woken has at first: it names a query of the
