@@ -176,7 +176,7 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 		e.Left, e.Until = what, until
 	}
 	was, told := p.said(f, before)
-	lasts := p.lasts(f, told, before.SentAt)
+	lasts := p.lasts(f, was)
 	e.was, e.told, e.gist = was, told, p.gist(f, lasts)
 	if was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) {
 		e.gist = was // nothing lasting has changed
@@ -241,10 +241,10 @@ func (p *planner) gist(f roll.Finding, lasts bool) string {
 const lastingAfter = 2 * time.Hour
 
 // lasts reports that a finding has been waiting for longer than what passes by itself
-// should take. Of one that was lately told to be held for a reason that does not pass, and is
-// held for another one by now, nobody can tell.
-func (p *planner) lasts(f roll.Finding, told string, sent time.Time) bool {
-	if reason, held := strings.CutPrefix(told, gistHeld); held && !Reason(reason).Passing() && p.Now.Sub(sent) < lastingAfter {
+// should take. Of one that was held for a reason that does not pass, and is for another one
+// now, nobody can tell.
+func (p *planner) lasts(f roll.Finding, was string) bool {
+	if reason, held := strings.CutPrefix(was, gistHeld); held && !Reason(reason).Passing() {
 		return false
 	}
 	known, ok := p.known(f)
