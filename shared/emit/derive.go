@@ -263,7 +263,7 @@ func (d *derived) held() {
 		entries = append(entries, n.Entries...)
 	}
 	for _, e := range entries {
-		if e.Changed && e.Held != nil && !e.Held.Reason.Passing() {
+		if e.Changed && !e.Wavers && e.Held != nil && !e.Held.Reason.Passing() {
 			a := Action{
 				Head: d.head, Subject: subject(d.id, e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind, e.Finding.Since),
 				Owner: string(e.Finding.Owner), Action: string(e.Held.Action), Result: Held,

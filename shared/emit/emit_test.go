@@ -217,6 +217,30 @@ func TestAHeldActIsToldOnce(t *testing.T) {
 	}
 }
 
+// What is given and refused, and held, by turns is one event when it is refused, and no more.
+func TestWhatWaversIsNotToldInEveryCheck(t *testing.T) {
+	w := healthy(4)
+	w.turn(1, roll.ConditionUnknown, 0)
+	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
+	orders := 0
+	for minute := 60; minute < 90; minute += 2 {
+		held := minute%4 == 2
+		w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[held]
+		c, events := w.check(time.Duration(minute) * time.Minute)
+		for _, o := range c.Plan.Orders {
+			orders++
+			key := ledger.RefusalKey{Order: o.ID, Reason: string(plan.InstanceHeld)}
+			w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: w.snapshot.At}}})
+		}
+		if got := gists(events); !slices.Equal(got, []string{"CheckCompleted"}) || held != (len(c.Plan.Held) == 1) {
+			t.Errorf("minute %d: held %+v, events %q", minute, c.Plan.Held, got)
+		}
+	}
+	if orders != 8 {
+		t.Errorf("%d orders", orders)
+	}
+}
+
 func TestPassingReasonsAndModesAreCountedOnly(t *testing.T) {
 	for mode, reason := range map[policy.Mode]plan.Reason{policy.Observe: plan.ModeObserve, policy.Notify: plan.ModeNotify} {
 		w := healthy(4)

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/roll"
@@ -34,12 +36,12 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		if c.Type == corev1.NodeReady {
 			out.Ready = roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC()}
 			if out.Ready.Status != roll.ConditionTrue {
-				out.Ready.Reason = p.texts.One(c.Reason)
+				out.Ready.Reason = p.reason(c)
 			}
 		} else if p.wants(c) {
 			out.Conditions = append(out.Conditions, roll.TypedCondition{
 				Type:      p.texts.One(string(c.Type)),
-				Condition: roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC(), Reason: p.texts.One(c.Reason)},
+				Condition: roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC(), Reason: p.reason(c)},
 			})
 		}
 	}
@@ -47,6 +49,18 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		out.BootID = n.Status.NodeInfo.BootID // what tells a later start of the machine
 	}
 	return out
+}
+
+// reasonLength bounds a condition's reason, in bytes. The API bounds none of a node's, and a
+// kubelet writes them.
+const reasonLength = 200
+
+// reason is why a condition is as it is, in a word.
+func (p *projector) reason(c *corev1.NodeCondition) string {
+	if len(c.Reason) > reasonLength {
+		return p.texts.One(strings.ToValidUTF8(c.Reason[:reasonLength], "") + "…")
+	}
+	return p.texts.One(c.Reason)
 }
 
 // wants reports the conditions that the policy watches, and the pressures that a node

@@ -2,8 +2,10 @@ package kube
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -166,4 +168,19 @@ func FuzzAnyBytesThatDecodeToANode(f *testing.F) {
 		}
 		sound(t, &n, new(projector).node(&n))
 	})
+}
+
+// A kubelet may write anything there, and it goes into notices.
+func TestAConditionsReasonIsBounded(t *testing.T) {
+	n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: strings.Repeat("ü", 70_000)},
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: strings.Repeat("x", 140_000)},
+	}}}
+	got := (&projector{}).node(n)
+	if r := got.Ready.Reason; len(r) > reasonLength+len("…") || !utf8.ValidString(r) || !strings.HasSuffix(r, "…") {
+		t.Errorf("Ready: %d bytes", len(r))
+	}
+	if len(got.Conditions) != 1 || len(got.Conditions[0].Reason) > reasonLength+len("…") {
+		t.Errorf("conditions %d, the first reason has %d bytes", len(got.Conditions), len(got.Conditions[0].Reason))
+	}
 }

@@ -123,6 +123,15 @@ type Refusal struct {
 	Kind     roll.Kind       `json:"kind"` // of the finding that the order followed from
 	Do       string          `json:"do"`   // such as terminate
 	At       time.Time       `json:"at"`
+	Given    time.Time       `json:"given,omitzero"` // when a check gave the order again; written every half hour at most
+}
+
+// Lately is when the refusal was told, or its order given again.
+func (r Refusal) Lately() time.Time {
+	if r.Given.After(r.At) {
+		return r.Given
+	}
+	return r.At
 }
 
 // Pressure is what a node ran short of while it still told.

@@ -173,12 +173,12 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 	alone := n.Key.Group == roll.GroupNone // instances of no group have nothing to do with each other
 	for _, e := range n.Entries {
 		switch held := strings.HasPrefix(e.gist, gistHeld); {
+		case e.New && ordersActs(e.gist): // also one that wavered, and does not any more
+			set[NewsOrdered] = set[NewsOrdered] || !e.Wavers
 		case !e.Changed || !e.New: // that it is again as was told is no news
-		case e.Order != nil:
-			set[NewsOrdered] = set[NewsOrdered] || !p.wavers(e.gist, known)
 		case held:
 			// Whoever heard of an order is told that it is held after all.
-			after := ordersActs(e.told) && !p.wavers(e.told, known)
+			after := ordersActs(e.told) && !e.Wavers
 			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist) || after
 		case e.gist == string(roll.Overdue):
 			set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)
@@ -199,12 +199,14 @@ func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
 	return out
 }
 
-// wavers reports that an order is one that was refused when it was looked at again, which
-// was told, and that there was a notice within the hour: what is now within a limit and
-// now beyond it is not told in every check.
-func (p *planner) wavers(gist string, known ledger.Notice) bool {
+// wavers reports that an order is one that was refused when it was looked at again, lately,
+// which was told, and that there was a notice within the hour: what is now within a limit
+// and now beyond it is not told in every check. A drain stands in what is remembered by its
+// cordon.
+func (p *planner) wavers(e Entry, gist string, known ledger.Notice) bool {
 	_, order, _ := strings.Cut(gist, ":")
-	return p.Now.Sub(known.SentAt) < forgetAfter && p.refused(order)
+	refused := p.refused(order) || strings.HasPrefix(gist, gistDraining) && p.refused(p.orderID(e.Finding, Drain))
+	return p.Now.Sub(known.SentAt) < forgetAfter && refused
 }
 
 // ordersActs reports that what was told of an instance is that it is acted on.

@@ -413,13 +413,8 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 			if held := slices.Equal(reasons(p), []Reason{InstanceHeld}); held == (len(p.Orders) == 1) {
 				t.Fatalf("minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
 			}
-			for _, o := range p.Orders {
-				if !tt.refused {
-					break
-				}
-				w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
-					{Order: o.ID, Reason: string(InstanceHeld)}: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: at},
-				}})
+			if tt.refused {
+				w.refuse(p, at)
 			}
 		}
 		if !tt.refused {
@@ -428,5 +423,88 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 		if !slices.Equal(told, tt.want) {
 			t.Errorf("refused %v: told %q, want %q", tt.refused, told, tt.want)
 		}
+	}
+}
+
+// refuse remembers that the plan's orders were told to be refused.
+func (w *world) refuse(p Plan, at time.Time) {
+	for _, o := range p.Orders {
+		key := ledger.RefusalKey{Order: o.ID, Reason: string(InstanceHeld)}
+		if _, told := w.state.Refusals[key]; !told {
+			w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: at}}})
+		}
+	}
+}
+
+// An order that wavered, and is then given in every check, is told again within the hour.
+func TestAnOrderThatWaversNoMoreIsTold(t *testing.T) {
+	w := healthy(20)
+	w.silent(1, 2*time.Hour)
+	var told []string
+	for minute := 0; minute < 300; minute += 2 {
+		w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[minute == 2]
+		at := now.Add(time.Duration(minute) * time.Minute)
+		_, p := w.make(at)
+		for _, n := range p.Notices {
+			told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
+		}
+		w.apply(p)
+		w.refuse(p, at)
+	}
+	if want := []string{"0 [opened ordered]", "2 [held]", "62 [ordered]"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// That there was a notice of another instance a short while ago makes no order old news.
+func TestAnOrderThatWasRefusedDaysAgoIsTold(t *testing.T) {
+	w := healthy(40)
+	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {massSilence: 100%}\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n")
+	w.silent(1, 2*time.Hour)
+	const days = 2*24*60 + 600
+	last := ""
+	for minute := 0; minute <= days; minute += 5 {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[minute > 0 && minute < days]
+		if minute == days-70 {
+			w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: at}
+			w.snapshot.Instances[1].Hold = "true"
+		}
+		_, p := w.make(at)
+		for _, n := range p.Notices {
+			last = fmt.Sprintf("%d %v", minute-days, said(n))
+		}
+		w.apply(p)
+		w.refuse(p, at)
+		if minute == days && len(p.Orders) != 1 {
+			t.Fatalf("orders %+v, held for %v", p.Orders, reasons(p))
+		}
+	}
+	if last != "0 [ordered]" {
+		t.Errorf("the last notice, in minutes before the order: %s", last)
+	}
+}
+
+func TestADrainThatWaversIsNotToldInEveryCheck(t *testing.T) {
+	w := healthy(20)
+	w.notReady(1, 2*time.Hour)
+	var told []string
+	for minute := 0; minute < 60; minute += 2 {
+		w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[minute > 4 && minute%4 == 2]
+		at := now.Add(time.Duration(minute) * time.Minute)
+		_, p := w.make(at)
+		for _, n := range p.Notices {
+			told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
+		}
+		w.apply(p)
+		if len(p.Orders) == 1 && p.Orders[0].Action == Cordon {
+			w.did(t, p, at, &ledger.Outcome{Result: ledger.Done, Detail: "done", At: at})
+			w.snapshot.Nodes[0].Unschedulable, w.snapshot.Nodes[0].CordonedBy = true, p.Orders[0].ID
+			continue
+		}
+		w.refuse(p, at)
+	}
+	if want := []string{"0 [opened ordered]", "6 [held]"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

@@ -75,6 +75,8 @@ type Entry struct {
 	New     bool   // no notice said this of it yet
 	// Changed: it differs from what is remembered of it, whether a notice said that or not.
 	Changed bool
+	// Wavers: it is now held, and now ordered and refused, and was told to be.
+	Wavers bool
 	// Left is what the owner does about the finding by itself, and Until how long it is
 	// left to it; "" and zero if that is over, or nothing.
 	Left  string
@@ -122,14 +124,8 @@ func (p *planner) countNodes() {
 	if !p.Snapshot.Whole() {
 		return
 	}
-	ready := 0
-	for _, n := range p.Snapshot.Nodes {
-		if n.Ready.Status == roll.ConditionTrue {
-			ready++
-		}
-	}
 	for i := range p.out.Notices {
-		p.out.Notices[i].Nodes, p.out.Notices[i].Ready = len(p.Snapshot.Nodes), ready
+		p.out.Notices[i].Nodes, p.out.Notices[i].Ready = p.Assessment.Nodes, p.Assessment.Ready
 	}
 }
 
@@ -183,6 +179,12 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	}
 	e.Changed = e.gist != was
 	e.New = e.gist != told
+	for _, gist := range []string{e.gist, told, was} {
+		if ordersActs(gist) {
+			e.Wavers = p.wavers(e, gist, before)
+			break
+		}
+	}
 	return e
 }
 

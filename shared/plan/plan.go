@@ -367,6 +367,7 @@ func (p *planner) remember() {
 	})
 	p.rememberGroups()
 	p.rememberRefusals()
+	p.givenAgain()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.PutChecked = p.Now
 	}

@@ -28,6 +28,7 @@ type world struct {
 	// unchecked are the codes of causes that could not be looked for.
 	unchecked map[roll.FindingKey][]string
 	ruledOut  map[roll.FindingKey][]string
+	lowered   bool // nobody could read the policy
 }
 
 func newWorld() *world {
@@ -76,7 +77,7 @@ func (w *world) make(at time.Time) (assess.Assessment, Plan) {
 	w.snapshot.At = at
 	pol := w.doc.Cluster("demo", "", w.mode)
 	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: at})
-	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Diagnoses: w.diagnoses(), Policy: pol, Now: at})
+	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Diagnoses: w.diagnoses(), Policy: pol, Lowered: w.lowered, Now: at})
 }
 
 func (w *world) diagnoses() map[roll.FindingKey]roll.Diagnosis {

@@ -37,10 +37,32 @@ func (p *planner) leads(order string, r ledger.Refusal) bool {
 	return ok && orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(r.Do)) == order
 }
 
-// refused reports that it was told that an order was not carried out.
+// givenEvery is how old the memory may grow of when a refused order was given again.
+const givenEvery = forgetAfter / 2
+
+// givenAgain remembers of orders of this plan that were refused before that they are given.
+func (p *planner) givenAgain() {
+	given := map[string]bool{}
+	for _, o := range p.out.Orders {
+		given[o.ID] = true
+	}
+	for k, r := range p.State.Refusals {
+		if !given[k.Order] || p.Now.Sub(r.Lately()) < givenEvery {
+			continue
+		}
+		if p.out.Changes.PutRefusals == nil {
+			p.out.Changes.PutRefusals = map[ledger.RefusalKey]ledger.Refusal{}
+		}
+		r.Given = p.Now
+		p.out.Changes.PutRefusals[k] = r
+	}
+}
+
+// refused reports that it was told within the last hour that an order was not carried out,
+// or that it was told once and the order was given again within the hour.
 func (p *planner) refused(order string) bool {
-	for k := range p.State.Refusals {
-		if k.Order == order {
+	for k, r := range p.State.Refusals {
+		if k.Order == order && p.Now.Sub(r.Lately()) < forgetAfter {
 			return true
 		}
 	}

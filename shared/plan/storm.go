@@ -17,6 +17,8 @@ type Alarm struct {
 	Detail string
 	Since  time.Time
 	Over   bool
+	// Gone: it is over since there is no such cluster any more.
+	Gone bool
 	// Incident is what this notice and the other one about the trouble have in common.
 	Incident ledger.Incident
 	// Said is what the ledger is to remember once it is told; nil: nothing any more.
@@ -54,8 +56,9 @@ func (p *planner) storm() {
 	}
 	t := p.lasting(known, reason)
 	t.Outage = p.outage(known, reason)
+	done := p.done(&t, reason)
 	p.trouble = &t
-	if known == nil || known.Reason != t.Reason || p.grewOld(known.Last, t.Last) || p.grewOld(known.Outage.Last, t.Outage.Last) {
+	if done || known == nil || known.Reason != t.Reason || p.grewOld(known.Last, t.Last) || p.grewOld(known.Outage.Last, t.Outage.Last) {
 		p.out.Changes.PutTrouble = &t
 	}
 	if !unreadable(reason) {
@@ -103,6 +106,11 @@ func (p *planner) lasting(known *ledger.Trouble, reason Reason) ledger.Trouble {
 		// may still come. An API server that has just come back turns many away at first.
 		return *known
 	}
+	if unreadable(reason) && !unreadable(Reason(known.Reason)) && !cool && p.Now.Sub(p.outage(known, reason).Since) < alarmAfter {
+		t = *known // what was seen before goes on, for all that anybody knows
+		t.Last = p.Now
+		return t
+	}
 	t.Told = known.Told
 	if cool || p.State.Checked.After(known.Last) {
 		return t // a whole look lay in between: this is another one
@@ -124,7 +132,7 @@ func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	if !unreadable(reason) {
 		return o
 	}
-	another := o.Since.IsZero() || known.Told.IsZero() && (p.State.Checked.After(o.Last) || p.Now.Sub(o.Last) >= alarmAfter)
+	another := o.Since.IsZero() || known.Told.IsZero() && p.State.Checked.After(o.Last)
 	if another {
 		o.Since = p.Now
 	}
@@ -135,10 +143,15 @@ func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 // outageOf is what is remembered of an outage. Memory of a time when it was not kept apart
 // from other trouble says when that was.
 func outageOf(t ledger.Trouble) ledger.Outage {
-	if t.Outage.Since.IsZero() && (unreadable(Reason(t.Reason)) || !t.Told.IsZero()) {
+	switch {
+	case !t.Outage.Since.IsZero():
+		return t.Outage
+	case unreadable(Reason(t.Reason)):
 		return ledger.Outage{Reason: t.Reason, Since: t.Since, Last: t.Last}
+	case !t.Told.IsZero():
+		return ledger.Outage{Reason: string(ClusterUnreachable), Since: t.Told, Last: t.Told}
 	}
-	return t.Outage
+	return ledger.Outage{}
 }
 
 // readable tells that the cluster can be judged again once that has lasted, whatever else
@@ -146,7 +159,7 @@ func outageOf(t ledger.Trouble) ledger.Outage {
 // told now, or still to be told.
 func (p *planner) readable(t ledger.Trouble) bool {
 	if t.Told.IsZero() || !p.tellsOfCluster() {
-		return false
+		return !t.Told.IsZero() && p.Lowered // nobody turned notices off
 	}
 	o := outageOf(t)
 	if end := o.Last.Add(overAfter); p.Now.Before(end) {
@@ -154,10 +167,28 @@ func (p *planner) readable(t ledger.Trouble) bool {
 		return true
 	}
 	t.Outage = o
-	over := t
-	over.Outage, over.Told = ledger.Outage{}, time.Time{}
-	p.out.Alarm = &Alarm{Reason: Reason(o.Reason), Since: o.Since, Over: true, Incident: p.clusterIncident(t, 2), Said: &over,
-		Detail: fmt.Sprintf("the cluster can be judged again; it could not from %s to %s or later", roll.Clock(o.Since), roll.Clock(o.Last))}
+	var said *ledger.Trouble // nil: nothing is left to wait for
+	if !cooled(&t, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
+		still := t
+		still.Outage, still.Told = ledger.Outage{}, time.Time{}
+		said = &still
+	}
+	what := "the cluster can be judged again"
+	if p.gone {
+		what = "EKS does not know the cluster any more"
+	}
+	p.out.Alarm = &Alarm{Reason: Reason(o.Reason), Since: o.Since, Over: true, Gone: p.gone, Incident: p.clusterIncident(t, 2), Said: said,
+		Detail: fmt.Sprintf("%s; it could not be judged from %s to %s or later", what, roll.Clock(o.Since), roll.Clock(o.Last))}
+	return true
+}
+
+// done forgets that it was told that the cluster cannot be judged, once it can be for as long
+// as it takes to say so where nobody wants to hear that any more. It reports whether it did.
+func (p *planner) done(t *ledger.Trouble, reason Reason) bool {
+	if unreadable(reason) || t.Told.IsZero() || p.tellsOfCluster() || p.Lowered || p.Now.Before(outageOf(*t).Last.Add(overAfter)) {
+		return false
+	}
+	t.Told, t.Outage = time.Time{}, ledger.Outage{}
 	return true
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,7 +181,7 @@ func (c *blinking) look(minute int, down, forgetful bool) Plan {
 		}
 		c.told, c.ids = append(c.told, what), append(c.ids, a.Incident.ID)
 		if !forgetful {
-			c.state.Apply(ledger.Changes{PutTrouble: a.Said})
+			c.state.Apply(ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil})
 		}
 	}
 	return p
@@ -252,6 +253,111 @@ func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
 	c.look(122, false, false)
 	if got := c.state.Trouble; got.Reason == string(ClusterUnreachable) || !got.Since.Equal(now.Add(122*time.Minute)) {
 		t.Errorf("remembered: %+v", got)
+	}
+}
+
+// A look that fails now and then does not begin the hour anew in which a zone that is down
+// holds the others.
+func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
+	c := blinking{world: healthy(30)}
+	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%, massSilence: 100%}\n")
+	for i := range c.snapshot.Nodes {
+		zone := []string{"a", "b", "c"}[i%3]
+		c.snapshot.Instances[i].Zone, c.snapshot.Nodes[i].Zone = zone, zone
+	}
+	for _, i := range []int{0, 3, 6, 9, 12, 15, 18, 1} { // seven of zone a, and one elsewhere
+		c.silent(i+1, 3*time.Hour)
+	}
+	first := -1
+	for minute := 0; minute < 300; minute++ {
+		if p := c.look(minute, minute%45 == 5, false); len(p.Orders) > 0 && first < 0 {
+			first = minute
+		}
+		if got := c.state.Trouble; got.Reason != string(ZoneOutage) || !got.Since.Equal(now) {
+			t.Fatalf("minute %d: remembered %+v", minute, got)
+		}
+	}
+	if first != 60 {
+		t.Errorf("the first order elsewhere came in minute %d, want 60", first)
+	}
+}
+
+func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mode    policy.Mode // from minute 30 to 200
+		lowered bool        // the policy cannot be read then
+		want    []string
+	}{
+		"all the time":              {policy.Notify, false, []string{"15: down since 0s", "39: over", "225: down since 3h30m0s", "249: over"}},
+		"notices are off meanwhile": {policy.Observe, false, []string{"15: down since 0s", "225: down since 3h30m0s", "249: over"}},
+		"the policy is not read":    {policy.Observe, true, []string{"15: down since 0s", "200: over", "225: down since 3h30m0s", "249: over"}},
+	} {
+		for _, sick := range []int{0, 9} { // whatever else is wrong
+			c := blinking{world: healthy(20)}
+			for n := 1; n <= sick; n++ {
+				c.silent(n, time.Duration(2+n)*time.Hour)
+			}
+			for minute := range 300 {
+				c.mode, c.lowered = policy.Notify, false
+				if minute >= 30 && minute < 200 {
+					c.mode, c.lowered = tt.mode, tt.lowered
+				}
+				c.look(minute, minute < 30 || minute >= 210 && minute < 240, false)
+			}
+			if !slices.Equal(c.told, tt.want) {
+				t.Errorf("%s, %d sick: told %q, want %q", name, sick, c.told, tt.want)
+			}
+		}
+	}
+}
+
+// Whoever looks seldom is told too.
+func TestAnOutageThatIsLookedAtSeldomSoundsItsAlarm(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for minute := 0; minute < 100; minute += 20 {
+		c.look(minute, true, false)
+	}
+	if want := []string{"20: down since 0s"}; !slices.Equal(c.told, want) {
+		t.Errorf("told %q, want %q", c.told, want)
+	}
+}
+
+func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
+	c := blinking{world: healthy(20)}
+	for minute := range 20 {
+		c.look(minute, true, false)
+	}
+	var over *Alarm
+	for minute := 20; minute < 40; minute++ {
+		c.snapshot.Nodes, c.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS knows no such cluster"}}
+		_, p := c.make(now.Add(time.Duration(minute) * time.Minute))
+		c.apply(p)
+		if p.Alarm != nil {
+			over = p.Alarm
+			c.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said, DropTrouble: p.Alarm.Said == nil})
+		}
+	}
+	if over == nil || !over.Over || !over.Gone || !strings.HasPrefix(over.Detail, "EKS does not know the cluster any more") {
+		t.Errorf("told %+v", over)
+	}
+}
+
+// Memory of a time when outages were not kept apart from other trouble.
+func TestTheFormerMemoryOfAnOutageIsUnderstood(t *testing.T) {
+	began := now.Add(-72 * time.Hour)
+	for reason, want := range map[Reason]time.Time{ClusterUnreachable: began, UnhealthyShare: now.Add(-time.Hour)} {
+		c := blinking{world: healthy(20)}
+		for n := 1; n <= 9; n++ {
+			c.silent(n, time.Duration(2+n)*time.Hour)
+		}
+		c.state.Trouble = &ledger.Trouble{Reason: string(reason), Since: began, Last: now.Add(-time.Minute), Told: now.Add(-time.Hour)}
+		var over *Alarm
+		for minute := 0; minute < 20 && over == nil; minute++ {
+			over = c.look(minute, false, false).Alarm
+		}
+		if over == nil || !over.Over || !unreadable(over.Reason) || !over.Since.Equal(want) {
+			t.Errorf("%s: told %+v, want since %s", reason, over, want)
+		}
 	}
 }
 

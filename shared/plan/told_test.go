@@ -3,6 +3,7 @@ package plan
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ type chance struct {
 	t     *testing.T
 	nodes []roll.Node
 	at    time.Time
-	heard map[string]bool // orders by their id, cordon and drain by the finding's first sight
+	heard map[string]bool // orders by their id, cordon and drain by the finding's first sight; unless they were told to be held after all
 }
 
 func newChance(t *testing.T, seed uint64) *chance {
@@ -107,8 +108,16 @@ func (c *chance) check() (p Plan) {
 			c.t.Errorf("%s: notice of %v, over %v, has news %v of %d instances", c.at, n.Key, n.Over, n.News, len(n.Entries))
 		}
 		for _, e := range n.Entries {
-			if e.Order != nil {
+			switch {
+			case e.Order != nil:
 				c.heard[orderHeard(*e.Order)] = true
+			case e.gist == gistHeld+string(DrainUnfinished): // it is tried again, as that says
+			case e.Held != nil && strings.HasPrefix(e.gist, gistHeld):
+				for heard := range c.heard {
+					if strings.HasPrefix(heard, string(e.Finding.Instance)+" "+string(e.Finding.Kind)) {
+						delete(c.heard, heard)
+					}
+				}
 			}
 		}
 		c.over(n, a)
@@ -116,7 +125,7 @@ func (c *chance) check() (p Plan) {
 	for _, o := range p.Orders {
 		switch {
 		case o.Action == Uncordon:
-		case !c.heard[orderHeard(o)]:
+		case !c.heard[orderHeard(o)] && !c.refusedLately(o):
 			c.t.Errorf("%s: %s of %s is ordered, and nobody was told", c.at, o.Action, o.Instance)
 		case o.Incident == "":
 			c.t.Errorf("%s: %s of %s is of no incident", c.at, o.Action, o.Instance)
@@ -128,10 +137,23 @@ func (c *chance) check() (p Plan) {
 // orderHeard is what a person who was told of an order knows it by: cordon and drain are
 // one piece of news.
 func orderHeard(o Order) string {
+	about := string(o.Instance) + " " + string(o.Kind) + " "
 	if o.Action.Told() {
-		return o.ID
+		return about + o.ID
 	}
-	return string(o.Instance) + " " + string(o.Kind) + " " + o.FirstSeen.UTC().String()
+	return about + o.FirstSeen.UTC().String()
+}
+
+// refusedLately reports that it was told within the hour, or is as good as told, that an
+// order is given and refused by turns.
+func (c *chance) refusedLately(o Order) bool {
+	for k, r := range c.state.Refusals {
+		same := k.Order == o.ID || !o.Action.Told() && !Action(r.Do).Told() && r.Instance == o.Instance && r.Kind == o.Kind
+		if same && c.at.Sub(r.Lately()) < forgetAfter {
+			return true
+		}
+	}
+	return false
 }
 
 // over holds the word that trouble is over to what is found.
@@ -164,7 +186,14 @@ func (c *chance) remember(p Plan) {
 // act carries some of the orders out, with one end or another, or none.
 func (c *chance) act(orders []Order) {
 	for _, o := range orders {
-		if c.once(3) {
+		switch c.IntN(6) {
+		case 0, 1:
+			continue
+		case 2:
+			key := ledger.RefusalKey{Order: o.ID, Reason: string(VerdictChanged)}
+			if _, told := c.state.Refusals[key]; !told {
+				c.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: c.at}}})
+			}
 			continue
 		}
 		a := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: c.at.Add(5 * time.Second)}
@@ -200,6 +229,7 @@ func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
 			if len(p.Resolved) == 0 {
 				again := c.check()
 				again.Changes.PutChecked = time.Time{}
+				again.Changes.DropRefusals = nil // of findings that the first forgot
 				if len(again.Notices)+len(again.Quiet) > 0 || again.Alarm != nil || !again.Changes.Empty() {
 					t.Errorf("%s: the same check once more: notices %+v, quiet %+v, alarm %+v, changes %+v", c.at, again.Notices, again.Quiet, again.Alarm, again.Changes)
 				}

@@ -14,7 +14,7 @@
 //     and rollcall:preset set times.
 //   - Overrides that name a group.
 //   - The tag rollcall:mode of the EKS cluster.
-//   - The other overrides.
+//   - The other overrides. By preset they only lower the mode, below that of the group.
 //   - The preset that an instance's platform and type suggest: only where it gives
 //     more time than what follows.
 //   - The document, what its deployment says, the defaults.

@@ -102,5 +102,20 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 		told[i].Value = durationText(r.WarnAfter)
 		told[i].From += ", lowered to " + keyDeadline
 	}
+	if preset != "" {
+		p, told = underGroup(p, told, d.For(cluster, clusterTag, roll.GroupSelector(of.Group)))
+	}
 	return lowered(p, told, of.Mode)
+}
+
+// underGroup is the policy of a preset's instances with a mode no higher than their group's.
+// What is told, and since when is acted on, is of the group: an override by preset, or the
+// tag rollcall:preset, must not lead to acts that nobody is told of.
+func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
+	if !group.ModeSet || p.Mode == Lower(p.Mode, group.Mode) {
+		return p, told
+	}
+	p.Mode = group.Mode
+	told[0].Value, told[0].From = string(group.Mode), told[0].From+", lowered to the mode of the group"
+	return p, told
 }

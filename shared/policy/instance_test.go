@@ -276,3 +276,45 @@ func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
 		t.Errorf("longer %d times, lower %d times", longer, lower)
 	}
 }
+
+// What is told, and since when is acted on, is of the group: a preset must not lead to acts
+// behind its back.
+func TestAPresetOnlyLowersTheMode(t *testing.T) {
+	d := mustParse(t, `
+mode: notify
+overrides:
+  - match: {preset: gpu}
+    mode: remediate
+  - match: {preset: windows}
+    mode: observe
+  - match: {group: asg/free}
+    mode: remediate
+  - match: {group: asg/free, preset: windows}
+    mode: notify
+`)
+	for _, tt := range []struct {
+		of   roll.Selector
+		want Mode
+	}{
+		{roll.Selector{Group: "asg/a"}, Notify},
+		{roll.Selector{Group: "asg/a", Preset: "gpu"}, Notify},
+		{roll.Selector{Group: "asg/a", PresetTag: "gpu"}, Notify},
+		{roll.Selector{Group: "asg/a", Preset: "windows"}, Observe},
+		{roll.Selector{Group: "asg/free"}, Remediate},
+		{roll.Selector{Group: "asg/free", Preset: "gpu"}, Remediate},
+		{roll.Selector{Group: "asg/free", PresetTag: "windows"}, Notify},
+	} {
+		if got := d.For("demo", "", tt.of).Mode; got != tt.want {
+			t.Errorf("%+v: mode %s, want %s", tt.of, got, tt.want)
+		}
+		if got := d.Explain("demo", "", tt.of)[0]; got.Value != string(tt.want) || strings.Contains(got.From, "lowered") != (tt.of.Group == "asg/a" && tt.of.Preset+tt.of.PresetTag == "gpu") {
+			t.Errorf("%+v: explained as %+v", tt.of, got)
+		}
+	}
+	// Where nobody names a mode for the group, it has the one that Rollcall was started with.
+	free := mustParse(t, "overrides: [{match: {preset: gpu}, mode: notify}]")
+	of := free.Cluster("demo", "", Remediate)
+	if a, b := of(roll.Selector{Group: "asg/a"}).Mode, of(roll.Selector{Group: "asg/a", Preset: "gpu"}).Mode; a != Remediate || b != Notify {
+		t.Errorf("with no mode named: %s, with the preset %s", a, b)
+	}
+}

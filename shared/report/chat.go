@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -91,7 +90,7 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	for name, value := range m.Metadata.AdditionalContext {
 		m.Metadata.AdditionalContext[name] = harmless(value)
 	}
-	data, err := json.Marshal(m)
+	data, err := encoded(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode a notice for a chat: %w", err)
 	}

@@ -30,6 +30,11 @@ func ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode, at time.Ti
 		say = "resolved: can be judged again"
 		l.headline = fmt.Sprintf("Resolved: cluster %s can be judged again.", id.Name)
 		l.does = []string{afterwards(a.Reason)}
+		if a.Gone {
+			say = "resolved: the cluster is gone"
+			l.headline = fmt.Sprintf("Resolved: there is no cluster %s any more.", id.Name)
+			l.does = []string{"Instances that it left behind are told of, and not ended."}
+		}
 	} else {
 		l.does = []string{"Nothing is concluded about its nodes, and nothing is done to them. What was found before stands as it was. Rollcall goes on looking, and tells when it can judge again."}
 		l.look = []recipe{check(id, a.Reason)}

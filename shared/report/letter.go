@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,36 @@ type member struct {
 
 // link is a page to look at.
 type link struct{ name, url string }
+
+// bounded is the letter without what would mislead a reader's eye, such as a line break in
+// what a node says of itself, and with no sentence so long that it hides the others.
+func (l letter) bounded() letter {
+	line := func(s string) string { return clip(shown(s), lineBytes) }
+	each := func(list []string) []string {
+		out := make([]string, len(list))
+		for i, s := range list {
+			out[i] = line(s)
+		}
+		return out
+	}
+	l.headline, l.does = line(l.headline), each(l.does)
+	l.facts, l.why, l.members = slices.Clone(l.facts), slices.Clone(l.why), slices.Clone(l.members)
+	for i := range l.facts {
+		l.facts[i].value = line(l.facts[i].value)
+	}
+	for i := range l.why {
+		w := &l.why[i]
+		w.summary = clip(shown(w.summary), causeLength(i))
+		if len(w.fix) > fixBytes {
+			w.summary, w.fix = w.summary+" (rollcall explain shows what to paste against it)", ""
+		}
+		w.fix = visible(w.fix)
+	}
+	for i := range l.members {
+		l.members[i] = member{line(l.members[i].line), each(l.members[i].below)}
+	}
+	return l
+}
 
 // text lays the letter out as plain text, for whatever letters it is shown in: columns
 // would not stand on a phone. Where it would be too long the list of

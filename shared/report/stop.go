@@ -69,25 +69,26 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 
 // byHand says how a person ends what Rollcall does not, or not any more.
 func byHand(id roll.ClusterID, kind roll.Kind, entries []plan.Entry) (out []recipe) {
-	var stuck, gone []string
+	var instances, nodes, left []string
 	for _, e := range entries {
 		switch {
 		case e.Held == nil:
-		case e.Held.Reason == plan.ActionStuck && e.Held.Action == plan.Terminate:
-			stuck = append(stuck, string(e.Finding.Instance))
 		case e.Held.Reason == plan.ActionStuck && e.Held.Action == plan.DeleteNode:
-			out = append(out, recipe{"To delete the node by hand", []string{"kubectl delete node " + e.Finding.Node}})
+			nodes = append(nodes, e.Finding.Node)
+		case e.Held.Reason == plan.ActionStuck:
+			instances = append(instances, string(e.Finding.Instance))
 		case e.Held.Reason == plan.ClusterNotActive && kind == roll.Orphaned:
-			gone = append(gone, string(e.Finding.Instance))
+			left = append(left, string(e.Finding.Instance))
 		}
 	}
-	end := func(title string, ids []string) {
-		if len(ids) > 0 {
-			ids = ids[:min(len(ids), textEntries)]
-			out = append(out, recipe{title, []string{fmt.Sprintf("aws ec2 terminate-instances --region %s --instance-ids %s", id.Region, strings.Join(ids, " "))}})
+	add := func(title, command string, of []string) {
+		if len(of) > 0 {
+			out = append(out, recipe{title, []string{command + " " + strings.Join(of[:min(len(of), textEntries)], " ")}})
 		}
 	}
-	end("To end it by hand", stuck)
-	end("To end what the cluster left behind, once you are sure that nobody needs it", gone)
+	terminate := "aws ec2 terminate-instances --region " + id.Region + " --instance-ids"
+	add("To end by hand what shows no effect of the act", terminate, instances)
+	add("To delete by hand what shows no effect of the act", "kubectl delete node", nodes)
+	add("To end what the cluster left behind, once you are sure that nobody needs it", terminate, left)
 	return out
 }

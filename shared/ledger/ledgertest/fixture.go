@@ -44,7 +44,7 @@ func Changes() ledger.Changes {
 			Outage: ledger.Outage{Reason: "ClusterUnreachable", Since: T0.Add(-2 * time.Hour), Last: T0.Add(-5 * time.Minute)},
 		},
 		PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
-			{Order: "3f9a0c5d7e1b2468", Reason: "VerdictChanged"}: {Instance: "i-00000001", Kind: roll.Unknown, Do: "terminate", At: T0},
+			{Order: "3f9a0c5d7e1b2468", Reason: "VerdictChanged"}: {Instance: "i-00000001", Kind: roll.Unknown, Do: "terminate", At: T0, Given: T0.Add(time.Hour)},
 		},
 	}
 }
