@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/archive"
 	"rollcall/shared/emit"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -56,10 +57,21 @@ func demo() *world {
 // instance is the id of the cluster's nth instance.
 func (w *world) instance(n int) roll.InstanceID { return w.snapshot.Instances[n-1].ID }
 
-// evidence notes where what was read of a finding is kept.
-func (w *world) evidence(key roll.FindingKey) {
+// kept is where evidence of a finding lies in a deployment's bucket, by what it was kept for.
+func kept(t *testing.T, f ledger.Finding, stage string) string {
+	t.Helper()
+	place, err := archive.Key{Cluster: cluster, Instance: f.Instance, Kind: f.Kind, At: f.FirstSeen, Stage: stage}.Path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "s3://rollcall-evidencebucket-1a2b3c4d5e6f/" + place + "/"
+}
+
+// evidence notes that what was read of a finding was kept at its warning.
+func (w *world) evidence(t *testing.T, key roll.FindingKey) {
+	t.Helper()
 	known := w.state.Findings[key]
-	known.Evidence = fmt.Sprintf("s3://rollcall-evidencebucket-1a2b3c4d5e6f/111122223333/eu-west-1/demo/%s/", key.Instance)
+	known.Evidence = kept(t, known, archive.StageWarned)
 	w.state.Findings[key] = known
 }
 
@@ -88,7 +100,7 @@ func unregistered(t *testing.T) map[string]emit.Event {
 	key := roll.FindingKey{Instance: w.instance(4), Kind: roll.Unregistered}
 	out["finding-opened"] = w.sample(t, 6*time.Minute, "FindingOpened Unregistered warned")
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: unmapped}
-	w.evidence(key)
+	w.evidence(t, key)
 	c, events := w.check(15*time.Minute + 5*time.Second)
 	valid(t, events)
 	out["finding-escalated"] = only(t, events, "FindingEscalated Unregistered overdue")
@@ -96,7 +108,7 @@ func unregistered(t *testing.T) map[string]emit.Event {
 		t.Fatalf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	}
 	order, at := c.Plan.Orders[0], noon.Add(15*time.Minute+12*time.Second)
-	outcome := remediate.Outcome{Order: order, Result: remediate.Acted, Detail: "terminated " + string(order.Instance), Cause: "NodeRoleNotMapped", Evidence: w.state.Findings[key].Evidence, News: true}
+	outcome := remediate.Outcome{Order: order, Result: remediate.Acted, Detail: "terminated " + string(order.Instance), Cause: "NodeRoleNotMapped", Evidence: kept(t, w.state.Findings[key], order.ID), News: true}
 	out["action-taken"] = only(t, emit.FromOutcome(cluster, outcome, at), "ActionTaken terminate acted")
 	refused := outcome
 	refused.Result, refused.Reason, refused.Detail = remediate.Refused, plan.VerdictChanged, "node ip-10-0-1-23.eu-west-1.compute.internal of "+string(order.Instance)+" is registered and Ready by now"
@@ -124,7 +136,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	w.snapshot.Details[w.instance(2)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
 	w.check(time.Minute)
 	key := roll.FindingKey{Instance: w.instance(2), Kind: roll.Unknown}
-	w.evidence(key)
+	w.evidence(t, key)
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "the console shows a kernel panic at 12:00:41Z"}}}}
 	w.snapshot.Nodes = w.snapshot.Nodes[:5] // the sixth instance is a new one, and has time to register
 	w.snapshot.Instances[5].Launched = noon.Add(29 * time.Minute)
