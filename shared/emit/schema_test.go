@@ -3,6 +3,7 @@ package emit_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -285,5 +286,72 @@ func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
 	}
 	if s.event.Validate(received(t, "Finding Closed", action)) == nil || s.event.Validate(received(t, emit.CheckCompleted, action)) == nil {
 		t.Error("another detail-type passes")
+	}
+}
+
+// bare are the properties below a schema that nothing says the meaning of: neither they nor
+// the definition that they refer to. What a condition says of a property narrows it only.
+func bare(document, schema any, path string) (out []string) {
+	switch at := schema.(type) {
+	case []any:
+		for i, s := range at {
+			out = append(out, bare(document, s, fmt.Sprintf("%s/%d", path, i))...)
+		}
+	case map[string]any:
+		for name, s := range at {
+			switch name {
+			case "if", "then", "else", "allOf", "oneOf":
+			case "properties":
+				for p, s := range s.(map[string]any) {
+					if s != false && !described(document, s) {
+						out = append(out, path+"/properties/"+p)
+					}
+					out = append(out, bare(document, s, path+"/properties/"+p)...)
+				}
+			default:
+				out = append(out, bare(document, s, path+"/"+name)...)
+			}
+		}
+	}
+	return out
+}
+
+// described tells whether a schema, or the definition that it refers to, has a description.
+func described(document, schema any) bool {
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return false
+	}
+	if text, ok := s["description"].(string); ok && text != "" {
+		return true
+	}
+	ref, ok := s["$ref"].(string)
+	if !ok {
+		return false
+	}
+	definitions := document.(map[string]any)["$defs"].(map[string]any)
+	return described(document, definitions[strings.TrimPrefix(ref, "#/$defs/")])
+}
+
+// An editor shows to whoever writes a rule or a listener what the schema says.
+func TestSchemasSayWhatEachPropertyMeans(t *testing.T) {
+	example := parsed(t, []byte(`{"properties": {"a": {"type": "array", "items": {"properties": {"b": {"$ref": "#/$defs/d"}, "c": {"$ref": "#/$defs/e"}}}}, "f": false},
+		"if": {"properties": {"a": {}}}, "$defs": {"d": {"description": "D."}, "e": {}}}`))
+	got := bare(example, example, "")
+	slices.Sort(got)
+	if want := []string{"/properties/a", "/properties/a/items/properties/c"}; !slices.Equal(got, want) {
+		t.Fatalf("without description are %q, want %q", got, want)
+	}
+	for _, file := range []string{schemaFile, "../../events/notice.schema.json"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := parsed(t, data)
+		without := bare(document, document, "")
+		slices.Sort(without)
+		for _, path := range without {
+			t.Errorf("%s: %s has no description", file, path)
+		}
 	}
 }
