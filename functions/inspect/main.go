@@ -28,7 +28,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.OrdersQueueURL,
+	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
 		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.EvidenceBucket, config.SweepInterval)
 	if err != nil {
 		start.Fatal(err)
@@ -48,6 +48,7 @@ func main() {
 			Ledger:   table,
 			Tags:     mark.New(look.EC2, start.Nobody),
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
+			Stack:    f.Settings.Stack,
 			Clock:    start.Clock,
 			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
 		},

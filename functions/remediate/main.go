@@ -25,7 +25,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.EventBus, config.EvidenceBucket)
+	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.EvidenceBucket)
 	if err != nil {
 		start.Fatal(err)
 	}
@@ -53,6 +53,7 @@ func main() {
 		Remediator: remediator,
 		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
 		Events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
+		Stack:      f.Settings.Stack,
 	}
 	lambda.Start(h.Handle)
 }

@@ -33,6 +33,7 @@ const (
 	VPCs            = "ROLLCALL_VPC_IDS"
 	WarnAfter       = "ROLLCALL_WARN_AFTER"
 	Deadline        = "ROLLCALL_DEADLINE"
+	Stack           = "ROLLCALL_STACK"
 )
 
 // Lookup tells the value of a variable, and whether it is set: os.LookupEnv.
@@ -57,6 +58,7 @@ type Settings struct {
 	// Registration are the stack's own tolerances for a policy that names none; zero
 	// leaves them to the built-in policy.
 	WarnAfter, Deadline time.Duration
+	Stack               string // of CloudFormation, for notices; "" outside of one
 }
 
 // shortest and longest bound the sweep interval: an EventBridge schedule knows no
@@ -97,7 +99,7 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 // optional are the variables that may be missing or empty: all clusters, the built-in
 // tolerances, and no chat, are meant then.
 func optional(name string) bool {
-	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic}, name)
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack}, name)
 }
 
 func (s *Settings) take(name, value string) (err error) {
@@ -108,6 +110,8 @@ func (s *Settings) take(name, value string) (err error) {
 		s.PolicyParameter = value
 	case Table:
 		s.Table = value
+	case Stack:
+		s.Stack = value
 	case Topic:
 		s.Topic, err = arn(value, "sns")
 	case ChatTopic:

@@ -27,6 +27,7 @@ type Remediate struct {
 	Remediator actor
 	Notices    publisher
 	Events     eventBus
+	Stack      string // of the deployment, for notices
 }
 
 // Handle always succeeds: an order that was not carried out is given anew by the next
@@ -57,7 +58,7 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 		return
 	}
 	notices := &notified{publisher: h.Notices}
-	m, err := report.Outcome(o.Cluster, out, at)
+	m, err := report.From{Stack: h.Stack}.Outcome(o.Cluster, out, at)
 	if err == nil {
 		err = notices.Publish(ctx, m)
 	}

@@ -184,7 +184,7 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	case do.Acts():
 		act := p.actionOf(do, f, pol)
 		at = p.notBefore(f, act, at)
-		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate {
+		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || p.gone {
 			return
 		}
 		if i := p.instances[f.Instance]; i != nil {

@@ -14,6 +14,8 @@ import (
 type Ended struct {
 	Instance roll.InstanceID
 	How      How
+	// After is the act of Rollcall that it recovered after, "" if there was none.
+	After Action
 }
 
 // How is how trouble ended.
@@ -143,12 +145,24 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 		case p.actedOn(id):
 			e.How = EndedByAct
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
-			e.How = EndedRecovered
+			e.How, e.After = EndedRecovered, p.helped(id, n.Incident.First)
 		}
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b Ended) int { return cmp.Compare(a.Instance, b.Instance) })
 	return out
+}
+
+// helped is the last act that interrupted the instance since then and took effect, "" if
+// there was none.
+func (p *planner) helped(id roll.InstanceID, since time.Time) (act Action) {
+	var at time.Time
+	for _, a := range p.State.Actions {
+		if a.Instance == id && Action(a.Do).Told() && a.Outcome != nil && a.Outcome.Result == ledger.Done && a.At.After(at) && !a.At.Before(since) {
+			act, at = Action(a.Do), a.At
+		}
+	}
+	return act
 }
 
 // troubled reports that there is a finding about the instance that is worth a word.

@@ -28,6 +28,8 @@ type Notice struct {
 	// Nodes is how many nodes the whole cluster has, and Ready how many of them are; both
 	// are 0 if not all could be read.
 	Nodes, Ready int
+	// Gone: EKS does not know the cluster any more.
+	Gone bool
 	// Incident is what this and the notices before it are about; Sent counts this one.
 	Incident ledger.Incident
 	// Said is what the ledger is to remember once the notice is sent, and Replaces what
@@ -117,6 +119,9 @@ func (p *planner) notices() {
 	})
 	p.nameIncidents()
 	p.countNodes()
+	for i := range p.out.Notices {
+		p.out.Notices[i].Gone = p.gone
+	}
 }
 
 // countNodes tells in each notice how the cluster as a whole is.

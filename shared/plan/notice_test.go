@@ -60,7 +60,9 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
 	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}})
 	acted := ledger.Action{ID: "0123456789abcdef", Do: string(Terminate), Instance: instanceID(3), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
-	w.state.Actions = append(w.state.Actions, acted)
+	rebooted := acted
+	rebooted.ID, rebooted.Do, rebooted.Instance = "fedcba9876543210", string(Reboot), instanceID(1)
+	w.state.Actions = append(w.state.Actions, acted, rebooted)
 	for _, tt := range []struct {
 		after time.Duration
 		over  bool
@@ -74,7 +76,7 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 			continue
 		}
 		n := p.Notices[0]
-		want := []Ended{{instanceID(1), EndedRecovered}, {instanceID(2), EndedGone}, {instanceID(3), EndedByAct}}
+		want := []Ended{{instanceID(1), EndedRecovered, Reboot}, {instanceID(2), EndedGone, ""}, {instanceID(3), EndedByAct, ""}}
 		if n.Key != key || !n.OverSince.Equal(now) || !slices.Equal(n.Ended, want) || len(n.Entries) != 0 {
 			t.Errorf("%s: %+v", tt.after, n)
 		}
@@ -116,6 +118,31 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 		w.state.Apply(p.Changes)
 		if _, remembered := w.state.Notices[key]; remembered != lowered || len(p.Notices) > 0 {
 			t.Errorf("lowered %v: remembered %v, notices %+v", lowered, remembered, p.Notices)
+		}
+	}
+}
+
+// What a cluster that is gone left behind is told of, and nothing is announced that never comes.
+func TestOfAClusterThatIsGoneNoActIsAnnounced(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		w := healthy(4)
+		w.silent(1, 20*time.Minute) // within its tolerance, past nothing
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: warn}, {do: notify}, {do: terminate, after: 10m}], Orphaned: [{do: warn}, {do: notify}, {do: terminate, after: 10m}]}\n")
+		if gone {
+			w.snapshot.Nodes, w.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS knows no such cluster"}}
+		}
+		at := now.Add(12 * time.Minute)
+		_, p := w.make(at)
+		w.apply(p)
+		_, p = w.make(at.Add(2 * time.Minute))
+		acts := 0
+		for _, s := range p.Steps {
+			if s.Do.Acts() {
+				acts++
+			}
+		}
+		if gone != (acts == 0) || len(p.Steps) == 0 && !gone {
+			t.Errorf("gone %v: steps %+v", gone, p.Steps)
 		}
 	}
 }

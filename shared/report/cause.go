@@ -247,14 +247,16 @@ func kept(id roll.ClusterID, entries []plan.Entry) []recipe {
 	if len(places) == 0 {
 		return nil
 	}
-	return []recipe{{"To fetch what was read of them, for rollcall explain --bundle bundle", places}}
+	return []recipe{{"To fetch what was read of them, for rollcall explain --bundle FOLDER/bundle", places}}
 }
 
 // fetch is how evidence gets to whoever wants to read it: a command, or the place itself
 // where it is at hand.
 func fetch(id roll.ClusterID, place string) string {
 	if strings.HasPrefix(place, "s3://") {
-		return "aws s3 cp --region " + id.Region + " " + place + "bundle.tar.gz - | tar xz"
+		parts := strings.Split(strings.Trim(place, "/"), "/")
+		folder := parts[max(0, len(parts)-2)] // its instance's: two in one would be a mixture
+		return fmt.Sprintf("mkdir -p %[1]s && aws s3 cp --region %[2]s %[3]sbundle.tar.gz - | tar xz -C %[1]s", folder, id.Region, place)
 	}
 	return place
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	nodeRole     = "arn:aws:iam::111122223333:role/shop-node"
-	evidenceLink = "s3://rollcall-evidence/111122223333/eu-west-1/shop-production/i-00000000000000001/20260302T120000Z-Unregistered-warned/"
+	evidenceLink = "s3://rollcall-evidence/111122223333/eu-west-1/shop-production/i-00000000000000001/20260302T115000Z-Unregistered-warned/"
 )
 
 func unmapped() roll.Cause {
@@ -130,7 +130,7 @@ func TestACauseOfManyIsToldOnce(t *testing.T) {
 
 func TestTheNoticeNamesTheCauseForFilters(t *testing.T) {
 	s := notices()["caused"]
-	m, err := Notice(cluster, s.notice, s.mode, now)
+	m, err := here.Notice(cluster, s.notice, s.mode, now)
 	if err != nil || m.Attributes.Cause != "NodeRoleNotMapped" {
 		t.Errorf("cause %q, %v", m.Attributes.Cause, err)
 	}
@@ -138,7 +138,7 @@ func TestTheNoticeNamesTheCauseForFilters(t *testing.T) {
 		s.notice.Entries[i].Causes = []roll.Cause{driftOf("7")}
 	}
 	s.notice.Key.Cause = ""
-	if m, err = Notice(cluster, s.notice, policy.Notify, now); err != nil || m.Attributes.Cause != "none" {
+	if m, err = here.Notice(cluster, s.notice, policy.Notify, now); err != nil || m.Attributes.Cause != "none" {
 		t.Errorf("what is only suggested is given as %q, %v", m.Attributes.Cause, err)
 	}
 }

@@ -123,7 +123,7 @@ func (l letter) markdown() string {
 	parts := []string{l.headline}
 	var head []string
 	for _, f := range l.facts {
-		if f.name != "Mode" && f.name != "Cluster" && f.name != "Group" { // these are in the title
+		if f.name != "Group" { // it is in the title
 			head = append(head, "*"+f.name+"* "+clip(f.value, chatFact))
 		}
 	}
@@ -167,7 +167,11 @@ func (l letter) steps() (out []string) {
 			out = append(out, s)
 		}
 	}
-	for _, r := range l.stop {
+	stop := l.stop
+	if l.point != nil {
+		stop = append([]recipe{*l.point}, stop...)
+	}
+	for _, r := range stop {
 		for _, c := range r.commands {
 			add(r.title + ": `" + c + "`")
 		}

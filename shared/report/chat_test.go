@@ -38,7 +38,7 @@ func crowded(t *testing.T) map[string]Message {
 		n.notice.Entries[i].Finding.Group = roll.AutoScalingGroup(strings.Repeat("größe", 50))
 	}
 	n.notice.Key.Group = n.notice.Entries[0].Finding.Group
-	m, err := Notice(id, n.notice, n.mode, now)
+	m, err := here.Notice(id, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func crowded(t *testing.T) map[string]Message {
 	for i := range n.notice.Entries {
 		n.notice.Entries[i].Causes[0].Summary, n.notice.Entries[i].Causes[0].Fix = strings.Repeat("<!here> ", 1000), strings.Repeat("<@U1>", 139)
 	}
-	if m, err = Notice(id, n.notice, n.mode, now); err != nil {
+	if m, err = here.Notice(id, n.notice, n.mode, now); err != nil {
 		t.Fatal(err)
 	}
 	out["marks everywhere"] = m
@@ -131,7 +131,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 		h := held(f, plan.ActionFailed, "denied <#C1> <mailto:x@example.com>")
 		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone>", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
 	}))
-	m, err := Notice(cluster, n.notice, n.mode, now)
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 // What matters most is there, whatever else is not: what is wrong, why, and what is done.
 func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
 	c := chatOf(t, messages(t)["notice-grown"])
-	for _, want := range []string{"have not registered as nodes", "`NodeRoleNotMapped`", "aws eks create-access-entry", "SharedCause", "notice 3 of it"} {
+	for _, want := range []string{"have not registered as nodes", "`NodeRoleNotMapped`", "aws eks create-access-entry", "SharedCause", "notice 3 of it", "account 111122223333, eu-west-1", "*Mode* remediate"} {
 		if !strings.Contains(c.Content.Description, want) {
 			t.Errorf("the description lacks %q:\n%s", want, c.Content.Description)
 		}

@@ -18,7 +18,7 @@ const (
 
 // ClusterNotice renders the notice that a cluster cannot be judged, or that it can
 // again.
-func ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode, at time.Time) (Message, error) {
+func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode, at time.Time) (Message, error) {
 	d := document(id, at, groupCluster, kindCluster, a.Incident)
 	d.Reason, d.Detail, d.Since, d.News = string(a.Reason), a.Detail, a.Since.UTC(), []string{string(plan.NewsOpened)}
 	d.Links = linksTo(id, "", roll.GroupNone, "")

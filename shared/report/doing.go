@@ -22,7 +22,7 @@ func doing(entries []plan.Entry) string {
 	}
 	for _, e := range entries {
 		if e.Left != "" {
-			return "left to its owner"
+			return "left to the owner"
 		}
 	}
 	for _, e := range entries {
@@ -167,17 +167,25 @@ func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
 		case whole && len(entries) == 1:
 			out = append(out, s)
 		case whole && len(entries) == 2:
-			out = append(out, "both: "+s)
+			out = append(out, each("both", s))
 		case whole:
-			out = append(out, fmt.Sprintf("all %d: %s", len(entries), s))
+			out = append(out, each(fmt.Sprintf("all %d", len(entries)), s))
 		default:
-			out = append(out, fmt.Sprintf("%d of %d: %s", count[brief], len(entries), s))
+			out = append(out, each(fmt.Sprintf("%d of %d", count[brief], len(entries)), s))
 		}
 	}
 	if left > 0 {
 		out = append(out, fmt.Sprintf("%d of %d: see below", left, len(entries)))
 	}
 	return out
+}
+
+// each says of several what is said of one.
+func each(who, s string) string {
+	if will, ok := strings.CutPrefix(s, "it will "); ok {
+		return who + " will " + will
+	}
+	return who + ": " + s
 }
 
 // follows reports whether an entry's step will come if nothing changes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rollcall/shared/plan"
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -45,9 +46,14 @@ func hasCauses(k roll.Kind) bool {
 	return false
 }
 
-// explainIt is the command that tells everything about an instance.
-func explainIt(id roll.ClusterID, instance roll.InstanceID) string {
-	return fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
+// explain is the command that tells everything about an instance: by what the deployment
+// remembers, or where there is none as things are in that mode.
+func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
+	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
+	if from.Stack != "" {
+		return s + " --stack " + from.Stack
+	}
+	return s + orNothing(" --mode ", string(mode))
 }
 
 // look lists the commands by which a person sees more of an entry.

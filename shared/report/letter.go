@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // letter is what a notice tells a person, in the order in which it is read: on a phone the
@@ -14,6 +16,8 @@ type letter struct {
 	why      []why
 	does     []string // what Rollcall does or will do, and when
 	stop     []recipe // how to keep it from that
+	acts     bool     // something is being done, or will be: then how to stop it comes first
+	point    *recipe  // what comes before a fix that takes kubectl
 	members  []member
 	more     int // members that are left out
 	links    []link
@@ -116,13 +120,12 @@ func (l letter) plain() string {
 	for _, d := range l.does {
 		fmt.Fprintf(&b, "  %s\n", d)
 	}
-	for _, r := range l.stop {
-		r.write(&b)
+	steps := append(l.fixes(), l.stop...)
+	if l.acts {
+		steps = append(slices.Clone(l.stop), l.fixes()...)
 	}
-	for _, w := range l.why {
-		if w.fix != "" {
-			recipe{"To fix " + w.code, lines(w.fix)}.write(&b)
-		}
+	for _, r := range steps {
+		r.write(&b)
 	}
 	if len(l.members) > 0 {
 		b.WriteString("\nInstances:\n")
@@ -146,6 +149,33 @@ func (l letter) plain() string {
 		r.write(&b)
 	}
 	return b.String()
+}
+
+// fixes are what helps against the causes.
+func (l letter) fixes() (out []recipe) {
+	if l.point != nil {
+		out = append(out, *l.point)
+	}
+	for _, w := range l.why {
+		if w.fix != "" {
+			out = append(out, recipe{"To fix " + w.code, lines(w.fix)})
+		}
+	}
+	return out
+}
+
+// context puts how kubectl is pointed at the cluster before what uses it: whoever has many
+// clusters would else mend another one.
+func (l *letter) context(id roll.ClusterID) {
+	uses := func(commands []string) bool {
+		return slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") })
+	}
+	point := recipe{"To point kubectl at this cluster", []string{fmt.Sprintf("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}}
+	if slices.ContainsFunc(l.fixes(), func(r recipe) bool { return uses(r.commands) }) {
+		l.point = &point
+	} else if i := slices.IndexFunc(l.look, func(r recipe) bool { return uses(r.commands) }); i >= 0 {
+		l.look = slices.Insert(l.look, i, point)
+	}
 }
 
 func (r recipe) write(b *strings.Builder) {

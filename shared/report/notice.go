@@ -24,6 +24,15 @@ type Message struct {
 	Attributes Attributes
 }
 
+// From is who sends notices.
+type From struct {
+	// Stack is the CloudFormation stack of the deployment, "" outside of one.
+	Stack string
+	// Fixed: an override of the policy gives the notice's group its mode, so that the
+	// cluster's tag does not lower it.
+	Fixed bool
+}
+
 // Attributes are the message attributes of a notice. Each has few values, so that a
 // filter policy can list them. What is said later of the same trouble, that it grew
 // worse or is over, carries the same cluster, group and kind.
@@ -255,9 +264,9 @@ type NoticeCause struct {
 }
 
 // Notice renders a notice of a check.
-func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (Message, error) {
+func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (Message, error) {
 	if n.Over {
-		return resolved(id, n, at)
+		return from.resolved(id, n, at)
 	}
 	entries := slices.Clone(n.Entries)
 	// What is news, and what is being acted on, comes first: lists are cut at the end.
@@ -287,7 +296,7 @@ func Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (M
 	}
 	d.Links = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence)
 	what := fmt.Sprintf("%d %s", len(entries), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), noticeLetter(id, d, n, entries, causes, mode, at))
+	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
 // nodes are the nodes of the notice's cluster, nil if they could not be counted.
@@ -298,19 +307,19 @@ func nodes(n plan.Notice) *NoticeNodes {
 	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
 }
 
-// noticeLetter is what a notice tells a person.
-func noticeLetter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
+// letter is what a notice tells a person.
+func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explain(n.Key.Kind, len(entries)), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
 	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
 		l.why = []why{{summary: "no cause is known; rollcall explain tells what was looked for, and what could not be"}}
 	}
-	l.facts = append(l.facts, fact{"Since", since(n.Earliest(), at)}, fact{"Mode", inMode(mode)})
+	l.facts = append(l.facts, fact{"Since", began(n, at)}, fact{"Mode", inMode(mode)})
 	if news := newsInWords(n); news != "" {
 		l.facts = append(l.facts, fact{"News", news})
 	}
 	l.facts = append(l.facts, d.sequel()...)
 	l.does = deeds(entries, mode, at)
-	l.stop = stop(id, n.Key.Kind, entries, mode, at)
+	l.stop, l.acts = from.stop(id, n.Key.Kind, entries, mode, at), acting(entries, mode, at)
 	alike := len(l.does) == 1
 	for i, e := range entries {
 		if i == textEntries {
@@ -325,9 +334,20 @@ func noticeLetter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []
 		l.members = append(l.members, m)
 	}
 	l.links = d.Links.listed()
-	l.look = append(byHand(id, n.Key.Kind, entries), kept(id, entries)...)
-	l.look = append(l.look, recipe{"To look closer", append([]string{explainIt(id, entries[0].Finding.Instance)}, look(id, entries[0])...)})
+	l.look = append(byHand(id, n, entries), kept(id, entries)...)
+	l.look = append(l.look, recipe{"To look closer", append([]string{from.explain(id, entries[0].Finding.Instance, mode)}, look(id, entries[0])...)})
+	l.context(id)
 	return l
+}
+
+// began is when the trouble of the notice's instances began. The incident may be older than
+// those that it has now.
+func began(n plan.Notice, at time.Time) string {
+	s := since(n.Earliest(), at)
+	if first := n.Incident.First; !first.IsZero() && first.Before(n.Earliest()) {
+		s += ", of those that have it now"
+	}
+	return s
 }
 
 // since is when something began, and how long ago that is.
@@ -349,7 +369,7 @@ func newsInWords(n plan.Notice) string {
 		case plan.NewsCause:
 			words = append(words, causeNews(n))
 		case plan.NewsGrown:
-			words = append(words, fmt.Sprintf("it has spread: %d %s it now, %d had it since it was first told", len(n.Entries), roll.Plural(len(n.Entries), "has", "have"), n.Incident.Total))
+			words = append(words, fmt.Sprintf("more instances have it: %d now, %d in all since it was first told", len(n.Entries), n.Incident.Total))
 		}
 	}
 	return strings.Join(words, "; ")

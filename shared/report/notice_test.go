@@ -33,6 +33,9 @@ func noticeOf(mode policy.Mode, entries ...plan.Entry) said {
 	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries, Nodes: 48, Ready: 41, News: []plan.News{plan.NewsOpened}, Incident: ledger.Incident{ID: incident, First: now, Sent: 1, Total: len(entries)}}, mode}
 }
 
+// here is a deployment.
+var here = From{Stack: "rollcall"}
+
 const incident = "5d1c7f9e3b2a4680"
 
 // because is a notice of the incident that has the cause.
@@ -41,9 +44,15 @@ func (s said) because(cause string) said {
 	return s
 }
 
-// uncounted is the notice of a cluster whose nodes could not be read.
-func (s said) uncounted() said {
-	s.notice.Nodes, s.notice.Ready = 0, 0
+// leftBehind is the notice of a cluster that EKS does not know any more.
+func (s said) leftBehind() said {
+	s.notice.Nodes, s.notice.Ready, s.notice.Gone = 0, 0, true
+	return s
+}
+
+// ready is the notice of a cluster with so many nodes Ready, and no others.
+func (s said) ready(n int) said {
+	s.notice.Nodes, s.notice.Ready = n, n
 	return s
 }
 
@@ -91,6 +100,7 @@ func notices() map[string]said {
 	because := func(e *plan.Entry) {
 		heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
 		e.Causes, e.Evidence, e.Launched = []roll.Cause{driftOf("7"), unmapped()}, evidenceLink, e.Finding.Since
+		e.Finding.Group, e.Finding.Owner = "nodepool/batch", roll.OwnerKarpenter // of whose instances evidence is kept early
 	}
 	karpenters := func(long time.Duration) roll.Finding {
 		f := missing(8, long)
@@ -136,10 +146,10 @@ func notices() map[string]said {
 		"caused": noticeOf(policy.Remediate,
 			entry(missing(1, 16*time.Minute), func(e *plan.Entry) {
 				heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
-				e.Causes, e.Evidence = []roll.Cause{unmapped(), driftOf("7")}, evidenceLink
+				e.Causes = []roll.Cause{unmapped(), driftOf("7")}
 			}),
 			entry(missing(2, 17*time.Minute), func(e *plan.Entry) {
-				e.Causes, e.Evidence = []roll.Cause{unmapped()}, evidenceLink
+				e.Causes = []roll.Cause{unmapped()}
 			}),
 			entry(missing(3, 18*time.Minute), func(e *plan.Entry) { e.Causes = []roll.Cause{driftOf("7")} })).because("NodeRoleNotMapped"),
 
@@ -156,12 +166,12 @@ func notices() map[string]said {
 		"flapping":            noticeOf(policy.Remediate, entry(flapping(1), nothing)),
 		"ghost":               noticeOf(policy.Remediate, entry(ghost(1), ordered(plan.DeleteNode)), entry(ghost(2), coming(policy.DoDeleteNode, time.Minute))),
 		"orphaned":            noticeOf(policy.Remediate, entry(orphaned(1), coming(policy.DoTerminate, 40*time.Minute))),
-		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))).uncounted(),
+		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))).leftBehind(),
 		"conflict":            noticeOf(policy.Remediate, entry(stays, heldFor(plan.Conflicting, stays.Summary+": one of the two is wrong, so nothing is done"))),
 
 		// Later in an incident.
 		"escalated":       noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), coming(policy.DoTerminate, 9*time.Minute))).later("", 1, plan.NewsEscalated),
-		"grown":           noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), because), entry(missing(2, 17*time.Minute), because)).later("NodeRoleNotMapped", 9, plan.NewsHeld, plan.NewsGrown),
+		"grown":           noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), because), entry(missing(2, 17*time.Minute), because)).later("NodeRoleNotMapped", 9, plan.NewsHeld, plan.NewsGrown).ready(48),
 		"cause-found":     noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), because)).later("NodeRoleNotMapped", 1, plan.NewsCause),
 		"cause-unread":    noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), ordered(plan.Terminate))).later("NodeRoleNotMapped", 1, plan.NewsOrdered),
 		"cause-ruled-out": noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), nothing)).later("", 1, plan.NewsCause),
@@ -175,7 +185,11 @@ func notices() map[string]said {
 func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
 	n := plan.Notice{Key: ledger.NoticeKey{Group: g, Kind: k}, Over: true, OverSince: now.Add(-ago), Incident: ledger.Incident{ID: incident, First: now.Add(-3 * time.Hour), Sent: 4, Total: 2 * len(how)}}
 	for i, h := range how {
-		n.Ended = append(n.Ended, plan.Ended{Instance: instanceID(i + 1), How: h})
+		e := plan.Ended{Instance: instanceID(i + 1), How: h}
+		if i == 0 && h == plan.EndedRecovered {
+			e.After = plan.Reboot
+		}
+		n.Ended = append(n.Ended, e)
 	}
 	return said{n, policy.Remediate}
 }
@@ -245,15 +259,15 @@ func messages(t *testing.T) map[string]Message {
 		out[name] = m
 	}
 	for name, s := range notices() {
-		m, err := Notice(cluster, s.notice, s.mode, now)
+		m, err := here.Notice(cluster, s.notice, s.mode, now)
 		keep("notice-"+name, m, err)
 	}
 	for name, o := range outcomes() {
-		m, err := Outcome(cluster, o, now)
+		m, err := here.Outcome(cluster, o, now)
 		keep("outcome-"+name, m, err)
 	}
 	for name, a := range alarms() {
-		m, err := ClusterNotice(cluster, a, policy.Remediate, now)
+		m, err := here.ClusterNotice(cluster, a, policy.Remediate, now)
 		keep("cluster-"+name, m, err)
 	}
 	return out
@@ -398,7 +412,7 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 					f := silent(1, time.Hour)
 					f.Kind, f.Owner, f.Stage = kind, owner, stage
 					n := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}})
-					m, err := Notice(cluster, n.notice, n.mode, now)
+					m, err := here.Notice(cluster, n.notice, n.mode, now)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -426,7 +440,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 		for _, o := range ways {
 			o.Order = order(notReady(1))
 			o.Order.Action, o.Order.Claim = act, "default-x7k2p"
-			m, err := Outcome(cluster, o, now)
+			m, err := here.Outcome(cluster, o, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -439,7 +453,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 		if act == plan.Uncordon {
 			continue // is never ordered for a finding
 		}
-		m, err := Notice(cluster, n.notice, n.mode, now)
+		m, err := here.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -506,7 +520,7 @@ func aThousand(t *testing.T, hold string) Message {
 	entries[999].Held, entries[999].Order = nil, &o
 	entries[999].New = false
 	n := noticeOf(policy.Remediate, entries...)
-	m, err := Notice(cluster, n.notice, n.mode, now)
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -571,7 +585,7 @@ func TestANoticeFitsWhateverPeopleWriteIntoTags(t *testing.T) {
 
 func TestANoticeDoesNotReorderWhatItIsGiven(t *testing.T) {
 	n := noticeOf(policy.Notify, entry(silent(2, time.Hour), func(e *plan.Entry) { e.New = false }), entry(silent(1, 2*time.Hour), func(*plan.Entry) {}))
-	if _, err := Notice(cluster, n.notice, n.mode, now); err != nil {
+	if _, err := here.Notice(cluster, n.notice, n.mode, now); err != nil {
 		t.Fatal(err)
 	}
 	if n.notice.Entries[0].Finding.Instance != instanceID(2) {
@@ -590,11 +604,11 @@ func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 			f := silent(1, time.Hour)
 			f.Group = group
 			n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
-			notice, err := Notice(id, n.notice, n.mode, now)
+			notice, err := here.Notice(id, n.notice, n.mode, now)
 			if err != nil {
 				t.Fatal(err)
 			}
-			outcome, err := Outcome(id, remediate.Outcome{Order: order(f), Result: remediate.Acted}, now)
+			outcome, err := here.Outcome(id, remediate.Outcome{Order: order(f), Result: remediate.Acted}, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -638,7 +652,7 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 			e.Causes = []roll.Cause{cause}
 			change(e)
 		}))
-		m, err := Notice(cluster, n.notice, n.mode, now)
+		m, err := here.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -692,7 +706,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 	id.Name = "payments-" + strings.Repeat("a", 91)
 	for name, o := range outcomes() {
 		o.Order.Group, o.Order.Kind = roll.AutoScalingGroup(strings.Repeat("g", 255)), roll.ConditionFailed
-		m, err := Outcome(id, o, now)
+		m, err := here.Outcome(id, o, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -708,7 +722,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f := silent(1, time.Hour)
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
-	m, err := Notice(cluster, n.notice, n.mode, now)
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -808,7 +822,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 			e.Hold = "true"
 		})),
 	} {
-		m, err := Notice(cluster, n.notice, n.mode, now)
+		m, err := here.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -832,7 +846,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	for _, hold := range []string{"2026-03-01", "2026-03-02T11:59:59Z", "false", "no"} {
 		n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold }))
-		m, err := Notice(cluster, n.notice, n.mode, now)
+		m, err := here.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -864,11 +878,11 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 		return func(e *plan.Entry) { e.Step = terminateAt(after) }
 	}
 	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
-	m, err := Notice(cluster, n.notice, n.mode, now)
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 of 2: it will be terminated at 2026-03-02 12:01:00Z", "1 of 2: it will be terminated at 2026-03-02 12:09:00Z"} {
+	for _, want := range []string{"1 of 2 will be terminated at 2026-03-02 12:01:00Z", "1 of 2 will be terminated at 2026-03-02 12:09:00Z"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, m.Text)
 		}
@@ -890,7 +904,7 @@ func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
 			o.Why, e.Order = forged, &o
 		})),
 	} {
-		m, err := Notice(cluster, n.notice, n.mode, now)
+		m, err := here.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -915,7 +929,7 @@ func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
 		}))
 	}
 	n := noticeOf(policy.Remediate, entries...)
-	m, err := Notice(cluster, n.notice, n.mode, now)
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -941,5 +955,61 @@ func TestTheNewsNameReasonsThatLast(t *testing.T) {
 		if got := strings.Join(heldFor(entries), " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// What a person copies does what it says: it stops the acts, asks the deployment, and reaches
+// this cluster.
+func TestCommandsFitWhereTheyArePasted(t *testing.T) {
+	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) }), entry(silent(2, 31*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) }))
+	for name, tt := range map[string]struct {
+		from          From
+		with, without string
+	}{
+		"a deployment":          {From{Stack: "rollcall-eu"}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --stack rollcall-eu\n", "--mode"},
+		"the command line":      {From{}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --mode remediate\n", "--stack"},
+		"a mode by the cluster": {From{}, "cluster/shop-production --tags rollcall:mode=notify\n", "Key=rollcall:mode"},
+		"a mode by an override": {From{Fixed: true}, "  aws ec2 create-tags --region eu-west-1 --resources i-00000000000000001 i-00000000000000002 --tags Key=rollcall:mode,Value=notify\n", "eks tag-resource"},
+		"kubectl":               {From{}, "\nTo point kubectl at this cluster:\n  aws eks update-kubeconfig --region eu-west-1 --name shop-production\n\nTo look closer:\n", "alias"},
+	} {
+		m, err := tt.from.Notice(cluster, n.notice, n.mode, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(m.Text, tt.with) || strings.Contains(m.Text, tt.without) {
+			t.Errorf("%s: the text lacks %q, or has %q:\n%s", name, tt.with, tt.without, m.Text)
+		}
+	}
+	// A fix that takes kubectl comes after it.
+	for i := range n.notice.Entries {
+		n.notice.Entries[i].Causes = []roll.Cause{{Code: "UndeclaredStartupTaint", Confidence: roll.Decisive, Summary: "a taint stays", Fix: "kubectl taint nodes x y-"}}
+	}
+	m, err := here.Notice(cluster, n.notice, n.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point, fix := strings.Index(m.Text, "update-kubeconfig"), strings.Index(m.Text, "kubectl taint nodes")
+	if point < 0 || fix < point || strings.Count(m.Text, "update-kubeconfig") != 1 {
+		t.Errorf("kubectl is pointed at the cluster at %d, and used at %d:\n%s", point, fix, m.Text)
+	}
+}
+
+// Where nothing is done, what helps comes before what would stop it.
+func TestWhatMattersComesFirst(t *testing.T) {
+	order := func(name string) (fix, stop int) {
+		text := messages(t)[name].Text
+		return strings.Index(text, "\nTo fix "), strings.Index(text, "\nTo stop all acts")
+	}
+	if fix, stop := order("notice-grown"); fix < 0 || stop < fix {
+		t.Errorf("held: the fix comes at %d, how to stop it at %d", fix, stop)
+	}
+	all := notices()["caused"]
+	all.notice.Entries[1].Held, all.notice.Entries[1].Step = nil, terminateAt(time.Minute)
+	m, err := here.Notice(cluster, all.notice, all.mode, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fix, stop := strings.Index(m.Text, "\nTo fix "), strings.Index(m.Text, "\nTo stop all acts"); stop < 0 || fix < stop {
+		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d", fix, stop)
 	}
 }

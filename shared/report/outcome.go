@@ -7,12 +7,13 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
 )
 
 // Outcome renders what became of an order.
-func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, error) {
+func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, error) {
 	d := document(id, at, string(o.Order.Group), string(o.Order.Kind), ledger.Incident{ID: o.Order.Incident})
 	d.News = []string{newsOutcome}
 	d.Severity, d.Action, d.Ordered, d.Since, d.Count = SeverityInfo, became(o), string(o.Order.Action), o.Order.Since.UTC(), 1
@@ -37,6 +38,8 @@ func Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, err
 	if o.Reason == plan.DrainUnfinished {
 		l.look = append(l.look, recipe{"To see what is left", podsLeft(o.Order.Node)})
 	}
+	l.look = append(l.look, recipe{"To look closer", []string{from.explain(id, o.Order.Instance, policy.Remediate)}})
+	l.context(id)
 	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), l)
 }
 

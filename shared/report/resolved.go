@@ -12,11 +12,12 @@ import (
 // NoticeEnded is one instance whose trouble has ended, in JSON.
 type NoticeEnded struct {
 	Instance string `json:"instance"`
-	How      string `json:"how"` // recovered, acted, gone, changed or ignored
+	How      string `json:"how"`             // recovered, acted, gone, changed or ignored
+	After    string `json:"after,omitempty"` // the act of Rollcall that it recovered after
 }
 
 // resolved renders the notice that the trouble of a group and kind is over.
-func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
+func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
 	d.Links, d.Nodes = linksTo(id, "", n.Key.Group, ""), nodes(n)
@@ -25,16 +26,19 @@ func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 		l.headline = fmt.Sprintf("Resolved: what was told of the kind %s with the cause %s in this group is over.", n.Key.Kind, n.Key.Cause)
 	}
 	l.facts = append(l.facts, fact{"Over", "since " + since(n.OverSince, at)})
+	if first := n.Incident.First; !first.IsZero() && n.OverSince.After(first) {
+		l.facts = append(l.facts, fact{"Lasted", Age(n.OverSince.Sub(first)) + " from the first notice on"})
+	}
 	if n.Incident.Total > len(n.Ended) {
 		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
 	}
 	l.facts = append(l.facts, d.sequel()...)
 	for i, e := range n.Ended {
 		if i < jsonEntries {
-			d.Ended = append(d.Ended, NoticeEnded{Instance: string(e.Instance), How: string(e.How)})
+			d.Ended = append(d.Ended, NoticeEnded{Instance: string(e.Instance), How: string(e.How), After: string(e.After)})
 		}
 		if i < textEntries {
-			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e.How))})
+			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e))})
 		}
 	}
 	l.more = max(len(n.Ended)-textEntries, 0)
@@ -43,8 +47,10 @@ func resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 }
 
 // ended says how the trouble of an instance ended.
-func ended(k roll.Kind, how plan.How) string {
-	switch {
+func ended(k roll.Kind, e plan.Ended) string {
+	switch how := e.How; {
+	case how == plan.EndedRecovered && e.After != "":
+		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].past)
 	case how == plan.EndedRecovered:
 		return "recovered: it is there, without the trouble"
 	case how == plan.EndedByAct && k == roll.Ghost:

@@ -12,7 +12,7 @@ import (
 )
 
 // stop says how a person keeps Rollcall from acting, where it acts or might.
-func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
+func (from From) stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
 	if !slices.ContainsFunc(entries, func(e plan.Entry) bool { return mightAct(e, mode, at) }) {
 		return nil
 	}
@@ -20,10 +20,33 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 		out = hold(id, entries, at)
 	}
 	if mode == policy.Remediate {
-		out = append(out, recipe{"To stop all acts on this cluster (where the policy has an override for the group, set its mode instead)",
-			[]string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}})
+		out = append(out, from.stopAll(id, entries)...)
 	}
 	return out
+}
+
+// stopAll says how a person keeps Rollcall from all acts on the cluster; or on the notice's
+// instances, where no tag of the cluster reaches them.
+func (from From) stopAll(id roll.ClusterID, entries []plan.Entry) []recipe {
+	if from.Fixed {
+		var ids []string
+		for _, e := range entries[:min(len(entries), textEntries)] {
+			ids = append(ids, string(e.Finding.Instance))
+		}
+		return []recipe{{"To stop all acts on these (an override of the policy gives the group its mode, which no tag of the cluster lowers)",
+			[]string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, strings.Join(ids, " "), roll.TagInstanceMode, policy.Notify)}}}
+	}
+	return []recipe{
+		{"To stop all acts on this cluster", []string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}},
+		{"To let it act again", []string{fmt.Sprintf("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}},
+	}
+}
+
+// acting reports that something is done about an entry, or will be if nothing changes.
+func acting(entries []plan.Entry, mode policy.Mode, at time.Time) bool {
+	return slices.ContainsFunc(entries, func(e plan.Entry) bool {
+		return e.Order != nil || follows(e, mode, at) && coming[e.Step.Do] != ""
+	})
 }
 
 // mightAct reports whether something is done about an entry, or would be if what holds
@@ -51,6 +74,10 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 			break
 		}
 	}
+	one := "it"
+	if len(entries) > 1 {
+		one = "the first" // the others likewise
+	}
 	keep := func(title, instance string) recipe {
 		week := at.UTC().AddDate(0, 0, 7).Format(time.DateOnly)
 		return recipe{title, []string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
@@ -60,25 +87,25 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain && e.Order.Action != plan.Reboot:
 			continue // kept already, or too late
 		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
-			return append(out, keep("To keep Rollcall, but not its owner, off an instance for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
+			return append(out, keep("To keep Rollcall, but not its owner, off "+one+" for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 		}
-		return append(out, keep("To keep an instance as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
+		return append(out, keep("To keep "+one+" as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 	}
 	return append(out, keep("To keep others of the kind as they are for a week, tag them before their time is up", "INSTANCE"))
 }
 
 // byHand says how a person ends what Rollcall does not, or not any more.
-func byHand(id roll.ClusterID, kind roll.Kind, entries []plan.Entry) (out []recipe) {
+func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recipe) {
 	var instances, nodes, left []string
 	for _, e := range entries {
 		switch {
+		case n.Gone && n.Key.Kind == roll.Orphaned:
+			left = append(left, string(e.Finding.Instance))
 		case e.Held == nil:
 		case e.Held.Reason == plan.ActionStuck && e.Held.Action == plan.DeleteNode:
 			nodes = append(nodes, e.Finding.Node)
 		case e.Held.Reason == plan.ActionStuck:
 			instances = append(instances, string(e.Finding.Instance))
-		case e.Held.Reason == plan.ClusterNotActive && kind == roll.Orphaned:
-			left = append(left, string(e.Finding.Instance))
 		}
 	}
 	add := func(title, command string, of []string) {

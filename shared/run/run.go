@@ -67,6 +67,8 @@ type Runner struct {
 	// Lowered: Permitted is lowered for this check only; see plan.Input.
 	Lowered bool
 	Tags    tagger
+	// Stack is the deployment's CloudFormation stack, for notices; "" outside of one.
+	Stack string
 	// Notices may be nil: then notices are only part of the result.
 	Notices publisher
 	// Why may be nil: then nothing is diagnosed.
@@ -208,14 +210,14 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 		}
 	}
 	if a := c.Plan.Alarm; a != nil {
-		m, err := report.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
+		m, err := report.From{Stack: r.Stack}.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
 		if _, err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil}); err != nil {
 			fault("notice of cluster %s as a whole: %v", id.Name, err)
 		}
 	}
 	untold = map[string]error{}
 	for _, n := range c.Plan.Notices {
-		m, err := report.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
+		m, err := r.from(c, n.Key.Group).Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
 		told, err := r.notify(ctx, id, m, err, sent(n))
 		if err != nil {
 			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
@@ -227,6 +229,12 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 		}
 	}
 	return untold, true
+}
+
+// from is who sends a notice about a group.
+func (r *Runner) from(c *report.Check, g roll.Group) report.From {
+	lowered := r.Policy.Cluster(c.Snapshot.Cluster.ID.Name, string(policy.Notify), r.Permitted)
+	return report.From{Stack: r.Stack, Fixed: lowered(roll.GroupSelector(g)).Mode == policy.Remediate}
 }
 
 // sent is what the ledger is to remember of a notice that was sent, and what of those that
@@ -281,7 +289,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 		if r.Notices == nil || !report.Told(out) {
 			continue
 		}
-		m, err := report.Outcome(id, out, at)
+		m, err := report.From{Stack: r.Stack}.Outcome(id, out, at)
 		if _, err = r.notify(ctx, id, m, err, out.Said(at)); err != nil {
 			fault("notice of the outcome of order %s: %v", o.ID, err)
 		}

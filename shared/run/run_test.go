@@ -521,3 +521,24 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 		t.Errorf("a look shows %+v, and did %+v", c.Plan.Orders, c.Outcomes)
 	}
 }
+
+// Whoever is told how to stop all acts is told what stops them.
+func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
+	for document, want := range map[string]string{
+		"mode: remediate": "aws eks tag-resource",
+		"overrides: [{match: {group: nodegroup/w}, mode: remediate}]":                  "Key=rollcall:mode,Value=notify",
+		"overrides: [{match: {group: nodegroup/x}, mode: remediate}]\nmode: remediate": "aws eks tag-resource",
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + document + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Policy, r.Stack = doc, "rollcall-eu"
+		r.Check(t.Context(), "demo", now)
+		if len(s.said) == 0 || !strings.Contains(s.said[0].Text, want) || !strings.Contains(s.said[0].Text, "--stack rollcall-eu") {
+			t.Errorf("with %q the notice lacks %q: %+v", document, want, s.said)
+		}
+	}
+}

@@ -159,7 +159,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	}
 	env := []string{
 		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
-		"ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHAT_TOPIC_ARN=" + s.Chat, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
+		"ROLLCALL_STACK=rollcall", "ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHAT_TOPIC_ARN=" + s.Chat, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
 		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
 		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=" + s.Evidence, "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
 	}
