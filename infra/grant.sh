@@ -3,7 +3,8 @@
 # them: make grant CLUSTER=NAME [STACK=NAME]
 #
 # With a working aws command line it looks up what applies to the cluster; it only
-# reads. Without one it prints both ways, with an example's ARNs.
+# reads. Without one it prints both ways, with an example's ARNs. STACK is the name of the
+# deployment, rollcall unless given. The region is the one that the aws command line uses.
 set -eu
 
 cluster=${1:-}
@@ -18,6 +19,8 @@ case $cluster in
 	exit 2
 	;;
 esac
+# A name of its own: an alias takes the place of a context that has it already.
+context=rollcall-$cluster
 case $stack in
 *[!A-Za-z0-9-]* | [!A-Za-z]*)
 	echo "\"$stack\" cannot be the name of a stack" >&2
@@ -32,11 +35,25 @@ ask() {
 	[ "$answer" = None ] || printf '%s' "$answer"
 }
 
-output() {
-	ask cloudformation describe-stacks --stack-name "$stack" --query "Stacks[0].Outputs[?OutputKey=='$1'].OutputValue | [0]"
+# The same of the region, if that is known.
+there() {
+	[ "$region" = REGION ] || ask "$@" --region "$region"
 }
 
-mode=$(ask eks describe-cluster --name "$cluster" --query cluster.accessConfig.authenticationMode)
+output() {
+	there cloudformation describe-stacks --stack-name "$stack" --query "Stacks[0].Outputs[?OutputKey=='$1'].OutputValue | [0]"
+}
+
+region=${AWS_REGION:-${AWS_DEFAULT_REGION:-$(ask configure get region)}}
+region=${region:-REGION}
+case $region in
+*[!A-Za-z0-9-]*)
+	echo "\"$region\" cannot be the name of a region" >&2
+	exit 2
+	;;
+esac
+
+mode=$(there eks describe-cluster --name "$cluster" --query cluster.accessConfig.authenticationMode)
 inspect=$(output InspectRoleArn)
 remediate=$(output RemediateRoleArn)
 
@@ -48,13 +65,19 @@ else
 	echo "# The stack $stack could not be looked up: put the values of its outputs InspectRoleArn and RemediateRoleArn in."
 fi
 echo "# Leave the second role out unless the stack's mode is remediate."
+if [ "$region" = REGION ]; then
+	echo "# The region is not known: put it in the place of REGION, or set AWS_REGION and ask again."
+fi
 echo
-echo "# 1. What the groups may do in the cluster: viewers read nodes and what concerns them, remediators also act on them."
-echo "kubectl apply -f infra/rbac.yaml"
+echo "# 1. A context for the cluster, so that nothing below happens in another one. It becomes kubectl's current context."
+echo "aws eks update-kubeconfig --region $region --name $cluster --alias $context"
+echo
+echo "# 2. What the groups may do in the cluster: viewers read nodes and what concerns them, remediators also act on them."
+echo "kubectl --context $context apply -f infra/rbac.yaml"
 echo
 
 entry() {
-	printf 'aws eks create-access-entry --cluster-name %s \\\n  --principal-arn %s \\\n  --type STANDARD --kubernetes-groups %s\n' "$cluster" "$1" "$2"
+	printf 'aws eks create-access-entry --region %s --cluster-name %s \\\n  --principal-arn %s \\\n  --type STANDARD --kubernetes-groups %s\n' "$region" "$cluster" "$1" "$2"
 }
 
 mapped() {
@@ -63,22 +86,22 @@ mapped() {
 
 if [ "$mode" != CONFIG_MAP ]; then
 	if [ -n "$mode" ]; then
-		echo "# 2. The groups, given to the roles. The cluster's authentication mode is $mode."
+		echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
 	else
-		echo "# 2. The groups, given to the roles, if the cluster's authentication mode is API or API_AND_CONFIG_MAP:"
+		echo "# 3. The groups, given to the roles, if the cluster's authentication mode is API or API_AND_CONFIG_MAP:"
 	fi
 	entry "$inspect" rollcall:viewers
 	entry "$remediate" rollcall:remediators
 fi
 if [ "$mode" = CONFIG_MAP ] || [ -z "$mode" ]; then
 	if [ -n "$mode" ]; then
-		echo "# 2. The groups, given to the roles. The cluster's authentication mode is $mode."
+		echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
 	else
 		echo
-		echo "# 2. Or, if it is CONFIG_MAP:"
+		echo "# 3. Or, if it is CONFIG_MAP:"
 	fi
 	echo "# Add this under mapRoles, and leave what is there as it is: the nodes' own roles are in the same list."
-	echo "kubectl -n kube-system edit configmap aws-auth"
+	echo "kubectl --context $context -n kube-system edit configmap aws-auth"
 	echo
 	mapped "$inspect" rollcall-inspect rollcall:viewers
 	mapped "$remediate" rollcall-remediate rollcall:remediators

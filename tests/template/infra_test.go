@@ -21,20 +21,20 @@ func text(t *testing.T, parts ...string) string {
 	return string(data)
 }
 
-// grant runs make grant with an aws command that answers as told, and notes how it
-// was called.
-func grant(t *testing.T, mode, role string, arguments ...string) (out, calls string, err error) {
+// grant runs make grant with an aws command that has a region configured, or "" for none,
+// and answers as told, and notes how it was called.
+func grant(t *testing.T, configured, mode, role string, arguments ...string) (out, calls string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "calls")
 	fake := "#!/bin/sh\necho \"$@\" >> " + log + "\n" +
-		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer='" + role + "/remediate' ;;\nesac\n" +
+		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer='" + role + "/remediate' ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
 		"case $answer in '' | /*) exit 255 ;; esac\necho \"$answer\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "aws"), []byte(fake), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-s", "-C", root, "--no-print-directory", "grant"}, arguments...)...)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MAKELEVEL=")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MAKELEVEL=", "AWS_REGION=", "AWS_DEFAULT_REGION=", "CONFIGURED="+configured)
 	data, err := cmd.CombinedOutput()
 	made, _ := os.ReadFile(log)
 	return string(data), string(made), err
@@ -42,7 +42,7 @@ func grant(t *testing.T, mode, role string, arguments ...string) (out, calls str
 
 func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	const role = "arn:aws:iam::111122223333:role"
-	entry := "aws eks create-access-entry --cluster-name demo \\\n  --principal-arn " + role + "/inspect \\\n  --type STANDARD --kubernetes-groups rollcall:viewers\n"
+	entry := "aws eks create-access-entry --region eu-west-1 --cluster-name demo \\\n  --principal-arn " + role + "/inspect \\\n  --type STANDARD --kubernetes-groups rollcall:viewers\n"
 	mapped := "    - rolearn: " + role + "/remediate\n      username: rollcall-remediate\n      groups:\n        - rollcall:remediators\n"
 	for name, c := range map[string]struct {
 		mode, role     string
@@ -54,15 +54,24 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		"not known":      {"", role, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, calls, err := grant(t, c.mode, c.role, "CLUSTER=demo", "STACK=mine")
+			out, calls, err := grant(t, "eu-west-1", c.mode, c.role, "CLUSTER=demo", "STACK=mine")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if !strings.Contains(out, "kubectl apply -f infra/rbac.yaml") || strings.Contains(out, entry) != c.entry || strings.Contains(out, mapped) != c.mapping {
+			if !strings.Contains(out, "kubectl --context rollcall-demo apply -f infra/rbac.yaml") || strings.Contains(out, entry) != c.entry || strings.Contains(out, mapped) != c.mapping {
 				t.Errorf("printed:\n%s", out)
 			}
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "kubectl ") && !strings.HasPrefix(line, "kubectl --context rollcall-demo ") || strings.HasPrefix(line, "aws ") && !strings.Contains(line, " --region eu-west-1 ") {
+					t.Errorf("it depends on what is current: %s", line)
+				}
+			}
+			before, _, known := strings.Cut(out, "kubectl --context")
+			if !known || !strings.Contains(before, "aws eks update-kubeconfig --region eu-west-1 --name demo --alias rollcall-demo\n") {
+				t.Errorf("nothing makes the context that it names:\n%s", out)
+			}
 			for call := range strings.Lines(calls) {
-				if !strings.Contains(call, " describe-") {
+				if !strings.Contains(call, " describe-") && !strings.HasPrefix(call, "configure get region ") {
 					t.Errorf("it called aws %s", call)
 				}
 			}
@@ -71,14 +80,21 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	out, _, err := grant(t, "", "", "CLUSTER=demo")
-	if err != nil || !strings.Contains(out, "could not be looked up") || !strings.Contains(out, "role/ROLLCALL-INSPECT") {
+	out, _, err := grant(t, "", "", "", "CLUSTER=demo")
+	if err != nil || !strings.Contains(out, "could not be looked up") || !strings.Contains(out, "role/ROLLCALL-INSPECT") || !strings.Contains(out, "The region is not known") || !strings.Contains(out, "--region REGION --name demo") {
 		t.Errorf("without an account: %v\n%s", err, out)
 	}
+	out, calls, err := grant(t, "eu-west-1", "API", role, "CLUSTER=demo", "AWS_REGION=eu-central-1")
+	if err != nil || !strings.Contains(out, "update-kubeconfig --region eu-central-1 ") || strings.Contains(out+calls, "eu-west-1") {
+		t.Errorf("with a region in the environment: %v\n%s%s", err, out, calls)
+	}
 	for _, bad := range []string{"CLUSTER=", "CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$(id)"} {
-		if out, calls, err := grant(t, "API", role, bad); err == nil || calls != "" {
+		if out, calls, err := grant(t, "eu-west-1", "API", role, bad); err == nil || calls != "" {
 			t.Errorf("%s: %v\n%s%s", bad, err, out, calls)
 		}
+	}
+	if out, _, err := grant(t, "a; id", "API", role, "CLUSTER=demo"); err == nil {
+		t.Errorf("a region that is none passes:\n%s", out)
 	}
 }
 
