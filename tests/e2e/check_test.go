@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/report"
@@ -62,6 +64,28 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 	}
 
 	a.overAfterwards(id, "Unregistered")
+}
+
+func TestEvidenceIsPutIntoABucketBeforeTheAct(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	bucket := "rollcall-evidence"
+	_, err := s3.NewFromConfig(bed.AWSConfig()).CreateBucket(t.Context(), &s3.CreateBucketInput{
+		Bucket: aws.String(bucket), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: testbed.Region},
+	})
+	must(t, err)
+	a.evidence = "s3://" + bucket
+	a.remediate()
+	a.later(2 * time.Minute)
+	same(t, "outcome", acted(a.remediate().only(t)), []string{"acted " + id})
+	var order []string
+	for _, w := range a.writes() {
+		if action, _, _ := strings.Cut(w, " "); action == "PutObject" || action == "TerminateInstances" {
+			order = append(order, action)
+		}
+	}
+	same(t, "the bundle, the findings and the act", order, []string{"PutObject", "PutObject", "TerminateInstances"})
 }
 
 // overAfterwards looks again and again after an act that ended an instance: nothing is
