@@ -268,6 +268,47 @@ func TestWhatIsFound(t *testing.T) {
 	}
 }
 
+// What a notice tells of several is told once if it is said of all in the same words. A
+// subject would hold their termination, which nothing here forbids.
+func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
+	gone := func(id roll.InstanceID, owner roll.Owner, group roll.Group, spoil func(*wrapped)) roll.Cause {
+		c := world(roll.Orphaned, owner, group)
+		c.Finding.Instance = id
+		spoil(&wrapped{c})
+		causes := analyze(c).Causes()
+		if len(causes) != 1 || causes[0].Code != cause.OwnerGone {
+			t.Fatalf("%s: %+v", group, causes)
+		}
+		return roll.Cause{Summary: causes[0].Summary, Subject: causes[0].Subject, Evidence: causes[0].Evidence, Fix: causes[0].Fix}
+	}
+	for _, tt := range []struct {
+		owner roll.Owner
+		group roll.Group
+		spoil func(*wrapped)
+		want  string
+	}{
+		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
+			"the EKS cluster payments, which should own the instance, does not exist: nothing ends or replaces the instance any more"},
+		{roll.OwnerManagedNodeGroup, "nodegroup/web", func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
+		},
+			"the node group web, which should own the instance, does not exist: nothing ends or replaces the instance any more"},
+	} {
+		for _, id := range []roll.InstanceID{"i-00000021", "i-00000022"} {
+			c := gone(id, tt.owner, tt.group, tt.spoil)
+			if c.Summary != tt.want || c.Subject != "" {
+				t.Errorf("%s: %q in %q, want %q", id, c.Summary, c.Subject, tt.want)
+			}
+			if !slices.ContainsFunc(c.Evidence, func(e roll.Evidence) bool { return e.Observed == string(id) }) {
+				t.Errorf("%s is not in the evidence %+v", id, c.Evidence)
+			}
+			if line := "--instance-ids " + string(id) + "   # this instance, if "; !strings.Contains(c.Fix, line) {
+				t.Errorf("%q is not in the fix\n%s", line, c.Fix)
+			}
+		}
+	}
+}
+
 func TestASoundClusterHasAllRuledOut(t *testing.T) {
 	s := analyze(world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"))
 	want := []cause.Code{cause.ClusterNotActive, cause.ClusterUnhealthy, cause.OwnerGone, cause.AdmissionWebhookBlocks, cause.LaunchTemplateDrift, cause.ReplacementRepeats, cause.NodeGroupUnhealthy}

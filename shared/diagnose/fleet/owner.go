@@ -13,7 +13,7 @@ import (
 func owner(c *evidence.Case, s *cause.Sheet) {
 	if slices.ContainsFunc(c.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || c.Cluster.Config.State == evidence.Absent {
 		s.Found(ownerGone(c, "EKS cluster", c.ClusterID.Name,
-			fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them\naws ec2 terminate-instances --region %s --instance-ids %s   # if nobody needs it", c.Region, c.ClusterID.Name, c.Region, c.Finding.Instance)))
+			fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them\naws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if nobody needs it", c.Region, c.ClusterID.Name, c.Region, c.Finding.Instance)))
 		return
 	}
 	g := c.Group()
@@ -21,14 +21,14 @@ func owner(c *evidence.Case, s *cause.Sheet) {
 	case roll.OwnerKarpenter:
 		claim := c.NodeClaim()
 		gone(c, s, claim.State, claim.Gap(), "NodeClaim", string(c.Finding.Instance),
-			fmt.Sprintf("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep %s\naws ec2 terminate-instances --region %s --instance-ids %s   # if no NodeClaim has it", c.Finding.Instance, c.Region, c.Finding.Instance))
+			fmt.Sprintf("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep %s\naws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if no NodeClaim has it", c.Finding.Instance, c.Region, c.Finding.Instance))
 	case roll.OwnerManagedNodeGroup:
 		name, _ := c.Finding.Group.NodeGroup()
 		gone(c, s, g.NodeGroup.State, g.NodeGroup.Gap(), "node group", name,
-			fmt.Sprintf("aws eks list-nodegroups --region %[1]s --cluster-name %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[3]s   # if the node group is gone for good", c.Region, c.ClusterID.Name, c.Finding.Instance))
+			fmt.Sprintf("aws eks list-nodegroups --region %[1]s --cluster-name %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[3]s   # this instance, if the node group is gone for good", c.Region, c.ClusterID.Name, c.Finding.Instance))
 	case roll.OwnerAutoScalingGroup:
 		gone(c, s, g.AutoScaling.State, g.AutoScaling.Gap(), "Auto Scaling group", string(c.Finding.Group),
-			fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %[1]s --instance-ids %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[2]s   # if the group is gone for good", c.Region, c.Finding.Instance))
+			fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %[1]s --instance-ids %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[2]s   # this instance, if the group is gone for good", c.Region, c.Finding.Instance))
 	}
 }
 
@@ -44,16 +44,22 @@ func gone(c *evidence.Case, s *cause.Sheet, state evidence.State, gap, sort, nam
 	}
 }
 
+// ownerGone is the cause that lies in a missing owner. What several may share is said of
+// all of them alike, so that a notice tells it once; which instance it is, the evidence
+// says. It has no subject: that nothing would replace them does not forbid to end them.
 func ownerGone(c *evidence.Case, sort, name, fix string) cause.Cause {
-	summary := fmt.Sprintf("the %s %s, which should own %s, does not exist: nothing ends or replaces the instance any more", sort, name, c.Finding.Instance)
-	if sort == "NodeClaim" {
-		summary = fmt.Sprintf("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", c.Finding.Instance)
-	}
-	return cause.Cause{
-		Code: cause.OwnerGone, Confidence: roll.Decisive, Summary: summary,
+	out := cause.Cause{
+		Code: cause.OwnerGone, Confidence: roll.Decisive,
 		Evidence: []roll.Evidence{{Source: sort, Field: "name", Observed: "does not exist", Expected: name}},
 		Fix:      fix,
 	}
+	if sort == "NodeClaim" {
+		out.Summary = fmt.Sprintf("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", c.Finding.Instance)
+		return out
+	}
+	out.Summary = fmt.Sprintf("the %s %s, which should own the instance, does not exist: nothing ends or replaces the instance any more", sort, name)
+	out.Evidence = append(out.Evidence, roll.Evidence{Source: "instance", Field: "InstanceId", Observed: string(c.Finding.Instance), Expected: fmt.Sprintf("an instance of %s %s", sort, name)})
+	return out
 }
 
 // nodeGroup carries what a managed node group says of itself.

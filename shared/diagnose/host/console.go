@@ -167,7 +167,7 @@ func (l *look) shown(t trace, f console.Found, confidence roll.Confidence) cause
 	}
 }
 
-// after is what helps after such a thing.
+// after is what helps after such a thing, to look first.
 func (l *look) after(code cause.Code) string {
 	switch code {
 	case cause.KernelPanic:
@@ -178,7 +178,7 @@ func (l *look) after(code cause.Code) string {
 	if l.Finding.Node == "" {
 		return paste.Lines(l.screen(), l.reboot(), "# and give the group instances with more memory, or start less at boot")
 	}
-	return paste.Lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
+	return paste.Lines(limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)", l.reboot())
 }
 
 // full are the C library's words for a full disk.

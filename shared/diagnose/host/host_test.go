@@ -439,6 +439,46 @@ func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 }
 
 // What the console says of a machine that hangs stands beside the silence.
+// With the instance goes what there was to see of it.
+func TestAFixLooksBeforeItActs(t *testing.T) {
+	acts := []string{"aws ec2 reboot-instances", "aws ec2 terminate-instances", "aws autoscaling terminate-instance-in-auto-scaling-group", "kubectl delete nodeclaim"}
+	for _, tt := range []struct {
+		name  string
+		kind  roll.Kind
+		spoil func(*world)
+		code  cause.Code
+	}{
+		{"memory", roll.Unknown, func(w *world) { w.remember(roll.MemoryPressure, "True", time.Minute) }, cause.MemoryPressurePreceded},
+		{"disk", roll.Unknown, func(w *world) { w.remember(roll.DiskPressure, "True", time.Minute) }, cause.DiskPressurePreceded},
+		{"processes", roll.Unknown, func(w *world) { w.remember(roll.PIDPressure, "True", time.Minute) }, cause.PidPressurePreceded},
+		{"killed", roll.Unknown, func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, cause.OutOfMemory},
+		{"full", roll.Unknown, func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, cause.DiskFull},
+		{"panic", roll.Unknown, func(w *world) { w.shows(console.KernelPanic, "", 1) }, cause.KernelPanic},
+		{"silence", roll.Unknown, func(*world) {}, cause.KubeletSilent},
+		{"status", roll.Impaired, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, cause.InstanceStatusImpaired},
+	} {
+		w := of(tt.kind)
+		tt.spoil(w)
+		causes := w.analyze().Causes()
+		i := slices.IndexFunc(causes, func(c cause.Cause) bool { return c.Code == tt.code })
+		if i < 0 {
+			t.Errorf("%s: no %s among %v", tt.name, tt.code, causes)
+			continue
+		}
+		acted := false
+		for line := range strings.Lines(causes[i].Fix) {
+			act := slices.ContainsFunc(acts, func(a string) bool { return strings.HasPrefix(line, a) })
+			if looks := !act && !strings.HasPrefix(line, "#"); looks && acted {
+				t.Errorf("%s: %q comes after an act:\n%s", tt.name, line, causes[i].Fix)
+			}
+			acted = acted || act
+		}
+		if !acted {
+			t.Errorf("%s: no act in the fix\n%s", tt.name, causes[i].Fix)
+		}
+	}
+}
+
 func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 	w := of(roll.Unknown)
 	w.shows(console.CPUStuck, "kworker/0:1", 1)

@@ -179,15 +179,16 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {
 	}
 }
 
-// relieve is what helps a node that runs short, and what keeps it from coming back.
+// relieve is what helps a node that runs short, and what keeps it from coming back. To
+// look comes first: with the instance goes what there is to see.
 func (l *look) relieve(p pressure) string {
 	switch p.condition {
 	case roll.MemoryPressure:
-		return paste.Lines(l.reboot(), limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)")
+		return paste.Lines(limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)", l.reboot())
 	case roll.DiskPressure:
-		return paste.Lines(l.replace(), pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes")
+		return paste.Lines(pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace())
 	}
-	return paste.Lines(l.reboot(), pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them")
+	return paste.Lines(pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot())
 }
 
 // wasWell reports that a check saw shortly before the silence that the node did not run

@@ -46,7 +46,7 @@ func (l *look) dns() {
 func (l *look) noDNS(attribute, flag, consequence string, sure bool) {
 	c := cause.Cause{
 		Code: cause.DnsDisabled, Confidence: l.byName(sure && amazonDNS(l.VPC().DHCP)), Subject: "vpc/" + l.i.VPC,
-		Summary:  fmt.Sprintf("The VPC %s has %s off, %s", l.i.VPC, attribute, consequence),
+		Summary:  fmt.Sprintf("the VPC %s has %s off, %s", l.i.VPC, attribute, consequence),
 		Evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: attribute, Observed: "false", Expected: "true"}},
 		Fix:      l.aws("ec2", "modify-vpc-attribute", "--vpc-id", l.i.VPC, flag, `{"Value":true}`),
 	}
@@ -76,14 +76,14 @@ func (l *look) dhcp() {
 	case l.speaking():
 		l.s.RuledOut(code)
 	case f.State == evidence.Absent && isXen(l.i.Type):
-		l.wrongDHCP("none", fmt.Sprintf("The VPC %s has no DHCP options, so that an instance of type %s gets no name server", l.i.VPC, l.i.Type), false)
+		l.wrongDHCP("none", fmt.Sprintf("the VPC %s has no DHCP options, so that an instance of type %s gets no name server", l.i.VPC, l.i.Type), false)
 	case f.State == evidence.Absent:
 		l.s.RuledOut(code) // Nitro instances get Amazon's resolver
 	case !f.Known():
 		l.s.NotChecked(f.Missing("the DHCP options of "+l.i.VPC), code)
 	case !amazonDNS(f):
 		servers := strings.Join(f.Value.NameServer, ", ")
-		l.wrongDHCP(orElse(servers, "none"), fmt.Sprintf("The DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, orElse(servers, "no name server")), l.lost(f.Value.NameServer))
+		l.wrongDHCP(orElse(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, orElse(servers, "no name server")), l.lost(f.Value.NameServer))
 	case len(strings.Fields(f.Value.DomainName)) != 1:
 		l.wrongDomain(f.Value)
 	default:
@@ -114,9 +114,9 @@ func (l *look) wrongDHCP(observed, summary string, sure bool) {
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
 // https://github.com/awslabs/amazon-eks-ami/issues/1263
 func (l *look) wrongDomain(d evidence.DHCPOptions) {
-	summary := fmt.Sprintf("The DHCP options of %s name no domain, which a node's private DNS name needs", l.i.VPC)
+	summary := fmt.Sprintf("the DHCP options of %s name no domain, which a node's private DNS name needs", l.i.VPC)
 	if d.DomainName != "" {
-		summary = fmt.Sprintf("The DHCP options of %s name several domains (%s), which not every system takes for several", l.i.VPC, d.DomainName)
+		summary = fmt.Sprintf("the DHCP options of %s name several domains (%s), which not every system takes for several", l.i.VPC, d.DomainName)
 	}
 	l.dhcpCause(roll.Evidence{Field: "domain-name", Observed: orElse(d.DomainName, "none"), Expected: l.domain()}, summary, false)
 }

@@ -31,7 +31,7 @@ func (l *look) metadata() {
 	}
 	l.s.Found(cause.Cause{
 		Code: cause.ImdsDisabled, Confidence: confidence, Subject: l.origin(),
-		Summary:  "The instance's metadata service is off, from which it learns who it is and gets the credentials of its role",
+		Summary:  "the instance's metadata service is off, from which it learns who it is and gets the credentials of its role",
 		Evidence: []roll.Evidence{{Source: "instance", Field: "MetadataOptions.HttpEndpoint", Observed: "disabled", Expected: "enabled"}},
 		Fix:      l.metadataOptions("--http-endpoint", "enabled", `{"httpEndpoint":"enabled"}`),
 	})
@@ -65,7 +65,7 @@ func (l *look) hopLimit() {
 	p := pods.Value[i]
 	l.s.Found(cause.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: l.origin(),
-		Summary: fmt.Sprintf("The pod %s/%s fails and asks the instance's metadata service, whose answers reach only the host (hop limit 1)", p.Namespace, p.Name),
+		Summary: fmt.Sprintf("the pod %s/%s fails and asks the instance's metadata service, whose answers reach only the host (hop limit 1)", p.Namespace, p.Name),
 		Evidence: []roll.Evidence{
 			{Source: "instance", Field: "MetadataOptions.HttpPutResponseHopLimit", Observed: "1", Expected: "2, or pods that do without"},
 			{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state", Observed: strings.TrimSpace(orElse(p.Waiting, p.Terminated) + " " + p.Message), Expected: "running"},

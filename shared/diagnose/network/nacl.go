@@ -221,7 +221,7 @@ func (l *look) aclRefuses(a api, r result, sure bool) {
 	}
 	l.found(cause.Cause{
 		Code: cause.NaclBlocksApi, Confidence: weaker(l.confidence(), sure && proxied == closed), Subject: "network-acl/" + d.acl,
-		Summary:  fmt.Sprintf("The network ACL %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, what, l.clusterName(), where),
+		Summary:  fmt.Sprintf("the network ACL %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, what, l.clusterName(), where),
 		Evidence: r.evidence, Fix: l.allowACL(d),
 	})
 }

@@ -86,11 +86,11 @@ func tell(s *cause.Sheet) string {
 }
 
 // wellFormed: every cause has evidence and a fix that a shell reads, and is a sentence
-// without its full stop.
+// without its full stop and without a capital.
 func wellFormed(t *testing.T, s *cause.Sheet) {
 	t.Helper()
 	for _, c := range s.Causes() {
-		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || len(c.Evidence) == 0 || c.Fix == "" {
+		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || strings.HasPrefix(c.Summary, "The ") || len(c.Evidence) == 0 || c.Fix == "" {
 			t.Errorf("%s is incomplete: %+v", c.Code, c)
 		}
 		for _, e := range c.Evidence {

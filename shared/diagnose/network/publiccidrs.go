@@ -69,7 +69,7 @@ func (l *look) blockedCIDR(w way, out []string, sure bool) {
 	}
 	l.found(cause.Cause{
 		Code: cause.PublicAccessCidrBlocked, Confidence: weaker(l.confidence(), sure), Subject: "cluster/" + l.clusterName(),
-		Summary: fmt.Sprintf("The API server of %s admits %s only, and the instance comes from %s, the public address of %s",
+		Summary: fmt.Sprintf("the API server of %s admits %s only, and the instance comes from %s, the public address of %s",
 			l.clusterName(), strings.Join(l.k.PublicCIDRs, ", "), strings.Join(out, " or "), who),
 		Evidence: []roll.Evidence{
 			{Source: "EKS cluster", Field: "resourcesVpcConfig.publicAccessCidrs", Observed: strings.Join(l.k.PublicCIDRs, ", "), Expected: "a block with " + strings.Join(out, " and ")},

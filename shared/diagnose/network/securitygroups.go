@@ -68,15 +68,15 @@ func (l *look) groupsRefuse(a api, r result, egress bool) {
 	switch {
 	case !egress:
 		c.Subject = "security-group/" + l.clusterGroups()[0]
-		c.Summary = fmt.Sprintf("The security groups of the API server of %s (%s) let no HTTPS in%s from the instance, which has %s and %s", l.clusterName(), cluster, some, node, l.i.PrivateIP)
+		c.Summary = fmt.Sprintf("the security groups of the API server of %s (%s) let no HTTPS in%s from the instance, which has %s and %s", l.clusterName(), cluster, some, node, l.i.PrivateIP)
 		c.Fix = l.aws("ec2", "authorize-security-group-ingress", "--group-id", l.clusterGroups()[0], "--protocol", "tcp", "--port", "443", "--source-group", l.i.SecurityGroups[0])
 	case a.place == private:
 		c.Subject = "security-group/" + l.i.SecurityGroups[0]
-		c.Summary = fmt.Sprintf("The security groups of the instance (%s) let no HTTPS out%s to the API server of %s (%s)", node, some, l.clusterName(), cluster)
+		c.Summary = fmt.Sprintf("the security groups of the instance (%s) let no HTTPS out%s to the API server of %s (%s)", node, some, l.clusterName(), cluster)
 		c.Fix = l.allowOut(map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(l.clusterGroups())}}})
 	default:
 		c.Subject = "security-group/" + l.i.SecurityGroups[0]
-		c.Summary = fmt.Sprintf("The security groups of the instance (%s) let no HTTPS out to the internet, where alone the API server of %s is reached", node, l.clusterName())
+		c.Summary = fmt.Sprintf("the security groups of the instance (%s) let no HTTPS out to the internet, where alone the API server of %s is reached", node, l.clusterName())
 		c.Fix = l.allowOut(map[string]any{"IpRanges": []map[string]string{{"CidrIp": "0.0.0.0/0"}}})
 	}
 	if r.state != closed {

@@ -285,7 +285,7 @@ func (l *look) lackFound(why way, lacks []lack) {
 	}
 	l.s.Found(cause.Cause{
 		Code: cause.VpcEndpointMissing, Confidence: l.lackConfidence(names, sure, pull), Subject: orElse(subject, "vpc/"+l.i.VPC),
-		Summary:  fmt.Sprintf("The instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
+		Summary:  fmt.Sprintf("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
 		Evidence: e, Fix: paste.Lines(fixes...),
 	})
 }

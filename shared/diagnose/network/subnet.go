@@ -34,7 +34,7 @@ func (l *look) addresses() {
 	}
 	c := cause.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: "subnet/" + l.i.Subnet,
-		Summary:  fmt.Sprintf("The subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n),
+		Summary:  fmt.Sprintf("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n),
 		Evidence: []roll.Evidence{{Source: "subnet " + l.i.Subnet, Field: "AvailableIpAddressCount", Observed: fmt.Sprint(n), Expected: fmt.Sprintf("%d or more", fewAddresses)}},
 		Fix: paste.Lines(
 			"# where there is room:",

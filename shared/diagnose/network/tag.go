@@ -41,7 +41,7 @@ func (l *look) tag() {
 	}
 	c := cause.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: l.origin(),
-		Summary:  fmt.Sprintf("The instance lacks the tag %s%s, by which it is known to belong to the cluster", tagOf, name),
+		Summary:  fmt.Sprintf("the instance lacks the tag %s%s, by which it is known to belong to the cluster", tagOf, name),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "Tags[" + tagOf + name + "]", Observed: "none", Expected: "owned"}},
 		Fix:      l.addTag(name),
 	}
