@@ -21,17 +21,26 @@ type Fault struct {
 	Effect Effect // what becomes of the part
 }
 
-// String is the fault as a sentence without its full stop.
-func (f Fault) String() string {
+// String is the fault as a sentence without its full stop: "part 1, line 8 (nodeconfig)
+// does not parse".
+func (f Fault) String() string { return f.where() + " " + f.what() }
+
+// Faulty is what is to be mended: "part 1, line 8 (nodeconfig), which does not parse".
+func (f Fault) Faulty() string { return f.where() + ", which " + f.what() }
+
+func (f Fault) where() string {
 	text := f.Part
 	if f.Line > 0 {
 		text += fmt.Sprintf(", line %d", f.Line)
 	}
-	text += fmt.Sprintf(" (%s) %s", f.Format, f.Reason)
+	return text + fmt.Sprintf(" (%s)", f.Format)
+}
+
+func (f Fault) what() string {
 	if f.Field != "" {
-		text += ": " + f.Field
+		return string(f.Reason) + ": " + f.Field
 	}
-	return text
+	return string(f.Reason)
 }
 
 // Reader reads user data.

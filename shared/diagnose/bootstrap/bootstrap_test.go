@@ -139,6 +139,19 @@ func brokenUserData() []example {
 	}
 }
 
+// What is to be mended is the object of the sentence.
+func TestTheFixSaysWhatToMend(t *testing.T) {
+	for _, tt := range []struct{ data, want string }{
+		{multipart(part(ofNodeadm, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n")), "mend part 1, line 6 (nodeconfig), which does not parse"},
+		{"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n", "add to user data what it lacks: spec.cluster.apiServerEndpoint, spec.cluster.certificateAuthority, spec.cluster.cidr"},
+	} {
+		causes := nodeadm().data(tt.data).analyze().Causes()
+		if len(causes) == 0 || !strings.Contains(causes[0].Fix, tt.want+"\n") {
+			t.Errorf("no %q in %+v", tt.want, causes)
+		}
+	}
+}
+
 func TestUserDataForAnotherCluster(t *testing.T) {
 	check(t, othersUserData())
 	names := nodeadm().data(nodeConfig("Payments", endpoint, ca)).analyze().Causes()[0].Summary
@@ -405,7 +418,7 @@ func architectures() []example {
 	}
 	activity := evidence.Activity{Status: "Failed", Message: "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified AMI. Launching EC2 instance failed."}
 	return []example{
-		{"seed 002: arm64 runs, and its AMI agrees", arm(nodeadm()), ""},
+		{"arm64 runs, and its AMI agrees", arm(nodeadm()), ""},
 		{"a program for amd64 is fetched, and the kernel refuses it", arm(nodeadm()).data(fetch("amd64")).console(refused("/usr/local/bin/fetch-ca")...), "ArchitectureMismatch"},
 		{"a program for amd64 is fetched", arm(nodeadm()).data(fetch("amd64")), "ArchitectureMismatch?"},
 		{"a program for arm64 is fetched", arm(nodeadm()).data(fetch("arm64")), ""},

@@ -98,9 +98,10 @@ func (b *start) lacks() *userdata.Join {
 
 func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) cause.Cause {
 	var seen []roll.Evidence
-	what := ""
+	what, mend := "", ""
 	for _, f := range faults {
 		if what == "" {
+			mend = "mend " + f.Faulty()
 			what = fmt.Sprintf("%s, for which %s gives it up", f, f.By)
 			if f.Effect == userdata.Skipped {
 				what = fmt.Sprintf("%s, for which %s passes it over", f, f.By)
@@ -111,6 +112,7 @@ func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) cause.
 	if lacks != nil {
 		if what == "" {
 			what = fmt.Sprintf("%s lacks %s, without which nothing joins", lacks.Part, strings.Join(lacks.Missing, ", "))
+			mend = fmt.Sprintf("add to %s what it lacks: %s", lacks.Part, strings.Join(lacks.Missing, ", "))
 		}
 		seen = append(seen, roll.Evidence{Source: b.source, Field: lacks.Part, Observed: "no " + strings.Join(lacks.Missing, ", no "), Expected: "all of them"})
 	}
@@ -118,7 +120,7 @@ func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) cause.
 		Code:     cause.UserDataUnparseable,
 		Summary:  fmt.Sprintf("the user data of %s cannot be read: %s", b.Finding.Instance, what),
 		Evidence: seen[:min(len(seen), maxEvidence)],
-		Fix:      b.change("mend " + strings.TrimPrefix(what, "user data ")),
+		Fix:      b.change(mend),
 	}
 }
 
