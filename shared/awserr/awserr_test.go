@@ -102,10 +102,10 @@ func TestErrors(t *testing.T) {
 			text: "ec2:TerminateInstances was denied to arn:aws:sts::111122223333:assumed-role/ops/x because no identity-based policy allows the ec2:TerminateInstances action: allow ec2:TerminateInstances on arn:aws:ec2:eu-west-1:111122223333:instance/i-0aaaaaaaaaaaaaaaa for that role",
 		},
 		{
-			name: "EC2, only an encoded message", call: "ec2:RebootInstances", principal: "arn:aws:iam::111122223333:user/ana",
+			name: "EC2, only an encoded message", call: "ec2:RebootInstances", principal: "arn:aws:iam::111122223333:user/operator",
 			err:  answer("EC2", "RebootInstances", 403, "UnauthorizedOperation", "You are not authorized to perform this operation. Encoded authorization failure message: "+blob),
 			want: kinds{denied: true},
-			text: "ec2:RebootInstances was denied to arn:aws:iam::111122223333:user/ana: allow ec2:RebootInstances for that user",
+			text: "ec2:RebootInstances was denied to arn:aws:iam::111122223333:user/operator: allow ec2:RebootInstances for that user",
 		},
 		{
 			name: "EKS, no reason", call: "eks:ListClusters", principal: "arn:aws:iam::111122223333:role/guessed",
@@ -124,9 +124,9 @@ func TestErrors(t *testing.T) {
 		{
 			name: "the IAM action is another than the call", call: "eks:DescribeCluster",
 			err: unsigned("EKS", "DescribeCluster", answer("STS", "AssumeRole", 403, "AccessDenied",
-				"User: arn:aws:iam::111122223333:user/ana is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::123456789012:role/reader")),
+				"User: arn:aws:iam::111122223333:user/operator is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::123456789012:role/reader")),
 			want: kinds{denied: true},
-			text: "eks:DescribeCluster was denied to arn:aws:iam::111122223333:user/ana: allow sts:AssumeRole on arn:aws:iam::123456789012:role/reader for that user",
+			text: "eks:DescribeCluster was denied to arn:aws:iam::111122223333:user/operator: allow sts:AssumeRole on arn:aws:iam::123456789012:role/reader for that user",
 		},
 		{
 			name: "an explicit deny in a service control policy", call: "autoscaling:DescribeAutoScalingGroups",
@@ -209,7 +209,7 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			name: "an expired SSO login",
-			err:  unsigned("STS", "GetCallerIdentity", errors.New("the SSO session has expired or is invalid: open /home/ana/.aws/sso/cache/0a1b.json: no such file or directory")),
+			err:  unsigned("STS", "GetCallerIdentity", errors.New("the SSO session has expired or is invalid: open /home/operator/.aws/sso/cache/0a1b.json: no such file or directory")),
 			want: kinds{expired: true},
 			text: "the AWS credentials for sts:GetCallerIdentity have expired: log in again (aws sso login), or renew AWS_SESSION_TOKEN",
 		},
