@@ -99,14 +99,14 @@ func TestEachCodeOfTheCatalogueHasACase(t *testing.T) {
 }
 
 func TestThereAreEnoughCases(t *testing.T) {
-	names, classes, seeds := map[string]bool{}, map[generate.Class]int{}, map[string]int{}
+	names, classes, variants := map[string]bool{}, map[generate.Class]int{}, map[generate.FieldReport]int{}
 	for _, c := range generate.Cases() {
 		if names[c.Name] {
 			t.Errorf("two cases are called %s", c.Name)
 		}
 		names[c.Name] = true
 		classes[c.Class]++
-		seeds[c.Seed]++
+		variants[c.Report]++
 	}
 	if len(names) < 60 {
 		t.Errorf("%d cases, want 60", len(names))
@@ -114,9 +114,9 @@ func TestThereAreEnoughCases(t *testing.T) {
 	if n := classes[generate.Well] + classes[generate.Misleading]; n < 20 {
 		t.Errorf("%d cases are healthy or misleading, want 20", n)
 	}
-	for _, seed := range []string{"000", "001", "002", "003", "004"} {
-		if seeds[seed] < 3 {
-			t.Errorf("%d variants of seed %s, want 3", seeds[seed], seed)
+	for _, report := range generate.FieldReports {
+		if variants[report] < 3 {
+			t.Errorf("%d variants of the report %q, want 3", variants[report], report)
 		}
 	}
 }

@@ -20,12 +20,32 @@ const (
 	Well Class = "healthy"
 )
 
+// FieldReport is a report from the field from which Rollcall grew, by what it was about.
+type FieldReport string
+
+const (
+	// quotedFlags: a startup taint in the kubelet's flags that was quoted once too often.
+	quotedFlags FieldReport = "quotes in flags"
+	// slowStart: a Cilium taint that no node pool declared, kubelets that restarted, and a
+	// node that was launched twice.
+	slowStart FieldReport = "startup taint"
+	// onARM: instances of arm64 that did not register.
+	onARM FieldReport = "arm64"
+	// wrongRole: the controller's role mapped in place of the nodes'.
+	wrongRole FieldReport = "controller's role"
+	// silence: short of memory, then silent.
+	silence FieldReport = "memory, then silence"
+)
+
+// FieldReports are all of them.
+var FieldReports = []FieldReport{quotedFlags, slowStart, onARM, wrongRole, silence}
+
 // Case is one bundle and its verdict.
 type Case struct {
 	Name    string // the folder
 	Class   Class
-	Seed    string // number of the seed report that it is a variant of; "" if of none
-	Whole   bool   // it needs the whole account; healthy cases have it anyway
+	Report  FieldReport // that it is a variant of; "" if of none
+	Whole   bool        // it needs the whole account; healthy cases have it anyway
 	Why     string
 	Sources []string
 	// Build changes the healthy account and says what is to be found then.

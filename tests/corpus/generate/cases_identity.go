@@ -59,7 +59,7 @@ func identityCases() []Case {
 			},
 		},
 		{
-			Name: "controller-role-in-aws-auth", Class: Broken, Seed: "003",
+			Name: "controller-role-in-aws-auth", Class: Broken, Report: wrongRole,
 			Why:     "Somebody mapped Karpenter's controller role with the groups of nodes, and not the node role.",
 			Sources: []string{docKarpenter, docAwsAuth, "https://github.com/aws/karpenter-provider-aws/issues/1225"},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -70,7 +70,7 @@ func identityCases() []Case {
 			},
 		},
 		{
-			Name: "controller-role-has-the-access-entry", Class: Broken, Seed: "003",
+			Name: "controller-role-has-the-access-entry", Class: Broken, Report: wrongRole,
 			Why:     "The access entry of type EC2_LINUX is the controller role's; the node role has none.",
 			Sources: []string{docAccessEntries, "https://github.com/aws/karpenter-provider-aws/issues/5369"},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -82,7 +82,7 @@ func identityCases() []Case {
 			},
 		},
 		{
-			Name: "controller-role-in-aws-auth-beside-entries", Class: Broken, Seed: "003",
+			Name: "controller-role-in-aws-auth-beside-entries", Class: Broken, Report: wrongRole,
 			Why:     "Both stores are on; the other groups have access entries, and for the new pool the controller role went into aws-auth.",
 			Sources: []string{docAuthMode, docAwsAuth, docKarpenter},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -93,7 +93,7 @@ func identityCases() []Case {
 			},
 		},
 		{
-			Name: "controller-role-mapped-as-well", Class: Misleading, Seed: "003",
+			Name: "controller-role-mapped-as-well", Class: Misleading, Report: wrongRole,
 			Why:     "The controller role is mapped needlessly, but the node role is mapped too: what keeps the node away is the security group.",
 			Sources: []string{docAwsAuth, docFirewall},
 			Build: func(b *Bundle, _ healthy) *verdict {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// imageCases are about the AMI: its architecture (seed 002), its version, and what its
-// boot says.
+// imageCases are about the AMI: its architecture, its version, and what its boot says.
 func imageCases() []Case {
 	arm := []string{"https://github.com/eksctl-io/eksctl/issues/2558", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-types.html"}
 	return []Case{
 		{
-			Name: "arm64-and-the-role-unmapped", Class: Misleading, Seed: "002",
+			Name: "arm64-and-the-role-unmapped", Class: Misleading, Report: onARM,
 			Why:     "The first arm64 instances do not join. AMI and instance agree, or EC2 had not launched them; their role is mapped nowhere.",
 			Sources: append(arm, docAccessEntries),
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -22,7 +21,7 @@ func imageCases() []Case {
 			},
 		},
 		{
-			Name: "arm64-and-no-route", Class: Misleading, Seed: "002",
+			Name: "arm64-and-no-route", Class: Misleading, Report: onARM,
 			Why:     "arm64 again; the new group got a subnet without a way to the endpoint.",
 			Sources: append(arm, docEndpoint),
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -34,7 +33,7 @@ func imageCases() []Case {
 			},
 		},
 		{
-			Name: "arm64-bottlerocket-for-another-cluster", Class: Misleading, Seed: "002",
+			Name: "arm64-bottlerocket-for-another-cluster", Class: Misleading, Report: onARM,
 			Why:     "Bottlerocket on arm64, whose AMI agrees; the settings name another cluster.",
 			Sources: append(arm, docBottlerocket),
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -46,7 +45,7 @@ func imageCases() []Case {
 			},
 		},
 		{
-			Name: "arm64-nodes-that-work", Class: Well, Seed: "002",
+			Name: "arm64-nodes-that-work", Class: Well, Report: onARM,
 			Why:     "An arm64 node beside those of the other architecture.",
 			Sources: arm,
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -56,7 +55,7 @@ func imageCases() []Case {
 			},
 		},
 		{
-			Name: "user-data-fetches-a-binary-for-amd64", Class: Broken, Seed: "002",
+			Name: "user-data-fetches-a-binary-for-amd64", Class: Broken, Report: onARM,
 			Why:     "AMI and instance are arm64, but the user data fetches a binary for amd64 before nodeadm, and the kernel refuses it.",
 			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/1412", "https://github.com/aquasecurity/kube-bench/issues/671"},
 			Build: func(b *Bundle, _ healthy) *verdict {

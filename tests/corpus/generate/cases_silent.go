@@ -2,8 +2,8 @@ package generate
 
 import "time"
 
-// silentCases are about nodes that stopped talking, and what went before: the topic of
-// seed 004. The control plane overwrites the pressure conditions of a silent node.
+// silentCases are about nodes that stopped talking, and what went before. The control
+// plane overwrites the pressure conditions of a silent node.
 func silentCases() []Case {
 	memory := []string{docPressure, docNodeStatus, "https://github.com/kubernetes/kubernetes/issues/34314", "https://github.com/awslabs/amazon-eks-ami/issues/79"}
 	return []Case{
@@ -33,7 +33,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "memory-pressure-remembered", Class: Broken, Seed: "004",
+			Name: "memory-pressure-remembered", Class: Broken, Report: silence,
 			Why:     "An earlier check saw MemoryPressure on the node, minutes before it went silent; the node itself says Unknown by now. Reboot once, then replace.",
 			Sources: memory,
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -44,7 +44,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "memory-pressure-in-the-events", Class: Broken, Seed: "004",
+			Name: "memory-pressure-in-the-events", Class: Broken, Report: silence,
 			Why:     "The kubelet's last events before the silence tell of too little memory and of a process killed for it.",
 			Sources: memory,
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -57,7 +57,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "killed-for-lack-of-memory", Class: Broken, Seed: "004",
+			Name: "killed-for-lack-of-memory", Class: Broken, Report: silence,
 			Why:     "The kernel killed processes of the host, the kubelet among them, since the machine had no memory left.",
 			Sources: append(memory, "https://docs.kernel.org/admin-guide/mm/concepts.html"),
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -71,7 +71,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "one-pod-over-its-limit", Class: Misleading, Seed: "004",
+			Name: "one-pod-over-its-limit", Class: Misleading, Report: silence,
 			Why:     "The kernel killed a container at its own memory limit, which does the node no harm. Why it is silent is not in sight.",
 			Sources: []string{"https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/", docPressure},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -85,7 +85,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "a-pod-named-after-oom", Class: Misleading, Seed: "004",
+			Name: "a-pod-named-after-oom", Class: Misleading, Report: silence,
 			Why:     "The console speaks of oom-exporter and panic-tests, which are pods.",
 			Sources: []string{docPressure},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -99,7 +99,7 @@ func silentCases() []Case {
 			},
 		},
 		{
-			Name: "enough-memory-remembered", Class: Misleading, Seed: "004",
+			Name: "enough-memory-remembered", Class: Misleading, Report: silence,
 			Why:     "The last check before the silence saw no pressure of any kind.",
 			Sources: memory,
 			Build: func(b *Bundle, _ healthy) *verdict {

@@ -7,13 +7,12 @@ const (
 	ebsTaint    = "ebs.csi.aws.com/agent-not-ready"
 )
 
-// startupCases are about the minutes between a node's registration and its work, the
-// topic of seed 001.
+// startupCases are about the minutes between a node's registration and its work.
 func startupCases() []Case {
 	cilium := []string{docCilium, docNodePools, "https://github.com/aws/karpenter-provider-aws/pull/6267", "https://github.com/aws/karpenter-provider-aws/issues/6355"}
 	return []Case{
 		{
-			Name: "cilium-taint-undeclared", Class: Broken, Seed: "001",
+			Name: "cilium-taint-undeclared", Class: Broken, Report: slowStart,
 			Why:     "Cilium's operator taints the new node, the node pool does not declare that taint, and Karpenter launches a second node for the same pods. The first one's unreadiness is part of its start.",
 			Sources: cilium,
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -24,7 +23,7 @@ func startupCases() []Case {
 			},
 		},
 		{
-			Name: "cilium-taint-declared-with-another-effect", Class: Broken, Seed: "001",
+			Name: "cilium-taint-declared-with-another-effect", Class: Broken, Report: slowStart,
 			Why:     "The node pool declares the taint with NoExecute, and Cilium puts it on with NoSchedule: to Karpenter that is another taint.",
 			Sources: append(cilium, "https://github.com/chanzuckerberg/cztack/pull/895"),
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -35,7 +34,7 @@ func startupCases() []Case {
 			},
 		},
 		{
-			Name: "cilium-taint-declared", Class: Well, Seed: "001",
+			Name: "cilium-taint-declared", Class: Well, Report: slowStart,
 			Why:     "The taint is declared as Cilium sets it, and the node is eight minutes old: it has time.",
 			Sources: cilium,
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -48,7 +47,7 @@ func startupCases() []Case {
 			},
 		},
 		{
-			Name: "kubelet-restarted-while-it-started", Class: Broken, Seed: "001",
+			Name: "kubelet-restarted-while-it-started", Class: Broken, Report: slowStart,
 			Why:     "The kubelet was started three times within minutes of the node's creation while the lease goes on being renewed: a flap, and nothing to replace.",
 			Sources: []string{"https://github.com/kubernetes/kubernetes/issues/96945", "https://github.com/kubernetes/kubernetes/issues/102367"},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -60,7 +59,7 @@ func startupCases() []Case {
 			},
 		},
 		{
-			Name: "kubelet-restarted-long-after", Class: Misleading, Seed: "001",
+			Name: "kubelet-restarted-long-after", Class: Misleading, Report: slowStart,
 			Why:     "Two starts of the kubelet half an hour apart, days after the node's creation: no flap of a start. Why the runtime is down is not in sight.",
 			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/1228", docNodeStatus},
 			Build: func(b *Bundle, _ healthy) *verdict {
@@ -71,7 +70,7 @@ func startupCases() []Case {
 			},
 		},
 		{
-			Name: "two-claims-for-the-same-pods", Class: Broken, Seed: "001",
+			Name: "two-claims-for-the-same-pods", Class: Broken, Report: slowStart,
 			Why:     "Karpenter made a second NodeClaim of the pool half a minute after the first, whose node was still starting.",
 			Sources: []string{"https://github.com/aws/karpenter-provider-aws/issues/6355", "https://github.com/aws/karpenter-provider-aws/pull/6267"},
 			Build: func(b *Bundle, _ healthy) *verdict {

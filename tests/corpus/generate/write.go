@@ -67,7 +67,7 @@ func Table() string {
 		counts[c.Class]++
 	}
 	fmt.Fprintf(&out, "\n%d cases: %d broken, %d misleading, %d healthy.\n\n", len(cases), counts[Broken], counts[Misleading], counts[Well])
-	out.WriteString("| case | class | seed | finding | first decisive cause | sources |\n| --- | --- | --- | --- | --- | --- |\n")
+	out.WriteString("| case | class | report | finding | first decisive cause | sources |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, c := range cases {
 		m := c.Make()
 		var kinds, firsts, sources []string
@@ -81,7 +81,7 @@ func Table() string {
 		for i, s := range c.Sources {
 			sources = append(sources, fmt.Sprintf("[%d](%s)", i+1, s))
 		}
-		fmt.Fprintf(&out, "| [%s](cases/%s) | %s | %s | %s | %s | %s |\n", c.Name, c.Name, c.Class, c.Seed,
+		fmt.Fprintf(&out, "| [%s](cases/%s) | %s | %s | %s | %s | %s |\n", c.Name, c.Name, c.Class, c.Report,
 			strings.Join(slices.Compact(kinds), ", "), strings.Join(slices.Compact(firsts), ", "), strings.Join(sources, " "))
 	}
 	return out.String()
