@@ -72,12 +72,14 @@ type auditor struct {
 	a          *account
 	violations []Violation
 
-	effects  map[string][]effect // by cluster
-	done     map[string]int      // how often an order's act took effect, by order and act
-	reboots  map[string]time.Time
-	kept     map[string]bool // evidence, by cluster, instance and order
-	checks   map[string]looked
-	since    map[roll.FindingKey]time.Time // since when something is held for a passing reason
+	effects map[string][]effect // by cluster
+	done    map[string]int      // how often an order's act took effect, by order and act
+	reboots map[string]time.Time
+	kept    map[string]bool // evidence, by cluster, instance and order
+	checks  map[string]looked
+	// held is for what something was held when the history was last told of it.
+	held     map[string]map[roll.FindingKey]plan.Reason // by cluster
+	since    map[roll.FindingKey]time.Time              // since when something is held for a passing reason
 	said     map[saidKey]saying
 	outcomes map[string]saying // notices of outcomes, by order and outcome
 	acted    map[string]owed   // outcomes that are to be told, by order
@@ -119,7 +121,7 @@ type owed struct {
 
 func newAuditor(a *account) *auditor {
 	return &auditor{
-		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
+		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[roll.FindingKey]plan.Reason{},
 		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{}, sense: newSense(),
 	}
 }
@@ -386,6 +388,7 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 		return
 	}
 	u.found(in, out)
+	u.withheld(in, out)
 	if !in.Snapshot.Whole() {
 		return
 	}
@@ -395,9 +398,6 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 	for _, h := range out.Held {
 		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
 		l.held[key] = h
-		if before, ok := u.checks[cluster].held[key]; !ok || before.Reason != h.Reason {
-			u.a.note(Event{Kind: EventHeld, Cluster: cluster, Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Finding: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
-		}
 		if !h.Reason.Passing() {
 			delete(u.since, key)
 		} else if _, ok := u.since[key]; !ok {
@@ -410,6 +410,25 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 		}
 	}
 	u.checks[cluster] = l
+}
+
+// withheld tells the history what is held back, once for each reason. A look that is not
+// whole holds too; what it did not see is held as before.
+func (u *auditor) withheld(in plan.Input, out plan.Plan) {
+	cluster := in.Snapshot.Cluster.ID.Name
+	before, now := u.held[cluster], map[roll.FindingKey]plan.Reason{}
+	for _, h := range out.Held {
+		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
+		if now[key] = h.Reason; before[key] != h.Reason {
+			u.a.note(Event{Kind: EventHeld, Cluster: cluster, Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Finding: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+		}
+	}
+	for key, reason := range before {
+		if _, seen := now[key]; !seen && !in.Snapshot.Whole() {
+			now[key] = reason
+		}
+	}
+	u.held[cluster] = now
 }
 
 // sightings notes what a check found, and forgets what it did not find any more.
@@ -444,6 +463,7 @@ func (u *auditor) found(in plan.Input, out plan.Plan) {
 				delete(u.said, said)
 			}
 		}
+		delete(u.held[in.Snapshot.Cluster.ID.Name], key)
 		if before := in.State.Findings[key]; !before.Opened.IsZero() {
 			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})
 		}

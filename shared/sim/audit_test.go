@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 	"rollcall/shared/trigger"
 )
@@ -60,6 +62,50 @@ func TestAViolationIsTold(t *testing.T) {
 	a.audit.broken(RuleOnce, "%s twice", "i-1")
 	if len(told) != 1 || told[0].Kind != EventViolated || !told[0].At.Equal(a.Now()) || !strings.Contains(told[0].String(), "once: i-1 twice") {
 		t.Errorf("told %+v", told)
+	}
+}
+
+// A look that is not whole holds too. It is told once for each reason, and again when the
+// finding was over in between.
+func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
+	a := bare(t, false)
+	var told []string
+	a.tell = func(e Event) {
+		if e.Kind == EventHeld {
+			told = append(told, e.Instance+" "+e.Reason)
+		}
+	}
+	partial := roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, Gaps: []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}}
+	whole := roll.Snapshot{Cluster: partial.Cluster}
+	held := func(reason plan.Reason, ids ...roll.InstanceID) (out plan.Plan) {
+		for _, id := range ids {
+			out.Held = append(out.Held, plan.Held{Instance: id, Kind: roll.Unknown, Reason: reason})
+		}
+		return out
+	}
+	over := plan.Plan{}
+	over.Changes.DropFindings = []roll.FindingKey{{Instance: "i-1", Kind: roll.Unknown}}
+	for _, tt := range []struct {
+		name string
+		s    *roll.Snapshot
+		p    plan.Plan
+		want []string
+	}{
+		{"held", &partial, held(plan.SnapshotIncomplete, "i-1", "i-2"), []string{"i-1 SnapshotIncomplete", "i-2 SnapshotIncomplete"}},
+		{"held as before", &partial, held(plan.SnapshotIncomplete, "i-1"), nil},
+		{"seen again", &partial, held(plan.SnapshotIncomplete, "i-1", "i-2"), nil},
+		{"for another reason", &whole, held(plan.SharedCause, "i-1", "i-2"), []string{"i-1 SharedCause", "i-2 SharedCause"}},
+		{"over", &partial, over, nil},
+		{"held anew", &partial, held(plan.SharedCause, "i-1"), []string{"i-1 SharedCause"}},
+		{"held no more", &whole, plan.Plan{}, nil},
+		{"held once more", &whole, held(plan.SharedCause, "i-2"), []string{"i-2 SharedCause"}},
+	} {
+		told = nil
+		v := &env{a: a, fn: inspect}
+		a.audit.planned(&invocation{v: v}, plan.Input{Snapshot: tt.s}, tt.p)
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("%s: told %q, want %q", tt.name, told, tt.want)
+		}
 	}
 }
 

@@ -36,16 +36,16 @@ overrides:
 			}},
 		},
 		Faults: []Fault{
-			// Seed 004: short of memory, then silent. One comes back with a reboot, one does not.
+			// Short of memory, then silent. One comes back with a reboot, one does not.
 			{ID: 1, Kind: FaultPressure, At: at(1, 10), Cluster: "payments", Group: "memory", Count: 1, Bare: true, Says: "a machine of the memory pool runs short of memory"},
 			{ID: 2, Kind: FaultPressure, At: at(3, 20), Cluster: "payments", Group: "memory", Count: 1, Value: lasting, Says: "another one runs short of memory, and a reboot will not cure it"},
-			// Seed 000: a custom AMI whose startup taint is quoted once too often.
+			// A custom AMI whose startup taint is quoted once too often.
 			{ID: 3, Kind: FaultTaint, At: at(4, 40), For: at(3, 0), Cluster: "orders", Group: "golden", Count: 2, Says: "a new golden AMI, whose startup taint is quoted once too often"},
-			// Seed 001: kubelets restart, Cilium's taint is not declared, and a node is launched twice.
+			// Kubelets restart, Cilium's taint is not declared, and a node is launched twice.
 			{ID: 4, Kind: FaultCilium, At: at(6, 5), For: at(2, 0), Cluster: "search", Group: "cilium", Count: 1, Says: "a Cilium taint that the node pool does not declare, and kubelets that restart"},
-			// Seed 002: an arm64 pool that does not register.
+			// An arm64 pool that does not register.
 			{ID: 5, Kind: FaultArchitect, At: at(8, 30), For: at(2, 20), Cluster: "search", Group: "arm", Count: 2, Says: "the pool turns to arm64, and fetches a helper for amd64"},
-			// Seed 003: the controller's role is mapped where the nodes' should be.
+			// The controller's role is mapped where the nodes' should be.
 			{ID: 6, Kind: FaultRole, At: at(10, 15), For: at(1, 50), Cluster: "payments", Group: "batch", Count: 2, Bare: true, Says: "aws-auth maps the controller's role, not the nodes'"},
 			// A node that says it is not ready: cordoned, drained, replaced.
 			{ID: 7, Kind: FaultNotReady, At: at(11, 30), Cluster: "orders", Group: "system", Count: 1, Says: "a kubelet says that it is not ready"},

@@ -54,8 +54,9 @@ func (e ec2API) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput,
 	return answered(out, err)
 }
 
-// ownerEKS is the account from which EKS shares its AMIs.
-const ownerEKS = "602401143452"
+// ownerEKS stands for the account from which EKS shares its AMIs. They are known by its
+// alias, amazon.
+const ownerEKS = "123456789012"
 
 // published is the date in the name of an AMI.
 var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)

@@ -309,7 +309,7 @@ func TestTheDay(t *testing.T) {
 			t.Errorf("no notice tells of %s", code)
 		}
 	}
-	for _, reason := range []plan.Reason{plan.SharedCause, plan.ZoneOutage} {
+	for _, reason := range []plan.Reason{plan.SharedCause, plan.ZoneOutage, plan.ClusterNotActive} {
 		if held[string(reason)] == 0 {
 			t.Errorf("nothing is held for %s: %v", reason, held)
 		}
