@@ -89,7 +89,7 @@ type withheld struct {
 	from, last                           time.Time
 	cluster, group, kind, action, reason string
 	detail                               string
-	instances                            map[string]bool
+	instances                            map[string]time.Time // when each was last held
 }
 
 func newStory(o Options, day sim.Scenario) *story {
@@ -117,13 +117,13 @@ func (s *story) hold(e sim.Event) {
 	for _, h := range s.held {
 		if h.cluster == e.Cluster && h.group == e.Group && h.kind == e.Finding && h.action == e.Action && h.reason == e.Reason && e.At.Sub(h.last) < time.Hour {
 			h.last = e.At
-			h.instances[e.Instance] = true
+			h.instances[e.Instance] = e.At
 			return
 		}
 	}
 	s.held = append(s.held, &withheld{
 		from: e.At, last: e.At, cluster: e.Cluster, group: e.Group, kind: e.Finding, action: e.Action, reason: e.Reason, detail: e.Detail,
-		instances: map[string]bool{e.Instance: true},
+		instances: map[string]time.Time{e.Instance: e.At},
 	})
 }
 
@@ -147,7 +147,14 @@ func (s *story) opening() {
 	}
 	s.say("%s\n\n", s.paint(bold, "A day in the life of an account"))
 	s.say("%d clusters, %d nodes, mode remediate. The account is simulated, with a clock of\nits own; the functions that watch it are those that are deployed. Nothing of\nyours is read or touched.\n\n", len(s.day.Clusters), nodes)
+	for _, part := range report.Wrapped(shorter, width) {
+		s.say("%s\n", part)
+	}
+	s.say("\n")
 }
+
+// shorter says where the day's policy differs from the defaults.
+const shorter = "The policy leaves a node of cluster search 8 min to be initialized, not the 15 of the defaults: a cluster can have tolerances of its own."
 
 // flush prints the lines of a minute: events that are alike make one.
 func (s *story) flush() {
@@ -346,7 +353,7 @@ func (s *story) closing(r, untended sim.Result) {
 	}
 	for _, h := range s.lasting() {
 		n := len(h.instances)
-		s.say("  %s-%s  %-9s %s of %d %s in %s: %s\n", h.from.Format("15:04"), h.last.Format("15:04"), h.cluster, h.action, n, roll.Plural(n, "instance", "instances"), h.group, s.paint(magenta, h.reason))
+		s.say("  %s-%s  %-9s %s of %d %s in %s: %s\n", h.from.Format("15:04"), s.lifted(h).Format("15:04"), h.cluster, h.action, n, roll.Plural(n, "instance", "instances"), h.group, s.paint(magenta, h.reason))
 		s.below("                     ", h.detail)
 	}
 	s.say("\n%s\n\n", s.paint(bold, "The day in figures"))

@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func (s *story) document(r, untended sim.Result) page.Document {
 		From:     s.day.Start, To: s.end(),
 		Notes: []string{
 			"The account is simulated, with a clock of its own; the functions that watch it are the ones that are deployed. Only the faults are staged.",
+			shorter,
 			"Causes are what Rollcall read from the simulated APIs, user data and consoles; it is not told of the faults.",
 		},
 		Notices: s.notices(),
@@ -161,14 +163,12 @@ func (s *story) withheld(cluster string) []page.Withheld {
 	return out
 }
 
-// lifted is when the last of what was held for a reason was held no more.
+// lifted is when the last of what was held for a reason was held no more; the end of the
+// day for what was held to the end.
 func (s *story) lifted(h *withheld) time.Time {
-	last, open := h.from, map[string]bool{}
-	for id := range h.instances {
-		open[id] = true
-	}
+	last, open := h.from, maps.Clone(h.instances)
 	for _, e := range s.events {
-		if !e.At.After(h.last) || !open[e.Instance] {
+		if held, ok := open[e.Instance]; !ok || !e.At.After(held) {
 			continue
 		}
 		over := e.Kind == sim.EventEnd || e.Finding == h.kind && (e.Kind == sim.EventOrder || e.Kind == sim.EventHeld || e.Kind == sim.EventFinding && e.Stage == "resolved")
@@ -176,6 +176,9 @@ func (s *story) lifted(h *withheld) time.Time {
 			last = e.At
 			delete(open, e.Instance)
 		}
+	}
+	if len(open) > 0 {
+		return s.end()
 	}
 	return last
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"fmt"
 	"html"
 	"io"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"rollcall/shared/page"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
@@ -178,6 +181,72 @@ func TestAnOrderThatWasNotCarriedOutIsNoAct(t *testing.T) {
 	}
 	if want := "Node a is not ready. Told at 12:16; cordon at 12:17; drain ordered at 12:18; the instance recovered."; len(c.Findings) != 1 || c.Findings[0].Summary != want {
 		t.Errorf("findings %+v, want %q", c.Findings, want)
+	}
+}
+
+// What is held is over with its instance, its finding or its reason; what is not lasts to
+// the end of the day.
+func TestWhatIsHeldLastsUntilItIsHeldNoMore(t *testing.T) {
+	held := func(after time.Duration, id, reason string) sim.Event {
+		return sim.Event{At: noon.Add(after), Kind: sim.EventHeld, Instance: id, Finding: "Unregistered", Action: "terminate", Reason: reason}
+	}
+	ended := sim.Event{At: noon.Add(20 * time.Minute), Kind: sim.EventEnd, Instance: "i-1", Detail: "ended by its owner"}
+	for _, tt := range []struct {
+		name   string
+		events []sim.Event
+		want   time.Duration
+	}{
+		{"its instance ends", []sim.Event{held(0, "i-1", "SharedCause"), ended}, 20 * time.Minute},
+		{"its finding is over", []sim.Event{held(0, "i-1", "SharedCause"), {At: noon.Add(time.Hour), Kind: sim.EventFinding, Instance: "i-1", Finding: "Unregistered", Stage: "resolved"}}, time.Hour},
+		{"it is held for another reason", []sim.Event{held(0, "i-1", "SharedCause"), held(5*time.Minute, "i-1", "OneAtATime")}, 5 * time.Minute},
+		{"the first ends before the second is held", []sim.Event{held(0, "i-1", "SharedCause"), ended, held(30*time.Minute, "i-2", "SharedCause"), {At: noon.Add(40 * time.Minute), Kind: sim.EventEnd, Instance: "i-2"}}, 40 * time.Minute},
+		{"nothing ends it", []sim.Event{held(0, "i-1", "SharedCause"), held(time.Minute, "i-2", "SharedCause"), ended}, 6 * time.Hour},
+	} {
+		s := history(tt.events...)
+		if to := s.withheld("shop")[0].To; !to.Equal(noon.Add(tt.want)) {
+			t.Errorf("%s: held until %s, want %s", tt.name, to, noon.Add(tt.want))
+		}
+	}
+}
+
+func TestTheTerminalAndThePageTellTheSameOfWhatWasHeld(t *testing.T) {
+	s, r := played()
+	var out bytes.Buffer
+	told := *s
+	told.o.Out = &out
+	told.closing(r, r)
+	var gone bool
+	for _, c := range s.document(r, r).Clusters {
+		for _, h := range c.Held {
+			gone = gone || h.Reason == "ClusterNotActive"
+			if line := fmt.Sprintf("  %s-%s  %-9s %s of ", h.From.Format("15:04"), h.To.Format("15:04"), c.Name, h.Action); !strings.Contains(out.String(), line) {
+				t.Errorf("no line begins with %q", line)
+			}
+		}
+	}
+	if !gone {
+		t.Error("what a deleted cluster left is not told to be held back")
+	}
+}
+
+// The opening tells what the policy of the day changes.
+func TestTheOpeningTellsTheTolerancesOfTheDay(t *testing.T) {
+	day := sim.Day()
+	doc, err := policy.Parse([]byte(day.Policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range day.Clusters {
+		of, usual := doc.For(c.Name, "", roll.Selector{}).Initialization.Deadline, policy.Default().For(c.Name, "", roll.Selector{}).Initialization.Deadline
+		words := fmt.Sprintf("cluster %s %.0f min to be initialized, not the %.0f of the defaults", c.Name, of.Minutes(), usual.Minutes())
+		if (of != usual) != strings.Contains(shorter, words) {
+			t.Errorf("%s has %s by the policy and %s by default: %q", c.Name, of, usual, shorter)
+		}
+	}
+	var out bytes.Buffer
+	newStory(Options{Out: &out}, day).opening()
+	if said := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(said, shorter) {
+		t.Errorf("the opening is %q", said)
 	}
 }
 
