@@ -10,44 +10,83 @@ import (
 	"rollcall/shared/sim"
 )
 
-// What a whole simulated day tells reaches the targets in the form that they want.
-func TestADayReachesTheTargets(t *testing.T) {
-	var day []map[string]any
+// day is what a whole simulated day tells, in its order.
+func day(t *testing.T) (events []map[string]any) {
+	t.Helper()
 	hear := func(at time.Time, detailType, detail string, resources []string) {
 		var d any
 		if err := json.Unmarshal([]byte(detail), &d); err != nil {
 			t.Error(err)
 		}
-		day = append(day, map[string]any{"detail-type": detailType, "source": emit.Source, "time": at.Format(time.RFC3339), "resources": resources, "detail": d})
+		events = append(events, map[string]any{"detail-type": detailType, "source": emit.Source, "time": at.Format(time.RFC3339), "resources": resources, "detail": d})
 	}
 	if _, err := sim.Run(sim.Day(), sim.Watch{Bus: hear, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
-	made := with(t, all)
+	return events
+}
+
+// reached lists the events that a rule with an input transformer takes. What such a rule
+// asks of a stage is that it be overdue, if there is one.
+func reached(t *testing.T, r rule, events []map[string]any) (out []map[string]any) {
+	t.Helper()
+	var pattern struct {
+		DetailType []string `json:"detail-type"`
+		Detail     struct{ Stage []any }
+	}
+	if err := json.Unmarshal(r.EventPattern, &pattern); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		detail := event["detail"].(map[string]any)
+		stage, staged := detail["stage"]
+		if !slices.Contains(pattern.DetailType, event["detail-type"].(string)) || pattern.Detail.Stage != nil && staged && stage != "overdue" || detail["finding"] == nil {
+			continue
+		}
+		out = append(out, event)
+	}
+	return out
+}
+
+// What a whole simulated day tells reaches the targets in the form that they want.
+func TestADayReachesTheTargets(t *testing.T) {
+	told, made := day(t), with(t, all)
 	for id, r := range rules(t, made) {
 		if r.Targets[0].InputTransformer == nil {
 			continue
 		}
-		var pattern struct {
-			DetailType []string `json:"detail-type"`
-		}
-		if err := json.Unmarshal(r.EventPattern, &pattern); err != nil {
-			t.Fatal(err)
-		}
-		wanted, reached := schema(t, consumers[r.Targets[0].Arn]), 0
-		for _, event := range day {
-			detail := event["detail"].(map[string]any)
-			stage, staged := detail["stage"]
-			if !slices.Contains(pattern.DetailType, event["detail-type"].(string)) || staged && stage != "overdue" || detail["finding"] == nil {
-				continue
-			}
-			reached++
+		wanted, events := schema(t, consumers[r.Targets[0].Arn]), reached(t, r, told)
+		for _, event := range events {
 			if err := wanted.Validate(body(t, made, id, r, event)); err != nil {
 				t.Errorf("%s of %v: %v", id, event, err)
 			}
 		}
-		if reached < 5 {
-			t.Errorf("%s takes %d events of a day", id, reached)
+		if len(events) < 5 {
+			t.Errorf("%s takes %d events of a day", id, len(events))
 		}
+	}
+}
+
+// The day ends when all has been well for a while, and so do its incidents.
+func TestADayLeavesNoIncidentOpen(t *testing.T) {
+	told, made := day(t), with(t, all)
+	open, opened := map[any]bool{}, 0
+	for _, event := range told {
+		for _, id := range []string{"IncidentOpens", "IncidentOver"} {
+			r := rules(t, made)[id]
+			if len(reached(t, r, []map[string]any{event})) == 0 {
+				continue
+			}
+			switch call := body(t, made, id, r, event); call["event_action"] {
+			case "trigger":
+				open[call["dedup_key"]] = true
+				opened++
+			case "resolve":
+				delete(open, call["dedup_key"])
+			}
+		}
+	}
+	if len(open) > 0 || opened < 5 {
+		t.Errorf("of %d incidents these stay open: %v", opened, open)
 	}
 }

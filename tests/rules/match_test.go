@@ -18,7 +18,7 @@ import (
 var takes = map[string][]string{
 	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
 	"ChatFollowUps": {"action-failed", "action-taken", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
-	"IncidentOpens": {"action-failed", "action-unclear", "finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
+	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
 	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
 	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear"},
 	"PassedOn": {
@@ -135,6 +135,14 @@ func TestEachRuleTakesWhatItShouldAndNothingElse(t *testing.T) {
 			if !reflect.DeepEqual(object(t, []byte(got[0])), object(t, []byte(mine))) {
 				t.Errorf("%s of %s gives its target\n%s\nnot\n%s", id, name, got[0], mine)
 			}
+		}
+	}
+	back := samples(t)["finding-resolved"]
+	back["detail"].(map[string]any)["stage"] = "watching"
+	a.put(t, back)
+	for id, url := range urls {
+		if got, want := len(a.take(t, url)), id == "IncidentOver" || id == "PassedOn"; (got == 1) != want {
+			t.Errorf("%s takes the end of a finding that a longer tolerance took back %d times, want %v", id, got, want)
 		}
 	}
 	other := samples(t)["finding-escalated"]

@@ -269,7 +269,7 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
 	})
 	incidents := keys(func(b map[string]any) any { return b["dedup_key"] }, map[string][]string{
-		"IncidentOpens": {"finding-escalated", "action-failed", "finding-opened-overdue", "finding-opened-condition"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
 	})
 	want := func(got map[any][]string, groups ...string) {
 		t.Helper()
@@ -287,7 +287,7 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		"ChatFindings finding-opened-condition, ChatFollowUps finding-resolved-condition",
 		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared")
 	want(incidents,
-		"IncidentOpens action-failed, IncidentOpens finding-escalated, IncidentOver finding-resolved",
+		"IncidentOpens finding-escalated, IncidentOver finding-resolved",
 		"IncidentOpens finding-opened-condition, IncidentOver finding-resolved-condition",
 		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared")
 }
