@@ -295,10 +295,10 @@ func (d *derived) settled(before ledger.State) {
 		told := ActionTaken
 		switch {
 		case r.Outcome.Result != ledger.Failed:
-		case was.Do == string(plan.Drain) && strings.HasPrefix(r.Outcome.Detail, ledger.Unfinished):
-			a.Result, a.Reason, told = Failed, string(plan.DrainUnfinished), ActionFailed
-		case was.Do == string(plan.Drain):
+		case r.Moot:
 			a.Result, a.Reason, told = Refused, string(plan.VerdictChanged), ActionHeld
+		case was.Do == string(plan.Drain):
+			a.Result, a.Reason, told = Failed, string(plan.DrainUnfinished), ActionFailed
 		default:
 			a.Result, told = Failed, ActionFailed
 		}

@@ -189,7 +189,7 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 	if ordered1(p) != string(Uncordon) {
 		t.Fatalf("ordered %s, want the cordon lifted", ordered1(p))
 	}
-	if len(p.Resolved) != 1 || p.Resolved[0].Outcome.Result != ledger.Failed || !strings.Contains(p.Resolved[0].Outcome.Detail, "Ready again") {
+	if len(p.Resolved) != 1 || p.Resolved[0].Outcome.Result != ledger.Failed || !strings.Contains(p.Resolved[0].Outcome.Detail, "Ready again") || !p.Resolved[0].Moot {
 		t.Errorf("the drain was settled as %+v", p.Resolved)
 	}
 	spoilt := map[string]func(w *world, n *roll.Node){
@@ -329,6 +329,27 @@ func TestSmallPoolsAreAsDocumented(t *testing.T) {
 		}
 		if tt.want == "none" && slices.ContainsFunc(reasons(p), func(r Reason) bool { return r != UnhealthyShare }) {
 			t.Errorf("%d of %d: held for %v", tt.sick, tt.of, reasons(p))
+		}
+	}
+}
+
+// That pods were left when nobody went on is a failure; that the node is gone is none.
+func TestADrainIsMootWhereNothingIsLeftToDrainFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*world)
+		moot   bool
+	}{
+		"nobody went on":       {func(*world) {}, false},
+		"the node is gone":     {func(w *world) { w.snapshot.Nodes = w.snapshot.Nodes[1:] }, true},
+		"the instance is gone": {func(w *world) { w.snapshot.Instances[0].State = roll.StateTerminated }, true},
+	} {
+		w := healthy(10)
+		w.notReady(1, 3*time.Hour)
+		w.state.Actions = []ledger.Action{{ID: "a", Do: string(Drain), Instance: instanceID(1), Node: "node-1", Group: "asg/w", Kind: roll.NotReady, At: now.Add(-2 * time.Hour)}}
+		tt.change(w)
+		_, p := w.make(now)
+		if len(p.Resolved) != 1 || p.Resolved[0].Moot != tt.moot || p.Resolved[0].Outcome.Result != ledger.Failed {
+			t.Errorf("%s: %+v", name, p.Resolved)
 		}
 	}
 }

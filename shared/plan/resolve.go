@@ -12,6 +12,9 @@ import (
 type Resolution struct {
 	ActionID string
 	Outcome  ledger.Outcome
+	// Moot: a drain was cut short since there is nothing left to drain for: the node is
+	// Ready again, or gone.
+	Moot bool
 }
 
 const (
@@ -41,7 +44,10 @@ func (p *planner) resolve() {
 	for _, a := range open {
 		if outcome, ok := p.settled(a, instances[a.Instance], nodes[a.Instance]); ok {
 			outcome.At = p.Now
-			p.out.Resolved = append(p.out.Resolved, Resolution{ActionID: a.ID, Outcome: outcome})
+			p.out.Resolved = append(p.out.Resolved, Resolution{
+				ActionID: a.ID, Outcome: outcome,
+				Moot: a.Do == string(Drain) && outcome.Detail != drainPaused,
+			})
 		}
 	}
 }
