@@ -101,6 +101,11 @@ func deploy(t *testing.T, mode string) *Stack {
 			for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
 				t.Logf("%s wrote:\n%s", name, s.Output(name))
 			}
+			for line := range strings.Lines(s.functions[Inspect].output.all()) {
+				if strings.Contains(line, `"msg":"checked"`) || strings.Contains(line, `"msg":"act held"`) {
+					t.Log(strings.TrimSpace(line)) // from the beginning: what follows is long
+				}
+			}
 		}
 		if unexpected, err := bed.Unexpected(context.Background()); err != nil || len(unexpected) > 0 {
 			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
