@@ -192,6 +192,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 	var out, errs bytes.Buffer
 	code = command.Run(a.t.Context(), args, command.Environment{
 		Stdout: &out, Stderr: &errs,
+		PageInterval: time.Nanosecond, // the emulated EC2 has no quota to spare
 		Now: func() time.Time {
 			if a.now != nil {
 				a.now()

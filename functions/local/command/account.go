@@ -39,7 +39,7 @@ const identityTime = 5 * time.Second
 // connect loads the ambient configuration and makes sure that there are
 // credentials, so that their lack is said once and not once per call. evidence is where
 // evidence is kept, "" for nowhere.
-func connect(ctx context.Context, region, evidence string) (*account, error) {
+func connect(ctx context.Context, env Environment, region, evidence string) (*account, error) {
 	var options []func(*config.LoadOptions) error
 	if region != "" {
 		options = append(options, config.WithRegion(region))
@@ -68,7 +68,7 @@ func connect(ctx context.Context, region, evidence string) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	look, err := eyes.Open(cfg, "rollcall/"+version(), eyes.Options{Principal: principal, Store: place})
+	look, err := eyes.Open(cfg, "rollcall/"+version(), eyes.Options{Principal: principal, Store: place, PageInterval: env.PageInterval})
 	if err != nil {
 		return nil, err
 	}

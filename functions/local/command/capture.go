@@ -79,7 +79,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, f.region, "")
+	a, err := connect(ctx, env, f.region, "")
 	if err != nil {
 		return err
 	}

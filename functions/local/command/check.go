@@ -150,7 +150,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, f.region, f.evidence)
+	a, err := connect(ctx, env, f.region, f.evidence)
 	if err != nil {
 		return err
 	}

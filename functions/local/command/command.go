@@ -27,6 +27,8 @@ type Environment struct {
 	Now            func() time.Time
 	// Terminal: a person watches standard error.
 	Terminal bool
+	// PageInterval is that of observe.Options; zero is its default.
+	PageInterval time.Duration
 	// Color: standard output is a terminal that takes colours.
 	Color bool
 }

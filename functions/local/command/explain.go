@@ -165,7 +165,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if q.bundle != nil {
 		c = ofBundle(ctx, runner, q)
 	} else {
-		c, err = f.live(ctx, runner, q)
+		c, err = f.live(ctx, env, runner, q)
 	}
 	p.clear()
 	if err != nil {
@@ -188,8 +188,8 @@ func ofBundle(ctx context.Context, runner *run.Runner, q question) report.Check 
 }
 
 // live looks at the account: as things stand if something remembers, and else "what if".
-func (f explainFlags) live(ctx context.Context, runner *run.Runner, q question) (report.Check, error) {
-	a, err := connect(ctx, f.region, "")
+func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Runner, q question) (report.Check, error) {
+	a, err := connect(ctx, env, f.region, "")
 	if err != nil {
 		return report.Check{}, err
 	}
