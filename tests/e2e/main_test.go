@@ -273,16 +273,12 @@ func (a *account) kubeWrites() (out []string) {
 	a.t.Helper()
 	calls, err := bed.KubeCalls(a.t.Context())
 	must(a.t, err)
-	for _, c := range calls {
-		switch c.Verb {
-		case "get", "list", "watch":
-		default:
-			resource := c.Resource
-			if c.Subresource != "" {
-				resource += "/" + c.Subresource
-			}
-			out = append(out, c.Verb+" "+resource+" "+c.Name)
+	for _, c := range testbed.Changing(calls) {
+		resource := c.Resource
+		if c.Subresource != "" {
+			resource += "/" + c.Subresource
 		}
+		out = append(out, c.Verb+" "+resource+" "+c.Name)
 	}
 	return out
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/tests/testbed"
 )
 
 // A function may die between any two calls. Whenever it does, in the test of one
@@ -220,10 +222,8 @@ func lastChange(t *testing.T) (at time.Time) {
 	t.Helper()
 	calls, err := bed.KubeCalls(t.Context())
 	must(t, err)
-	for _, c := range calls {
-		if c.Verb != "get" && c.Verb != "list" {
-			at = c.Time
-		}
+	for _, c := range testbed.Changing(calls) {
+		at = c.Time
 	}
 	return at
 }

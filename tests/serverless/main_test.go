@@ -66,7 +66,7 @@ func start(m *testing.M) int {
 	if tmpl, err = template.Read(context.Background(), filepath.Join("..", ".."), map[string]string{"Mode": "remediate"}); err != nil {
 		return fail(err)
 	}
-	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators()}); err != nil {
+	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators(), Grace: time.Hour}); err != nil {
 		return fail(err)
 	}
 	defer func() {
@@ -173,10 +173,7 @@ func changes(t *testing.T) (out []string) {
 	t.Helper()
 	calls, err := bed.KubeCalls(t.Context())
 	must(t, err)
-	for _, c := range calls {
-		if c.Verb == "get" || c.Verb == "list" {
-			continue
-		}
+	for _, c := range testbed.Changing(calls) {
 		resource := c.Resource
 		if c.Subresource != "" {
 			resource += "/" + c.Subresource

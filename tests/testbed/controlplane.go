@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -164,7 +165,7 @@ func (b *Bed) startControllers() error {
 	_, err := b.spawn("kube-controller-manager", nil, b.binary("kube-controller-manager"),
 		"--kubeconfig="+b.Kubeconfig(),
 		"--controllers=node-lifecycle-controller",
-		"--node-monitor-grace-period=10s", "--node-monitor-period=2s",
+		"--node-monitor-grace-period="+cmp.Or(b.options.Grace, 10*time.Second).String(), "--node-monitor-period=2s",
 		"--leader-elect=false", "--secure-port=0",
 	)
 	return err

@@ -19,7 +19,7 @@ import (
 
 const (
 	leaseNamespace = corev1.NamespaceNodeLease
-	// heartbeatEvery is shorter than the kubelet's 10 s because the bed's grace period is 10 s rather than 50.
+	// heartbeatEvery is shorter than the kubelet's 10 s because the bed's grace period may be 10 s rather than 50.
 	heartbeatEvery = 3 * time.Second
 	// unknownWithin bounds WaitUnknown: the grace period, the monitor period, and room for a busy machine.
 	unknownWithin = 60 * time.Second

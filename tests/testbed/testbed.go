@@ -36,6 +36,9 @@ type Options struct {
 	Viewers []string
 	// Remediators are more roles, by ARN, than [Remediator]'s that the default aws-auth maps to [RemediatorsGroup].
 	Remediators []string
+	// Grace is how long a node may be silent before the controller calls it Unknown; zero is 10 s, a fifth of what is
+	// usual. Who tests no silence sets more: a machine that stops for as long silences every node at once.
+	Grace time.Duration
 	// Log receives the progress and what goes wrong in the background; nil drops it.
 	Log func(format string, args ...any)
 }
