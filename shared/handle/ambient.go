@@ -56,6 +56,9 @@ func (a Ambient) dropped(message string, err error) {
 	a.count(report.Sample{Of: report.MessagesDropped, Value: 1})
 }
 
+// Odd logs what the AWS SDK remarks. A call that fails for it has a line of its own.
+func (a Ambient) Odd(remark string) { a.Log.Warn("remark of the SDK", "detail", remark) }
+
 type schedules interface {
 	At(context.Context, trigger.Check) (made bool, err error)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -339,20 +340,56 @@ func (s *Stack) Settle(ctx context.Context) error {
 	}
 }
 
+// hiddenWithin bounds how long a queue may keep messages back.
+const hiddenWithin = 20 * time.Second
+
+// receive asks a queue for messages until it hands some out or has none. An answer that is
+// lost on its way hides its messages, and what is behind them in their group, for as long
+// as the queue says by itself: for minutes of real time, unless it is told a second.
+func (s *Stack) receive(ctx context.Context, url string, most int) ([]sqstypes.Message, error) {
+	for begin := time.Now(); ; {
+		out, err := s.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: int32(most), VisibilityTimeout: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(out.Messages) > 0 {
+			return out.Messages, nil
+		}
+		kept, err := s.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: aws.String(url), AttributeNames: []sqstypes.QueueAttributeName{
+			sqstypes.QueueAttributeNameApproximateNumberOfMessages, sqstypes.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+		}})
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(kept.Attributes)), func(n string) bool { return n != "0" }) {
+			return nil, nil
+		}
+		if time.Since(begin) > hiddenWithin {
+			return nil, fmt.Errorf("it hands out none of its messages: %v", kept.Attributes)
+		}
+		s.Log = append(s.Log, fmt.Sprintf("%s keeps messages back: %v", url, kept.Attributes))
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // deliver hands one batch of a queue to its function and deletes what the function
 // took. What it did not take, or died over, is delivered again.
 func (s *Stack) deliver(ctx context.Context, url, name string, most int) (int, error) {
 	var batch []sqstypes.Message
 	for len(batch) < most {
-		out, err := s.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: int32(min(10, most-len(batch))), VisibilityTimeout: 0})
+		messages, err := s.receive(ctx, url, min(10, most-len(batch)))
 		if err != nil {
 			return 0, fmt.Errorf("receive from %s: %w", url, err)
 		}
-		if len(out.Messages) == 0 {
+		if len(messages) == 0 {
 			break
 		}
-		batch = append(batch, out.Messages...)
-		for _, m := range out.Messages { // so that the next receive does not see them again
+		batch = append(batch, messages...)
+		for _, m := range messages { // so that the next receive does not see them again
 			if _, err := s.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(url), ReceiptHandle: m.ReceiptHandle}); err != nil {
 				return 0, fmt.Errorf("delete from %s: %w", url, err)
 			}

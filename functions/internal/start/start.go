@@ -33,7 +33,7 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	if err != nil {
 		return Function{}, fmt.Errorf("settings of %s: %w", name, err)
 	}
-	cfg, err := awsconfig.LoadDefaultConfig(ctx)
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(sdk(handle.Ambient{Log: log})))
 	if err != nil {
 		return Function{}, fmt.Errorf("load the AWS configuration of %s: %w", name, err)
 	}

@@ -1,0 +1,29 @@
+package start
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/aws/smithy-go/logging"
+
+	"rollcall/shared/handle"
+)
+
+func TestTheSDKLogsAsTheFunctionsDo(t *testing.T) {
+	var out bytes.Buffer
+	log := sdk(handle.Ambient{Log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	log.Logf(logging.Debug, "request %d", 1)
+	if out.Len() > 0 {
+		t.Errorf("wrote %s, want nothing of what only helps to mend the SDK", &out)
+	}
+	log.Logf(logging.Warn, "failed to close\nresponse %d", 2)
+	var line struct{ Level, Msg, Detail string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
+		t.Fatalf("wrote %q, want one JSON object: %v", &out, err)
+	}
+	if line.Level != "WARN" || line.Msg != "remark of the SDK" || line.Detail != "failed to close\nresponse 2" {
+		t.Errorf("got %+v", line)
+	}
+}
