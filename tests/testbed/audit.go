@@ -76,15 +76,15 @@ func (b *Bed) KubeCalls(ctx context.Context) ([]KubeCall, error) {
 }
 
 // Changing are those of the calls that would change something, whatever became of them.
-// A request that met a write of the control plane (409 Conflict) and was then made again
-// is left out: it changed nothing, and who wins is chance.
+// A request that met a write of the control plane (409 Conflict) and then succeeded is
+// left out: it changed nothing, and who wins is chance.
 func Changing(calls []KubeCall) (out []KubeCall) {
 	for i, c := range calls {
 		if slices.Contains([]string{"get", "list", "watch"}, c.Verb) {
 			continue
 		}
 		again := func(later KubeCall) bool {
-			return later.User == c.User && later.Verb == c.Verb && later.Group == c.Group && later.Resource == c.Resource &&
+			return later.Code < http.StatusBadRequest && later.User == c.User && later.Verb == c.Verb && later.Group == c.Group && later.Resource == c.Resource &&
 				later.Subresource == c.Subresource && later.Namespace == c.Namespace && later.Name == c.Name
 		}
 		if c.Code == http.StatusConflict && slices.ContainsFunc(calls[i+1:], again) {

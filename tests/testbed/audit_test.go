@@ -22,6 +22,7 @@ func TestAChangeThatMetAConflictAndWasMadeAgainIsNone(t *testing.T) {
 		{"made again", []KubeCall{list, cordon("a", 409), list, cordon("a", 200)}, []int{3}},
 		{"made again twice", []KubeCall{cordon("a", 409), cordon("a", 409), cordon("a", 200)}, []int{2}},
 		{"never made again", []KubeCall{cordon("a", 200), cordon("a", 409)}, []int{0, 1}},
+		{"made again in vain", []KubeCall{cordon("a", 409), cordon("a", 409), cordon("a", 403)}, []int{0, 1, 2}},
 		{"another was made", []KubeCall{cordon("a", 409), cordon("b", 200), evict("a", 201)}, []int{0, 1, 2}},
 		{"refused for another reason", []KubeCall{evict("p", 429), evict("p", 201)}, []int{0, 1}},
 	}
