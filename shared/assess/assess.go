@@ -76,13 +76,13 @@ type Assessment struct {
 	// whose instance EC2 says is gone, or is going, are not counted.
 	Nodes, Ready int
 	// Zones counts the same nodes by the name of their availability zone. Those that
-	// tell of none are left out. Nil in a snapshot of one instance.
+	// tell of none are left out.
 	Zones map[string]ZoneCount
 	// Populations tells of the groups that have nodes, or had some that are remembered. Nil
 	// in a snapshot of one instance.
 	Populations map[roll.Group]Population
 	// Silent are the times at which the nodes that are silent now turned silent, the
-	// earliest first. Nil in a snapshot of one instance.
+	// earliest first.
 	Silent []time.Time
 	// NoProviderID counts nodes of which nobody can say on what they run: any
 	// instance that seems unregistered could be one of them.
@@ -149,6 +149,8 @@ type assessor struct {
 	Input
 	out   Assessment
 	asked map[roll.InstanceID]int // index into out.Questions
+	// beside are the instances of the nodes that are counted beside a target.
+	beside map[roll.InstanceID]bool
 
 	// What of the snapshot was read without a gap. A snapshot of one instance lacks
 	// the others.
@@ -190,6 +192,7 @@ func (a *assessor) finish() Assessment {
 	a.sortQuestions()
 	slices.SortFunc(a.out.NotNodes, func(x, y NotNode) int { return cmp.Compare(x.Instance, y.Instance) })
 	slices.SortFunc(a.out.Silent, time.Time.Compare)
+	a.absentBystanders()
 	a.counts()
 	a.registrations()
 	a.keepUnread()
@@ -261,6 +264,9 @@ func (a *assessor) member(m roll.Member) {
 		return
 	}
 	if target := a.Snapshot.Target; target != "" && m.ID() != target {
+		if m.Node != nil {
+			a.bystander(m)
+		}
 		return
 	}
 	if m.Node != nil {

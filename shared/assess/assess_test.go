@@ -369,7 +369,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, Now: now}, func(qs []roll.Question) {
 		rounds++
 		for _, q := range qs {
-			s.Details[q.Instance] = roll.Detail{Bootstraps: roll.Yes, LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, HasNodeClaim: roll.Yes}
+			s.Details[q.Instance] = roll.Detail{Bootstraps: roll.Yes, LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, HasNodeClaim: roll.Yes, LeaseRead: roll.No}
 		}
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
 	})

@@ -24,6 +24,8 @@ type ZoneCount struct {
 	Nodes  int
 	Ready  int
 	Silent int // those that are not Ready, whatever their status, and had their time to start
+	// First and Last are when the first and the last of Silent left Ready.
+	First, Last time.Time
 }
 
 // Population is what a group is made of. It is told for people; no verdict rests on it.
@@ -62,7 +64,7 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	if ready {
 		a.out.Ready++
 	}
-	if zone := m.Zone(); zone != "" && a.Snapshot.Target == "" {
+	if zone := m.Zone(); zone != "" {
 		z := a.zone(zone)
 		z.Nodes++
 		switch {
@@ -70,6 +72,13 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 			z.Ready++
 		case !a.starting(m):
 			z.Silent++
+			left := a.past(m.Node.Ready.Since, m.Node.Created)
+			if z.Silent == 1 || left.Before(z.First) {
+				z.First = left
+			}
+			if left.After(z.Last) {
+				z.Last = left
+			}
 		}
 	}
 	g := a.group(m.Group())
@@ -154,12 +163,12 @@ func (a *assessor) counts() {
 	for name, g := range a.groups {
 		a.out.Count[name] = g.count
 	}
-	if a.Snapshot.Target != "" {
-		return
-	}
 	a.out.Zones = make(map[string]ZoneCount, len(a.zones))
 	for _, z := range a.zones {
 		a.out.Zones[z.name] = z.ZoneCount
+	}
+	if a.Snapshot.Target != "" {
+		return
 	}
 	a.out.Populations = make(map[roll.Group]Population, len(a.groups))
 	for name, g := range a.groups {

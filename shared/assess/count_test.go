@@ -37,7 +37,11 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 		s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, starts)
 	}
 	a := judge(s, ledger.State{})
-	want := map[string]assess.ZoneCount{"eu-west-1a": {Nodes: 3, Ready: 1, Silent: 2}, "eu-west-1b": {Nodes: 1, Ready: 1}, "eu-west-1c": {Nodes: 2, Silent: 1}}
+	want := map[string]assess.ZoneCount{
+		"eu-west-1a": {Nodes: 3, Ready: 1, Silent: 2, First: ago(time.Hour), Last: ago(time.Hour)},
+		"eu-west-1b": {Nodes: 1, Ready: 1},
+		"eu-west-1c": {Nodes: 2, Silent: 1, First: ago(15 * time.Minute), Last: ago(15 * time.Minute)},
+	}
 	if diff := cmp.Diff(want, a.Zones); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
 	}
@@ -114,7 +118,7 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 	}
 }
 
-// Of a look at one instance nothing is counted over the cluster, nothing about others is
+// In a look at one instance the nodes beside it are counted, nothing about others is
 // said, and nothing about them is forgotten.
 func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	const other roll.InstanceID = "i-0000000000000000b"
@@ -137,11 +141,14 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown})
 	s.Target = id
 	a := judge(s, state)
-	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 1 {
+	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 2 {
 		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
 	}
-	if a.Zones != nil || a.Silent != nil || a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {
-		t.Errorf("counted: %+v %v %+v %+v %v", a.Zones, a.Silent, a.Registration, a.Groups, a.NewRegistrations)
+	if z := a.Zones["eu-west-1a"]; z.Nodes != 2 || z.Silent != 1 || len(a.Silent) != 1 || a.Count[""].Overdue != 1 {
+		t.Errorf("counted beside it: %+v %v %+v", a.Zones, a.Silent, a.Count)
+	}
+	if a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {
+		t.Errorf("counted: %+v %+v %v", a.Registration, a.Groups, a.NewRegistrations)
 	}
 	if a.Kept[key(roll.NotReady)] || !a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}] {
 		t.Errorf("kept %v", a.Kept)

@@ -67,7 +67,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	group := a.countNode(m)
 	a.registered(m, group, false)
 	// A node whose instance is stopped is silent for a reason of its own.
-	if n.Ready.Status != roll.ConditionFalse && a.Snapshot.Target == "" && (i == nil || i.State == roll.StateRunning) {
+	if n.Ready.Status != roll.ConditionFalse && (i == nil || i.State == roll.StateRunning) {
 		a.out.Silent = append(a.out.Silent, w.began)
 	}
 	if does == unsaid && a.mayRest(i) {
@@ -173,9 +173,10 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 	if m.Instance != nil && m.Instance.Launched.After(start) {
 		start, event = a.past(m.Instance.Launched, time.Time{}), "its instance was started at " // another boot of the same node
 	}
-	since, later := start, false
+	since, later, worked := start, false, false
 	if key := (roll.FindingKey{Instance: n.Instance, Kind: roll.Uninitialized}); !always {
 		since, later = a.began(key, start, deadline)
+		worked = a.worked(m, key, start, deadline)
 	}
 	due := since.Add(deadline)
 	waits := !later && a.Now.Before(due)
@@ -187,10 +188,14 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 		}
 	}
 	f := a.finding(m, roll.Uninitialized, since, due)
+	f.Worked = worked
 	if later {
 		event = ""
 	}
 	f.Summary = fmt.Sprintf("node %s %s since %s%s", n.Name, lacks, event, roll.Clock(since))
+	if worked && n.Ready.Status == roll.ConditionTrue {
+		f.Summary += "; it worked before"
+	}
 	if waits {
 		a.out.Starting = append(a.out.Starting, f)
 		return false
@@ -198,6 +203,37 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 	a.add(f, m)
 	return true
 }
+
+// worked reports whether a node that lacks something was in order before, for all that
+// anybody knows: agents put their startup taint back whenever they are down, and what runs
+// on such a node goes on. That it never was is known of a node of Karpenter's by its label,
+// which Karpenter does not take away, and of another one if a check saw what it lacks while
+// it still had time, and none saw it in order.
+func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, deadline time.Duration) bool {
+	n := m.Node
+	if m.Owner() == roll.OwnerKarpenter {
+		return n.Initialized
+	}
+	if known, ok := a.State.Findings[key]; ok && !known.Since.Before(start) {
+		return known.Worked
+	}
+	switch {
+	case !a.State.Checked.Before(n.Created.Add(listed)):
+		return true // the last complete check saw it, and nothing was wrong with it
+	case a.Presume:
+		return !a.Now.Before(start.Add(deadline + presumed))
+	}
+	return !a.Now.Before(start.Add(deadline)) // too late to know
+}
+
+const (
+	// listed is how long before the time of a check its listing of nodes may have begun: a
+	// check is of the minute for which it was asked.
+	listed = time.Minute
+	// presumed is how long past its deadline a node that never was in order would have been
+	// dealt with, for whoever asks without a memory.
+	presumed = time.Hour
+)
 
 // startingKept is how many of the nodes that still have time are told one by one.
 const startingKept = 100

@@ -480,10 +480,10 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 		}, ledger.State{}, "node node-a has never been ready since its creation at 2026-03-08 12:00:00Z"},
 		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			i.Launched, n.StartupTaint = ago(time.Hour), "node.cilium.io/agent-not-ready:NoSchedule"
-		}, ledger.State{}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since its instance was started at 2026-03-10 11:00:00Z"},
+		}, ledger.State{}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since its instance was started at 2026-03-10 11:00:00Z; it worked before"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
-		}, ledger.State{Checked: ago(time.Minute)}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since 2026-03-10 11:59:00Z"},
+		}, ledger.State{Checked: ago(time.Minute)}, "node node-a is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoSchedule since 2026-03-10 11:59:00Z; it worked before"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = kernel("KernelDeadlock") }, ledger.State{}, "condition KernelReady of node node-a is False since 2026-03-10 11:00:00Z (KernelDeadlock)"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = kernel("") }, ledger.State{}, "condition KernelReady of node node-a is False since 2026-03-10 11:00:00Z"},
 		{func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {

@@ -123,7 +123,10 @@ func (d dice) instance(of roll.InstanceID) roll.Instance {
 func (d dice) node(of roll.InstanceID, name string) roll.Node {
 	n := roll.Node{
 		Name: name, Compute: roll.ComputeEC2, Instance: of, Created: d.before(), Owner: roll.OwnerNone, Group: roll.GroupNone,
-		Registered: !d.one(3), Initialized: !d.one(3), Deleting: d.one(8),
+		Registered: !d.one(3), Initialized: !d.one(3),
+	}
+	if d.one(8) {
+		n.DeletedAt = d.before()
 	}
 	n.Ready = roll.Condition{Status: pick(d, roll.ConditionTrue, roll.ConditionTrue, roll.ConditionFalse, roll.ConditionUnknown), Since: d.before()}
 	if n.Ready.Since.Before(n.Created) || d.one(4) {
@@ -327,9 +330,9 @@ func remember(state ledger.State, a assess.Assessment) ledger.State {
 	next := state.Clone()
 	current := map[roll.FindingKey]bool{}
 	var c ledger.Changes
-	for _, f := range a.Findings {
+	for _, f := range slices.Concat(a.Findings, a.Starting) {
 		current[f.Key()] = true
-		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: now, Since: f.Since, Began: f.Began, Condition: f.Condition}
+		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: now, Since: f.Since, Began: f.Began, Condition: f.Condition, Worked: f.Worked}
 		if known, ok := state.Findings[f.Key()]; ok && known.Began.Equal(f.Began) {
 			put.FirstSeen = known.FirstSeen
 		}
@@ -362,8 +365,7 @@ func TestASecondLookFindsTheSame(t *testing.T) {
 		if len(second.Groups) != 0 || len(second.NewRegistrations) != 0 {
 			t.Errorf("new again: %+v %v", second.Groups, second.NewRegistrations)
 		}
-		// Of what is starting nothing is remembered, not even the group of a forgotten instance.
-		ignore := cmpopts.IgnoreFields(assess.Assessment{}, "Groups", "NewRegistrations", "Next", "Notes", "Starting")
+		ignore := cmpopts.IgnoreFields(assess.Assessment{}, "Groups", "NewRegistrations", "Next", "Notes")
 		if diff := cmp.Diff(first, second, ignore, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("second look (-first +second):\n%s", diff)
 		}

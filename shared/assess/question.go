@@ -15,6 +15,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	q.UserData = q.UserData && d.Bootstraps == roll.NotAsked
 	q.AutoScaling = q.AutoScaling && d.LifecycleRead == roll.NotAsked
 	q.NodeClaim = q.NodeClaim && d.HasNodeClaim == roll.NotAsked
+	q.Lease = q.Lease && d.LeaseRead == roll.NotAsked
 	q.Protection = q.Protection && d.TerminationProtected == roll.NotAsked
 	if q.Group {
 		_, told := a.Snapshot.Groups[group]
@@ -28,6 +29,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 		old.UserData = old.UserData || q.UserData
 		old.AutoScaling = old.AutoScaling || q.AutoScaling
 		old.NodeClaim = old.NodeClaim || q.NodeClaim
+		old.Lease = old.Lease || q.Lease
 		old.Group = old.Group || q.Group
 		old.Protection = old.Protection || q.Protection
 		return
@@ -53,6 +55,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
 		Protection:  acting,
+		Lease:       acting && f.Kind == roll.Unregistered && !a.gone,
 	}, f.Group)
 }
 
@@ -82,7 +85,7 @@ func (a *assessor) sortQuestions() {
 }
 
 // rounds bounds how often questions are asked and answered: what is learned of an
-// instance can make it a suspect of whom more is asked, but the questions are of five
+// instance can make it a suspect of whom more is asked, but the questions are of few
 // kinds.
 const rounds = 5
 

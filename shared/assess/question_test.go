@@ -79,8 +79,8 @@ func TestWhatIsAskedOfOneInstanceIsOneQuestion(t *testing.T) {
 	managed := worker(id, time.Hour)
 	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/g"
 	for want, instance := range map[roll.Question]roll.Instance{
-		{Instance: id, NodeClaim: true, Protection: true}:                poolWorker(id, time.Hour),
-		{Instance: id, AutoScaling: true, Group: true, Protection: true}: managed,
+		{Instance: id, NodeClaim: true, Lease: true, Protection: true}:                poolWorker(id, time.Hour),
+		{Instance: id, AutoScaling: true, Lease: true, Group: true, Protection: true}: managed,
 	} {
 		s := snapshot([]roll.Instance{instance}, nil)
 		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}

@@ -112,7 +112,7 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 		seconds = append(seconds, int(s.took/time.Second))
 	}
 	seconds = seconds[max(0, len(seconds)-ledger.RegistrationSamples):]
-	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good}
+	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good, Ended: g.memory.Ended}
 }
 
 // registrations hands out what is to be remembered of groups, and the sums.

@@ -42,9 +42,14 @@ func (a *assessor) unpaired(m roll.Member) {
 		return
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
-	if !a.claimless(m) {
+	switch {
+	case a.claimless(m):
+	case a.vanished(m, since):
+		a.impaired(m)
+		return
+	default:
 		f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))
-		f.WarnAt = warnAt
+		f.WarnAt, f.Worked = warnAt, later || a.knownToWork(f)
 		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
 		if later {
 			f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))

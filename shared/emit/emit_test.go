@@ -39,9 +39,9 @@ type world struct {
 
 // healthy is a cluster of that many ready members of an Auto Scaling group.
 func healthy(n int) *world {
-	w := &world{mode: policy.Remediate, snapshot: roll.Snapshot{
+	w := &world{mode: policy.Remediate, state: ledger.State{First: noon.Add(-30 * 24 * time.Hour)}, snapshot: roll.Snapshot{
 		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes,
-		Groups: map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}},
+		Groups: map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}},
 	}}
 	for i := range n {
 		id := instance(i + 1)
@@ -347,7 +347,7 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 func TestAnActThatACrashLeftOpenIsToldWhenItIsSettled(t *testing.T) {
 	for result, want := range map[ledger.Result]string{ledger.Done: "ActionTaken terminate acted", ledger.Failed: "ActionFailed terminate failed"} {
 		w := healthy(3)
-		w.state = ledger.State{Actions: []ledger.Action{{ID: order().ID, Do: "terminate", Instance: instance(9), Group: "asg/w", Kind: roll.Unknown, At: noon}}}
+		w.state = ledger.State{First: w.state.First, Actions: []ledger.Action{{ID: order().ID, Do: "terminate", Instance: instance(9), Group: "asg/w", Kind: roll.Unknown, At: noon}}}
 		w.resolved = []plan.Resolution{
 			{ActionID: order().ID, Outcome: ledger.Outcome{Result: result, At: noon, Detail: "seen"}},
 			{ActionID: "unheard of", Outcome: ledger.Outcome{Result: result}},
@@ -400,7 +400,7 @@ func TestADrainThatIsSettledByALook(t *testing.T) {
 	} {
 		detail := ledger.Unfinished + ": so it ended"
 		w := healthy(3)
-		w.state = ledger.State{Actions: []ledger.Action{{ID: order().ID, Do: "drain", Instance: instance(9), Node: "node-9", Group: "asg/w", Kind: roll.NotReady, At: noon}}}
+		w.state = ledger.State{First: w.state.First, Actions: []ledger.Action{{ID: order().ID, Do: "drain", Instance: instance(9), Node: "node-9", Group: "asg/w", Kind: roll.NotReady, At: noon}}}
 		w.resolved = []plan.Resolution{{ActionID: order().ID, Moot: moot, Outcome: ledger.Outcome{Result: ledger.Failed, At: noon, Detail: detail}}}
 		_, events := w.check(time.Minute)
 		valid(t, events)

@@ -28,7 +28,7 @@ func TestNothingLeavesTheTexts(t *testing.T) {
 	w.snapshot.Instances[0].Group = `asg/a"b\c<d>`
 	key := roll.FindingKey{Instance: instance(1), Kind: roll.Unknown}
 	for _, confidence := range []roll.Confidence{roll.Decisive, roll.Suggestive} {
-		w.state = ledger.State{}
+		w.state = ledger.State{First: w.state.First}
 		w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: confidence, Summary: hostile, Subject: hostile, Fix: hostile}}}}
 		_, events := w.check(31 * time.Minute)
 		f := only(t, events, "FindingOpened Unknown overdue").Detail.(emit.Finding)
@@ -119,7 +119,7 @@ func TestOneTroubleHasOneID(t *testing.T) {
 		func() { other.snapshot.Cluster.ID.Region = "eu-west-2" },
 		func() { other.snapshot.Instances[3].ID = instance(5) },
 	} {
-		other.state = ledger.State{}
+		other.state = ledger.State{First: other.state.First}
 		change()
 		_, events := other.check(6 * time.Minute)
 		id := only(t, events, "FindingOpened Unregistered warned").Detail.(emit.Finding).Finding

@@ -177,7 +177,7 @@ func late(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	settle := func(do string, outcome ledger.Outcome) []emit.Event {
 		w := demo()
-		w.state = ledger.State{Actions: []ledger.Action{{ID: order().ID, Do: do, Instance: w.instance(1), Node: w.snapshot.Nodes[0].Name, Group: "asg/workers", Kind: roll.NotReady, At: noon}}}
+		w.state = ledger.State{First: w.state.First, Actions: []ledger.Action{{ID: order().ID, Do: do, Instance: w.instance(1), Node: w.snapshot.Nodes[0].Name, Group: "asg/workers", Kind: roll.NotReady, At: noon}}}
 		outcome.At = noon
 		w.resolved = []plan.Resolution{{ActionID: order().ID, Outcome: outcome}}
 		_, events := w.check(time.Minute)

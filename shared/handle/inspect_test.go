@@ -324,7 +324,7 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 		w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
 		id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 		began := now.Add(-6 * time.Minute)
-		if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}}); err != nil {
+		if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}, PutChecked: began, PutFirst: began}); err != nil {
 			t.Fatal(err)
 		}
 		h := w.handler(mode)
@@ -340,9 +340,9 @@ type protected struct{ *world }
 
 func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
-		s.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No}
+		s.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No}
 	}
-	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}}
+	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}}
 }
 
 func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {

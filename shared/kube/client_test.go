@@ -144,7 +144,7 @@ func TestCutsNodesDown(t *testing.T) {
 		},
 		"being deleted": {
 			node(func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: turned} }),
-			want(func(n *roll.Node) { n.Deleting = true }),
+			want(func(n *roll.Node) { n.DeletedAt = turned }),
 		},
 		"of a managed node group": {
 			node(func(n *corev1.Node) {

@@ -22,6 +22,7 @@ const (
 	karpenterAWSGroup = "karpenter.k8s.aws"
 	nodeClaimsPath    = "/apis/" + karpenterGroup + "/v1/nodeclaims"
 	labelNodePool     = "karpenter.sh/nodepool"
+	claimLaunched     = "Launched"
 	claimRegistered   = "Registered"
 	claimInitialized  = "Initialized"
 	discoveredGroups  = "/apis"
@@ -45,32 +46,50 @@ func ValidPool(name string) bool {
 	return name != "" && len(validation.IsValidLabelValue(name)) == 0
 }
 
-// NodeClaims lists the NodeClaims of the node pools, by the instances that they have.
-// Those that have none yet are left out. A cluster without Karpenter has none, which
-// is ErrNoNodeClaims; after any other error nothing is known.
-func (c *Client) NodeClaims(ctx context.Context, pools []string) (map[roll.InstanceID]roll.NodeClaim, error) {
+// NodeClaims are the NodeClaims of some node pools.
+type NodeClaims struct {
+	// Of are those that have an instance, by its id.
+	Of map[roll.InstanceID]roll.NodeClaim
+	// Latest is how the latest launch went of which a NodeClaim of the node pool tells.
+	Latest map[string]Launch
+}
+
+// Launch is how Karpenter's launch for a NodeClaim went.
+type Launch struct {
+	Created time.Time // of the NodeClaim
+	Failed  time.Time // zero if it did not fail
+	Message string
+}
+
+// NodeClaims lists the NodeClaims of the node pools. A cluster without Karpenter has none,
+// which is ErrNoNodeClaims; after any other error nothing is known.
+func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
 	pool, err := labels.NewRequirement(labelNodePool, selection.In, slices.Sorted(slices.Values(pools)))
 	if err != nil {
-		return nil, listNodeClaims.failed(err)
+		return NodeClaims{}, listNodeClaims.failed(err)
 	}
-	claims := map[roll.InstanceID]roll.NodeClaim{}
-	err = again(func() { clear(claims) }, func() error {
+	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}}
+	err = again(func() { clear(claims.Of); clear(claims.Latest) }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = labels.NewSelector().Add(*pool).String()
 			page, next, err := c.nodeClaimPage(ctx, o)
 			for _, c := range page {
 				if id, claim := c.project(); id != "" {
-					claims[id] = claim
+					claims.Of[id] = claim
+				}
+				pool := c.Metadata.Labels[labelNodePool]
+				if l, known := c.launch(); known && !l.Created.Before(claims.Latest[pool].Created) {
+					claims.Latest[pool] = l
 				}
 			}
 			return next, err
 		})
 	})
 	if apierrors.IsNotFound(err) {
-		return map[roll.InstanceID]roll.NodeClaim{}, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
+		return NodeClaims{}, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
 	}
 	if err != nil {
-		return nil, listNodeClaims.failed(err)
+		return NodeClaims{}, listNodeClaims.failed(err)
 	}
 	return claims, nil
 }
@@ -154,20 +173,22 @@ type nodeClaimList struct {
 
 type nodeClaim struct {
 	Metadata struct {
-		Name              string     `json:"name"`
-		UID               string     `json:"uid"`
-		CreationTimestamp time.Time  `json:"creationTimestamp"`
-		DeletionTimestamp *time.Time `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Name              string            `json:"name"`
+		UID               string            `json:"uid"`
+		CreationTimestamp time.Time         `json:"creationTimestamp"`
+		DeletionTimestamp time.Time         `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Status struct {
 		ProviderID string             `json:"providerID"`
+		NodeName   string             `json:"nodeName"`
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
 func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	_, id := roll.ParseProviderID(n.Status.ProviderID)
-	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Created: n.Metadata.CreationTimestamp.UTC(), Deleting: n.Metadata.DeletionTimestamp != nil}
+	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, Created: n.Metadata.CreationTimestamp.UTC(), DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
 	for _, c := range n.Status.Conditions {
 		read := roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
 		switch c.Type {
@@ -179,3 +200,23 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	}
 	return id, out
 }
+
+// launch is how the launch for the claim went; false before Karpenter has tried. A launch
+// that fails leaves the condition Unknown, with a reason; for lack of capacity Karpenter
+// deletes the claim at once.
+func (n *nodeClaim) launch() (Launch, bool) {
+	for _, c := range n.Status.Conditions {
+		if c.Type != claimLaunched || c.Status == metav1.ConditionUnknown && c.Reason == reasonAwaiting {
+			continue
+		}
+		l := Launch{Created: n.Metadata.CreationTimestamp.UTC()}
+		if c.Status != metav1.ConditionTrue {
+			l.Failed, l.Message = c.LastTransitionTime.UTC(), c.Reason+": "+c.Message
+		}
+		return l, true
+	}
+	return Launch{}, false
+}
+
+// reasonAwaiting is the reason of a condition that Karpenter has not come to yet.
+const reasonAwaiting = "AwaitingReconciliation"

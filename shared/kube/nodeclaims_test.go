@@ -29,10 +29,10 @@ func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
 		s.claims = append(s.claims, claimOf(i, []string{"default", "gpu", "other"}[i%3]))
 	}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"gpu", "default"})
-	if err != nil || len(got) != 734 {
-		t.Fatalf("%d NodeClaims, %v", len(got), err)
+	if err != nil || len(got.Of) != 734 {
+		t.Fatalf("%d NodeClaims, %v", len(got.Of), err)
 	}
-	if c := got["i-00000000000000001"]; c.Name != "gpu-1" {
+	if c := got.Of["i-00000000000000001"]; c.Name != "gpu-1" {
 		t.Errorf("got %+v", c)
 	}
 	for _, q := range s.queries() {
@@ -57,10 +57,15 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	going := claimOf(2, "default")
 	going.Metadata.DeletionTimestamp = &metav1.Time{Time: turned}
 	launching := claimOf(3, "default")
-	launching.Status = nil // has no instance yet
+	launching.Status = map[string]any{"conditions": []metav1.Condition{{Type: "Launched", Status: metav1.ConditionUnknown, Reason: "AwaitingReconciliation"}}}
+	failing := claimOf(4, "default")
+	failing.Metadata.CreationTimestamp = metav1.NewTime(turned)
+	failing.Status = map[string]any{"conditions": []metav1.Condition{{
+		Type: "Launched", Status: metav1.ConditionUnknown, Reason: "LaunchFailed", Message: "no such image", LastTransitionTime: metav1.NewTime(turned),
+	}}}
 	s := newAPIServer(t)
 	s.groups = []string{"karpenter.sh"}
-	s.claims = []claim{full, going, launching}
+	s.claims = []claim{failing, full, going, launching}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +76,13 @@ func TestReadsOfANodeClaim(t *testing.T) {
 			Registered:  roll.Condition{Status: roll.ConditionUnknown, Since: turned, Reason: "NodeNotFound"},
 			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
 		},
-		"i-00000000000000002": {Name: "default-2", UID: "uid", Deleting: true},
+		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.Of); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	launches := map[string]Launch{"default": {Created: turned, Failed: turned, Message: "LaunchFailed: no such image"}}
+	if diff := cmp.Diff(launches, got.Latest); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -115,7 +124,7 @@ func TestAClusterWithoutNodeClaims(t *testing.T) {
 		}
 		tt.arrange(s)
 		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-		if len(got) != 0 || errors.Is(err, ErrNoNodeClaims) != tt.none || err == nil || !strings.Contains(err.Error(), tt.err) {
+		if len(got.Of) != 0 || errors.Is(err, ErrNoNodeClaims) != tt.none || err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -132,8 +141,8 @@ func TestAListingOfNodeClaimsThatTheServerDropsBeginsOnceMore(t *testing.T) {
 		s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")(w, r)
 	}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-	if _, stale := got["i-00000000000000000"]; err != nil || len(got) != 599 || stale {
-		t.Errorf("%d NodeClaims, %v", len(got), err)
+	if _, stale := got.Of["i-00000000000000000"]; err != nil || len(got.Of) != 599 || stale {
+		t.Errorf("%d NodeClaims, %v", len(got.Of), err)
 	}
 }
 

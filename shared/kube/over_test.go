@@ -104,7 +104,7 @@ func TestNodeClaimsAreReadAsKubectlPrintsThem(t *testing.T) {
 	} {
 		c, m := over(t, saying(http.StatusOK, body))
 		claims, err := c.NodeClaims(t.Context(), []string{"gpu", "default"})
-		if (err != nil) != (want < 0) || len(claims) != max(want, 0) {
+		if (err != nil) != (want < 0) || len(claims.Of) != max(want, 0) {
 			t.Errorf("%s: %v, %v", body, claims, err)
 		}
 		if got := m.paths()[0]; got != "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (default,gpu)" {

@@ -239,7 +239,7 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	}
 	l := &listed{items: []string{claim("001"), claim("002"), claim("003")}}
 	claims, err := overItems(t, l).NodeClaims(t.Context(), []string{"default"})
-	if err != nil || len(claims) != 3 || claims["i-0123456789abcd002"].Name != "002" {
+	if err != nil || len(claims.Of) != 3 || claims.Of["i-0123456789abcd002"].Name != "002" {
 		t.Errorf("%v, %v", claims, err)
 	}
 }

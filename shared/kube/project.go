@@ -17,16 +17,18 @@ type projector struct {
 
 func (p *projector) node(n *corev1.Node) roll.Node {
 	out := roll.Node{
-		Name:     n.Name,
-		UID:      string(n.UID),
-		Created:  n.CreationTimestamp.UTC(),
-		Deleting: n.DeletionTimestamp != nil,
+		Name:    n.Name,
+		UID:     string(n.UID),
+		Created: n.CreationTimestamp.UTC(),
 		// A node without the condition has never reported; the control plane counts
 		// that as Unknown too, from the creation on.
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
+	}
+	if n.DeletionTimestamp != nil {
+		out.DeletedAt = n.DeletionTimestamp.UTC()
 	}
 	out.Compute, out.Instance = roll.ParseProviderID(n.Spec.ProviderID)
 	out.ReadLabels(n.Labels)

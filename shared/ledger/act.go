@@ -22,6 +22,9 @@ type Action struct {
 	Free    bool     `json:"free,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 
+	// Desired is the desired capacity of its group when it was recorded, 0 if it has none.
+	Desired int `json:"desired,omitempty"`
+
 	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
 	// more. It decides nothing, and what an earlier version wrote lacks it.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes

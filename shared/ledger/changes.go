@@ -29,6 +29,7 @@ type Changes struct {
 	DropNotices []NoticeKey
 
 	PutChecked time.Time // zero: as it is
+	PutFirst   time.Time // likewise
 
 	PutMissing  map[roll.InstanceID]time.Time
 	DropMissing []roll.InstanceID
@@ -58,7 +59,7 @@ func (c Changes) Empty() bool {
 		len(c.PutNotReady) == 0 && len(c.DropNotReady) == 0 &&
 		len(c.PutRests) == 0 && len(c.DropRests) == 0 &&
 		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
-		c.PutChecked.IsZero() &&
+		c.PutChecked.IsZero() && c.PutFirst.IsZero() &&
 		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
 		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
 		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
@@ -98,6 +99,9 @@ func (s *State) Apply(c Changes) {
 	}
 	if !c.PutChecked.IsZero() {
 		s.Checked = c.PutChecked
+	}
+	if !c.PutFirst.IsZero() {
+		s.First = c.PutFirst
 	}
 	maps.Copy(s.Missing, c.PutMissing)
 	for _, id := range c.DropMissing {
@@ -197,7 +201,7 @@ func (s State) Clone() State {
 	for k, n := range s.Notices {
 		c.Notices[k] = n.clone()
 	}
-	c.Checked = s.Checked
+	c.First, c.Checked = s.First, s.Checked
 	maps.Copy(c.Missing, s.Missing)
 	for id, times := range s.Flips {
 		c.Flips[id] = slices.Clone(times)

@@ -40,6 +40,9 @@ type (
 		Name  roll.Group `json:"name"`
 		Since time.Time  `json:"since"`
 	}
+	firstItem struct {
+		At time.Time `json:"at"`
+	}
 	checkedItem struct {
 		At time.Time `json:"at"`
 	}
@@ -113,6 +116,7 @@ func (i notReadyItem) sortKey() string  { return notReadySort(i.Instance) }
 func (i restItem) sortKey() string      { return restSort(i.Instance) }
 func (i groupItem) sortKey() string     { return groupSort(i.Name) }
 func (i remediateItem) sortKey() string { return remediateSort(i.Name) }
+func (firstItem) sortKey() string       { return kindFirst }
 func (checkedItem) sortKey() string     { return kindChecked }
 func (i missingItem) sortKey() string   { return missingSort(i.Instance) }
 func (i flipsItem) sortKey() string     { return flipsSort(i.Instance) }
@@ -142,6 +146,7 @@ var shapes = map[string]map[string]string{
 	kindTold:      {"group": "S", "kind": "S", "part": "N", "stamp": "S", "told": "L"},
 	kindAction:    {"id": "S", "do": "S", "instance": "S", "group": "S", "kind": "S", "at": "S", "turn": "N"},
 	kindBudget:    {"version": "N", "last": "S", "lastAt": "S"},
+	kindFirst:     {"at": "S"},
 	kindChecked:   {"at": "S"},
 	kindMissing:   {"instance": "S", "since": "S"},
 	kindFlips:     {"instance": "S"},

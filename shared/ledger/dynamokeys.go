@@ -27,6 +27,7 @@ const (
 	kindTold      = "told"
 	kindAction    = "action"
 	kindBudget    = "budget"
+	kindFirst     = "first"
 	kindChecked   = "checked"
 	kindMissing   = "missing"
 	kindFlips     = "flips"

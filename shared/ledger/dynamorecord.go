@@ -137,6 +137,9 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	for _, k := range slices.SortedFunc(maps.Keys(c.PutRefusals), compareRefusals) {
 		w.put(refusalItem{k.Order, k.Reason, c.PutRefusals[k]})
 	}
+	if !c.PutFirst.IsZero() {
+		w.put(firstItem{c.PutFirst})
+	}
 	if !c.PutChecked.IsZero() {
 		w.put(checkedItem{c.PutChecked})
 	}

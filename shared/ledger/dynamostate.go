@@ -46,6 +46,8 @@ func (r *reading) take(it item) error {
 		return with(it, func(g remediateItem) { s.RemediateSince[g.Name] = g.Since })
 	case kindChecked:
 		return with(it, func(c checkedItem) { s.Checked = c.At })
+	case kindFirst:
+		return with(it, func(c firstItem) { s.First = c.At })
 	case kindMissing:
 		return with(it, func(m missingItem) { s.Missing[m.Instance] = m.Since })
 	case kindFlips:

@@ -137,6 +137,7 @@ type clusterForm struct {
 	Notices         []noticeForm                 `json:"notices,omitempty"`
 	Actions         []Action                     `json:"actions,omitempty"`
 
+	First     time.Time                       `json:"first,omitzero"`
 	Checked   time.Time                       `json:"checked,omitzero"`
 	Missing   map[roll.InstanceID]time.Time   `json:"missing,omitempty"`
 	Flips     map[roll.InstanceID][]time.Time `json:"flips,omitempty"`
@@ -205,7 +206,7 @@ func parse(data []byte) (form fileForm, err error) {
 func (c *clusterForm) state() *State {
 	s := &State{
 		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions,
-		Checked: c.Checked, Missing: c.Missing, Flips: c.Flips, Pressures: c.Pressures, Groups: c.Groups, Trouble: c.Trouble,
+		First: c.First, Checked: c.Checked, Missing: c.Missing, Flips: c.Flips, Pressures: c.Pressures, Groups: c.Groups, Trouble: c.Trouble,
 	}
 	s.init()
 	for _, finding := range c.Findings {
@@ -223,7 +224,7 @@ func (c *clusterForm) state() *State {
 func formOf(s *State) *clusterForm {
 	c := &clusterForm{
 		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions,
-		Checked: s.Checked, Missing: s.Missing, Flips: s.Flips, Pressures: s.Pressures, Groups: s.Groups, Trouble: s.Trouble,
+		First: s.First, Checked: s.Checked, Missing: s.Missing, Flips: s.Flips, Pressures: s.Pressures, Groups: s.Groups, Trouble: s.Trouble,
 	}
 	c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))

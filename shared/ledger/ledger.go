@@ -87,6 +87,9 @@ type State struct {
 	Notices         map[NoticeKey]Notice
 	Actions         []Action // in the order in which they began
 
+	// First is when a check first saw the whole cluster. Trouble that began before it was
+	// nobody's to see.
+	First time.Time
 	// Checked is when a check last saw the whole cluster. It is written every few
 	// minutes, not with every check. What was wrong then is among Findings; what is
 	// not among them and was there was in order.
@@ -154,6 +157,18 @@ type GroupMemory struct {
 	// Good is the latest launch of an instance whose node was seen Ready: an act
 	// before it was followed by a replacement that works.
 	Good time.Time `json:"good,omitzero"`
+	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts:
+	// a replacement that never came is owed for ever.
+	Ended Ended `json:"ended,omitzero"`
+}
+
+// Ended is an instance that Rollcall ended, and that its group is to replace.
+type Ended struct {
+	Instance roll.InstanceID `json:"instance"`
+	At       time.Time       `json:"at"`   // what is launched after it counts as the replacement
+	Done     time.Time       `json:"done"` // of the act's outcome
+	// Desired is the desired capacity of the group then, 0 if it has none.
+	Desired int `json:"desired,omitempty"`
 }
 
 // Trouble is what keeps Rollcall from acting on a cluster as a whole: its API server
@@ -188,6 +203,7 @@ type Finding struct {
 	Since     time.Time       `json:"since"`
 	Condition string          `json:"condition,omitempty"` // that failed, "" for other kinds
 	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before
+	Worked    bool            `json:"worked,omitempty"`    // as roll.Finding has it
 	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
 }
 

@@ -39,18 +39,27 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 		return
 	}
 	for id := range pools {
-		if claim, ok := claims[id]; ok {
+		if claim, ok := claims.Of[id]; ok {
 			s.Details[id] = withNodeClaim(s.Details[id], roll.Yes, &claim)
 		} else {
 			s.Details[id] = withNodeClaim(s.Details[id], roll.No, nil)
 		}
 	}
+	if s.Groups == nil {
+		s.Groups = map[roll.Group]roll.GroupDetail{}
+	}
+	for _, pool := range pools {
+		l := claims.Latest[pool]
+		setGroup(s, roll.NodePoolGroup(pool), func(d *roll.GroupDetail) {
+			d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, l.Failed, l.Message
+		})
+	}
 }
 
-func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []string) (map[roll.InstanceID]roll.NodeClaim, error) {
+func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []string) (kube.NodeClaims, error) {
 	client, err := o.kube.Dial(c)
 	if err != nil {
-		return nil, err
+		return kube.NodeClaims{}, err
 	}
 	return client.NodeClaims(ctx, pools)
 }

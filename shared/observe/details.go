@@ -30,6 +30,7 @@ const (
 func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	o.readAutoScaling(ctx, s, questions)
 	o.readNodeClaims(ctx, s, questions)
+	o.readLeases(ctx, s, questions)
 	o.readGroups(ctx, s, questions)
 	o.readAttributes(ctx, s, questions)
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/roll"
 )
@@ -20,9 +22,9 @@ const (
 	// costs up to two calls of its own. What lies beyond is not known, and so is not
 	// acted on.
 	groupReads = 20
-	// activities is how many of a group's scaling activities are looked at: enough to
-	// find the last launch among terminations and launches in progress.
-	activities = 20
+	// activities is how many of a group's scaling activities are read: the most that one
+	// call returns, to find the last launch behind terminations and launches in progress.
+	activities = 100
 )
 
 // scaled is a group with suspects that Auto Scaling keeps, and its Auto Scaling groups.
@@ -52,7 +54,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 
 // unreadGroup is what is known of a group before it is read.
 func unreadGroup(g roll.Group) roll.GroupDetail {
-	out := roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, CapacityRead: roll.Unreadable}
+	out := roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
 	if _, ok := g.NodeGroup(); ok {
 		out.AutoRepair = roll.Unreadable
 	}
@@ -109,7 +111,8 @@ func setGroup(s *roll.Snapshot, g roll.Group, change func(*roll.GroupDetail)) {
 	s.Groups[g] = d
 }
 
-// readNodeGroups reads whether EKS repairs the nodes of managed node groups itself.
+// readNodeGroups reads the state of managed node groups, and whether EKS repairs their
+// nodes itself.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
 func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups []scaled) {
 	f := &faults{o: o, s: s, call: roll.CallNodegroup}
@@ -125,21 +128,36 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 		}
 		if out.Nodegroup != nil {
 			repair := out.Nodegroup.NodeRepairConfig
-			setGroup(s, g.group, func(d *roll.GroupDetail) { d.AutoRepair = answer(repair != nil && aws.ToBool(repair.Enabled)) })
+			setGroup(s, g.group, func(d *roll.GroupDetail) {
+				d.AutoRepair = answer(repair != nil && aws.ToBool(repair.Enabled))
+				d.Status, d.Issues = string(out.Nodegroup.Status), issues(out.Nodegroup.Health)
+			})
 		}
 	}
 }
 
-// readSuspensions reads which processes of the groups are suspended. A group without
-// health checks marks no instance as unhealthy, and one that may not terminate replaces
-// none.
+// issues are the health issues of a managed node group, as "code: message; ...".
+func issues(h *ekstypes.NodegroupHealth) string {
+	if h == nil {
+		return ""
+	}
+	var out []string
+	for _, i := range h.Issues {
+		out = append(out, fmt.Sprintf("%s: %s", i.Code, aws.ToString(i.Message)))
+	}
+	return strings.Join(out, "; ")
+}
+
+// readSuspensions reads which processes of the groups are suspended, and how many
+// instances they want. A group without health checks marks no instance as unhealthy, and
+// one that may not terminate replaces none.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
 func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) {
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.asgs...)
 	}
-	suspended := map[string][]string{}
+	read := map[string]asgtypes.AutoScalingGroup{}
 	for batch := range slices.Chunk(names, autoScalingBatch) {
 		pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
 		for pages.HasMorePages() {
@@ -149,38 +167,34 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 				return
 			}
 			for _, g := range page.AutoScalingGroups {
-				suspended[aws.ToString(g.AutoScalingGroupName)] = processes(g.SuspendedProcesses)
+				read[aws.ToString(g.AutoScalingGroupName)] = g
 			}
 		}
 	}
 	for _, g := range groups {
-		launch, replace := false, false
-		missing := slices.IndexFunc(g.asgs, func(asg string) bool { _, ok := suspended[asg]; return !ok })
+		missing := slices.IndexFunc(g.asgs, func(asg string) bool { _, ok := read[asg]; return !ok })
 		if missing >= 0 {
 			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group)})
 			continue
 		}
+		launch, desired := false, 0
+		var replace []string
 		for _, asg := range g.asgs {
-			for _, process := range suspended[asg] {
-				switch process {
+			desired += int(aws.ToInt32(read[asg].DesiredCapacity))
+			for _, p := range read[asg].SuspendedProcesses {
+				switch process := aws.ToString(p.ProcessName); process {
 				case "Launch":
 					launch = true
 				case "ReplaceUnhealthy", "HealthCheck", "Terminate":
-					replace = true
+					replace = append(replace, process)
 				}
 			}
 		}
-		setGroup(s, g.group, func(d *roll.GroupDetail) { d.LaunchSuspended, d.ReplaceSuspended = answer(launch), answer(replace) })
+		slices.Sort(replace)
+		setGroup(s, g.group, func(d *roll.GroupDetail) {
+			d.LaunchSuspended, d.ReplaceSuspended, d.Suspended, d.Desired = answer(launch), answer(len(replace) > 0), strings.Join(slices.Compact(replace), ", "), desired
+		})
 	}
-}
-
-// processes are the names of suspended processes; it is never nil.
-func processes(suspended []asgtypes.SuspendedProcess) []string {
-	out := []string{}
-	for _, p := range suspended {
-		out = append(out, aws.ToString(p.ProcessName))
-	}
-	return out
 }
 
 // readLaunches reads how the latest launches of the groups went.
@@ -201,22 +215,24 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 				read = false
 				break
 			}
-			if at, message := lackOfCapacity(out.Activities); at.After(failed) {
+			if at, message := failedLaunch(out.Activities); at.After(failed) {
 				failed, why = at, message
 			}
 		}
 		if read {
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.CapacityRead, d.CapacityError, d.CapacityMessage = roll.Yes, failed, why
+				d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, failed, why
 			})
 		}
 	}
 }
 
-// lackOfCapacity is when the last launch failed for lack of capacity or quota, and what
-// Auto Scaling said; the zero time if a later one succeeded or none failed so. The
+// failedLaunch is when the latest launch that ended did, if it failed, and what Auto
+// Scaling said; the zero time if it succeeded or none is shown. Whatever it failed for, the
+// next one may fail for it too. A launch that a lifecycle hook gave up is Cancelled. The
 // activities come newest first.
-func lackOfCapacity(newestFirst []asgtypes.Activity) (time.Time, string) {
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+func failedLaunch(newestFirst []asgtypes.Activity) (time.Time, string) {
 	for _, a := range newestFirst {
 		if !strings.HasPrefix(aws.ToString(a.Description), "Launching a new EC2 instance") {
 			continue
@@ -225,34 +241,12 @@ func lackOfCapacity(newestFirst []asgtypes.Activity) (time.Time, string) {
 		case asgtypes.ScalingActivityStatusCodeSuccessful:
 			return time.Time{}, ""
 		case asgtypes.ScalingActivityStatusCodeFailed, asgtypes.ScalingActivityStatusCodeCancelled:
-			message := aws.ToString(a.StatusMessage)
-			if tellsOfCapacity(message) {
-				at := aws.ToTime(a.EndTime)
-				if at.IsZero() {
-					at = aws.ToTime(a.StartTime)
-				}
-				return at.UTC(), message
+			at := aws.ToTime(a.EndTime)
+			if at.IsZero() {
+				at = aws.ToTime(a.StartTime)
 			}
+			return at.UTC(), cmp.Or(aws.ToString(a.StatusMessage), string(a.StatusCode))
 		}
 	}
 	return time.Time{}, ""
-}
-
-// capacityTexts are parts of the messages, in lower case, by which a launch that failed
-// tells that EC2 has no room or the account no quota: codes of EC2, which Auto Scaling
-// passes on where a group mixes instance types or purchase options, and the sentences
-// that it shows without a code.
-// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-// https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
-var capacityTexts = []string{
-	"insufficientinstancecapacity", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientcapacity",
-	"unfulfillablecapacity", "reservationcapacityexceeded", "insufficientfreeaddressesinsubnet",
-	"vcpulimitexceeded", "instancelimitexceeded", "volumelimitexceeded", "maxiopslimitexceeded", "maxspotinstancecountexceeded", "spotmaxpricetoolow",
-	"do not have sufficient", "does not have sufficient", "no spot capacity", "unable to fulfill capacity", "insufficient capacity",
-	"vcpu limit", "instance limit", "max spot instance count", "reached your quota", "your quota allows", "instance(s) are already running", "enough free addresses",
-}
-
-func tellsOfCapacity(message string) bool {
-	message = strings.ToLower(message)
-	return slices.ContainsFunc(capacityTexts, func(text string) bool { return strings.Contains(message, text) })
 }

@@ -61,9 +61,9 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	a.scalings["eks-plain-1"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Hour))}
 	s := more(t, a, suspects(1, 6, roll.Question{Group: true}))
 	want := map[roll.Group]roll.GroupDetail{
-		"nodegroup/repaired": {AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes},
-		"nodegroup/plain":    {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, CapacityRead: roll.Yes, CapacityError: at.Add(-time.Hour), CapacityMessage: spot},
-		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, CapacityRead: roll.Yes, CapacityError: at.Add(-time.Minute), CapacityMessage: spot},
+		"nodegroup/repaired": {AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
+		"nodegroup/plain":    {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
+		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
 		"nodepool/default":   {},
 		"none":               {},
 	}
@@ -87,15 +87,15 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 func TestSuspendedProcesses(t *testing.T) {
 	for process, want := range map[string]roll.GroupDetail{
 		"Launch":           {LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No},
-		"Terminate":        {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
-		"ReplaceUnhealthy": {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
-		"HealthCheck":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes},
+		"Terminate":        {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate"},
+		"ReplaceUnhealthy": {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "ReplaceUnhealthy"},
+		"HealthCheck":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck"},
 		"AZRebalance":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.No},
 	} {
 		a := newAccount(t)
 		a.launch(1, owned, "aws:autoscaling:groupName=web")
 		a.asg("web", process)
-		want.CapacityRead = roll.Yes
+		want.LaunchesRead = roll.Yes
 		if s := more(t, a, suspects(1, 1, roll.Question{Group: true})); s.Groups["asg/web"] != want {
 			t.Errorf("%s: %+v", process, s.Groups)
 		}
@@ -103,7 +103,7 @@ func TestSuspendedProcesses(t *testing.T) {
 }
 
 func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
-	unread := roll.GroupDetail{AutoRepair: roll.Unreadable, LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, CapacityRead: roll.Unreadable}
+	unread := roll.GroupDetail{AutoRepair: roll.Unreadable, LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
 	denied := func(service, call string) error {
 		return apiError(service, call, "AccessDeniedException", "no")
 	}
@@ -141,7 +141,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 			func(a *account) {
 				a.fail["autoscaling:DescribeScalingActivities"] = denied("Auto Scaling", "DescribeScalingActivities")
 			}, "autoscaling:DescribeScalingActivities", roll.GapDenied,
-			func(d roll.GroupDetail) roll.GroupDetail { d.CapacityRead = roll.Unreadable; return d },
+			func(d roll.GroupDetail) roll.GroupDetail { d.LaunchesRead = roll.Unreadable; return d },
 		},
 	}
 	for name, tt := range tests {
@@ -151,7 +151,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		a.asg("eks-blue-0")
 		tt.spoil(a)
 		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
-		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes})
+		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes})
 		if s.Groups["nodegroup/blue"] != want || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != tt.call || s.Gaps[0].Kind != tt.kind {
 			t.Errorf("%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
 		}
@@ -216,39 +216,14 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 		"a later one went well":          {[]asgtypes.Activity{done, failed}, time.Time{}},
 		"a later one is under way":       {[]asgtypes.Activity{underWay, failed}, at},
 		"a later one failed otherwise":   {[]asgtypes.Activity{other, failed}, at},
-		"it failed otherwise":            {[]asgtypes.Activity{other}, time.Time{}},
+		"it failed otherwise":            {[]asgtypes.Activity{other}, at},
 		"terminations count for nothing": {[]asgtypes.Activity{terminated, failed}, at},
 		"without an end":                 {[]asgtypes.Activity{open}, at.Add(-time.Second)},
 	}
 	for name, tt := range tests {
-		got, message := lackOfCapacity(tt.newestFirst)
+		got, message := failedLaunch(tt.newestFirst)
 		if !got.Equal(tt.want) || (message != "") != !tt.want.IsZero() {
 			t.Errorf("%s: %s %q, want %s", name, got, message, tt.want)
-		}
-	}
-}
-
-func TestMessagesOfLaunchesThatFindNoRoom(t *testing.T) {
-	for message, want := range map[string]bool{
-		"We currently do not have sufficient p4d.24xlarge capacity in the Availability Zone you requested (eu-west-1a).":                                        true,
-		"Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches your request.":                        true,
-		"Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration.":                                true,
-		"Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded.":                                                     true,
-		"Max spot instance count exceeded. Launching EC2 instance failed.":                                                                                      true,
-		"Could not launch On-Demand Instances. VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 0 allows.":             true,
-		"You have requested more instances (2) than your current instance limit of 1 allows for the specified instance type.":                                   true,
-		"You've reached your quota for maximum Fleet Requests for this account. Launching EC2 instance failed.":                                                 true,
-		"The requested reservation does not have sufficient compatible and available capacity for this request. Launching EC2 instance failed.":                 true,
-		"There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances. Launching EC2 instance failed.": true,
-		"Could not launch On-Demand Instances. InvalidAMIID.NotFound - The image id '[ami-0123456789abcdef0]' does not exist.":                                  false,
-		"Authentication Failure. Launching EC2 instance failed.":                                                                                                false,
-		"Could not launch On-Demand Instances. RequestLimitExceeded - Request limit exceeded.":                                                                  false,
-		"The requested configuration is currently not supported. Please check the documentation for supported configurations. Launching EC2 instance failed.":   false,
-		"Your quota allows for 0 more running instance(s). You requested at least 1":                                                                            true,
-		"": false,
-	} {
-		if got := tellsOfCapacity(message); got != want {
-			t.Errorf("%q: %v", message, got)
 		}
 	}
 }

@@ -120,11 +120,10 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 		return s
 	}
 	o.readInstances(ctx, s)
-	o.readNodes(ctx, s, watch, func(n *roll.Node) bool {
+	o.readNodes(ctx, s, watch, func(n *roll.Node) {
 		if inOrder(n) {
 			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
 		}
-		return true
 	})
 	o.readMissed(ctx, s)
 	o.readStatus(ctx, s)
@@ -147,10 +146,10 @@ func gone(s *roll.Snapshot) bool {
 	return len(s.Gaps) > 0 && s.Gaps[0].Kind == roll.GapClusterGone
 }
 
-// Target looks at one instance of a cluster again, and at every node that is or
-// might be its own: right before something is done to it. The nodes are listed
-// anew and not read by name, since a node that registered meanwhile has a name
-// that nobody knows yet. The instance comes last here: it is one short call, and a
+// Target looks at one instance of a cluster again, and at every node: right before
+// something is done to it. The nodes are listed anew and not read by name, since a node
+// that registered meanwhile has a name that nobody knows yet, and since an outage that
+// began meanwhile shows in the others. The instance comes last here: it is one short call, and a
 // hold that a person sets while the nodes are listed must be seen.
 func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
@@ -159,7 +158,11 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 		return s
 	}
 	if !gone(s) {
-		o.readNodes(ctx, s, watch, func(n *roll.Node) bool { return n.Instance == id || n.Compute == roll.ComputeUnknown })
+		o.readNodes(ctx, s, watch, func(n *roll.Node) {
+			if n.Instance != id {
+				n.UID = "" // nothing is done to it
+			}
+		})
 		o.readShifts(ctx, s, arn)
 		o.readTargetStatus(ctx, s)
 	}
@@ -171,11 +174,11 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 
 // inOrder reports nodes to which nothing can be done: a target is looked at again.
 func inOrder(n *roll.Node) bool {
-	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && !n.Deleting
+	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && n.DeletedAt.IsZero()
 }
 
-// readNodes lists the nodes and keeps those wanted.
-func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, wanted func(*roll.Node) bool) {
+// readNodes lists the nodes. trim takes from each what is not needed of it.
+func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, trim func(*roll.Node)) {
 	fail := func(err error) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: kind, Call: "kubernetes: list nodes", Detail: detail})
@@ -191,9 +194,7 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.W
 	err = client.Nodes(ctx, watch,
 		func(n roll.Node) {
 			s.Nodes = append(s.Nodes, n)
-			if last := len(s.Nodes) - 1; !wanted(&s.Nodes[last]) {
-				s.Nodes = s.Nodes[:last]
-			}
+			trim(&s.Nodes[len(s.Nodes)-1])
 		},
 		func() { s.Nodes = s.Nodes[:0] })
 	if err != nil {

@@ -519,7 +519,7 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 		t.Fatalf("gaps %+v", s.Gaps)
 	}
 	got := s.Nodes[0]
-	if got.Instance != roll.InstanceID(instanceID(1)) || got.Group != "nodepool/default" || got.Zone != "eu-west-1b" || !got.Deleting || got.Ready.Status != roll.ConditionTrue {
+	if got.Instance != roll.InstanceID(instanceID(1)) || got.Group != "nodepool/default" || got.Zone != "eu-west-1b" || got.DeletedAt.IsZero() || got.Ready.Status != roll.ConditionTrue {
 		t.Errorf("got %+v", got)
 	}
 }

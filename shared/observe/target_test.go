@@ -14,7 +14,7 @@ import (
 
 const one = roll.InstanceID("i-00000000000000001")
 
-func TestTargetReadsOneInstanceAndTheNodesThatMightBeIts(t *testing.T) {
+func TestTargetReadsOneInstanceAndAllNodes(t *testing.T) {
 	a := newAccount(t)
 	a.nodePage = 2
 	a.launch(1, owned)
@@ -28,7 +28,7 @@ func TestTargetReadsOneInstanceAndTheNodesThatMightBeIts(t *testing.T) {
 	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Cluster.ID.Name != "demo" || s.Details == nil {
 		t.Errorf("got %+v", s)
 	}
-	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-1", "node-3", "node-1b"}) {
+	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-2", "node-1", "node-3", "node-4", "node-1b"}) {
 		t.Errorf("instances %v, nodes %v", ids(s), names(s))
 	}
 	if want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {

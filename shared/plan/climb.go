@@ -34,8 +34,12 @@ func (p *planner) climb(f roll.Finding) {
 	at := f.Due
 	p.until = time.Time{}
 	var skipped []string
+	var rebooted time.Time
 	for _, step := range pol.Ladders[f.Kind] {
 		at = at.Add(step.After)
+		if boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {
+			at = boots
+		}
 		act := p.actionOf(step.Do, f, pol)
 		if act == "" {
 			if f.Stage != roll.Overdue || p.Now.Before(at) {
@@ -63,9 +67,16 @@ func (p *planner) climb(f roll.Finding) {
 			return
 		}
 		at = ended
+		if act == Reboot {
+			rebooted = ended
+		}
 	}
 	if f.Kind == roll.Conflict && f.Stage == roll.Overdue {
-		p.hold(f, DeleteNode, Conflicting, f.Summary+": one of the two is wrong, so nothing is done")
+		act := DeleteNode
+		if f.Node == "" {
+			act = Terminate
+		}
+		p.hold(f, act, Conflicting, f.Summary+": one of the two is wrong, so nothing is done")
 	}
 }
 

@@ -213,6 +213,13 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 	}
 }
 
+// desired sets the desired capacity of the Auto Scaling group.
+func (w *world) desired(n int) {
+	g := w.snapshot.Groups["asg/w"]
+	g.Desired = n
+	w.snapshot.Groups["asg/w"] = g
+}
+
 func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 	acted := now.Add(-10 * time.Minute)
 	base := func() *world {
@@ -241,8 +248,31 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 			w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Good: acted.Add(time.Minute)}}
 		}, "terminate"},
 		{"the act is in another group", func(w *world) { w.state.Actions[0].Group = "asg/other" }, "terminate"},
-		{"the wait is nearly over", func(w *world) { w.state.Actions[0].Outcome.At = now.Add(-30*time.Minute + time.Second) }, "none: [ReplacementPending]"},
-		{"the wait is over", func(w *world) { w.state.Actions[0].Outcome.At = now.Add(-30 * time.Minute) }, "terminate"},
+		{"no time lifts it", func(w *world) {
+			w.state.Actions[0].At, w.state.Actions[0].Outcome.At = now.Add(-29*24*time.Hour), now.Add(-29*24*time.Hour)
+			for i := range w.snapshot.Instances {
+				w.snapshot.Instances[i].Launched = now.Add(-60 * 24 * time.Hour)
+			}
+		}, "none: [ReplacementPending]"},
+		{"the act is forgotten, and not what it owes", func(w *world) {
+			w.state.Actions = nil
+			w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Ended: ledger.Ended{Instance: instanceID(99), At: acted, Done: acted}}}
+		}, "none: [ReplacementPending]"},
+		{"the desired capacity fell by it", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(9) }, "terminate"},
+		{"the desired capacity is as it was", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(10) }, "none: [ReplacementPending]"},
+		{"the desired capacity could not be read", func(w *world) {
+			w.state.Actions[0].Desired = 10
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
+		}, "none: [OwnerUnknown]"},
+		{"a person takes the loss, by a tag", func(w *world) {
+			for i := range w.snapshot.Instances {
+				w.snapshot.Instances[i].Replace = true
+			}
+		}, "terminate"},
+		{"a person takes the loss, by policy", func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: terminate}]}\nlimits: {withoutReplacement: proceed}\n")
+		}, "terminate"},
+		{"an orphan was ended, which nobody replaces", func(w *world) { w.state.Actions[0].Kind = roll.Orphaned }, "terminate"},
 		{"the act failed", func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, "terminate"},
 		{"another member is being drained", func(w *world) {
 			w.silent(2, time.Hour)
@@ -271,11 +301,20 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 	}
 }
 
-// A broken template: each replacement fails as the one before. The limit is on acts, so
-// that many and no more follow each other.
+// A broken template: each replacement fails as the one before. One instance is ended, and
+// where the policy lets a group lose more, limits.replacements and no more.
 func TestReplacementsThatKeepFailingEnd(t *testing.T) {
+	for more, want := range map[string]struct {
+		acts int
+		held Reason
+	}{"": {1, ReplacementPending}, ", withoutReplacement: proceed": {2, ReplacementRepeats}} {
+		failing(t, more, want.acts, want.held)
+	}
+}
+
+func failing(t *testing.T, more string, want int, held Reason) {
 	w := healthy(30)
-	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerHour: 50}\n")
+	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {actionsPerHour: 50" + more + "}\n")
 	acts, at := 0, now
 	launch := func(n int, at time.Time) {
 		w.add(n, 0)
@@ -299,12 +338,12 @@ func TestReplacementsThatKeepFailingEnd(t *testing.T) {
 			launch(n, at.Add(time.Minute))
 			n++
 		}
-		if acts == 2 && len(p.Orders) == 0 && at.Sub(now) > 3*time.Hour && !slices.Contains(reasons(p), ReplacementRepeats) {
-			t.Fatalf("after two acts, at %s: held for %v", at, reasons(p))
+		if len(p.Orders) == 0 && at.Sub(now) > 3*time.Hour && !slices.Contains(reasons(p), held) {
+			t.Fatalf("%q: after %d acts, at %s: held for %v", more, acts, at, reasons(p))
 		}
 	}
-	if acts != 2 {
-		t.Errorf("%d acts in a day, limits.replacements is 2", acts)
+	if acts != want {
+		t.Errorf("%q: %d acts in a day, want %d", more, acts, want)
 	}
 }
 

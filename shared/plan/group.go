@@ -13,8 +13,8 @@ import (
 const repeatsMemory = 24 * time.Hour
 
 // groupObjects asks what became of the acts on the finding's group before: one at a
-// time, the next once the replacement is there and works, and none any more when
-// replacements keep failing.
+// time, the next once the replacement is Ready, and none any more when replacements keep
+// failing.
 func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	if f.Group == roll.GroupNone || act == DeleteNode {
 		return "", "", false // instances of no group have nothing to do with each other
@@ -23,19 +23,14 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if text, ok := p.repeats(f, good, pol.Limits.Replacements); ok {
 		return ReplacementRepeats, text, true
 	}
+	if text, ok := p.pending(f, act, good); ok {
+		return ReplacementPending, text, true
+	}
 	for _, a := range p.State.Actions {
-		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed {
+		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
 			continue // one without an outcome has a reason of its own
 		}
-		until := a.Outcome.At.Add(pol.Limits.ReplacementWait)
-		if !p.Now.Before(until) {
-			continue
-		}
-		if Action(a.Do).replaced() {
-			if !good.After(a.At) {
-				p.passes(until)
-				return ReplacementPending, fmt.Sprintf("%s of %s at %s: no node of %s launched since then is Ready yet; Rollcall waits for one until %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group, roll.Clock(until)), true
-			}
+		if !p.Now.Before(a.Outcome.At.Add(pol.Limits.ReplacementWait)) {
 			continue
 		}
 		if _, sick := p.instances[a.Instance]; sick && !p.ended(a.Instance) {
@@ -43,6 +38,46 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 		}
 	}
 	return "", "", false
+}
+
+// pending tells that the replacement of the last instance of the group that Rollcall ended
+// is not shown to work: no instance launched since is a Ready node. No time lifts that: a
+// group whose launches fail must not be emptied one by one. What does is a Ready node, a
+// desired capacity that is lower than it was, or a person who takes the loss. A reboot
+// takes nothing from the group.
+func (p *planner) pending(f roll.Finding, act Action, good time.Time) (string, bool) {
+	last := p.lastEnded(f.Group)
+	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossTaken(f) {
+		return "", false
+	}
+	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
+		return "", false // it was given up, not replaced
+	}
+	return fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
+		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace), true
+}
+
+// lastEnded is the latest act that ended an instance of the group, which its owner is to
+// replace. An orphan has nobody who would.
+func (p *planner) lastEnded(g roll.Group) ledger.Ended {
+	last := p.State.Groups[g].Ended
+	for _, a := range p.State.Actions {
+		if a.Group != g || !Action(a.Do).replaced() || a.Kind == roll.Orphaned || a.Outcome == nil || a.Outcome.Result == ledger.Failed || !a.Outcome.At.After(last.Done) {
+			continue
+		}
+		last = ledger.Ended{Instance: a.Instance, At: p.owed(a), Done: a.Outcome.At, Desired: a.Desired}
+	}
+	return last
+}
+
+// owed is the time since which a launch counts as the replacement of an instance that was
+// ended. An Auto Scaling group launches one when the instance is gone. Karpenter launches
+// one for the pods that cannot run, which leave a node that is drained or silent before.
+func (p *planner) owed(a ledger.Action) time.Time {
+	if _, karpenter := a.Group.NodePool(); karpenter && !a.Since.IsZero() {
+		return a.Since
+	}
+	return a.At
 }
 
 // ended reports that an act that ends the instance was carried out.

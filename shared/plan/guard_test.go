@@ -223,7 +223,7 @@ func TestAutoRepairDoesNotLookAtTaints(t *testing.T) {
 	w := healthy(20)
 	i, n := &w.snapshot.Instances[0], &w.snapshot.Nodes[0]
 	i.Owner, i.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
-	w.snapshot.Groups["nodegroup/w"] = roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}
+	w.snapshot.Groups["nodegroup/w"] = roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
 	n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
 	ready := n.Ready
 	w.known(1, roll.Uninitialized, n.Created)

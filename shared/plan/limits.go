@@ -82,8 +82,16 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool)
 	return "", false
 }
 
-// foundBefore wants a finding opened no earlier than remediate was turned on.
-func foundBefore(known ledger.Finding, remediateSince time.Time) (string, bool) {
+// foundBefore wants trouble that began after the first complete check of the cluster, and a
+// finding opened no earlier than remediate was turned on: what was there before Rollcall is
+// a person's to deal with.
+func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) (string, bool) {
+	switch {
+	case first.IsZero():
+		return "no complete check of the cluster is on record: only trouble that begins after the first one is acted on", true
+	case f.Since.Before(first), !known.FirstSeen.After(first):
+		return fmt.Sprintf("it began before the first complete check of the cluster, at %s: only later trouble is acted on", roll.Clock(first)), true
+	}
 	if remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return "", false
 	}
@@ -96,10 +104,14 @@ func clusterGone(s *roll.Snapshot) bool {
 }
 
 // zoneOut tells whether a zone as a whole seems to be down: the share of limits.zone of
-// its nodes, and 3 at least, are not ready. The Kubernetes node lifecycle controller
+// its nodes, and 3 at least, are not ready; or all of them, and 2 at least, left Ready
+// together. The Kubernetes node lifecycle controller
 // takes a zone for disrupted by the same numbers (--unhealthy-zone-threshold 0.55).
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
 func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) (string, bool) {
+	if zone != "" && c.Ready == 0 && c.Silent >= wholeZone && c.Last.Sub(c.First) <= silenceWindow {
+		return fmt.Sprintf("all %d nodes of zone %s left Ready within %.0f min of each other: it looks like the zone, not like its nodes", c.Silent, zone, silenceWindow.Minutes()), true
+	}
 	if zone == "" || c.Silent < zoneLeast || c.Silent*100 < int(share)*c.Nodes {
 		return "", false
 	}

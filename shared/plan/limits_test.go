@@ -110,7 +110,29 @@ func TestFoundBefore(t *testing.T) {
 		{"opened by the check that turned it on", now, now, false},
 		{"opened later", now.Add(time.Minute), now, false},
 	} {
-		if _, got := foundBefore(ledger.Finding{Opened: tt.opened}, tt.turned); got != tt.want {
+		f := roll.Finding{Since: now.Add(-time.Hour)}
+		if _, got := foundBefore(f, ledger.Finding{Opened: tt.opened, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)); got != tt.want {
+			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What was there before the first complete check is a person's to deal with.
+func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
+	first := now.Add(-10 * time.Minute)
+	for _, tt := range []struct {
+		name             string
+		since, firstSeen time.Time
+		first            time.Time
+		want             bool
+	}{
+		{"no complete check is on record", now, now, time.Time{}, true},
+		{"it began before", first.Add(-time.Nanosecond), first.Add(time.Minute), first, true},
+		{"it began with it, and that check saw it", first, first, first, true},
+		{"it began with it, and a later check saw it", first, first.Add(time.Nanosecond), first, false},
+		{"it began after", first.Add(time.Minute), first.Add(2 * time.Minute), first, false},
+	} {
+		if _, got := foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first); got != tt.want {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -37,8 +37,10 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 			return reason, detail, true
 		}
 	}
-	if n != nil && n.Deleting {
-		return NodeDeleting, fmt.Sprintf("node %s is being deleted already", f.Node), true
+	if n != nil && !n.DeletedAt.IsZero() {
+		if reason, detail, held := p.deleting(f, act, n.DeletedAt); held {
+			return reason, detail, held
+		}
 	}
 	if act == DeleteNode && !p.cleanUp(f) {
 		return "", "", false // the instance is gone: nothing else about it matters
@@ -49,17 +51,42 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if i.State != roll.StateRunning {
 		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && f.Kind != roll.Uninitialized {
+	if n != nil && n.Ready.Status == roll.ConditionTrue && (f.Kind != roll.Uninitialized || f.Worked) {
+		if f.Worked {
+			return NodeReady, fmt.Sprintf("node %s is Ready and worked before: what runs on it may go on", n.Name), true
+		}
 		if f.Kind == roll.ConditionFailed {
 			return ConditionAlone, fmt.Sprintf("only the condition %s failed, node %s is Ready: such conditions latch", f.Condition, n.Name), true
 		}
 		return NodeReady, fmt.Sprintf("node %s is Ready and may be doing its work", n.Name), true
+	}
+	if d := p.Snapshot.Details[f.Instance]; n == nil && f.Worked && d.LeaseRead != roll.No && d.LeaseRead != roll.Yes {
+		return unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("%s had a node; whether its kubelet still renews a lease could not be read (%s)", f.Instance, roll.CallLease))
 	}
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
 	}
 	return "", "", false
 }
+
+// deleting leaves a node to whoever deletes it. A finalizer can keep it for ever: past its
+// time only another deletion of it stays pointless.
+func (p *planner) deleting(f roll.Finding, act Action, since time.Time) (Reason, string, bool) {
+	what := fmt.Sprintf("node %s is being deleted since %s", f.Node, roll.Clock(since))
+	until := since.Add(nodeDeletes)
+	switch {
+	case p.Now.Before(until):
+		p.passes(until)
+		return NodeDeleting, what, true
+	case act == DeleteNode:
+		return NodeDeleting, what + ": its finalizers keep it, and another deletion would not remove them", true
+	}
+	return p.ownerTime(until, what)
+}
+
+// nodeDeletes is how long a deletion of a node may take: whoever deletes it may drain it
+// first.
+const nodeDeletes = time.Hour
 
 // causeObjects asks whether what a diagnosis found speaks against ending the instance: a
 // cause that others share, one that passes by itself, or replacements that fail alike. It
@@ -96,7 +123,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 		}
 		return NotSeenTwice, text, true
 	}
-	if text, ok := foundBefore(known, p.since[f.Group]); ok {
+	if text, ok := foundBefore(f, known, p.since[f.Group], p.State.First); ok {
 		return FoundBeforeRemediate, text, true
 	}
 	return "", "", false
@@ -107,20 +134,20 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 	if reason, text, ok := shifted(f, p.Snapshot); ok {
 		return reason, text, true
 	}
-	if p.whole() {
-		limits := p.Policy(roll.Selector{}).Limits
-		if text, ok := zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone); ok {
-			return ZoneOutage, text, true
+	limits := p.Policy(roll.Selector{}).Limits
+	if text, ok := zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone); ok {
+		return ZoneOutage, text, true
+	}
+	if f.Kind == roll.Unknown {
+		if text, ok := massSilence(f.Began, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); ok {
+			return MassSilence, text, true
 		}
-		if f.Kind == roll.Unknown {
-			if text, ok := massSilence(f.Began, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); ok {
-				return MassSilence, text, true
-			}
-		}
-		if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
-			return UnhealthyShare, text, true
-		}
-		if text, ok := shareExceeded("group "+string(f.Group), p.Assessment.Count[f.Group], pol.Limits.Unhealthy); ok && f.Group != roll.GroupNone {
+	}
+	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
+		return UnhealthyShare, text, true
+	}
+	if group, known := p.population(f); known {
+		if text, ok := shareExceeded("group "+string(f.Group), group, pol.Limits.Unhealthy); ok {
 			return UnhealthyShare, text, true
 		}
 	}
@@ -129,6 +156,17 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) (R
 		return reason, text, true
 	}
 	return "", "", false
+}
+
+// population counts the finding's group; false if it cannot be counted. Beside a target
+// there are only nodes, which do not tell their Auto Scaling group: its desired capacity
+// stands for them.
+func (p *planner) population(f roll.Finding) (assess.Count, bool) {
+	c := p.Assessment.Count[f.Group]
+	if f.Owner == roll.OwnerAutoScalingGroup && !p.whole() {
+		c.Nodes = p.Snapshot.Groups[f.Group].Desired
+	}
+	return c, f.Group != roll.GroupNone && c.Nodes > 0
 }
 
 // historyObjects asks what the acts before this one leave over.

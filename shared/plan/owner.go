@@ -24,6 +24,19 @@ const (
 	karpenterRepairs            = 30 * time.Minute
 	karpenterRepairsAccelerated = 10 * time.Minute
 	karpenterRepairGrace        = 10 * time.Minute
+	// karpenterDrains is how long Karpenter is given to remove a NodeClaim: it drains the
+	// node first.
+	karpenterDrains = time.Hour
+	// autoRepairs is how long EKS node auto repair is given from the transition on: it
+	// repairs 30 minutes after it, and drains the node first.
+	// https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
+	autoRepairs = time.Hour
+	// groupReplaces is how long an Auto Scaling group is given to replace an instance
+	// whose status checks fail.
+	groupReplaces = 30 * time.Minute
+	// ownerSilence is how long an act waits once its owner's time is over, so that whoever
+	// is told that the owner did nothing can do something else first.
+	ownerSilence = 15 * time.Minute
 	// karpenterCollects is how long Karpenter is given to remove a node whose instance
 	// is gone, or one with a failing status check.
 	karpenterCollects = 10 * time.Minute
@@ -92,8 +105,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 				detail += ": apply infra/rbac.yaml"
 			}
 			return reason, detail, held
-		case d.NodeClaim != nil && d.NodeClaim.Deleting:
-			return OwnerWillAct, fmt.Sprintf("Karpenter is removing its NodeClaim %s already", d.NodeClaim.Name), true
+		case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():
+			deleted := d.NodeClaim.DeletedAt
+			if reason, detail, held := p.ownerTime(deleted.Add(karpenterDrains), fmt.Sprintf("Karpenter has been removing its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(deleted))); held {
+				return reason, detail, true
+			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
 			return OwnerUnknown, fmt.Sprintf("no NodeClaim has %s, so there is none to delete", f.Instance), true
 		}
@@ -102,7 +118,41 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 		p.passes(until)
 		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
 	}
+	return p.launchesFail(f, act)
+}
+
+// ownerTime leaves a finding to its owner until the owner's time is over, and then says for
+// ownerSilence that the owner did not act, before the ladder goes on. what says what the
+// owner does.
+func (p *planner) ownerTime(until time.Time, what string) (Reason, string, bool) {
+	goesOn := until.Add(ownerSilence)
+	switch {
+	case p.Now.Before(until):
+		p.passes(until)
+		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
+	case p.Now.Before(goesOn):
+		p.passes(goesOn)
+		return OwnerDidNotAct, fmt.Sprintf("%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn)), true
+	}
 	return "", "", false
+}
+
+// launchesFail holds what would need a replacement while the latest launch of the group
+// failed, for whatever reason. No time lifts it: a launch that works does, or a person who
+// takes the loss.
+func (p *planner) launchesFail(f roll.Finding, act Action) (Reason, string, bool) {
+	g := p.Snapshot.Groups[f.Group]
+	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossTaken(f) {
+		return "", "", false
+	}
+	return ReplacementUnavailable, fmt.Sprintf("the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage), true
+}
+
+// lossTaken reports that a person lets an instance go although nothing shows that another
+// one will come: by its tag, or by the policy.
+func (p *planner) lossTaken(f roll.Finding) bool {
+	i := p.instances[f.Instance]
+	return i != nil && i.Replace || p.Policy(f.Selector).Limits.WithoutReplacement == policy.WithoutReplacementProceed
 }
 
 // karpenterActs is until when a finding is Karpenter's own business, and why; zero if
@@ -137,41 +187,56 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	if act == DeleteNode {
 		return "", "", false
 	}
+	if reason, detail, held := p.groupAtRest(f, act); held {
+		return reason, detail, held
+	}
 	g := p.Snapshot.Groups[f.Group]
-	if f.Kind == roll.Impaired && g.ReplaceSuspended != roll.Yes {
-		if g.ReplaceSuspended == roll.No {
-			return OwnerWillAct, fmt.Sprintf("%s replaces instances whose status checks fail", f.Group), true
+	if f.Kind == roll.Impaired {
+		if reason, detail, held := p.ownerTime(f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)); held {
+			return reason, detail, held
 		}
-		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether %s replaces instances whose status checks fail could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	}
 	n := p.nodes[f.Instance]
 	if f.Owner == roll.OwnerManagedNodeGroup && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue) {
 		// Node auto repair looks at the conditions of nodes: not at an instance that never
 		// registered, nor at a taint that stays on a Ready node.
-		switch g.AutoRepair {
-		case roll.Yes:
-			return OwnerWillAct, fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group), true
-		case roll.NotAsked, roll.Unreadable:
-			return unread(p.Snapshot, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("whether EKS node auto repair is on for %s could not be read (%s)", f.Group, roll.CallNodegroup))
+		if g.AutoRepair == roll.Yes {
+			if reason, detail, held := p.ownerTime(f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)); held {
+				return reason, detail, held
+			}
 		}
 	}
 	if act == Reboot {
 		return "", "", false // it replaces nothing
 	}
+	if g.LaunchesRead != roll.Yes {
+		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
+	}
+	return p.launchesFail(f, act)
+}
+
+// groupAtRest holds every act on a group that somebody works on or that is in trouble
+// itself: suspended processes keep an instance as it is, and from a node group that is not
+// in order nothing comes back for certain.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
+func (p *planner) groupAtRest(f roll.Finding, act Action) (Reason, string, bool) {
+	g := p.Snapshot.Groups[f.Group]
 	switch {
-	case g.LaunchSuspended == roll.Yes:
+	case g.ReplaceSuspended == roll.Yes:
+		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
+	case act != Reboot && g.LaunchSuspended == roll.Yes:
 		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
-	case g.LaunchSuspended == roll.NotAsked || g.LaunchSuspended == roll.Unreadable:
-		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether %s can launch a replacement could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
-	case g.CapacityRead != roll.Yes:
-		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether launches of %s failed lately could not be read (%s)", f.Group, roll.CallScalingActivities))
-	case !g.CapacityError.IsZero() && p.Now.Sub(g.CapacityError) < capacityMemory:
-		p.passes(g.CapacityError.Add(capacityMemory))
-		return ReplacementUnavailable, fmt.Sprintf("the last launch of %s failed at %s: %s", f.Group, roll.Clock(g.CapacityError), g.CapacityMessage), true
+	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
+		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
+	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:
+		return unread(p.Snapshot, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
+	case g.Issues != "":
+		return NodeGroupUnhealthy, fmt.Sprintf("EKS reports of %s: %s", f.Group, g.Issues), true
+	case g.Status != "" && g.Status != nodeGroupActive:
+		return NodeGroupUnhealthy, fmt.Sprintf("%s is %s, not %s", f.Group, g.Status, nodeGroupActive), true
 	}
 	return "", "", false
 }
 
-// capacityMemory is how long a launch that failed for lack of capacity speaks against
-// giving an instance away.
-const capacityMemory = time.Hour
+// nodeGroupActive is the status of a managed node group that is in order.
+const nodeGroupActive = "ACTIVE"

@@ -26,23 +26,32 @@ func TestOwners(t *testing.T) {
 	}{
 		{"Karpenter ends it itself", roll.OwnerKarpenter, roll.Unregistered, 20*time.Minute - time.Second, "", claim, roll.GroupDetail{}, "OwnerWillAct"},
 		{"Karpenter is gone", roll.OwnerKarpenter, roll.Unregistered, 20 * time.Minute, "", claim, roll.GroupDetail{}, "terminate"},
-		{"Karpenter is at it", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", Deleting: true}}, roll.GroupDetail{}, "OwnerWillAct"},
+		{"Karpenter is at it", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", DeletedAt: now.Add(-time.Minute)}}, roll.GroupDetail{}, "OwnerWillAct"},
 		{"the claims could not be read", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Unreadable}, roll.GroupDetail{}, "OwnerUnknown"},
 		{"the policy has its own deadline", roll.OwnerKarpenter, roll.Unregistered, 15 * time.Minute, deleteClaims, claim, roll.GroupDetail{}, "delete-nodeclaim"},
 		{"node repair has its time", roll.OwnerKarpenter, roll.Unknown, 40*time.Minute - time.Second, "", claim, roll.GroupDetail{}, "OwnerWillAct"},
 		{"node repair is off", roll.OwnerKarpenter, roll.Unknown, 40 * time.Minute, "", claim, roll.GroupDetail{}, "reboot"},
 		{"the claim is deleted instead", roll.OwnerKarpenter, roll.NotReady, time.Hour, deleteClaims + "ladders: {NotReady: [{do: terminate}]}\n", claim, roll.GroupDetail{}, "delete-nodeclaim"},
-		{"a group that can launch", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes}, "reboot"},
-		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes}, "ReplacementUnavailable"},
-		{"a reboot replaces nothing", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes}, "reboot"},
+		{"a group that can launch", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
+		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "ReplacementUnavailable"},
+		{"a reboot replaces nothing", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "reboot"},
 		{"nobody knows whether it launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Unreadable}, "OwnerUnknown"},
-		{"nobody knows of its launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Unreadable}, "OwnerUnknown"},
-		{"no capacity of late", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes, CapacityError: now.Add(-time.Hour + time.Second)}, "ReplacementUnavailable"},
-		{"no capacity an hour ago", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes, CapacityError: now.Add(-time.Hour)}, "cordon"},
-		{"node auto repair is on", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, CapacityRead: roll.Yes}, "OwnerWillAct"},
-		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes}, "reboot"},
-		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes}, "OwnerUnknown"},
-		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, CapacityRead: roll.Yes}, "terminate"},
+		{"nobody knows of its launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Unreadable}, "OwnerUnknown"},
+		{"the latest launch failed", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Minute)}, "ReplacementUnavailable"},
+		{"it failed a month ago, and none came after it", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-30 * 24 * time.Hour)}, "ReplacementUnavailable"},
+		{"node auto repair has its time", roll.OwnerManagedNodeGroup, roll.Unknown, autoRepairs - time.Second, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerWillAct"},
+		{"node auto repair did nothing", roll.OwnerManagedNodeGroup, roll.Unknown, autoRepairs, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerDidNotAct"},
+		{"node auto repair did nothing, and that was said", roll.OwnerManagedNodeGroup, roll.Unknown, autoRepairs + ownerSilence, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
+		{"the node group is being updated", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "UPDATING", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "NodeGroupUnhealthy"},
+		{"EKS reports an issue", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", Issues: "AccessDenied: no", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "NodeGroupUnhealthy"},
+		{"the node group is in order", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "cordon"},
+		{"somebody works on the group", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate", LaunchesRead: roll.Yes}, "GroupSuspended"},
+		{"Karpenter has been at it for an hour", roll.OwnerKarpenter, roll.Unregistered, 3 * time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", DeletedAt: now.Add(-karpenterDrains)}}, roll.GroupDetail{}, "OwnerDidNotAct"},
+		{"Karpenter has been at it for longer", roll.OwnerKarpenter, roll.Unregistered, 3 * time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", DeletedAt: now.Add(-karpenterDrains - ownerSilence)}}, roll.GroupDetail{}, "terminate"},
+		{"Karpenter's latest launch failed", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", claim, roll.GroupDetail{LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Hour)}, "ReplacementUnavailable"},
+		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
+		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerUnknown"},
+		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "terminate"},
 		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"Cluster API", roll.OwnerClusterAPI, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"nobody", roll.OwnerNone, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
@@ -128,36 +137,48 @@ func (w *world) known(n int, kind roll.Kind, began time.Time) {
 	delete(w.state.NotReady, instanceID(n))
 }
 
-// impaired lets a status check of the instance have failed for an hour. Its group does
-// not replace it by itself.
+// impaired lets a status check of the instance have failed for an hour: its group has had
+// its time to replace it.
 func (w *world) impaired(n int) {
 	at := now.Add(-time.Hour)
 	w.snapshot.StatusRead, w.snapshot.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{instanceID(n): {Since: at}}
-	g := w.snapshot.Groups["asg/w"]
-	g.ReplaceSuspended = roll.Yes
-	w.snapshot.Groups["asg/w"] = g
 	ready := w.snapshot.Nodes[n-1].Ready
 	w.known(n, roll.Impaired, at)
 	w.snapshot.Nodes[n-1].Ready = ready
 }
 
+// A group replaces what is impaired, and is given its time for it. One of which somebody
+// suspended that is left as it is.
 func TestAnImpairedMemberIsItsGroups(t *testing.T) {
-	for suspended, want := range map[roll.Answer]string{roll.No: "[OwnerWillAct]", roll.Yes: "[terminate]", roll.Unreadable: "[OwnerUnknown]"} {
+	for _, tt := range []struct {
+		age       time.Duration
+		suspended roll.Answer
+		want      string
+	}{
+		{groupReplaces - time.Second, roll.No, "[OwnerWillAct]"},
+		{groupReplaces, roll.No, "[OwnerDidNotAct]"},
+		{groupReplaces + ownerSilence - time.Second, roll.No, "[OwnerDidNotAct]"},
+		{groupReplaces + ownerSilence, roll.No, "[terminate]"},
+		{time.Hour, roll.Yes, "[GroupSuspended]"},
+		{time.Hour, roll.Unreadable, "[OwnerUnknown]"},
+	} {
 		w := healthy(10)
 		w.impaired(1)
+		w.snapshot.Impaired[instanceID(1)] = roll.Impairment{Since: now.Add(-tt.age)}
+		w.known(1, roll.Impaired, now.Add(-tt.age))
 		w.snapshot.Nodes = w.snapshot.Nodes[1:]
 		w.snapshot.Instances[0].Launched = now.Add(-10 * time.Minute) // starting: no finding of its own that acts
 		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Impaired: [{do: terminate}]}\n")
 		g := w.snapshot.Groups["asg/w"]
-		g.ReplaceSuspended = suspended
+		g.ReplaceSuspended = tt.suspended
 		w.snapshot.Groups["asg/w"] = g
 		_, p := w.make(now)
 		got := fmt.Sprint(reasons(p))
 		if len(p.Orders) == 1 {
 			got = "[" + string(p.Orders[0].Action) + "]"
 		}
-		if got != want {
-			t.Errorf("ReplaceUnhealthy suspended %d: %s, want %s", suspended, got, want)
+		if got != tt.want {
+			t.Errorf("impaired for %s, suspended %d: %s, want %s", tt.age, tt.suspended, got, tt.want)
 		}
 	}
 }

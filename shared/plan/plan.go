@@ -333,9 +333,14 @@ func (p *planner) hold(f roll.Finding, action Action, reason Reason, detail stri
 func (p *planner) remember() {
 	c := &p.out.Changes
 	current := map[roll.FindingKey]bool{}
-	for _, f := range p.Assessment.Findings {
+	// Those that still have time are remembered too: that a node never was in order is known
+	// only from checks that saw it young.
+	for _, f := range slices.Concat(p.Assessment.Findings, p.Assessment.Starting) {
 		current[f.Key()] = true
-		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(), Condition: f.Condition, Began: f.Began.UTC()}
+		put := ledger.Finding{
+			Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(),
+			Condition: f.Condition, Began: f.Began.UTC(), Worked: f.Worked,
+		}
 		known, ok := p.known(f)
 		if ok {
 			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
@@ -370,6 +375,9 @@ func (p *planner) remember() {
 	p.givenAgain()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.PutChecked = p.Now
+		if p.State.First.IsZero() {
+			c.PutFirst = p.SeenAt
+		}
 	}
 
 	c.PutGroups = map[string]time.Time{}
@@ -383,11 +391,22 @@ func (p *planner) remember() {
 // checkedEvery is how old the memory of the last complete look may grow.
 const checkedEvery = time.Minute
 
-// rememberGroups notes what is new of the nodes of groups.
+// rememberGroups notes what is new of the nodes of groups, and which of their instances
+// Rollcall ended last.
 func (p *planner) rememberGroups() {
-	for g, m := range p.Assessment.Groups {
+	memory := maps.Clone(p.Assessment.Groups)
+	if memory == nil {
+		memory = map[roll.Group]ledger.GroupMemory{}
+	}
+	for _, a := range p.State.Actions {
+		if _, ok := memory[a.Group]; !ok && a.Group != roll.GroupNone && Action(a.Do).replaced() {
+			memory[a.Group] = p.State.Groups[a.Group]
+		}
+	}
+	for g, m := range memory {
 		known := p.State.Groups[g]
-		if known.Good.Equal(m.Good) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) {
+		m.Ended = p.lastEnded(g)
+		if known.Good.Equal(m.Good) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
 		if p.out.Changes.PutGroupMemory == nil {

@@ -38,11 +38,12 @@ func newWorld() *world {
 			Groups: map[roll.Group]roll.GroupDetail{"asg/w": canLaunch, "asg/watched": canLaunch, "nodegroup/w": canLaunch},
 		},
 		doc: mustParse(plain), mode: policy.Remediate,
+		state: ledger.State{First: now.Add(-30 * 24 * time.Hour)}, // complete checks have gone on for long
 	}
 }
 
 // canLaunch is a group that replaces what is terminated and does nothing else.
-var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, CapacityRead: roll.Yes}
+var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
 
 // plain is a policy whose only act is the termination.
 const plain = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n"
@@ -158,7 +159,7 @@ func TestHolds(t *testing.T) {
 		},
 		InstanceIgnored:  func(w *world) { w.snapshot.Instances[0].Ignore = true },
 		InstanceHeld:     func(w *world) { w.snapshot.Instances[0].Hold = "true" },
-		NodeDeleting:     func(w *world) { w.snapshot.Nodes[0].Deleting = true },
+		NodeDeleting:     func(w *world) { w.snapshot.Nodes[0].DeletedAt = now.Add(-time.Minute) },
 		NotClaimed:       func(w *world) { w.snapshot.Instances[0].Unclaimed = true },
 		OlderThanCluster: func(w *world) { w.snapshot.Cluster.Created = now },
 		NotInService:     func(w *world) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }) },
@@ -166,11 +167,33 @@ func TestHolds(t *testing.T) {
 		OwnerUnknown:     func(w *world) { w.snapshot.Instances[0].Owner = roll.OwnerKarpenter },
 		OwnerWillAct: func(w *world) {
 			w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
-			w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.Yes}
+			w.seen(1, 10*time.Minute)
+			w.snapshot.Nodes[0].Ready.Since = now.Add(-50 * time.Minute)
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
+			w.seen(1, 10*time.Minute)
 		},
-		ReplacementUnavailable: func(w *world) { w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes} },
-		InstanceNotRunning:     func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping },
-		ZonalShift:             func(w *world) { w.snapshot.Cluster.ZonalShift = true },
+		ReplacementUnavailable: func(w *world) {
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
+		},
+		GroupSuspended: func(w *world) {
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate", LaunchesRead: roll.Yes}
+		},
+		NodeGroupUnhealthy: func(w *world) {
+			w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
+			g := canLaunch
+			g.Status, g.Issues = "DEGRADED", "AsgInstanceLaunchFailures: no such image"
+			w.snapshot.Groups["asg/w"] = g
+		},
+		OwnerDidNotAct: func(w *world) {
+			w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
+			w.snapshot.Nodes[0].Ready.Since = now.Add(-autoRepairs)
+			g := canLaunch
+			g.AutoRepair = roll.Yes
+			w.snapshot.Groups["asg/w"] = g
+			w.seen(1, 10*time.Minute)
+		},
+		InstanceNotRunning: func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping },
+		ZonalShift:         func(w *world) { w.snapshot.Cluster.ZonalShift = true },
 		StormCooldown: func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		},
@@ -334,7 +357,7 @@ func TestASecondCheckOfTheSameWorldWritesNothing(t *testing.T) {
 		w.apply(p)
 		for i := 1; i <= 3; i++ {
 			_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
-			p.Changes.PutChecked = time.Time{} // that it came by
+			p.Changes.PutChecked, p.Changes.PutFirst = time.Time{}, time.Time{} // that it came by
 			if len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 				t.Errorf("mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
 			}
@@ -366,7 +389,7 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	}
 	w.apply(p)
 	_, p = w.make(now.Add(2 * time.Minute))
-	p.Changes.PutChecked = time.Time{} // that it came by
+	p.Changes.PutChecked, p.Changes.PutFirst = time.Time{}, time.Time{} // that it came by
 	if len(p.Tags) != 0 || !p.Changes.Empty() {
 		t.Errorf("later still: %+v", p)
 	}

@@ -49,8 +49,16 @@ const (
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
 	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
 	OwnerWillAct Reason = "OwnerWillAct"
+	// OwnerDidNotAct: the owner had its time to repair or replace it, and did not.
+	OwnerDidNotAct Reason = "OwnerDidNotAct"
 	// OwnerUnknown: what the owner is doing about it could not be read.
 	OwnerUnknown Reason = "OwnerUnknown"
+	// GroupSuspended: a person suspended processes of its Auto Scaling group, which leaves
+	// its instances as they are.
+	GroupSuspended Reason = "GroupSuspended"
+	// NodeGroupUnhealthy: its managed node group is being changed, or EKS reports that
+	// something is wrong with it.
+	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
 	// ReplacementUnavailable: the group could not launch another instance now, or this
 	// one's capacity cannot be had again.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
@@ -162,7 +170,7 @@ var ends = map[Reason]string{
 	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
 	NodeReady:              "when the node leaves Ready, or you replace it yourself",
 	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
-	NodeDeleting:           "when the node is gone; if it stays, look at its finalizers",
+	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
 	InstanceNotSeen:        "when EC2 lists the instance again",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	NotClaimed:             "when you tag the instance for this cluster alone",
@@ -172,7 +180,10 @@ var ends = map[Reason]string{
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
 	OwnerWillAct:           "when the owner has acted, or its time is over",
 	OwnerUnknown:           "when Rollcall may read what the owner does",
-	ReplacementUnavailable: "when the group can launch instances again; a Capacity Block never gives another",
+	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then",
+	GroupSuspended:         "when you resume the processes of the Auto Scaling group",
+	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
+	ReplacementUnavailable: "when a launch of the group succeeds, or you tag the instance rollcall:replace; a Capacity Block never gives another",
 	StepUnavailable:        "when you take the step out of the ladder, or update Rollcall",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
@@ -188,7 +199,7 @@ var ends = map[Reason]string{
 	MassSilence:            "when enough of the nodes report again",
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
 	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
-	ReplacementPending:     "when the replacement is Ready, or limits.replacementWait is over",
+	ReplacementPending:     "when the replacement is Ready, the desired capacity falls, or the instance is tagged rollcall:replace",
 	DrainUnfinished:        "when the pods that are left can go; the drain is tried again every hour",
 	OtherFinding:           "when what is done for the other finding has had its time",
 	OneAtATime:             "when the instance that comes first is done with",

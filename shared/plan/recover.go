@@ -37,7 +37,10 @@ func (p *planner) recover() {
 	}
 	for i := range p.Snapshot.Nodes {
 		n := &p.Snapshot.Nodes[i]
-		if n.CordonedBy == "" || n.Deleting || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {
+		if !p.whole() && n.Instance != p.Snapshot.Target {
+			continue
+		}
+		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)

@@ -116,7 +116,7 @@ func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, boo
 	case i.State.Gone():
 		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("seen to be %s; its outcome had not been recorded", i.State)}, true
 	}
-	if d := p.Snapshot.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && d.NodeClaim.Deleting {
+	if d := p.Snapshot.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero() {
 		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("NodeClaim %s is being deleted; its outcome had not been recorded", d.NodeClaim.Name)}, true
 	}
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true

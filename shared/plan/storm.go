@@ -38,6 +38,8 @@ const (
 	// silenceLeast and zoneLeast are how many nodes it takes at least.
 	silenceLeast = 3
 	zoneLeast    = 3
+	// wholeZone is how many nodes it takes if all of a zone go together.
+	wholeZone = 2
 )
 
 // storm finds what is wrong with the cluster as a whole and keeps the memory of it.

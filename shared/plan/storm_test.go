@@ -19,7 +19,9 @@ func TestZoneOut(t *testing.T) {
 		silent, nodes int
 		want          bool
 	}{
-		{"a", 2, 2, false}, // three at least
+		{"a", 2, 3, false}, // three at least
+		{"a", 2, 2, true},  // or all of two
+		{"a", 1, 1, false},
 		{"a", 3, 3, true},
 		{"a", 3, 5, true},  // 60%
 		{"a", 3, 6, false}, // 50%
@@ -30,7 +32,7 @@ func TestZoneOut(t *testing.T) {
 		{"", 9, 9, false}, // nobody knows where they are
 	}
 	for _, tt := range tests {
-		if _, got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Silent: tt.silent}, 55); got != tt.want {
+		if _, got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Ready: tt.nodes - tt.silent, Silent: tt.silent}, 55); got != tt.want {
 			t.Errorf("%d of %d in zone %q: %v, want %v", tt.silent, tt.nodes, tt.zone, got, tt.want)
 		}
 	}
@@ -437,6 +439,16 @@ func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
 			if n.Over {
 				t.Fatalf("%s: told to be over", at)
 			}
+		}
+	}
+}
+
+// All nodes of a zone are an outage only if they went together.
+func TestAWholeZoneGoesWithinTheWindow(t *testing.T) {
+	for apart, want := range map[time.Duration]bool{0: true, silenceWindow: true, silenceWindow + time.Second: false} {
+		c := assess.ZoneCount{Nodes: 3, Silent: 2, First: now.Add(-apart), Last: now} // the third is starting
+		if _, got := zoneOut("a", c, 55); got != want {
+			t.Errorf("%s apart: %v, want %v", apart, got, want)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
 			c.remember(p)
 			if len(p.Resolved) == 0 {
 				again := c.check()
-				again.Changes.PutChecked = time.Time{}
+				again.Changes.PutChecked, again.Changes.PutFirst = time.Time{}, time.Time{}
 				again.Changes.DropRefusals = nil // of findings that the first forgot
 				if len(again.Notices)+len(again.Quiet) > 0 || again.Alarm != nil || !again.Changes.Empty() {
 					t.Errorf("%s: the same check once more: notices %+v, quiet %+v, alarm %+v, changes %+v", c.at, again.Notices, again.Quiet, again.Alarm, again.Changes)

@@ -25,12 +25,14 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 		"after a storm": {func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		}, StormCooldown, limits.StormCooldown - time.Minute},
-		"after a replacement": {func(w *world) { w.state.Actions = []ledger.Action{replaced(time.Minute)} }, ReplacementPending, limits.ReplacementWait - time.Minute},
+		"after a replacement": {func(w *world) { w.state.Actions = []ledger.Action{replaced(time.Minute)} }, ReplacementPending, 0},
 		"launches failed": {func(w *world) {
-			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes, CapacityError: now.Add(-10 * time.Minute)}
-		}, ReplacementUnavailable, 50 * time.Minute},
-		"launches are suspended": {func(w *world) { w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes} }, ReplacementUnavailable, 0},
-		"protected":              {func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) }, TerminationProtected, 0},
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-10 * time.Minute)}
+		}, ReplacementUnavailable, 0},
+		"launches are suspended": {func(w *world) {
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
+		}, ReplacementUnavailable, 0},
+		"protected": {func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) }, TerminationProtected, 0},
 		"five in the hour": {func(w *world) {
 			for i := range 5 {
 				a := replaced(time.Duration(10*(i+1)) * time.Minute)

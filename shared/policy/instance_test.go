@@ -128,7 +128,7 @@ func TestDeadlineTagIsAboutInitializationToo(t *testing.T) {
 }
 
 func TestBuiltInPresets(t *testing.T) {
-	for _, name := range []string{roll.PresetGPU, roll.PresetWindows} {
+	for _, name := range []string{roll.PresetGPU, roll.PresetMetal, roll.PresetWindows} {
 		p := Default().For("a", "", roll.Selector{Preset: name})
 		if diff := cmp.Diff(Registration{10 * time.Minute, 30 * time.Minute}, p.Registration); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -136,12 +136,19 @@ func TestBuiltInPresets(t *testing.T) {
 		if p.Initialization.Deadline != 30*time.Minute {
 			t.Errorf("%s: initialization %s", name, p.Initialization.Deadline)
 		}
-		p.Registration, p.Initialization = defaultPolicy().Registration, defaultPolicy().Initialization
+		want := 10 * time.Minute
+		if name == roll.PresetMetal {
+			want = 40 * time.Minute
+		}
+		if p.Reboot.Wait != want {
+			t.Errorf("%s: %s after a reboot", name, p.Reboot.Wait)
+		}
+		p.Registration, p.Initialization, p.Reboot = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot
 		if diff := cmp.Diff(defaultPolicy(), p); diff != "" {
 			t.Errorf("%s changes more than times (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets(); !cmp.Equal(got, []string{"gpu", "slow", "windows"}) {
+	if got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets(); !cmp.Equal(got, []string{"gpu", "metal", "slow", "windows"}) {
 		t.Errorf("presets %s", got)
 	}
 }

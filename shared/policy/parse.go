@@ -20,11 +20,11 @@ const apiVersion = "rollcall/v1"
 var (
 	sections = []string{
 		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
-		"ladders", "drain", "limits", "owners",
+		"ladders", "drain", "reboot", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion"}, sections, []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
-	presetKeys   = []string{"registration", "initialization"}
+	presetKeys   = []string{"registration", "initialization", "reboot"}
 )
 
 // Parse reads and validates a policy document. The error is a [Faults] with
@@ -130,7 +130,8 @@ var sectionKeys = map[string][]string{
 	"orphaned":       {"tolerate"},
 	"conflict":       {"tolerate"},
 	"drain":          {"timeout", "unfinished"},
-	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+	"reboot":         {"wait"},
+	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -157,6 +158,9 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "drain.unfinished":
 		then, ok := word(r, f, "what may follow an unfinished drain", unfinished)
 		return unfinishedSetting(then), ok
+	case "limits.withoutReplacement":
+		then, ok := word(r, f, "what may happen without a replacement", withoutReplacement)
+		return withoutReplacementSetting(then), ok
 	case "limits.unhealthy", "limits.zone", "limits.massSilence":
 		share, ok := r.percent(f)
 		return percentSetting(key, share), ok

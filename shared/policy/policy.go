@@ -25,6 +25,7 @@ type Policy struct {
 	Ladders map[roll.Kind][]Step
 	Limits  Limits
 	Drain   Drain
+	Reboot  Reboot
 	// Owners has a rule for every owner of roll.Owners.
 	Owners map[roll.Owner]OwnerRule
 }
@@ -86,12 +87,34 @@ type Limits struct {
 	// Replacements is how many acts on a group may go by without a new node of it
 	// becoming Ready.
 	Replacements int
-	// ReplacementWait is how long after an act its group may take to bring a new node
-	// before that counts as none.
+	// WithoutReplacement is what happens while the replacement of the last instance that was
+	// ended in a group is not Ready, or the group's latest launch failed.
+	WithoutReplacement WithoutReplacement
+	// ReplacementWait is how long an instance that was cordoned, drained or rebooted keeps
+	// the others of its group waiting.
 	ReplacementWait time.Duration
 	// ActionsPerCheck and ActionsPerHour count actions per cluster; 0 is none.
 	ActionsPerCheck int
 	ActionsPerHour  int
+}
+
+// WithoutReplacement is what happens where nothing shows that a group brings another
+// instance for the one that is to be ended.
+type WithoutReplacement string
+
+// What may happen. Anything else, the zero value included, must be read as hold.
+const (
+	WithoutReplacementHold    WithoutReplacement = "hold"    // no further instance is ended
+	WithoutReplacementProceed WithoutReplacement = "proceed" // it is ended all the same
+)
+
+var withoutReplacement = []WithoutReplacement{WithoutReplacementHold, WithoutReplacementProceed}
+
+// Reboot is what a reboot is given before the next step.
+type Reboot struct {
+	// Wait is how long after a reboot nothing further is done to the instance at least, so
+	// that it can boot and its node become Ready; always positive.
+	Wait time.Duration
 }
 
 // OwnerRule is what may happen to the instances of an owner: "notify" or

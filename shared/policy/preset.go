@@ -13,7 +13,8 @@ import (
 // start. A document that names one of them too changes it key by key.
 //
 // A GPU node pulls drivers and images of many gigabytes, and a Windows node boots
-// and joins in two stages; 15 minutes are often not enough for either.
+// and joins in two stages; 15 minutes are often not enough for either. Bare metal checks
+// its hardware and memory at each boot, which takes 20 minutes and more.
 func builtIn() map[string][]setting {
 	slow := func() []setting {
 		return []setting{
@@ -22,7 +23,8 @@ func builtIn() map[string][]setting {
 			durationSetting(keyInitialization, 30*time.Minute),
 		}
 	}
-	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow()}
+	metal := append(slow(), durationSetting("reboot.wait", 40*time.Minute))
+	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
 }
 
 // presets are the settings of all presets by name, the built-in values first.

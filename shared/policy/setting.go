@@ -65,6 +65,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Registration.Deadline = d
 		case keyInitialization:
 			p.Initialization.Deadline = d
+		case "reboot.wait":
+			p.Reboot.Wait = d
 		case "drain.timeout":
 			p.Drain.Timeout = d
 		case "limits.stormCooldown":
@@ -87,6 +89,10 @@ func taintsSetting(keys []string) setting {
 	return setting{key: "initialization.taints", value: value, set: func(p *Policy) {
 		p.Initialization.Taints = slices.Clone(keys)
 	}}
+}
+
+func withoutReplacementSetting(then WithoutReplacement) setting {
+	return setting{key: "limits.withoutReplacement", value: string(then), set: func(p *Policy) { p.Limits.WithoutReplacement = then }}
 }
 
 func unfinishedSetting(then Unfinished) setting {

@@ -327,6 +327,10 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 		remediators = append(remediators, w.remediatorWith(t, own))
 		w.ledger = own
 	}
+	long := now.Add(-30 * 24 * time.Hour)
+	if err := w.ledger.Record(t.Context(), cluster, ledger.Changes{PutFirst: long}); err != nil {
+		t.Fatal(err)
+	}
 	w.check(t, now.Add(-10*time.Minute)) // into the ledger that they share
 	o := w.order(t)
 

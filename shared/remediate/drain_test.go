@@ -168,7 +168,7 @@ func TestADrainStopsWhenSomethingSpeaksAgainstIt(t *testing.T) {
 			}, plan.VerdictChanged,
 		},
 		"the instance is gone":        {func(w *world) { w.instances[0].State = roll.StateTerminated }, plan.VerdictChanged},
-		"the node is being deleted":   {func(w *world) { w.nodes[0].Deleting = true }, plan.NodeDeleting},
+		"the node is being deleted":   {func(w *world) { w.nodes[0].DeletedAt = now }, plan.NodeDeleting},
 		"somebody holds the instance": {func(w *world) { w.instances[0].Hold = "true" }, plan.InstanceHeld},
 		"the tag was removed":         {func(w *world) { w.instances[0].Marks = nil }, plan.OrderUnmarked},
 		"the mode is observe":         {func(w *world) { w.doc = document("mode: observe\n") }, plan.ModeObserve},

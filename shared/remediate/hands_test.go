@@ -105,7 +105,7 @@ func (w *world) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 			return fmt.Errorf("delete NodeClaim %s: %w", name, kube.ErrChanged)
 		}
 		claim := *d.NodeClaim
-		claim.Deleting = true
+		claim.DeletedAt = now
 		d.NodeClaim = &claim
 		w.details[target] = d
 		return nil

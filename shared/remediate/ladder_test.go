@@ -173,7 +173,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 		"the NodeClaim is being deleted": {
 			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
 				w.detail(func(d *roll.Detail) {
-					d.NodeClaim = &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim", Deleting: true}
+					d.NodeClaim = &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim", DeletedAt: now}
 				})
 			}, plan.OwnerWillAct, "",
 		},
@@ -187,7 +187,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 			plan.VerdictChanged, "there is no node node-1 of i-00000000000000001 by now",
 		},
 		"the node is being deleted": {
-			plan.Drain, func(w *world, _ *plan.Order) { w.nodes[0].Deleting = true }, plan.NodeDeleting, "",
+			plan.Drain, func(w *world, _ *plan.Order) { w.nodes[0].DeletedAt = now }, plan.NodeDeleting, "",
 		},
 		"the node to drain is Ready": {
 			plan.Drain, func(w *world, _ *plan.Order) {

@@ -223,7 +223,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			reason: plan.InstanceIgnored,
 		},
 		"somebody deletes the node": {
-			happen: func(w *world, _ *plan.Order) { w.nodes[0].Deleting = true },
+			happen: func(w *world, _ *plan.Order) { w.nodes[0].DeletedAt = now },
 			reason: plan.NodeDeleting,
 		},
 		"a node came up that does not say where it runs": {

@@ -156,12 +156,12 @@ func silent(t *testing.T) *world {
 }
 
 // impaired is a world whose target fails its status check beside its silent node, of
-// which nothing follows, and whose group does not replace it.
+// which nothing follows, and whose group had its time to replace it.
 func impaired(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.doc = document("ladders: {Unknown: [{do: notify}], Impaired: [{do: tag}, {do: terminate}]}\n")
-	w.groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.Yes, AutoRepair: roll.No}
+	w.groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No, AutoRepair: roll.No}
 	w.nodes = []roll.Node{sick(roll.ConditionUnknown, "NodeStatusUnknown")}
 	w.failing = map[roll.InstanceID]roll.Impairment{target: {Since: now.Add(-time.Hour)}}
 	w.check(t, now.Add(-10*time.Minute))
@@ -208,11 +208,15 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long := now.Add(-30 * 24 * time.Hour) // complete checks have gone on since then
+	if err := file.Record(t.Context(), cluster, ledger.Changes{PutChecked: long, PutFirst: long}); err != nil {
+		t.Fatal(err)
+	}
 	return &world{
 		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
 		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
-		details:   map[roll.InstanceID]roll.Detail{target: {Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
-		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
+		details:   map[roll.InstanceID]roll.Detail{target: {LeaseRead: roll.No, Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
+		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
 		doc:       policy.Default(), permitted: policy.Remediate,
 		statusRead: roll.Yes,
 		sending:    map[string]func(context.Context) error{},

@@ -30,8 +30,9 @@ const (
 	// Orphaned: the instance runs, and nothing owns it any more: its EKS cluster is
 	// gone, or it is Karpenter's and no NodeClaim has it.
 	Orphaned Kind = "Orphaned"
-	// Conflict: the node is Ready although EC2 says that its instance is gone. One of
-	// the two is wrong, so nothing follows but a word to a person.
+	// Conflict: the node is Ready although EC2 says that its instance is gone; or no node
+	// carries the instance's id, although its kubelet renews a lease or Karpenter says that
+	// it is initialized. One of the two is wrong, so it is only reported.
 	Conflict Kind = "Conflict"
 )
 
@@ -86,11 +87,14 @@ type Finding struct {
 	// Condition is the node condition that failed, "" for other kinds.
 	Condition string
 	Stage     Stage
-	Since     time.Time // when the trouble began, also if it took another form then
-	Began     time.Time // the launch or transition that this look rests on
-	WarnAt    time.Time // when it is first spoken of; zero where the kind has no warning
-	Due       time.Time // when its tolerance ends
-	Summary   string    // one sentence for a person
+	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
+	// that never was can Rollcall say that nothing runs on it.
+	Worked  bool
+	Since   time.Time // when the trouble began, also if it took another form then
+	Began   time.Time // the launch or transition that this look rests on
+	WarnAt  time.Time // when it is first spoken of; zero where the kind has no warning
+	Due     time.Time // when its tolerance ends
+	Summary string    // one sentence for a person
 }
 
 // Key identifies the finding within its cluster over time.

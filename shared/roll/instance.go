@@ -48,6 +48,7 @@ type Instance struct {
 	LaunchTemplate string // id of the launch template it came from, "" if unknown
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
+	PrivateDNS     string // its private DNS name, by which its Node is called as a rule
 	Owner          Owner
 	Group          Group
 	Ambiguous      bool   // claimed for several clusters at once
@@ -56,6 +57,7 @@ type Instance struct {
 	OtherCluster   string // the cluster that its tags name, if it is another one
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
+	Replace        bool   // rollcall:replace is true
 	Marks          *Marks // Rollcall's own tags on it, nil if none
 	// ModeTag, DeadlineTag, PresetTag: values of rollcall:mode, rollcall:deadline and
 	// rollcall:preset, "" if none.

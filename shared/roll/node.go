@@ -94,9 +94,10 @@ type Node struct {
 	Ready    Condition // Status Unknown since Created when the node has no such condition
 	Zone     string
 	ZoneID   string
-	Deleting bool // has a deletion timestamp: somebody is already removing it
-	Owner    Owner
-	Group    Group // from labels; GroupNone when they do not tell
+	// DeletedAt is when somebody began to delete it, its deletion timestamp; zero if nobody did.
+	DeletedAt time.Time
+	Owner     Owner
+	Group     Group // from labels; GroupNone when they do not tell
 	// Conditions holds those of Watch.Conditions that the node has now, and the
 	// pressures that are True.
 	Conditions []TypedCondition

@@ -11,6 +11,8 @@ type Question struct {
 	AutoScaling bool
 	// NodeClaim: it is Karpenter's; does a NodeClaim have it?
 	NodeClaim bool
+	// Lease: no Node carries its id; does its kubelet renew a lease?
+	Lease bool
 	// Group: what its group can do and will do by itself; see GroupDetail.
 	Group bool
 	// Protection: it might be terminated; is EC2's termination protection on?

@@ -21,6 +21,7 @@ func GroupSelector(g Group) Selector { return Selector{Group: g} }
 // Presets for instances that take long to start.
 const (
 	PresetGPU     = "gpu"
+	PresetMetal   = "metal"
 	PresetWindows = "windows"
 )
 
@@ -33,6 +34,9 @@ const (
 func PresetOf(platform, instanceType string) string {
 	if strings.EqualFold(platform, "windows") {
 		return PresetWindows
+	}
+	if _, size, _ := strings.Cut(instanceType, "."); size == "metal" || strings.HasPrefix(size, "metal-") {
+		return PresetMetal // before its family: it takes longest to boot
 	}
 	digit := strings.IndexAny(instanceType, "0123456789")
 	if digit <= 0 {

@@ -21,8 +21,8 @@ type Snapshot struct {
 	// NotAsked for a cluster that it may not shift.
 	Shifts     []Shift
 	ShiftsRead Answer
-	// Target: the snapshot shows one instance and its nodes, not the cluster. What is
-	// counted over a population cannot be counted in it.
+	// Target: the snapshot shows one instance, beside all nodes. What is counted over a
+	// population is counted in it from nodes alone.
 	Target InstanceID
 	Gaps   []Gap
 }
@@ -88,6 +88,7 @@ const (
 	CallScalingActivities    = "autoscaling:DescribeScalingActivities"
 	CallNodegroup            = "eks:DescribeNodegroup"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
+	CallLease                = "kubernetes: get leases"
 	CallZonalShift           = "arc-zonal-shift:GetManagedResource"
 )
 
@@ -154,14 +155,21 @@ type Detail struct {
 	// it. No also when the cluster has no NodeClaims at all: Karpenter is gone.
 	HasNodeClaim Answer
 	NodeClaim    *NodeClaim
+	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id: LeaseOf is
+	// the name of the lease, and LeaseRenewed when it was last renewed.
+	LeaseRead    Answer
+	LeaseOf      string
+	LeaseRenewed time.Time
 }
 
 // NodeClaim is Karpenter's record of an instance that it launched.
 type NodeClaim struct {
-	Name     string
-	UID      string
-	Created  time.Time
-	Deleting bool // Karpenter, or somebody, is removing it already
+	Node    string // the name of its Node, "" before it has one
+	Name    string
+	UID     string
+	Created time.Time
+	// DeletedAt is when somebody, as a rule Karpenter, began to delete it; zero if nobody did.
+	DeletedAt time.Time
 	// Registered and Initialized are its conditions of these names.
 	Registered, Initialized Condition
 }
@@ -169,17 +177,30 @@ type NodeClaim struct {
 // GroupDetail is what is read about a group with suspects: what it can do about them
 // and what it will do by itself.
 type GroupDetail struct {
-	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself.
+	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself. Status and
+	// Issues are read with it.
 	AutoRepair Answer
+	// Status is that of a managed node group, such as ACTIVE, UPDATING or DEGRADED; "" for
+	// other groups.
+	// https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+	Status string
+	// Issues are the health issues of a managed node group, as "code: message; ...".
+	Issues string
 	// LaunchSuspended: its Auto Scaling group launches nothing now.
 	LaunchSuspended Answer
-	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances.
+	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances, since
+	// one or more of ReplaceUnhealthy, HealthCheck and Terminate are suspended. Suspended
+	// names them, as "HealthCheck, Terminate".
 	ReplaceSuspended Answer
-	// CapacityRead: Yes when the latest launches of its Auto Scaling group were read.
-	// Only then a zero CapacityError means that there is none.
-	CapacityRead Answer
-	// CapacityError is the last launch that failed for lack of capacity or quota and
-	// that no later one succeeded; zero time if there is none.
-	CapacityError   time.Time
-	CapacityMessage string
+	Suspended        string
+	// Desired is the desired capacity of its Auto Scaling groups together. It means nothing
+	// unless LaunchSuspended was read.
+	Desired int
+	// LaunchesRead: Yes when the latest launches of the group were read. Only then a zero
+	// LaunchFailed means that there is none.
+	LaunchesRead Answer
+	// LaunchFailed is when the latest launch of the group ended, if it failed; zero time if
+	// it did not. LaunchMessage says why.
+	LaunchFailed  time.Time
+	LaunchMessage string
 }

@@ -17,6 +17,9 @@ const (
 	// TagDeadline is how long one instance may take to register, and again to
 	// initialize, such as 45m.
 	TagDeadline = "rollcall:deadline"
+	// TagReplace set to "true" lets an instance go although nothing shows that its group
+	// brings another one.
+	TagReplace = "rollcall:replace"
 	// TagPreset chooses a preset of the policy for one instance.
 	TagPreset = "rollcall:preset"
 )
@@ -115,6 +118,7 @@ type TagSet struct {
 	LaunchTemplate string
 	Hold           string // value of rollcall:hold
 	Ignore         bool
+	Replace        bool   // rollcall:replace is true
 	Mode           string // value of rollcall:mode
 	Deadline       string // value of rollcall:deadline
 	Preset         string // value of rollcall:preset
@@ -141,6 +145,8 @@ func (t *TagSet) Add(key, value string) {
 		if strings.TrimSpace(value) == "" {
 			t.Mode = "observe" // someone wanted to say something, and it was not "go on"
 		}
+	case TagReplace:
+		t.Replace = strings.EqualFold(strings.TrimSpace(value), "true")
 	case TagDeadline:
 		t.Deadline = value
 	case TagPreset:

@@ -155,6 +155,9 @@ func (r *Runner) remembered(ctx context.Context, s *roll.Snapshot) (ledger.State
 // and opened when remediate had been on for long.
 func confirmed(s ledger.State, findings []roll.Finding, now time.Time) ledger.State {
 	s = s.Clone()
+	if s.First.IsZero() {
+		s.First = time.Unix(0, 0).UTC() // every trouble began after it
+	}
 	before := now.Add(-2 * assess.Confirmation)
 	changes := ledger.Changes{PutRemediate: map[roll.Group]time.Time{}}
 	for _, f := range findings {

@@ -43,6 +43,7 @@ func newStage() *stage {
 	err := s.Ledger.Record(context.Background(), cluster, ledger.Changes{
 		PutFindings:  []ledger.Finding{seen},
 		PutRemediate: map[roll.Group]time.Time{"nodegroup/w": now.Add(-24 * time.Hour)},
+		PutChecked:   now.Add(-24 * time.Hour), PutFirst: now.Add(-24 * time.Hour),
 	})
 	if err != nil {
 		panic(err)
@@ -81,9 +82,9 @@ func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.In
 func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
 		_ = s.do("ask " + string(q.Instance))
-		snapshot.Details[q.Instance] = roll.Detail{TerminationProtected: roll.No, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
+		snapshot.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
 	}
-	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, CapacityRead: roll.Yes, ReplaceSuspended: roll.No}}
+	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}}
 }
 
 func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {

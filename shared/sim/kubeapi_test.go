@@ -79,10 +79,10 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 			t.Fatalf("%d nodes, %d restarts, %v", len(nodes), restarts, err)
 		}
 		a, b := nodes[0], nodes[1]
-		if a.Name != "a" || string(a.Instance) != m.id || a.Group != "nodepool/default" || a.Zone != zones[0] || !a.Initialized || a.Ready.Status != roll.ConditionTrue || a.UID != m.node.uid || a.Deleting {
+		if a.Name != "a" || string(a.Instance) != m.id || a.Group != "nodepool/default" || a.Zone != zones[0] || !a.Initialized || a.Ready.Status != roll.ConditionTrue || a.UID != m.node.uid || !a.DeletedAt.IsZero() {
 			t.Errorf("%+v", a)
 		}
-		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.BootID != other.node.bootID || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || !b.Deleting || !b.Created.Equal(other.node.created) {
+		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.BootID != other.node.bootID || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || b.DeletedAt.IsZero() || !b.Created.Equal(other.node.created) {
 			t.Errorf("%+v", b)
 		}
 		if v.inv.calls != 1 || !v.inv.seen.nodesWhole() || len(v.inv.seen.nodesOf(m.id)) != 1 {
@@ -505,13 +505,13 @@ func TestKarpentersObjects(t *testing.T) {
 	none.claim.events = noted(nil, occurrence{at: c.stamp(), kind: "Warning", reason: "FailedRegistration", message: "Node not registered within 15m", count: 1})
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		claims, err := k.NodeClaims(t.Context(), []string{"other", "default"})
-		if err != nil || len(claims) != 4 {
+		if err != nil || len(claims.Of) != 4 {
 			t.Fatalf("%v, %v", claims, err)
 		}
-		if cl := claims[roll.InstanceID(done.id)]; cl.Name != done.claim.name || cl.UID != done.claim.uid || cl.Initialized.Status != roll.ConditionTrue || cl.Deleting {
+		if cl := claims.Of[roll.InstanceID(done.id)]; cl.Name != done.claim.name || cl.UID != done.claim.uid || cl.Initialized.Status != roll.ConditionTrue || !cl.DeletedAt.IsZero() {
 			t.Errorf("%+v", cl)
 		}
-		if cl := claims[roll.InstanceID(none.id)]; cl.Registered.Status != roll.ConditionUnknown || cl.Registered.Reason != "NodeNotFound" {
+		if cl := claims.Of[roll.InstanceID(none.id)]; cl.Registered.Status != roll.ConditionUnknown || cl.Registered.Reason != "NodeNotFound" {
 			t.Errorf("%+v", cl)
 		}
 		listed := read[listOf[nodeClaim]](t, k, kube.NodeClaimsOf("default")).Items
@@ -586,8 +586,8 @@ func TestNodeClaimsComeInPages(t *testing.T) {
 	}
 	reaching(t, c, func(k *kube.Client, v *env) {
 		claims, err := k.NodeClaims(t.Context(), []string{"default"})
-		if err != nil || len(claims) != 501 || v.inv.calls != 2 {
-			t.Errorf("%d claims in %d calls, %v", len(claims), v.inv.calls, err)
+		if err != nil || len(claims.Of) != 501 || v.inv.calls != 2 {
+			t.Errorf("%d claims in %d calls, %v", len(claims.Of), v.inv.calls, err)
 		}
 	})
 }

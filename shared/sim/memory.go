@@ -166,6 +166,9 @@ func inOrder(c ledger.Changes) []ledger.Changes {
 	}
 	puts(&w, named(c.PutNotices, c.DropNotices), func(m map[ledger.NoticeKey]ledger.Notice) ledger.Changes { return ledger.Changes{PutNotices: m} })
 	puts(&w, named(c.PutRefusals, c.DropRefusals), func(m map[ledger.RefusalKey]ledger.Refusal) ledger.Changes { return ledger.Changes{PutRefusals: m} })
+	if !c.PutFirst.IsZero() {
+		w = append(w, ledger.Changes{PutFirst: c.PutFirst})
+	}
 	if !c.PutChecked.IsZero() {
 		w = append(w, ledger.Changes{PutChecked: c.PutChecked})
 	}

@@ -113,7 +113,7 @@ func TestChangesInOrderAreTheChanges(t *testing.T) {
 		order = append(order, changed(one))
 	}
 	want := []string{
-		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutRefusals", "PutChecked", "PutGroupMemory",
+		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
 		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
 	}
 	if got := slices.Compact(order); !slices.Equal(got, want) {

@@ -57,6 +57,7 @@ func storm() (before, changes ledger.Changes) {
 		DropRests:    []roll.InstanceID{ledgertest.InstanceID(901)},
 
 		PutChecked:     t0,
+		PutFirst:       t0.Add(-time.Hour),
 		DropMissing:    []roll.InstanceID{ledgertest.InstanceID(0)},
 		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: t0}},
 		PutTrouble:     &ledger.Trouble{Reason: "UnhealthyShare", Since: t0, Last: t0},

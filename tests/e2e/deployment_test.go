@@ -93,7 +93,7 @@ func (d *deployed) takeOver(a *account) {
 	must(d.t, err)
 	changes := ledger.Changes{
 		PutRemediate: s.RemediateSince, PutNotReady: s.NotReady, PutRests: s.Rests, PutGroups: s.GroupsWithNodes, PutNotices: s.Notices,
-		PutChecked: s.Checked, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
+		PutChecked: s.Checked, PutFirst: s.First, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
 	}
 	known, err := d.table.Read(ctx, clusterID)
 	must(d.t, err)

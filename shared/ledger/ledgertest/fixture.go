@@ -35,6 +35,7 @@ func Changes() ledger.Changes {
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
 
 		PutChecked:     T0,
+		PutFirst:       T0.Add(-time.Hour),
 		PutMissing:     map[roll.InstanceID]time.Time{"i-00000001": T0},
 		PutFlips:       map[roll.InstanceID][]time.Time{"i-00000002": {T0.Add(-time.Minute), T0}},
 		PutPressures:   map[roll.InstanceID]ledger.Pressure{"i-00000001": {Types: []string{"DiskPressure", "MemoryPressure"}, Since: T0.Add(-time.Hour)}},

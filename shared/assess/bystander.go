@@ -1,0 +1,85 @@
+package assess
+
+import "rollcall/shared/roll"
+
+// bystander counts a node beside the one instance that a snapshot is about, so that an
+// outage that began after an order is seen before the act. There are only nodes to go by:
+// what the last check found to be gone, or to rest, is left out, and what it found to be
+// past its tolerance counts until a check finds otherwise.
+func (a *assessor) bystander(m roll.Member) {
+	n := m.Node
+	if a.beside == nil {
+		a.beside = map[roll.InstanceID]bool{}
+	}
+	a.beside[n.Instance] = true
+	if rest, known := a.State.Rests[n.Instance]; known && rest.Left.IsZero() || a.foundGone(n.Instance) {
+		return
+	}
+	g := a.countNode(m)
+	ready := n.Ready.Status == roll.ConditionTrue
+	if n.Ready.Status == roll.ConditionUnknown {
+		a.out.Silent = append(a.out.Silent, a.past(n.Ready.Since, n.Created))
+	}
+	if f, ok := a.foundOverdue(n.Instance); ok && !ready || a.overdueAlone(m) {
+		if f != "" {
+			g = a.group(f)
+		}
+		a.total.Overdue++
+		g.count.Overdue++
+	}
+}
+
+// overdueAlone reports a node that is past the tolerance of what it says itself.
+func (a *assessor) overdueAlone(m roll.Member) bool {
+	n := m.Node
+	if n.Ready.Status == roll.ConditionTrue || a.starting(m) {
+		return false
+	}
+	since := a.past(n.Ready.Since, n.Created)
+	if known, ok := a.State.NotReady[n.Instance]; ok && known.Since.Before(since) && !known.Since.Before(n.Created) {
+		since = known.Since
+	}
+	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(n.Ready.Status))
+	return ok && !a.Now.Before(since.Add(tolerance))
+}
+
+// absentBystanders counts instances without a node that the last check found to be past
+// their tolerance.
+func (a *assessor) absentBystanders() {
+	target := a.Snapshot.Target
+	if target == "" {
+		return
+	}
+	counted := map[roll.InstanceID]bool{target: true}
+	for k, f := range a.State.Findings {
+		if counted[k.Instance] || a.beside[k.Instance] || f.Stage != roll.Overdue || !countsAsOverdue(k.Kind) {
+			continue
+		}
+		counted[k.Instance] = true
+		g := a.group(f.Group)
+		a.join(g)
+		a.total.Overdue++
+		g.count.Overdue++
+	}
+}
+
+// foundOverdue is the group of a finding by which the last check found the instance to be
+// past its tolerance.
+func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
+	for _, kind := range roll.Kinds() {
+		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && countsAsOverdue(kind) {
+			return f.Group, true
+		}
+	}
+	return "", false
+}
+
+// foundGone reports an instance of which the last check found that EC2 says it is gone.
+func (a *assessor) foundGone(id roll.InstanceID) bool {
+	for _, kind := range []roll.Kind{roll.Ghost, roll.Conflict} {
+		if _, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok {
+			return true
+		}
+	}
+	return false
+}

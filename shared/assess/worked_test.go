@@ -1,0 +1,142 @@
+package assess_test
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+const cilium = "node.cilium.io/agent-not-ready:NoSchedule"
+
+// Agents put their startup taint back whenever they are down. Only of a node that some check
+// saw young, and none in order, is it known that it never was.
+func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
+	seenYoung := func(worked bool, age time.Duration) ledger.State {
+		s := known(roll.Uninitialized, ago(age), ago(age))
+		f := s.Findings[key(roll.Uninitialized)]
+		f.Worked = worked
+		s.Findings[key(roll.Uninitialized)], s.Checked = f, ago(time.Minute)
+		return s
+	}
+	for _, tt := range []struct {
+		name  string
+		age   time.Duration
+		state ledger.State
+		alter func(*roll.Instance, *roll.Node, *roll.Snapshot)
+		want  bool
+	}{
+		{"it worked for two days, as the last check saw", 48 * time.Hour, ledger.State{Checked: ago(5 * time.Minute)}, nil, true},
+		{"it worked for minutes, as the last check saw", 10 * time.Minute, ledger.State{Checked: ago(5 * time.Minute)}, nil, true},
+		{"no check saw it before, and it still has time", 10 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, nil, false},
+		{"the last check may not have listed it", 10 * time.Minute, ledger.State{Checked: ago(10*time.Minute - 59*time.Second)}, nil, false},
+		{"the last check listed it", 10 * time.Minute, ledger.State{Checked: ago(9 * time.Minute)}, nil, true},
+		{"no check saw it before, and its time is over", 15 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, nil, true},
+		{"no check ever saw the cluster", 48 * time.Hour, ledger.State{}, nil, true},
+		{"a check saw it young", 48 * time.Hour, seenYoung(false, 48*time.Hour), nil, false},
+		{"what was known stays", 48 * time.Hour, seenYoung(true, 48*time.Hour), nil, true},
+		{"what was known is of the boot before", 48 * time.Hour, seenYoung(false, 50*time.Hour), nil, true},
+		{"Karpenter initialized it", 10 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, karpenters(true), true},
+		{"Karpenter never did", 48 * time.Hour, ledger.State{Checked: ago(5 * time.Minute)}, karpenters(false), false},
+	} {
+		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Launched, n.Created, n.StartupTaint = ago(tt.age), ago(tt.age), cilium
+			n.Ready.Since = n.Created.Add(30 * time.Second)
+			if tt.alter != nil {
+				tt.alter(i, n, s)
+			}
+		}, tt.state)
+		found := append(a.Findings, a.Starting...)
+		if len(found) != 1 || found[0].Kind != roll.Uninitialized || found[0].Worked != tt.want {
+			t.Errorf("%s: %+v, want worked %v", tt.name, found, tt.want)
+		}
+	}
+}
+
+func karpenters(initialized bool) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+	return func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+		i.ASG, i.Owner, i.Group = "", roll.OwnerKarpenter, "nodepool/p"
+		n.Registered, n.Initialized = true, initialized
+	}
+}
+
+// A node is missing, and its kubelet or Karpenter says that it is there.
+func TestANodeThatVanishedIsAConflict(t *testing.T) {
+	claim := func(initialized roll.ConditionStatus, deleted time.Time) roll.Detail {
+		return roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.No, NodeClaim: &roll.NodeClaim{Name: "p-x7k2p", DeletedAt: deleted, Initialized: roll.Condition{Status: initialized}}}
+	}
+	lease := func(age time.Duration) roll.Detail {
+		return roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{}, LeaseRead: roll.Yes, LeaseOf: "node-a", LeaseRenewed: ago(age)}
+	}
+	for _, tt := range []struct {
+		name   string
+		detail roll.Detail
+		want   roll.Kind
+	}{
+		{"nothing speaks for it", claim(roll.ConditionFalse, time.Time{}), roll.Unregistered},
+		{"its NodeClaim is initialized", claim(roll.ConditionTrue, time.Time{}), roll.Conflict},
+		{"its NodeClaim is being deleted", claim(roll.ConditionTrue, ago(time.Minute)), roll.Unregistered},
+		{"its kubelet renews its lease", lease(10 * time.Second), roll.Conflict},
+		{"its kubelet did lately", lease(2*time.Minute - time.Second), roll.Conflict},
+		{"its kubelet did once", lease(2 * time.Minute), roll.Unregistered},
+	} {
+		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
+		s.Details[id] = tt.detail
+		a := judge(s, ledger.State{Checked: ago(30 * time.Minute)})
+		f := one(t, tt.name, a)
+		if f.Kind != tt.want || f.Stage != roll.Overdue {
+			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
+		}
+		if f.Kind == roll.Unregistered && !f.Worked {
+			t.Errorf("%s: a node was there at the last check", tt.name)
+		}
+	}
+}
+
+// Beside a target an outage is counted that began after the last check.
+func TestNodesBesideATargetAreCounted(t *testing.T) {
+	const (
+		second roll.InstanceID = "i-0000000000000000b"
+		third  roll.InstanceID = "i-0000000000000000c"
+		lost   roll.InstanceID = "i-0000000000000000d"
+		ghost  roll.InstanceID = "i-0000000000000000e"
+		warm   roll.InstanceID = "i-0000000000000000f"
+	)
+	s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, []roll.Node{
+		node(id, roll.ConditionUnknown, time.Hour),
+		node(second, roll.ConditionUnknown, 2*time.Minute), // silent since the check
+		node(third, roll.ConditionTrue, time.Hour),
+		node(ghost, roll.ConditionUnknown, time.Hour),
+		node(warm, roll.ConditionUnknown, time.Hour),
+	})
+	for i := range s.Nodes {
+		s.Nodes[i].Zone = "eu-west-1a"
+	}
+	s.Target = id
+	state := ledger.State{
+		Findings: map[roll.FindingKey]ledger.Finding{
+			{Instance: lost, Kind: roll.Unregistered}: {Instance: lost, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue},
+			{Instance: ghost, Kind: roll.Ghost}:       {Instance: ghost, Kind: roll.Ghost, Group: "asg/w", Stage: roll.Overdue},
+		},
+		Rests: map[roll.InstanceID]ledger.Rest{warm: {}},
+	}
+	a := judge(s, state)
+	want := assess.ZoneCount{Nodes: 3, Ready: 1, Silent: 2, First: ago(time.Hour), Last: ago(2 * time.Minute)}
+	if got := a.Zones["eu-west-1a"]; got != want {
+		t.Errorf("the zone: %+v, want %+v", got, want)
+	}
+	if len(a.Silent) != 2 {
+		t.Errorf("silent since %v", a.Silent)
+	}
+	// The target, and the instance without a node; the one that has just gone silent has time.
+	if got := a.Count[""]; got != (assess.Count{Nodes: 4, Overdue: 2}) {
+		t.Errorf("counted %+v", got)
+	}
+	for _, f := range a.Findings {
+		if f.Instance != id {
+			t.Errorf("it is about %s, too", f.Instance)
+		}
+	}
+}

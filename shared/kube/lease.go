@@ -1,0 +1,29 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// LeaseRenewed is when the kubelet of a node last renewed its Lease. The error is
+// [ErrGone] where the node has none.
+func (c *Client) LeaseRenewed(ctx context.Context, node string) (time.Time, error) {
+	items, err := c.ReadEach(ctx, LeaseOf(node))
+	if err != nil {
+		return time.Time{}, err
+	}
+	lease, err := Decode[struct {
+		Spec struct {
+			RenewTime time.Time `json:"renewTime"`
+		} `json:"spec"`
+	}](items[0])
+	if err == nil && lease.Spec.RenewTime.IsZero() {
+		err = errors.New("it has no renewTime")
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the lease of node %s: %w", node, err)
+	}
+	return lease.Spec.RenewTime.UTC(), nil
+}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// Only a node that never was in order may be interrupted while it is Ready.
+func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
+	for worked, want := range map[bool]string{false: string(Cordon), true: "none: [NodeReady]"} {
+		w := healthy(10)
+		n := &w.snapshot.Nodes[0]
+		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+		began := n.Created
+		f := ledger.Finding{
+			Instance: instanceID(1), Kind: roll.Uninitialized, Node: n.Name, Group: "asg/w", Stage: roll.Overdue, Worked: worked,
+			FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: began, Began: began,
+		}
+		w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutChecked: now.Add(-5 * time.Minute), PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}})
+		if _, p := w.make(now); ordered1(p) != want {
+			t.Errorf("worked %v: ordered %s, want %s: %+v", worked, ordered1(p), want, p.Held)
+		}
+	}
+}
+
+// Bare metal boots for longer than the ladder's wait.
+func TestNothingFollowsARebootBeforeTheMachineCanBeBack(t *testing.T) {
+	for _, tt := range []struct {
+		preset string
+		after  time.Duration
+		want   string
+	}{
+		{"", 10*time.Minute - time.Second, "none: []"},
+		{"", 10 * time.Minute, string(Terminate)},
+		{roll.PresetMetal, 40*time.Minute - time.Second, "none: []"},
+		{roll.PresetMetal, 40 * time.Minute, string(Terminate)},
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\n")
+		w.silent(1, 3*time.Hour)
+		w.snapshot.Instances[0].Preset = tt.preset
+		_, p := w.make(now.Add(-tt.after))
+		if len(p.Orders) != 1 || p.Orders[0].Action != Reboot {
+			t.Fatalf("%+v, held %+v", p.Orders, p.Held)
+		}
+		o := p.Orders[0]
+		w.state.Actions = append(w.state.Actions, ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: o.At, Outcome: done(o.At)})
+		if _, p = w.make(now); ordered1(p) != tt.want {
+			t.Errorf("%q, %s after a reboot: ordered %s, want %s", tt.preset, tt.after, ordered1(p), tt.want)
+		}
+	}
+}
+
+// An order that was given before an outage dies in it: what is counted over the cluster is
+// counted again in the look at the one instance.
+func TestAnOutageSinceTheOrderIsSeenInTheLastLook(t *testing.T) {
+	for name, tt := range map[string]struct {
+		strike func(*world)
+		want   string
+	}{
+		"all is calm": {func(*world) {}, string(Reboot)},
+		"the zone went silent": {func(w *world) {
+			for i := range 6 {
+				w.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(i) * time.Hour)}
+			}
+		}, "none: [ZoneOutage]"},
+		"many are past their tolerance": {func(w *world) {
+			for i := range 4 {
+				w.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(i+2) * time.Hour)}
+			}
+		}, "none: [UnhealthyShare]"},
+	} {
+		w := healthy(10)
+		w.silent(1, 2*time.Hour)
+		for i := range w.snapshot.Nodes {
+			w.snapshot.Nodes[i].Zone, w.snapshot.Instances[i].Zone = "eu-west-1a", "eu-west-1a"
+		}
+		w.desired(10)
+		since := w.snapshot.Nodes[0].Ready
+		tt.strike(w)
+		w.snapshot.Nodes[0].Ready = since
+		w.snapshot.Target, w.snapshot.Instances = instanceID(1), w.snapshot.Instances[:1]
+		if _, p := w.make(now); ordered1(p) != tt.want {
+			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
+		}
+	}
+}
