@@ -286,8 +286,9 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 		return gone
 	}
 	still := slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
-		if !strings.HasPrefix(gist, gistHeld) {
-			return false // that it once came past its tolerance, or had a cause, stays so for the whole incident
+		reason, held := strings.CutPrefix(gist, gistHeld)
+		if !held || Reason(reason).Passing() {
+			return false // that it once came past its tolerance, had a cause, or waited, stays so for the whole incident
 		}
 		for id := range n.Said.Members {
 			if is, told := n.Said.Said(id); is == gist || told == gist {
@@ -319,6 +320,9 @@ func (p *planner) sent(n *Notice) {
 	i.Gists = addGist(i.Gists, gistCause+n.Key.Cause)
 	for _, e := range n.Entries {
 		i.Gists = addGist(i.Gists, e.gist)
+		if e.Held != nil { // shown, also if it passes by itself: no news again when it has not
+			i.Gists = addGist(i.Gists, gistHeld+string(e.Held.Reason))
+		}
 	}
 	n.Said.Incident = *i
 }

@@ -283,14 +283,22 @@ func TestAnOrderIsToldAndNamesItsIncident(t *testing.T) {
 	}
 }
 
-// What is held for reasons that pass is told once it has not passed for hours.
+// What is held for reasons that pass is told once it has not passed for hours, unless the
+// first notice showed that reason.
 func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
-	for mode, want := range map[policy.Mode]bool{policy.Remediate: true, policy.Notify: false} {
+	for _, tt := range []struct {
+		mode  policy.Mode
+		first string
+		want  int
+	}{{policy.Remediate, "actionsPerCheck: 0", 1}, {policy.Remediate, "actionsPerHour: 0", 0}, {policy.Notify, "actionsPerCheck: 0", 0}} {
 		w := sick()
-		w.mode = mode
-		w.doc = with("limits: {actionsPerHour: 0}\n")
+		w.mode = tt.mode
+		w.doc = with("limits: {" + tt.first + "}\n")
 		told := 0
 		for minute := 0; minute < 300; minute += 5 {
+			if minute > 0 {
+				w.doc = with("limits: {actionsPerHour: 0}\n")
+			}
 			_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
 			for _, n := range p.Notices {
 				if slices.Contains(n.News, NewsHeld) {
@@ -299,8 +307,8 @@ func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
 			}
 			w.apply(p)
 		}
-		if (told == 1) != want {
-			t.Errorf("mode %s: told %d times", mode, told)
+		if told != tt.want {
+			t.Errorf("mode %s, %s at first: told %d times", tt.mode, tt.first, told)
 		}
 	}
 }

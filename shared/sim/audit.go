@@ -435,7 +435,7 @@ func (u *auditor) withheld(in plan.Input, out plan.Plan) {
 func (u *auditor) sightings(in plan.Input) {
 	cluster := in.Snapshot.Cluster.ID.Name
 	before, now := u.firstSeen[cluster], map[roll.FindingKey]time.Time{}
-	for _, f := range in.Assessment.Findings {
+	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		now[f.Key()] = u.a.Now()
 	}
 	for key, first := range before {
