@@ -4,10 +4,10 @@ import "rollcall/shared/roll"
 
 // Cluster returns the effective policy of a cluster's groups and instances as a
 // function, for readers that ask once per node. clusterTag is the value of the EKS cluster tag
-// rollcall:mode. permitted is the mode that the caller was started with: the
-// document, its overrides and the tag can lower it, and never raise it; where none
-// of them names a mode it holds as it is. The tag rollcall:mode of an instance can
-// lower each of them.
+// rollcall:mode. permitted is the mode that the caller was started with. The mode is
+// the lowest of that, of what the document with its overrides says, and of the tags
+// rollcall:mode of the cluster and of the instance. Where the document names no mode,
+// it is the lowest of the others.
 //
 // The function is for one goroutine: it remembers its answers.
 func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Selector) Policy {
@@ -19,7 +19,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
-				p.Mode = Lower(permitted, ceiling(of.Mode))
+				p.Mode = Lower(permitted, Lower(ceiling(clusterTag), ceiling(of.Mode)))
 			}
 			known[of] = p
 		}

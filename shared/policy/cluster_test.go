@@ -30,6 +30,20 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 		{"mode: observe\n", "", policy.Remediate, policy.Observe},
 		{"mode: remediate\n", "notify", policy.Remediate, policy.Notify},
 		{"", "off", policy.Remediate, policy.Observe}, // a tag that is no mode
+		// The tag raises nothing: neither what the document says nor what an override does.
+		{"mode: observe\n", "remediate", policy.Remediate, policy.Observe},
+		{"mode: notify\n", "remediate", policy.Remediate, policy.Notify},
+		{"overrides: [{match: {cluster: demo}, mode: observe}]\n", "remediate", policy.Remediate, policy.Observe},
+		{"overrides: [{match: {group: asg/w}, mode: notify}]\n", "remediate", policy.Remediate, policy.Notify},
+		// And it lowers an override that names the group.
+		{"overrides: [{match: {group: asg/w}, mode: remediate}]\n", "observe", policy.Remediate, policy.Observe},
+		{"overrides: [{match: {group: asg/w}, mode: remediate}]\n", "off", policy.Remediate, policy.Observe},
+		// Where nobody names a mode, the permitted one holds, and the tag lowers that.
+		{"", "notify", policy.Remediate, policy.Notify},
+		{"", "observe", policy.Remediate, policy.Observe},
+		{"", "remediate", policy.Remediate, policy.Remediate},
+		{"", "remediate", policy.Notify, policy.Notify},
+		{"", "remediate", policy.Observe, policy.Observe},
 		{"overrides: [{match: {group: asg/w}, mode: observe}]\n", "", policy.Remediate, policy.Observe},
 	}
 	for _, tt := range tests {

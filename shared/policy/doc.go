@@ -10,10 +10,8 @@
 //
 // What the merge does, the strongest first:
 //
-//   - The tags of an instance: rollcall:mode only lowers the mode, rollcall:deadline
-//     and rollcall:preset set times.
+//   - The tags of an instance: rollcall:deadline and rollcall:preset set times.
 //   - Overrides that name a group.
-//   - The tag rollcall:mode of the EKS cluster.
 //   - The other overrides. By preset they only lower the mode, below that of the group.
 //   - The preset that an instance's platform and type suggest: only where it gives
 //     more time than what follows.
@@ -21,8 +19,9 @@
 //
 // Among overrides of one level, the later in the document wins, key by key; a preset
 // that an override applies lies under that override's own keys. So a mode at the top
-// of the document does not lower the mode of an override that names one: to stop
-// everything, no override may say remediate. A condition replaces the one with the
+// of the document does not lower the mode of an override that names one. The tags
+// rollcall:mode of the EKS cluster and of an instance only lower the mode that comes
+// out of this. A condition replaces the one with the
 // same type and status, and the others stay. A ladder replaces the ladder of its kind
 // as a whole, and a list of taints the one before it.
 //

@@ -41,9 +41,9 @@ func glob(pattern, name string) bool {
 
 // For is the effective policy of what the selector means: an instance, a group, or
 // with the zero value the cluster as a whole. cluster is the EKS cluster's name;
-// clusterTag the value of its tag rollcall:mode, "" when it has none. A tag that is
-// no mode means Observe: someone wanted to say something about this cluster, and it
-// was not "go on".
+// clusterTag the value of its tag rollcall:mode, "" when it has none. The tag lowers
+// the mode and never raises it. One that is no mode means Observe: someone wanted to
+// say something about this cluster, and it was not "go on".
 func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
 	p, _ := d.effective(cluster, clusterTag, of)
 	return p
@@ -87,9 +87,6 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 			layers = append(layers, o.layer())
 		}
 	}
-	if clusterTag != "" {
-		layers = append(layers, clusterTagLayer(clusterTag))
-	}
 	for _, o := range d.overrides {
 		if o.group != "" && o.matches(cluster, of.Group, preset) {
 			layers = append(layers, o.layer())
@@ -103,9 +100,13 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 		told[i].From += ", lowered to " + keyDeadline
 	}
 	if preset != "" {
-		p, told = underGroup(p, told, d.For(cluster, clusterTag, roll.GroupSelector(of.Group)))
+		p, told = underGroup(p, told, d.For(cluster, "", roll.GroupSelector(of.Group)))
 	}
-	return lowered(p, told, of.Mode)
+	if !p.ModeSet {
+		told[0].From = "default, or what the stack's Mode or --mode says"
+	}
+	p, told = lowered(p, told, "cluster tag", clusterTag)
+	return lowered(p, told, "instance tag", of.Mode)
 }
 
 // underGroup is the policy of a preset's instances with a mode no higher than their group's.

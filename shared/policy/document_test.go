@@ -54,10 +54,11 @@ func TestPrecedence(t *testing.T) {
 		{"the cluster of a group override must match too", "gpu-b", "", "nodepool/web", Remediate, 30 * time.Minute, 10},
 		{"a star does not cross a slash", "gpu-a", "", "nodepool/a/b", Remediate, 25 * time.Minute, 10},
 		{"group none is a group", "gpu-a", "", roll.GroupNone, Remediate, 25 * time.Minute, 10},
-		{"tag beats the document", "web", "remediate", "", Remediate, 20 * time.Minute, 5},
-		{"tag beats a cluster override", "gpu-a", "notify", "", Notify, 25 * time.Minute, 10},
+		{"tag does not raise the document", "web", "remediate", "", Notify, 20 * time.Minute, 5},
+		{"tag lowers the document", "web", "observe", "", Observe, 20 * time.Minute, 5},
+		{"tag lowers a cluster override", "gpu-a", "notify", "", Notify, 25 * time.Minute, 10},
 		{"tag goes for groups", "gpu-a", "notify", "nodepool/web", Notify, 25 * time.Minute, 2},
-		{"group override beats the tag", "gpu-a", "remediate", "nodepool/training", Observe, 40 * time.Minute, 2},
+		{"tag does not raise a group override", "gpu-a", "remediate", "nodepool/training", Observe, 40 * time.Minute, 2},
 		{"a tag that is no mode observes", "gpu-a", "Remediate", "", Observe, 25 * time.Minute, 10},
 		{"a tag with a space observes", "gpu-a", "remediate ", "", Observe, 25 * time.Minute, 10},
 	} {
@@ -98,8 +99,8 @@ func TestModeSet(t *testing.T) {
 	}{
 		{"nobody", "", "", "asg/a", false},
 		{"document", "mode: observe", "", "", true},
-		{"tag", "", "observe", "", true},
-		{"invalid tag", "", "off", "", true},
+		{"tag", "", "observe", "", false}, // it lowers, and names none
+		{"invalid tag", "", "off", "", false},
 		{"cluster override", "overrides: [{match: {cluster: a}, mode: notify}]", "", "", true},
 		{"override of another cluster", "overrides: [{match: {cluster: b}, mode: notify}]", "", "", false},
 		{"group override", "overrides: [{match: {group: asg/a}, mode: notify}]", "", "asg/a", true},

@@ -178,8 +178,8 @@ func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Sel
 	}
 }
 
-// checkModeOnlyLower checks that the tag rollcall:mode of an instance raises no mode,
-// whatever the caller permits.
+// checkModeOnlyLower checks that the tags rollcall:mode of the cluster and of an instance
+// raise no mode, whatever the caller permits.
 func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
 	t.Helper()
 	untagged := of
@@ -195,6 +195,9 @@ func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.
 		}
 		if _, err := ParseMode(of.Mode); err != nil && of.Mode != "" && with != Observe {
 			t.Errorf("permitted %s: unreadable tag %q leaves %s", permitted, of.Mode, with)
+		}
+		if free := d.Cluster(cluster, "", permitted)(untagged).Mode; Lower(without, free) != without || Lower(without, ceiling(tag)) != without {
+			t.Errorf("permitted %s: cluster tag %q makes %s of %s", permitted, tag, without, free)
 		}
 	}
 }

@@ -37,8 +37,8 @@ func (d *Document) tagLayers(of roll.Selector) []layer {
 	return layers
 }
 
-// ceiling is the most that an instance's tag rollcall:mode leaves of a mode. What is
-// no mode leaves nothing but looking: whoever wrote it wanted less, not more.
+// ceiling is the most that a tag rollcall:mode, of a cluster or an instance, leaves of a
+// mode. What is no mode leaves nothing but looking: whoever wrote it wanted less, not more.
 func ceiling(tag string) Mode {
 	if tag == "" {
 		return Remediate
@@ -50,22 +50,22 @@ func ceiling(tag string) Mode {
 	return m
 }
 
-// lowered is the policy under an instance's tag rollcall:mode, and the account of it.
-func lowered(p Policy, told []Setting, tag string) (Policy, []Setting) {
+// lowered is the policy under a tag rollcall:mode, and the account of it. source is whose
+// tag it is.
+func lowered(p Policy, told []Setting, source, tag string) (Policy, []Setting) {
 	if tag == "" {
 		return p, told
 	}
-	source, most := "instance tag", ceiling(tag)
-	problem := ""
+	most, problem := ceiling(tag), ""
 	if _, err := ParseMode(tag); err != nil {
 		problem = ": " + err.Error()
 	}
 	if most == Lower(most, p.Mode) && most != p.Mode {
 		p.Mode = most
-		told[0].Value, told[0].From = string(most), source+" "+roll.TagInstanceMode+problem
+		told[0].Value, told[0].From = string(most), source+" "+roll.TagMode+problem
 		return p, told
 	}
-	return p, append(told, Setting{Key: roll.TagInstanceMode, Value: "at most " + string(most), From: source + problem})
+	return p, append(told, Setting{Key: roll.TagMode, Value: "at most " + string(most), From: source + problem})
 }
 
 // remarks tell what the selector brought that is not a setting: the preset that is in

@@ -191,7 +191,8 @@ func TestInstanceModeTag(t *testing.T) {
 		{"mode: observe", "", "remediate", Remediate, Observe},
 		{"mode: notify", "", "remediate", Remediate, Notify},
 		{"overrides: [{match: {group: '*'}, mode: notify}]", "", "remediate", Remediate, Notify},
-		{"overrides: [{match: {group: '*'}, mode: remediate}]", "observe", "notify", Remediate, Notify},
+		{"overrides: [{match: {group: '*'}, mode: remediate}]", "observe", "notify", Remediate, Observe},
+		{"overrides: [{match: {group: '*'}, mode: remediate}]", "notify", "observe", Remediate, Observe},
 		// Nobody else names a mode: what the caller permits is what is lowered.
 		{"", "", "", Remediate, Remediate},
 		{"", "", "remediate", Remediate, Remediate},

@@ -38,17 +38,6 @@ func (o override) layer() layer {
 	}, o.settings}
 }
 
-// clusterTagLayer is the tag rollcall:mode of an EKS cluster.
-func clusterTagLayer(value string) layer {
-	source := "cluster tag " + roll.TagMode
-	m, err := ParseMode(value)
-	if err != nil {
-		m = Observe
-		source += ": " + err.Error()
-	}
-	return layer{from(source), []setting{modeSetting(m)}}
-}
-
 // presetLayer is a preset by itself.
 func presetLayer(name string, settings []setting) layer {
 	return layer{func(s setting) string {

@@ -10,8 +10,8 @@ import (
 // complete: what nobody set has its default.
 type Policy struct {
 	Mode Mode
-	// ModeSet is false when no document, override or cluster tag named a mode
-	// and Mode is the default. An instance's tag only lowers a mode, and names none.
+	// ModeSet is false when neither the document nor an override named a mode and Mode
+	// is the default. A tag only lowers a mode, and names none.
 	ModeSet        bool
 	Registration   Registration
 	Initialization Initialization

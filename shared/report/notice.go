@@ -28,9 +28,6 @@ type Message struct {
 type From struct {
 	// Stack is the CloudFormation stack of the deployment, "" outside of one.
 	Stack string
-	// Fixed: an override of the policy gives the notice's group its mode, so that the
-	// cluster's tag does not lower it.
-	Fixed bool
 }
 
 // Attributes are the message attributes of a notice. Each has few values, so that a
@@ -319,7 +316,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	}
 	l.facts = append(l.facts, d.sequel()...)
 	l.does = deeds(entries, mode, at)
-	l.stop, l.acts = from.stop(id, n.Key.Kind, entries, mode, at), acting(entries, mode, at)
+	l.stop, l.acts = stop(id, n.Key.Kind, entries, mode, at), acting(entries, mode, at)
 	alike := len(l.does) == 1
 	for i, e := range entries {
 		if i == textEntries {

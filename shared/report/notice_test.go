@@ -969,7 +969,6 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 		"a deployment":          {From{Stack: "rollcall-eu"}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --stack rollcall-eu\n", "--mode"},
 		"the command line":      {From{}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --mode remediate\n", "--stack"},
 		"a mode by the cluster": {From{}, "cluster/shop-production --tags rollcall:mode=notify\n", "Key=rollcall:mode"},
-		"a mode by an override": {From{Fixed: true}, "  aws ec2 create-tags --region eu-west-1 --resources i-00000000000000001 i-00000000000000002 --tags Key=rollcall:mode,Value=notify\n", "eks tag-resource"},
 		"kubectl":               {From{}, "\nTo point kubectl at this cluster:\n  aws eks update-kubeconfig --region eu-west-1 --name shop-production\n\nTo look closer:\n", "alias"},
 	} {
 		m, err := tt.from.Notice(cluster, n.notice, n.mode, now)

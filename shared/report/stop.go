@@ -12,7 +12,7 @@ import (
 )
 
 // stop says how a person keeps Rollcall from acting, where it acts or might.
-func (from From) stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
+func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
 	if !slices.ContainsFunc(entries, func(e plan.Entry) bool { return mightAct(e, mode, at) }) {
 		return nil
 	}
@@ -20,22 +20,13 @@ func (from From) stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, m
 		out = hold(id, entries, at)
 	}
 	if mode == policy.Remediate {
-		out = append(out, from.stopAll(id, entries)...)
+		out = append(out, stopAll(id)...)
 	}
 	return out
 }
 
-// stopAll says how a person keeps Rollcall from all acts on the cluster; or on the notice's
-// instances, where no tag of the cluster reaches them.
-func (from From) stopAll(id roll.ClusterID, entries []plan.Entry) []recipe {
-	if from.Fixed {
-		var ids []string
-		for _, e := range entries[:min(len(entries), textEntries)] {
-			ids = append(ids, string(e.Finding.Instance))
-		}
-		return []recipe{{"To stop all acts on these (an override of the policy gives the group its mode, which no tag of the cluster lowers)",
-			[]string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, strings.Join(ids, " "), roll.TagInstanceMode, policy.Notify)}}}
-	}
+// stopAll says how a person keeps Rollcall from all acts on the cluster.
+func stopAll(id roll.ClusterID) []recipe {
 	return []recipe{
 		{"To stop all acts on this cluster", []string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}},
 		{"To let it act again", []string{fmt.Sprintf("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}},

@@ -35,7 +35,7 @@ const (
 	TagOrder   = "rollcall:order"   // id of the order that may act on the instance
 )
 
-// TagMode on an EKS cluster overrides the policy's mode for that cluster.
+// TagMode on an EKS cluster lowers the mode for that cluster, and never raises it.
 const TagMode = "rollcall:mode"
 
 // MarkKeys lists the tag keys that Rollcall writes, in a fixed order.

@@ -217,7 +217,7 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 	}
 	untold = map[string]error{}
 	for _, n := range c.Plan.Notices {
-		m, err := r.from(c, n.Key.Group).Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
+		m, err := report.From{Stack: r.Stack}.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
 		told, err := r.notify(ctx, id, m, err, sent(n))
 		if err != nil {
 			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
@@ -229,12 +229,6 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 		}
 	}
 	return untold, true
-}
-
-// from is who sends a notice about a group.
-func (r *Runner) from(c *report.Check, g roll.Group) report.From {
-	lowered := r.Policy.Cluster(c.Snapshot.Cluster.ID.Name, string(policy.Notify), r.Permitted)
-	return report.From{Stack: r.Stack, Fixed: lowered(roll.GroupSelector(g)).Mode == policy.Remediate}
 }
 
 // sent is what the ledger is to remember of a notice that was sent, and what of those that

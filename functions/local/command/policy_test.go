@@ -142,6 +142,7 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 		{[]string{"--group", "none"}, "registration.deadline", "15m from default"},
 		{[]string{"--preset", "windows"}, "registration.deadline", "30m from preset windows"},
 		{[]string{"--cluster", "c", "--cluster-mode", "notify"}, "mode", "notify from cluster tag rollcall:mode"},
+		{[]string{"--cluster-mode", "remediate"}, "rollcall:mode", "at most remediate from cluster tag"},
 		{[]string{"--cluster-mode", "on"}, "mode", "observe from cluster tag rollcall:mode: on is not a mode: observe, notify or remediate"},
 		{[]string{"--instance-tag", "rollcall:mode=notify"}, "mode", "notify from instance tag rollcall:mode"},
 		{[]string{"--cluster-mode", "notify", "--instance-tag", "rollcall:mode=remediate"}, "mode", "notify from cluster tag rollcall:mode"},
@@ -163,6 +164,31 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 			if word != "from" && !strings.Contains(table, word) {
 				t.Errorf("%q: the table lacks %q:\n%s", tt.args, word, table)
 			}
+		}
+	}
+}
+
+// A tag that does not lower the mode is still shown, and so is what holds where the file
+// names no mode.
+func TestPolicyCheckShowsTagsThatDoNotLowerTheMode(t *testing.T) {
+	observing := write(t, "apiVersion: rollcall/v1\nmode: observe\n")
+	_, stdout, _ := rollcall(t, "policy", "check", observing, "--cluster-mode", "remediate", "--instance-tag", "rollcall:mode=notify")
+	for _, want := range []string{
+		"mode                             observe        line 2\n",
+		"rollcall:mode                    at most remediate  cluster tag\n",
+		"rollcall:mode                    at most notify instance tag\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("lacks %q:\n%s", want, stdout)
+		}
+	}
+	_, stdout, _ = rollcall(t, "policy", "check", write(t, "apiVersion: rollcall/v1\n"), "--cluster-mode", "notify")
+	for _, want := range []string{
+		"mode                             observe        default, or what the stack's\n",
+		"rollcall:mode                    at most notify cluster tag\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("lacks %q:\n%s", want, stdout)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func settingsTable(b *strings.Builder, settings []policy.Setting) {
 	before := ""
 	for _, s := range settings {
 		section, key, _ := strings.Cut(s.Key, ".")
-		if inSection[section] == 1 {
+		if key == "" || inSection[section] == 1 {
 			settingRow(b, s.Key, s.Value, s.From)
 			continue
 		}
