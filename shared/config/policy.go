@@ -33,21 +33,24 @@ type PolicyParameterStore struct {
 	at   time.Time        // when it was read
 }
 
-// NewPolicyStore reads the parameter that the settings name. A parameter that does not
-// exist is the built-in policy. The settings' times for registration hold where the
-// document names none.
+// ErrNoPolicy is that there is no parameter of the name. A deployment has one from the
+// start, so this is no policy that says nothing: it is one that cannot be read.
+var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without one; create it, with at least the document \"apiVersion: rollcall/v1\"")
+
+// NewPolicyStore reads the parameter that the settings name. The settings' times for
+// registration hold where the document names none.
 func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
 	return &PolicyParameterStore{api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}}
 }
 
-// Read reads the policy anew. The error says why the parameter could not be read or
-// does not validate; whoever destroys must then not.
+// Read reads the policy anew. The error says why the parameter could not be read, that it
+// is not there (ErrNoPolicy), or why it does not validate; whoever destroys must then not.
 func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	var doc *policy.Document
 	switch {
 	case awserr.IsNotFound(err):
-		doc = policy.Default()
+		return nil, fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
 	case err != nil:
 		return nil, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
 	case out.Parameter == nil:

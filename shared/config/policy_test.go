@@ -59,8 +59,43 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 	if _, err := s.Read(t.Context()); err == nil {
 		t.Error("whoever destroys must be told that the policy is bad")
 	}
-	p.err = &types.ParameterNotFound{}
-	if doc, err := s.Read(t.Context()); err != nil || doc.For("demo", "", roll.Selector{}).ModeSet {
-		t.Errorf("no parameter: %v", err)
+}
+
+// The stack makes the parameter, or is told that it exists: one that is gone was deleted,
+// and what it held may have been there to keep nodes from acts.
+func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	for name, gone := range map[string]parameter{
+		"no parameter":   {err: &types.ParameterNotFound{}},
+		"an empty value": {},
+		"blanks":         {value: " \n"},
+		"comments alone": {value: "# mode: remediate\n"},
+	} {
+		// A function that read none only observes.
+		s := NewPolicyStore(&gone, Settings{PolicyParameter: "/rollcall/policy"})
+		if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "/rollcall/policy") {
+			t.Errorf("%s: read with %v, want an error that names the parameter", name, err)
+		}
+		doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+		if doc == nil || mode != policy.Observe || err == nil {
+			t.Errorf("%s: mode %s, %v, want observe", name, mode, err)
+		}
+		if missing := gone.err != nil; errors.Is(err, ErrNoPolicy) != missing {
+			t.Errorf("%s: %v, says that there is no parameter: %v", name, err, !missing)
+		}
+		// One that read a good one goes on with it, and destroys nothing.
+		p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}
+		s = NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"})
+		if _, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Remediate || err != nil {
+			t.Fatalf("a good policy: %s, %v", mode, err)
+		}
+		p.value, p.err = gone.value, gone.err
+		doc, mode, err = s.Usable(t.Context(), policy.Remediate, now.Add(time.Hour), time.Minute)
+		if mode != policy.Notify || err == nil || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 7*time.Minute {
+			t.Errorf("%s after a good one: mode %s, %v, want the last good one and notify at most", name, mode, err)
+		}
+		if _, err := s.Read(t.Context()); err == nil {
+			t.Errorf("%s: whoever destroys must be told", name)
+		}
 	}
 }

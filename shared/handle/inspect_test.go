@@ -33,7 +33,7 @@ import (
 type world struct {
 	gaps      []roll.Gap
 	account   string
-	policy    string
+	policy    string // "" is that the parameter is gone
 	nodes     int
 	named     bool // an EKS tag names the cluster, not only kubernetes.io/cluster/
 	fail      map[string]bool
@@ -49,8 +49,11 @@ type world struct {
 	ledger.Ledger
 }
 
+// stackPolicy is the document that the stack writes into the parameter.
+const stackPolicy = "apiVersion: rollcall/v1\n"
+
 func newWorld() *world {
-	return &world{account: "111122223333", fail: map[string]bool{}, sizes: map[string]int{}, Ledger: ledger.NewMemory()}
+	return &world{account: "111122223333", policy: stackPolicy, fail: map[string]bool{}, sizes: map[string]int{}, Ledger: ledger.NewMemory()}
 }
 
 func (w *world) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
@@ -351,6 +354,28 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	w.check(t, policy.Remediate, demo)
 	if w.counted(t, "PolicyInvalid") != 1 || len(w.looked) != 1 || len(w.sent) != 0 {
 		t.Errorf("counted %v, looked %d times, sent %v", w.counted(t, "PolicyInvalid"), len(w.looked), w.sent)
+	}
+}
+
+func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) {
+	w := newWorld()
+	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
+	id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
+	began := now.Add(-6 * time.Minute)
+	if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}}); err != nil {
+		t.Fatal(err)
+	}
+	h := w.handler(policy.Remediate)
+	h.Runner.Observer = protected{w}
+	if _, _, err := h.Policies.Usable(t.Context(), policy.Remediate, now.Add(-time.Hour), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.policy = ""
+	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.sent) != 0 || w.counted(t, "NoticesSent") != 1 || w.counted(t, "PolicyInvalid") != 1 {
+		t.Errorf("sent %v, %v notices, PolicyInvalid %v", w.sent, w.counted(t, "NoticesSent"), w.counted(t, "PolicyInvalid"))
 	}
 }
 

@@ -157,6 +157,7 @@ func TestWhatWentWrongIsLogged(t *testing.T) {
 		"no size kept": {func(w *world) { w.fail["size"], w.nodes = true, 5000 }, "size not recorded", ""},
 		"no schedule":  {func(w *world) { w.fail["schedule"], w.nodes = true, 5000 }, "check not scheduled", ""},
 		"bad policy":   {func(w *world) { w.policy = "mode: all" }, "policy unusable", "PolicyInvalid"},
+		"no policy":    {func(w *world) { w.policy = "" }, "policy unusable", "PolicyInvalid"},
 	} {
 		w := newWorld()
 		c.prepare(w)
@@ -165,7 +166,7 @@ func TestWhatWentWrongIsLogged(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, w.page, &w.metrics)
 		}
 		// Without a policy nobody knows yet whether anybody may be told.
-		if sent := w.counted(t, "NoticesSent"); (sent == 1) != (!w.fail["notice"] && w.policy == "") {
+		if sent := w.counted(t, "NoticesSent"); (sent == 1) != (!w.fail["notice"] && w.policy == stackPolicy) {
 			t.Errorf("%s: %v notices sent", name, sent)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 	"rollcall/shared/trigger"
 )
 
-// account is one with instances, schedules and no policy. It pages and fails as
+// account is one with instances, schedules and the stack's policy. It pages and fails as
 // the test says, and counts.
 type account struct {
 	instances map[string]types.Instance
@@ -35,11 +35,11 @@ type account struct {
 	creates   int
 	failEC2   map[int]bool // by number of the call
 	failMade  map[string]bool
-	policy    string // "" is none
+	policy    string // "" is that the parameter is gone
 }
 
 func newAccount() *account {
-	return &account{instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
+	return &account{policy: stackPolicy, instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
 }
 
 func (a *account) launch(n int, at time.Time, tags ...string) string {
@@ -327,10 +327,12 @@ func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 
 // The deadlines are then those that are built in.
 func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
-	a := newAccount()
-	a.policy = "mode: all"
-	id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
-	if r, err := a.handler().Handle(t.Context(), batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
-		t.Errorf("%+v, %v: scheduled %v", r, err, a.scheduled)
+	for _, document := range []string{"mode: all", ""} {
+		a := newAccount()
+		a.policy = document
+		id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
+		if r, err := a.handler().Handle(t.Context(), batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
+			t.Errorf("%q: %+v, %v: scheduled %v", document, r, err, a.scheduled)
+		}
 	}
 }

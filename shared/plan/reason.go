@@ -137,7 +137,7 @@ const (
 	NotRecorded Reason = "NotRecorded"
 	// EvidenceNotStored: what the instance can still tell could not be kept.
 	EvidenceNotStored Reason = "EvidenceNotStored"
-	// PolicyUnreadable: the policy could not be read again.
+	// PolicyUnreadable: the policy could not be read again, is missing, or does not validate.
 	PolicyUnreadable Reason = "PolicyUnreadable"
 	// NoticeNotSent: the notice that tells of the act could not be sent.
 	NoticeNotSent Reason = "NoticeNotSent"
@@ -218,6 +218,6 @@ var ends = map[Reason]string{
 	TargetUnreadable:  "when the instance and its node can be read again",
 	NotRecorded:       "when the ledger can be written",
 	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
-	PolicyUnreadable:  "when the policy can be read, and is valid",
+	PolicyUnreadable:  "when the policy is there, can be read, and is valid",
 	NoticeNotSent:     "when the notice can be sent: the topic is there, and may be published to",
 }

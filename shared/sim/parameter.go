@@ -20,7 +20,7 @@ type parameters struct {
 func (d *deployment) setPolicy(yaml string) { d.parameters.policy = yaml }
 
 // policyNow is the policy that holds for a group by the document as it is now, whoever has
-// read it; by the built-in one if that does not validate.
+// read it; by the built-in one if that is gone or does not validate.
 func (d *deployment) policyNow(c *cluster, g *group) policy.Policy {
 	doc := d.a.audit.document(d.parameters.policy)
 	if doc == nil {

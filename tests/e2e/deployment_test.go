@@ -268,23 +268,31 @@ func TestWhatADeploymentCannotBeAsked(t *testing.T) {
 	}
 }
 
-// With a policy that does not validate the functions do nothing, and that is the answer.
-func TestAPolicyThatDoesNotValidateIsToldOfADeployment(t *testing.T) {
-	a := newAccount(t)
-	a.fleet(3)
-	deploy(t, "remediate")
-	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
-	_, err := ssm.NewFromConfig(bed.AWSConfig()).PutParameter(context.Background(), &ssm.PutParameterInput{
-		Name: aws.String("/rollcall/policy"), Value: aws.String("apiVersion: rollcall/v1\nmode: destroy\n"), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
-	})
-	must(t, err)
-	e := a.ask(command.ExitFindings, id)
-	if !slices.ContainsFunc(e.Notes, func(n string) bool {
-		return strings.Contains(n, "with this policy nothing is done") && strings.Contains(n, "line 2: mode")
-	}) {
-		t.Errorf("notes %q", e.Notes)
-	}
-	if e.Mode != "observe" {
-		t.Errorf("the mode is %s", e.Mode)
+// With a policy that does not validate, or is gone, the functions do nothing, and that is the answer.
+func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
+	for document, want := range map[string]string{"apiVersion: rollcall/v1\nmode: destroy\n": "line 2: mode", "": "there is no such SSM parameter"} {
+		a := newAccount(t)
+		a.fleet(3)
+		deploy(t, "remediate")
+		id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+		api := ssm.NewFromConfig(bed.AWSConfig())
+		var err error
+		if document == "" {
+			_, err = api.DeleteParameter(context.Background(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
+		} else {
+			_, err = api.PutParameter(context.Background(), &ssm.PutParameterInput{
+				Name: aws.String("/rollcall/policy"), Value: aws.String(document), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+			})
+		}
+		must(t, err)
+		e := a.ask(command.ExitFindings, id)
+		if !slices.ContainsFunc(e.Notes, func(n string) bool {
+			return strings.Contains(n, "without a valid policy nothing is done") && strings.Contains(n, want)
+		}) {
+			t.Errorf("%q: notes %q", document, e.Notes)
+		}
+		if e.Mode != "observe" {
+			t.Errorf("%q: the mode is %s", document, e.Mode)
+		}
 	}
 }

@@ -213,6 +213,11 @@ func TestThePolicyParameterDecides(t *testing.T) {
 	must(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "with a policy that is not valid", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "it is marked all the same", acts(t, "CreateTags")[len(acts(t, "CreateTags"))-1:], []string{"CreateTags " + second})
+
+	must(t, s.Policy(t.Context(), ""))
+	launch(t) // which the built-in policy would terminate
+	must(t, s.Advance(t.Context(), 30*time.Minute))
+	same(t, "with a policy that is gone", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }
 
 // Events come late and in no order, and some never.

@@ -121,7 +121,7 @@ type Stack struct {
 	Log []string
 }
 
-// Deploy makes the queues, the table, the topics, the bucket, the rule and the schedule
+// Deploy makes the queues, the table, the topics, the bucket, the policy, the rule and the schedule
 // group in the bed's account and starts the functions' runtimes.
 func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
@@ -150,6 +150,9 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 		return nil, err
 	}
 	if err := s.evidence(ctx, s3.NewFromConfig(cfg)); err != nil {
+		return nil, err
+	}
+	if err := s.Policy(ctx, "apiVersion: rollcall/v1\n"); err != nil { // as the template's
 		return nil, err
 	}
 	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
@@ -520,9 +523,16 @@ func (s *Stack) open(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Policy puts a document into the policy parameter.
+// Policy puts a document into the policy parameter; "" deletes the parameter.
 func (s *Stack) Policy(ctx context.Context, text string) error {
-	_, err := ssm.NewFromConfig(s.bed.AWSConfig()).PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("/rollcall/policy"), Value: aws.String(text), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
+	api := ssm.NewFromConfig(s.bed.AWSConfig())
+	if text == "" {
+		if _, err := api.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")}); err != nil {
+			return fmt.Errorf("delete the policy: %w", err)
+		}
+		return nil
+	}
+	_, err := api.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String("/rollcall/policy"), Value: aws.String(text), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true)})
 	if err != nil {
 		return fmt.Errorf("put the policy: %w", err)
 	}

@@ -272,11 +272,11 @@ func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runn
 	}
 	store := config.NewPolicyStore(ssm.NewFromConfig(a.cfg), d.settings)
 	doc, permitted, err := store.Usable(ctx, runner.Permitted, runner.Clock(), 0)
-	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid {
+	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid && !errors.Is(err, config.ErrNoPolicy) {
 		return nil, fmt.Errorf("the policy of stack %s, parameter %s: %w; --policy FILE tells what it says", d.stack, d.settings.PolicyParameter, err)
 	}
 	if err != nil {
-		p.faults = append(p.faults, fmt.Sprintf("with this policy nothing is done: its functions go on with the last good one in mode notify at most, or observe by the built-in one, as this answer does: %v", err))
+		p.faults = append(p.faults, fmt.Sprintf("without a valid policy nothing is done: its functions go on with the last good one in mode notify at most, or observe by the built-in one, as this answer does: %v", err))
 	}
 	runner.Policy, runner.Permitted = doc, permitted
 	return p, nil
