@@ -46,31 +46,38 @@ func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
 // Read reads the policy anew. The error says why the parameter could not be read, that it
 // is not there (ErrNoPolicy), or why it does not validate; whoever destroys must then not.
 func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
+	doc, _, err := p.read(ctx)
+	return doc, err
+}
+
+// read reads the policy anew. stopped reports a document with faults that says stop all
+// the same.
+func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
-	var doc *policy.Document
 	switch {
 	case awserr.IsNotFound(err):
-		return nil, fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
+		return nil, false, fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
 	case err != nil:
-		return nil, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
+		return nil, false, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
 	case out.Parameter == nil:
-		return nil, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
-	default:
-		if doc, err = policy.Parse([]byte(aws.ToString(out.Parameter.Value))); err != nil {
-			return nil, fmt.Errorf("the policy in parameter %s:\n%w", p.parameter, err)
-		}
+		return nil, false, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
+	}
+	text := []byte(aws.ToString(out.Parameter.Value))
+	if doc, err = policy.Parse(text); err != nil {
+		return nil, policy.Stops(text), fmt.Errorf("the policy in parameter %s:\n%w", p.parameter, err)
 	}
 	doc = doc.Deployed(p.deployed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.good = doc
-	return doc, nil
+	return doc, false, nil
 }
 
 // Usable reads the policy, at most once per maxAge, and falls back on the last good
 // one, or on the built-in policy. With the last good one the mode is lowered to notify:
 // a tool must look on and may speak, but never destroys under a guess. With the built-in
-// one it is lowered to observe: the document that nobody could read may say so. The error
+// one it is lowered to observe: the document that nobody could read may say so. A document
+// with faults that says stop halts every act of the one that takes its place. The error
 // says that it fell back, and why.
 func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
 	p.mu.Lock()
@@ -79,15 +86,19 @@ func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode
 		return p.good, permitted, nil
 	}
 	p.mu.Unlock()
-	doc, err := p.Read(ctx)
+	doc, stopped, err := p.read(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
 		p.at = now
 		return doc, permitted, nil
 	}
-	if p.good != nil {
-		return p.good, policy.Lower(permitted, policy.Notify), err
+	lowered := policy.Observe
+	if doc = policy.Default().Deployed(p.deployed); p.good != nil {
+		doc, lowered = p.good, policy.Lower(permitted, policy.Notify)
 	}
-	return policy.Default().Deployed(p.deployed), policy.Observe, err
+	if stopped {
+		doc = doc.Halted()
+	}
+	return doc, lowered, err
 }

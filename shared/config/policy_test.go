@@ -61,6 +61,26 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 	}
 }
 
+// A stop is heeded also in a document that has faults elsewhere, so that what is held says so.
+func TestAStopInADocumentWithFaultsIsToldToo(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}
+	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"})
+	if doc, _, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); err != nil || doc.Stopped() {
+		t.Fatalf("stopped %v, %v", doc.Stopped(), err)
+	}
+	for value, stopped := range map[string]bool{"stop: true\nmdoe: observe\n": true, "stop: yes\n": true, "stop: false\nmdoe: observe\n": false, "mdoe: observe\n": false} {
+		p.value = value
+		doc, mode, err := s.Usable(t.Context(), policy.Remediate, now.Add(time.Hour), time.Minute)
+		if doc.Stopped() != stopped || mode != policy.Notify || err == nil || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 7*time.Minute {
+			t.Errorf("%q: stopped %v, %s, %v", value, doc.Stopped(), mode, err)
+		}
+		if doc, _, _ := NewPolicyStore(p, Settings{}).Usable(t.Context(), policy.Remediate, now, time.Minute); doc.Stopped() != stopped {
+			t.Errorf("%q, and nothing read before: stopped %v", value, doc.Stopped())
+		}
+	}
+}
+
 // The stack makes the parameter, or is told that it exists: one that is gone was deleted,
 // and what it held may have been there to keep nodes from acts.
 func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {

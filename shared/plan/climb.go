@@ -195,7 +195,7 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 	case do.Acts():
 		act := p.actionOf(do, f, pol)
 		at = p.notBefore(f, act, at)
-		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || p.gone {
+		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || pol.Stop || p.gone {
 			return
 		}
 		if i := p.instances[f.Instance]; i != nil {
@@ -241,7 +241,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		so.groups[""]++
 		so.groups[f.Group]++
 	}
-	if reason, detail, held := modeObjects(pol.Mode); held {
+	if reason, detail, held := modeObjects(pol); held {
 		p.hold(f, act, reason, detail)
 		return
 	}
@@ -271,12 +271,14 @@ func (p *planner) inProgress(id string) bool {
 	return ok && a.Outcome == nil && (a.Do == string(Drain) || a.Do == string(Cordon))
 }
 
-// modeObjects tells whether the mode alone holds an act back.
-func modeObjects(m policy.Mode) (Reason, string, bool) {
-	switch m {
-	case policy.Remediate:
+// modeObjects tells whether only a stop, or the mode, holds an act back.
+func modeObjects(pol policy.Policy) (Reason, string, bool) {
+	switch {
+	case pol.Stop:
+		return Stopped, "the policy says stop: true, which halts every act in every cluster", true
+	case pol.Mode == policy.Remediate:
 		return "", "", false
-	case policy.Notify:
+	case pol.Mode == policy.Notify:
 		return ModeNotify, "mode is notify: only the mode holds this back", true
 	}
 	return ModeObserve, "mode is observe: only the mode holds this back", true

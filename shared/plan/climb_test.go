@@ -200,6 +200,7 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 		"a startup taint is still on it": func(_ *world, n *roll.Node) { n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule" },
 		"a person holds the instance":    func(w *world, _ *roll.Node) { w.snapshot.Instances[0].Hold = "true" },
 		"the mode is notify":             func(w *world, _ *roll.Node) { w.mode = policy.Notify },
+		"every act is stopped":           func(w *world, _ *roll.Node) { w.doc = with("stop: true\n") },
 	}
 	for name, spoil := range spoilt {
 		w := healthy(10)

@@ -5,8 +5,8 @@
 //
 // A finding climbs its ladder of steps. Where a step would destroy, one limit
 // after the other is asked, and the first that objects is the typed reason for
-// which the act is held. The mode is asked last, so that in mode observe a plan
-// shows what remediate would do.
+// which the act is held. A stop and the mode are asked last, so that in mode
+// observe a plan shows what remediate would do.
 //
 // The package is pure: no I/O, no clock.
 package plan

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,6 +225,7 @@ func TestHolds(t *testing.T) {
 				w.state.Actions = append(w.state.Actions, ledger.Action{ID: fmt.Sprint(i), Instance: instanceID(20 + i), Group: "asg/other", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done}})
 			}
 		},
+		Stopped:     func(w *world) { w.doc = with("mode: remediate\nstop: true\n") },
 		ModeObserve: func(w *world) { w.mode = policy.Observe },
 		ModeNotify:  func(w *world) { w.mode = policy.Notify },
 	}
@@ -300,6 +302,57 @@ func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
 	}
 	if len(p.Tags)+len(p.Notices)+len(p.Orders) != 0 {
 		t.Errorf("observe plans to write: %+v", p)
+	}
+}
+
+// A stop holds every act, and what else would hold it is still said first: what says Stopped
+// is what goes on when the stop is lifted.
+func TestAStopHoldsEveryActAndShowsWhatGoesOnAfterIt(t *testing.T) {
+	const stop = `mode: remediate
+stop: true
+overrides:
+  - {match: {cluster: demo}, mode: remediate}
+  - {match: {group: "asg/*"}, mode: remediate}
+`
+	w := sick()
+	w.doc, w.snapshot.Cluster.ModeTag = with(stop), "remediate"
+	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)}
+	w.seen(2, time.Hour)
+	_, p := w.make(now)
+	if len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}) {
+		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
+	}
+	if len(p.Notices) == 0 {
+		t.Error("nobody is told of the findings")
+	}
+	for _, c := range p.Tags {
+		if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, "terminate (held: stop) after ") || c.Set[roll.TagOrder] != "" {
+			t.Errorf("tags %v", c.Set)
+		}
+	}
+	w.mode = policy.Observe // the mode would hold it too
+	if _, p := w.make(now); !slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}) {
+		t.Errorf("in mode observe held for %v", reasons(p))
+	}
+	// No act is announced while it holds.
+	w = sick()
+	w.doc = with(stop)
+	w.snapshot.Nodes[0].Ready.Since = now.Add(-35 * time.Minute)
+	if _, p := w.make(now); p.Steps[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}].Do.Acts() {
+		t.Errorf("announced %+v", p.Steps)
+	}
+	w.doc = with(strings.Replace(stop, "stop: true", "stop: false", 1))
+	if _, p := w.make(now); p.Steps[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}].Do != policy.DoTerminate {
+		t.Errorf("without a stop announced %+v", p.Steps)
+	}
+	// What was found meanwhile goes on when the stop is lifted: the mode was remediate all along.
+	w = sick()
+	w.doc = with(stop)
+	_, p = w.make(now)
+	w.apply(p)
+	w.doc = with("mode: remediate\n")
+	if _, p := w.make(now.Add(time.Minute)); len(p.Orders) != 1 {
+		t.Errorf("after the stop ordered %+v, held for %v", p.Orders, reasons(p))
 	}
 }
 

@@ -5,8 +5,8 @@ package plan
 type Reason string
 
 // The reasons, in the order in which they are looked for: what makes every
-// verdict worthless first, the mode last. So ModeObserve and ModeNotify mean that
-// nothing but the mode holds the act back.
+// verdict worthless first, the stop and the mode last. So ModeObserve and ModeNotify mean
+// that nothing but the mode holds the act back, and Stopped nothing but these.
 const (
 	// ClusterNotActive: the cluster is not in status ACTIVE.
 	ClusterNotActive Reason = "ClusterNotActive"
@@ -118,6 +118,8 @@ const (
 	ActionsPerHour Reason = "ActionsPerHour"
 	// ActionsPerCheck: the acts of this check use up the limit.
 	ActionsPerCheck Reason = "ActionsPerCheck"
+	// Stopped: the policy says stop: true.
+	Stopped Reason = "Stopped"
 	// ModeObserve and ModeNotify: the mode allows no act.
 	ModeObserve Reason = "ModeObserve"
 	ModeNotify  Reason = "ModeNotify"
@@ -147,7 +149,7 @@ const (
 // which nobody need be told in a notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, ModeObserve, ModeNotify,
+	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
 		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
 		return true
 	}
@@ -209,6 +211,7 @@ var ends = map[Reason]string{
 	ActionFailed:           "when it is tried again, 15 minutes after the failure",
 	ActionsPerHour:         "when the acts that count are an hour old, or you raise limits.actionsPerHour",
 	ActionsPerCheck:        "when the next check comes, or you raise limits.actionsPerCheck",
+	Stopped:                "when you run rollcall resume, or take stop: true out of the policy",
 	ModeObserve:            "when you set the mode to remediate",
 	ModeNotify:             "when you set the mode to remediate",
 

@@ -59,7 +59,7 @@ func TestEveryReasonSaysWhatEndsIt(t *testing.T) {
 // Nobody has to do anything about what passes by itself, but for the limits and the mode,
 // which somebody has set.
 func TestWhatPassesByItselfAsksForNothing(t *testing.T) {
-	set := map[Reason]bool{ActionsPerHour: true, ActionsPerCheck: true, ModeObserve: true, ModeNotify: true}
+	set := map[Reason]bool{ActionsPerHour: true, ActionsPerCheck: true, Stopped: true, ModeObserve: true, ModeNotify: true}
 	for _, r := range declared(t) {
 		if r.Passing() && strings.Contains(r.Ends(), "you ") != set[r] {
 			t.Errorf("%s passes and ends %q", r, r.Ends())

@@ -76,7 +76,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 		hold(reason, detail)
 		return
 	}
-	if reason, detail, ok := modeObjects(p.Policy(m.Selector()).Mode); ok {
+	if reason, detail, ok := modeObjects(p.Policy(m.Selector())); ok {
 		hold(reason, detail)
 		return
 	}

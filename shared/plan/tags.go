@@ -102,7 +102,10 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 			continue
 		}
 		verb := string(act)
-		if pol.Mode != policy.Remediate {
+		switch {
+		case pol.Stop:
+			verb += " (held: stop)"
+		case pol.Mode != policy.Remediate:
 			verb += " (held: mode " + string(pol.Mode) + ")"
 		}
 		m.Next = verb + " after " + p.notBefore(f, act, policy.StepAt(ladder, i, f.Due)).UTC().Format(time.RFC3339)

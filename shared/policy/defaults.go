@@ -21,6 +21,7 @@ func Default() *Document { return &Document{} }
 var defaults = sync.OnceValue(func() []setting {
 	settings := []setting{
 		{key: "mode", value: string(Observe), set: func(p *Policy) { p.Mode = Observe }},
+		stopSetting(false),
 		durationSetting(keyWarnAfter, 5*time.Minute),
 		durationSetting(keyDeadline, 15*time.Minute),
 		durationSetting(keyInitialization, 15*time.Minute),

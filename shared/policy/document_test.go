@@ -91,6 +91,34 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 	}
 }
 
+func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
+	d, err := Parse(fixture(t, "testdata/good/stopped.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Stopped() {
+		t.Error("the document does not say so")
+	}
+	for _, cluster := range []string{"a", "b"} {
+		for _, tag := range []string{"", "remediate"} {
+			for _, of := range []roll.Selector{{}, {Group: "asg/a"}, {Group: "none", Mode: "remediate"}, {Group: "asg/a", Preset: roll.PresetGPU, PresetTag: "slow", Mode: "remediate"}} {
+				if !d.For(cluster, tag, of).Stop || !d.Cluster(cluster, tag, Remediate)(of).Stop {
+					t.Errorf("cluster %s, tag %q, %+v: no stop", cluster, tag, of)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"", "stop: false\n", "stop: False\nmode: observe\n"} {
+		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + text))
+		if err != nil || d.Stopped() || d.For("a", "", roll.Selector{}).Stop {
+			t.Errorf("%q stops: %v", text, err)
+		}
+	}
+	if d := Default(); d.Stopped() || !d.Halted().Stopped() || d.Stopped() {
+		t.Error("the defaults stop, or cannot be stopped")
+	}
+}
+
 func TestModeSet(t *testing.T) {
 	for _, c := range []struct {
 		name, yaml, tag string
@@ -182,6 +210,7 @@ func TestExplain(t *testing.T) {
 		"design":            {"design", "gpu-a", "", roll.GroupSelector("nodepool/training")},
 		"defaults":          {"defaults", "a", "", roll.Selector{}},
 		"precedence":        {"precedence", "gpu-a", "Remediate", roll.GroupSelector("nodepool/web")},
+		"stopped":           {"stopped", "a", "remediate", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, Mode: "remediate"}},
 		"edges":             {"edges", "1a-b", "", roll.GroupSelector("none")},
 		"presets":           {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
 		"presets-override":  {"presets", "a", "", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetWindows}},

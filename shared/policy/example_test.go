@@ -46,7 +46,7 @@ overrides:
 	for _, step := range p.Ladders[roll.Unknown] {
 		fmt.Println(step.Do, step.Once, step.After)
 	}
-	for _, s := range d.Explain("gpu-a", "", training)[:4] {
+	for _, s := range d.Explain("gpu-a", "", training)[:5] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
@@ -56,6 +56,7 @@ overrides:
 	// reboot true 0s
 	// terminate false 10m0s
 	// mode: observe (line 2)
+	// stop: false (default)
 	// registration.warnAfter: 5m (line 3)
 	// registration.deadline: 30m (override at line 13)
 	// initialization.deadline: 15m (line 4)
@@ -72,11 +73,12 @@ mode: remediate
 		return
 	}
 	of := roll.Selector{Group: "asg/training", Preset: roll.PresetGPU, Mode: "notify", Deadline: "50m"}
-	for _, s := range d.Explain("research", "", of)[:4] {
+	for _, s := range d.Explain("research", "", of)[:5] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
 	// mode: notify (instance tag rollcall:mode)
+	// stop: false (default)
 	// registration.warnAfter: 10m (preset gpu)
 	// registration.deadline: 50m (instance tag rollcall:deadline)
 	// initialization.deadline: 50m (instance tag rollcall:deadline)

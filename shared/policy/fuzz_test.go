@@ -28,6 +28,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group, preset, presetTag, mode, deadline string) {
 		d, err := Parse(data)
+		checkStop(t, data, err == nil)
 		if err != nil {
 			checkFaults(t, d, err)
 			return
@@ -52,6 +53,23 @@ func FuzzParse(f *testing.F) {
 		checkOnlyLonger(t, d, cluster, tag, roll.Selector{Group: g.Group, Preset: preset})
 		checkModeOnlyLower(t, d, cluster, tag, instance)
 	})
+}
+
+// checkStop checks that a valid document is stopped, if its text can be changed so, and that
+// the stop can be lifted again.
+func checkStop(t *testing.T, data []byte, valid bool) {
+	t.Helper()
+	with, err := WithStop(data)
+	if err != nil || !valid || len(with) > maxSize {
+		return
+	}
+	d, err := Parse(with)
+	if err != nil || !d.Stopped() || !Stops(with) {
+		t.Fatalf("%v: %q became %q", err, data, with)
+	}
+	if without, err := WithoutStop(with); err == nil && Stops(without) {
+		t.Errorf("%q still stops", without)
+	}
 }
 
 func checkFaults(t *testing.T, d *Document, err error) {

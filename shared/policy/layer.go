@@ -117,8 +117,8 @@ func merge(layers ...layer) (Policy, []Setting) {
 	return p, told
 }
 
-// sectionOf is the place of a key's section among the sections.
+// sectionOf is the place of a key's section in a document.
 func sectionOf(key string) int {
 	section, _, _ := strings.Cut(key, ".")
-	return slices.Index(sections, section)
+	return slices.Index(documentKeys, section)
 }

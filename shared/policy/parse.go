@@ -22,7 +22,7 @@ var (
 		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
 		"ladders", "drain", "reboot", "limits", "owners",
 	}
-	documentKeys = slices.Concat([]string{"apiVersion"}, sections, []string{"presets", "overrides"})
+	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
 	presetKeys   = []string{"registration", "initialization", "reboot"}
 )
@@ -65,6 +65,10 @@ func (r *reader) document(root *yaml.Node) *Document {
 			d.own = r.presets(f)
 		case "overrides":
 			overrides = &found[i]
+		case keyStop:
+			if stop, ok := r.boolean(f); ok {
+				d.settings = append(d.settings, stopSetting(stop).at(line(f.key), column(f.key)))
+			}
 		default:
 			d.settings = append(d.settings, r.section(f)...)
 		}

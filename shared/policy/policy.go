@@ -12,7 +12,10 @@ type Policy struct {
 	Mode Mode
 	// ModeSet is false when neither the document nor an override named a mode and Mode
 	// is the default. A tag only lowers a mode, and names none.
-	ModeSet        bool
+	ModeSet bool
+	// Stop halts every act, in every cluster and group, whatever the mode. Only the
+	// document itself says it.
+	Stop           bool
 	Registration   Registration
 	Initialization Initialization
 	// Conditions in a fixed order: the defaults, then what the document adds. No

@@ -85,6 +85,10 @@ func entries(r *reader, in field, allowed func(field) bool) ([]field, bool) {
 }
 
 func (r *reader) unknown(f field, meant, known string) {
+	if f.name == keyStop {
+		r.fault(f.key, f.path, "stands at the top of the document only: it halts every act, in every cluster and group")
+		return
+	}
 	if meant != "" {
 		r.fault(f.key, f.path, "unknown key%s", meant)
 		return
@@ -319,7 +323,12 @@ func (r *reader) boolean(f field) (value, ok bool) {
 	if !ok {
 		return false, false
 	}
-	if s = strings.ToLower(s); tag != "!!bool" || s != "true" && s != "false" {
+	s = strings.ToLower(s)
+	if tag == "!!str" && (s == "true" || s == "false") {
+		r.fault(f.value, f.path, "must be true or false without quotes")
+		return false, false
+	}
+	if tag != "!!bool" || s != "true" && s != "false" {
 		r.fault(f.value, f.path, "must be true or false, not %s", what(f.value))
 		return false, false
 	}

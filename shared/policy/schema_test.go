@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -112,6 +113,10 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		agree("limits: {replacementWait: "+value+"}", valid)
 	}
 	agree("ladders: {Unknown: [{do: notify, after: 0s}]}", true)
+	for value, valid := range map[string]bool{"true": true, "false": true, "True": true, `"true"`: false, "1": false, "null": false, "": false, "[true]": false, "stop": false} {
+		agree("stop: "+value, valid)
+		agree("overrides: [{match: {cluster: a}, stop: "+value+"}]", false)
+	}
 	for value, valid := range map[string]bool{
 		"0%": true, "1%": true, "55%": true, "100%": true, `"20%"`: true,
 		"101%": false, "120%": false, "20": false, "0.2": false, "-1%": false, "1.5%": false, "20 %": false, "007%": false, "all": false, "null": false, "[20%]": false,
@@ -234,7 +239,8 @@ func TestSchemaAndParserAgree(t *testing.T) {
 // What the schema shows an editor as a default must be one.
 func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 	var s struct {
-		Defs map[string]struct {
+		Properties struct{ Stop struct{ Default any } }
+		Defs       map[string]struct {
 			Default    any
 			Properties map[string]struct {
 				Default any
@@ -245,7 +251,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 	if err := yaml.Unmarshal(Schema(), &s); err != nil { // JSON is a part of YAML
 		t.Fatal(err)
 	}
-	got := map[string]any{"mode": s.Defs["mode"].Default}
+	got := map[string]any{"mode": s.Defs["mode"].Default, "stop": fmt.Sprint(s.Properties.Stop.Default)}
 	for _, section := range sections {
 		for name, property := range s.Defs[section].Properties {
 			if property.Default == nil && property.Ref == "#/$defs/notifyOnly" {

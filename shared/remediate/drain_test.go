@@ -171,6 +171,7 @@ func TestADrainStopsWhenSomethingSpeaksAgainstIt(t *testing.T) {
 		"the node is being deleted":   {func(w *world) { w.nodes[0].DeletedAt = now }, plan.NodeDeleting},
 		"somebody holds the instance": {func(w *world) { w.instances[0].Hold = "true" }, plan.InstanceHeld},
 		"the tag was removed":         {func(w *world) { w.instances[0].Marks = nil }, plan.OrderUnmarked},
+		"every act is stopped":        {func(w *world) { w.doc = document("stop: true\n") }, plan.Stopped},
 		"the mode is observe":         {func(w *world) { w.doc = document("mode: observe\n") }, plan.ModeObserve},
 		"the target cannot be read":   {func(w *world) { w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Detail: "no answer"}} }, plan.TargetUnreadable},
 	}

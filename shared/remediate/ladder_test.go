@@ -247,29 +247,40 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 
 func TestEveryActHeedsTheKillSwitch(t *testing.T) {
 	for a := range worlds {
-		for mode, reason := range map[policy.Mode]plan.Reason{policy.Observe: plan.ModeObserve, policy.Notify: plan.ModeNotify} {
-			t.Run(string(a)+"/"+string(mode), func(t *testing.T) {
+		for says, reason := range map[string]plan.Reason{"stop: true": plan.Stopped, "mode: observe": plan.ModeObserve, "mode: notify": plan.ModeNotify} {
+			t.Run(string(a)+"/"+says, func(t *testing.T) {
 				w, o := in(t, a)
 				earlier := len(w.actions(t))
+				thrown := document(ladders + says + "\nowners: {karpenter: delete-nodeclaim}\n")
 				before := w.doc
-				w.permitted = mode
-				w.refused(t, w.remediator(t).Act(t.Context(), o, now), reason, earlier)
-				// It counts also when it is thrown during the look.
-				w.permitted, w.doc = policy.Remediate, before
-				r := w.remediator(t)
-				reads := 0
-				r.policy = func(ctx context.Context) (*policy.Document, error) {
-					if reads++; reads == 2 {
-						return document(ladders + "mode: " + string(mode) + "\nowners: {karpenter: delete-nodeclaim}\n"), nil
-					}
-					return w.policySource(ctx)
-				}
-				out := r.Act(t.Context(), o, now)
+				w.doc = thrown
+				out := w.remediator(t).Act(t.Context(), o, now)
 				w.refused(t, out, out.Reason, earlier)
 				if a != plan.Reboot && out.Reason != reason { // there this ladder has none
 					t.Errorf("refused for %s (%s), want %s", out.Reason, out.Detail, reason)
 				}
+				// It counts also when it is thrown during the look.
+				w.doc = before
+				r := w.remediator(t)
+				reads := 0
+				r.policy = func(ctx context.Context) (*policy.Document, error) {
+					if reads++; reads == 2 {
+						return thrown, nil
+					}
+					return w.policySource(ctx)
+				}
+				out = r.Act(t.Context(), o, now)
+				w.refused(t, out, out.Reason, earlier)
+				if a != plan.Reboot && out.Reason != reason {
+					t.Errorf("refused for %s (%s), want %s", out.Reason, out.Detail, reason)
+				}
 			})
+		}
+		for mode, reason := range map[policy.Mode]plan.Reason{policy.Observe: plan.ModeObserve, policy.Notify: plan.ModeNotify} {
+			w, o := in(t, a)
+			earlier := len(w.actions(t))
+			w.permitted = mode
+			w.refused(t, w.remediator(t).Act(t.Context(), o, now), reason, earlier)
 		}
 	}
 }
@@ -483,6 +494,7 @@ func TestWhatHappensDuringTheDiagnosisIsSeen(t *testing.T) {
 		"its node comes back":        {func(w *world) { w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now} }, plan.VerdictChanged},
 		"a person holds it":          {func(w *world) { w.instances[0].Hold = "true" }, plan.InstanceHeld},
 		"the mode is set to observe": {func(w *world) { w.doc = document("mode: observe\n" + ladders) }, plan.ModeObserve},
+		"every act is stopped":       {func(w *world) { w.doc = document("stop: true\n" + ladders) }, plan.Stopped},
 	} {
 		w := silentNode(t)
 		w.permitted = policy.Remediate

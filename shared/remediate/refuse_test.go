@@ -270,7 +270,18 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.ProtectionUnknown,
 		},
-		"the policy is set to observe": { // the kill switch
+		"every act is stopped": { // the kill switch
+			happen: func(w *world, _ *plan.Order) { w.doc = document("mode: remediate\nstop: true\n" + ladders) },
+			reason: plan.Stopped,
+		},
+		"every act is stopped, and overrides and tags say remediate": {
+			happen: func(w *world, _ *plan.Order) {
+				w.doc = document("stop: true\n" + ladders + "mode: remediate\noverrides: [{match: {group: asg/w}, mode: remediate}]\n")
+				w.cluster.ModeTag = "remediate"
+			},
+			reason: plan.Stopped,
+		},
+		"the policy is set to observe": {
 			happen: func(w *world, _ *plan.Order) { w.doc = document(ladders + "mode: observe\n") },
 			reason: plan.ModeObserve,
 		},

@@ -59,7 +59,7 @@ type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// PolicySource reads the policy anew: setting its mode to observe stops the next
+// PolicySource reads the policy anew: stop: true in it, or mode: observe, stops the next
 // act.
 type PolicySource func(context.Context) (*policy.Document, error)
 

@@ -87,7 +87,7 @@ func heldBack(r plan.Reason) string {
 		return "acted on without effect"
 	case plan.DrainUnfinished:
 		return "stopped half-way"
-	case plan.ModeObserve, plan.ModeNotify:
+	case plan.Stopped, plan.ModeObserve, plan.ModeNotify:
 		return "not acted on"
 	}
 	if r.Passing() {

@@ -104,7 +104,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
 			Targets: a.eyes.Observer, EC2: a.eyes.EC2, Kube: a.eyes.Kube, Why: a.eyes.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
-			// Read anew before each act: to set its mode to observe stops the next one.
+			// Read anew before each act: stop: true in it stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})
 		if err != nil {
