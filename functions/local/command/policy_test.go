@@ -148,7 +148,7 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 		{[]string{"--cluster-mode", "notify", "--instance-tag", "rollcall:mode=remediate"}, "mode", "notify from cluster tag rollcall:mode"},
 		{[]string{"--group", "asg/a", "--instance-tag", "rollcall:deadline=40m"}, "registration.deadline", "40m from instance tag rollcall:deadline"},
 		{[]string{"--instance-tag", "rollcall:preset=gpu"}, "initialization.deadline", "30m from instance tag rollcall:preset"},
-		{[]string{"--instance-tag", "rollcall:preset=x"}, "rollcall:preset", "ignored from instance tag: x is none of this policy's presets: gpu, windows"},
+		{[]string{"--instance-tag", "rollcall:preset=x"}, "rollcall:preset", "ignored from instance tag: x is none of this policy's presets: gpu, metal, windows"},
 		{[]string{"--instance-tag", "rollcall:deadline=x=y"}, "rollcall:deadline", `ignored from instance tag: "x=y" is not a duration such as 90s, 5m or 1h30m: the units are h, m and s`},
 	} {
 		code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file, "--output", "json"}, tt.args...)...)
@@ -156,7 +156,7 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != ExitOK {
 			t.Fatalf("%q: exit %d, %v: %s", tt.args, code, err, stderr)
 		}
-		if !got.Valid || got.of(tt.key) != tt.want || !slices.Equal(got.Presets, []string{"gpu", "windows"}) {
+		if !got.Valid || got.of(tt.key) != tt.want || !slices.Equal(got.Presets, []string{"gpu", "metal", "windows"}) {
 			t.Errorf("%q: %s is %q, want %q", tt.args, tt.key, got.of(tt.key), tt.want)
 		}
 		_, table, _ := rollcall(t, append([]string{"policy", "check", file}, tt.args...)...)
@@ -233,7 +233,7 @@ func TestPolicyCheckReportsAllFaultsOfTheFlags(t *testing.T) {
 		}
 	}
 	code, _, stderr = rollcall(t, "policy", "check", write(t, twoLevels), "--preset", "gpus")
-	if code != ExitError || !strings.Contains(stderr, "--preset gpus") || !strings.Contains(stderr, "gpu, windows") {
+	if code != ExitError || !strings.Contains(stderr, "--preset gpus") || !strings.Contains(stderr, "gpu, metal, windows") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
