@@ -101,7 +101,7 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	return shown
 }
 
-const whyAmbiguous = "it is claimed for several clusters (kubernetes.io/cluster/ tags) and nothing tells which one it is for"
+const whyAmbiguous = "its tags name several clusters, and nothing decides which one it is for"
 
 // intent tells whether an instance is meant to be a node, and if nothing shows
 // it, why not. The cluster's tag alone does not: bastions and NAT instances get it

@@ -245,13 +245,14 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	out := roll.Instance{
 		ID:             roll.InstanceID(aws.ToString(i.InstanceId)),
 		Launched:       aws.ToTime(i.LaunchTime).UTC(),
-		LaunchTemplate: p.texts.One(tags.LaunchTemplate),
+		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
 		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
-		Named:          tags.Named == cluster,
 		PrivateDNS:     aws.ToString(i.PrivateDnsName),
+		Named:          tags.NamedBy(cluster),
+		OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),
 		Hold:           p.texts.One(tags.Hold),
 		Ignore:         tags.Ignore,
 		Replace:        tags.Replace,
@@ -261,9 +262,6 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		PresetTag:      p.texts.One(tags.Preset),
 		Preset:         roll.PresetOf(string(i.Platform), string(i.InstanceType)),
 		CapacityBlock:  i.InstanceLifecycle == types.InstanceLifecycleTypeCapacityBlock,
-	}
-	if tags.Named != cluster {
-		out.OtherCluster = p.texts.One(tags.Named)
 	}
 	if i.State != nil {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))

@@ -25,7 +25,7 @@ import (
 func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	a := newAccount(t)
 	a.pageSize = 2
-	a.launch(1, owned, "Name=web-1", "aws:autoscaling:groupName=web", "aws:ec2launchtemplate:id=lt-0123456789abcdef0")
+	a.launch(1, owned, "Name=web-1", "aws:autoscaling:groupName=web", "aws:ec2launchtemplate:id=lt-0123456789abcdef0", "aws:ec2launchtemplate:version=3")
 	a.launch(2, owned, "eks:nodegroup-name=blue", "eks:cluster-name=demo", "aws:autoscaling:groupName=eks-blue-1234")
 	a.launch(3, owned, "karpenter.sh/nodepool=default", "eks:eks-cluster-name=demo", "rollcall:hold=2026-04-01", "rollcall:finding=Unknown", "rollcall:order=0011223344556677")
 	auto := a.launch(4, owned, "eks:eks-cluster-name=demo", "eks:kubernetes-node-pool-name=general-purpose")
@@ -43,7 +43,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 		want[n] = base
 		want[n].ID = roll.InstanceID(instanceID(n + 1))
 	}
-	want[0].Name, want[0].ASG, want[0].LaunchTemplate, want[0].Owner, want[0].Group = "web-1", "web", "lt-0123456789abcdef0", roll.OwnerAutoScalingGroup, "asg/web"
+	want[0].Name, want[0].ASG, want[0].LaunchTemplate, want[0].Owner, want[0].Group = "web-1", "web", "lt-0123456789abcdef0:3", roll.OwnerAutoScalingGroup, "asg/web"
 	want[1].ASG, want[1].Owner, want[1].Group = "eks-blue-1234", roll.OwnerManagedNodeGroup, "nodegroup/blue"
 	want[2].Owner, want[2].Group, want[2].Hold, want[2].Marks = roll.OwnerKarpenter, "nodepool/default", "2026-04-01", &roll.Marks{Finding: "Unknown", Order: "0011223344556677"}
 	want[3].Owner, want[3].Group = roll.OwnerAutoMode, "nodepool/general-purpose"

@@ -228,7 +228,7 @@ func claimObjects(i roll.Instance, c roll.Cluster) (Reason, string, bool) {
 	case i.OtherCluster != "":
 		return NotClaimed, fmt.Sprintf("the tags of %s name cluster %s", i.ID, i.OtherCluster), true
 	case i.Ambiguous:
-		return NotClaimed, fmt.Sprintf("the tags of %s claim it for several clusters", i.ID), true
+		return NotClaimed, fmt.Sprintf("the tags of %s name several clusters, and none of them is one that only AWS can write", i.ID), true
 	case i.Unclaimed:
 		return NotClaimed, fmt.Sprintf("%s carries no tag of the cluster (%s%s); only a node names it", i.ID, roll.ClusterTagPrefix, c.ID.Name), true
 	case i.Launched.Before(c.Created):

@@ -45,13 +45,13 @@ type Instance struct {
 	Launched       time.Time // LaunchTime: of the last start, not only of the first
 	Zone           string
 	ZoneID         string // such as use1-az1, the same for every account
-	LaunchTemplate string // id of the launch template it came from, "" if unknown
+	LaunchTemplate string // the launch template it came from, as id:version, "" unless both are known
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
 	PrivateDNS     string // its private DNS name, by which its Node is called as a rule
 	Owner          Owner
 	Group          Group
-	Ambiguous      bool   // claimed for several clusters at once
+	Ambiguous      bool   // its tags name several clusters, and nothing decides between them
 	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
 	Named          bool   // a tag that EKS or eksctl writes names the cluster, not kubernetes.io/cluster/ alone
 	OtherCluster   string // the cluster that its tags name, if it is another one

@@ -48,13 +48,18 @@ func MarkKeys() []string {
 // self-managed Kubernetes write the same key.
 const ClusterTagPrefix = "kubernetes.io/cluster/"
 
-// clusterNameKeys hold a cluster's name as their value. Each is written by EKS,
-// by an EKS-owned controller or by eksctl, so unlike ClusterTagPrefix they say
-// that the cluster is an EKS cluster.
+// tagClusterByAWS holds the cluster's name, written by EKS once an instance has joined.
+// It is proof: only AWS can write keys that begin with "aws:".
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
+const tagClusterByAWS = "aws:eks:cluster-name"
+
+// clusterNameKeys hold a cluster's name as their value too. Each is written by EKS, by an
+// EKS-owned controller or by eksctl, so unlike ClusterTagPrefix they say that the cluster
+// is an EKS cluster. Anybody else can write them as well, and copies them from instance to
+// instance.
 var clusterNameKeys = []string{
 	"eks:cluster-name",             // managed node groups
 	"eks:eks-cluster-name",         // Auto Mode and Karpenter
-	"aws:eks:cluster-name",         // written by EKS once an instance has joined
 	"alpha.eksctl.io/cluster-name", // eksctl's self-managed node groups
 }
 
@@ -65,7 +70,8 @@ const (
 	tagNodeGroup         = "eks:nodegroup-name"
 	tagAutoScalingGroup  = "aws:autoscaling:groupName"
 	tagClusterAPIPrefix  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
-	tagLaunchTemplate    = "aws:ec2launchtemplate:id"
+	tagTemplate          = "aws:ec2launchtemplate:id"
+	tagTemplateVersion   = "aws:ec2launchtemplate:version"
 	tagName              = "Name"
 	operatorEKSPrincipal = "eks.amazonaws.com"
 )
@@ -112,20 +118,22 @@ func (m *Marks) field(key string) *string {
 // TagSet is what Rollcall reads out of an instance's tags. The tags themselves
 // are not kept: at 100,000 instances they would be most of the memory.
 type TagSet struct {
-	Name           string
-	Claims         []string // clusters named by kubernetes.io/cluster/<name> keys, in tag order
-	Named          string   // cluster named by an EKS or eksctl tag's value
-	LaunchTemplate string
-	Hold           string // value of rollcall:hold
-	Ignore         bool
-	Replace        bool   // rollcall:replace is true
-	Mode           string // value of rollcall:mode
-	Deadline       string // value of rollcall:deadline
-	Preset         string // value of rollcall:preset
-	Marks          *Marks // nil when the instance carries none of Rollcall's tags
+	Name     string
+	Claims   []string // clusters named by kubernetes.io/cluster/<name> keys, sorted
+	Hold     string   // value of rollcall:hold
+	Ignore   bool
+	Replace  bool   // rollcall:replace is true
+	Mode     string // value of rollcall:mode
+	Deadline string // value of rollcall:deadline
+	Preset   string // value of rollcall:preset
+	Marks    *Marks // nil when the instance carries none of Rollcall's tags
 
-	autoModePool, karpenterPool, nodeGroup, asg string
-	clusterAPI                                  bool
+	proven string   // cluster named by the tag that only AWS can write
+	named  []string // clusters named by the other tags of EKS and eksctl, sorted
+
+	template, templateVersion                                     string
+	autoModePool, karpenterPool, karpenterOldPool, nodeGroup, asg string
+	clusterAPI                                                    bool
 }
 
 // Add reads one tag.
@@ -153,14 +161,20 @@ func (t *TagSet) Add(key, value string) {
 		t.Preset = value
 	case tagAutoModePool:
 		t.autoModePool = value
-	case tagKarpenterPool, tagKarpenterOldPool:
+	case tagKarpenterPool:
 		t.karpenterPool = value
+	case tagKarpenterOldPool:
+		t.karpenterOldPool = value
 	case tagNodeGroup:
 		t.nodeGroup = value
 	case tagAutoScalingGroup:
 		t.asg = value
-	case tagLaunchTemplate:
-		t.LaunchTemplate = value
+	case tagTemplate:
+		t.template = value
+	case tagTemplateVersion:
+		t.templateVersion = value
+	case tagClusterByAWS:
+		t.proven = value
 	case TagFinding, TagSince, TagCause, TagNext, TagOrder:
 		if t.Marks == nil {
 			t.Marks = new(Marks)
@@ -168,13 +182,23 @@ func (t *TagSet) Add(key, value string) {
 		t.Marks.Set(key, value)
 	default:
 		if name, ok := strings.CutPrefix(key, ClusterTagPrefix); ok && name != "" {
-			t.Claims = append(t.Claims, name)
-		} else if slices.Contains(clusterNameKeys, key) {
-			t.Named = value
+			t.Claims = insert(t.Claims, name)
+		} else if value != "" && slices.Contains(clusterNameKeys, key) {
+			t.named = insert(t.named, value)
 		} else if strings.HasPrefix(key, tagClusterAPIPrefix) {
 			t.clusterAPI = true
 		}
 	}
+}
+
+// insert adds a text to a sorted list that has each text once, so that the order in which
+// EC2 lists tags decides nothing.
+func insert(sorted []string, text string) []string {
+	i, found := slices.BinarySearch(sorted, text)
+	if found {
+		return sorted
+	}
+	return slices.Insert(sorted, i, text)
 }
 
 // declined reports the values by which a person says no to a tag's meaning.
@@ -198,6 +222,8 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 		return OwnerAutoMode, NodePoolGroup(t.autoModePool)
 	case t.karpenterPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterPool)
+	case t.karpenterOldPool != "":
+		return OwnerKarpenter, NodePoolGroup(t.karpenterOldPool)
 	case t.nodeGroup != "" && t.asg != "":
 		// People copy tags from one instance to another, but only Auto Scaling can
 		// write the one with its prefix: without it nobody would replace the instance.
@@ -214,11 +240,45 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 // "" if none. Members of managed node groups have one too.
 func (t *TagSet) AutoScalingGroupName() string { return t.asg }
 
-// Clusters are the clusters that the tags may mean: the one that an EKS or eksctl tag
-// names, or else all that kubernetes.io/cluster/ keys claim.
+// LaunchTemplate is the launch template that the instance came from, as id:version, ""
+// unless both are known. The versions of a template may launch different things.
+func (t *TagSet) LaunchTemplate() string {
+	if t.template == "" || t.templateVersion == "" {
+		return ""
+	}
+	return t.template + ":" + t.templateVersion
+}
+
+// names are the clusters that tags name by their value: the one that AWS wrote, or else
+// all that the other tags of EKS and eksctl have.
+func (t *TagSet) names() []string {
+	if t.proven != "" {
+		return []string{t.proven}
+	}
+	return t.named
+}
+
+// NamedBy reports whether the tags name the cluster by their value, and no other one.
+func (t *TagSet) NamedBy(cluster string) bool {
+	names := t.names()
+	return len(names) == 1 && names[0] == cluster
+}
+
+// OtherCluster is the cluster that the tags name by their value, "" if they name none, or
+// the given one among several.
+func (t *TagSet) OtherCluster(than string) string {
+	names := t.names()
+	if len(names) == 0 || slices.Contains(names, than) {
+		return ""
+	}
+	return names[0]
+}
+
+// Clusters are the clusters that the tags may mean, sorted: those that they name by their
+// value, or else all that kubernetes.io/cluster/ keys claim.
 func (t *TagSet) Clusters() []string {
-	if t.Named != "" {
-		return []string{t.Named}
+	if names := t.names(); len(names) > 0 {
+		return names
 	}
 	return t.Claims
 }
@@ -230,24 +290,38 @@ type Belonging int
 const (
 	BelongsNot       Belonging = iota // another cluster's, or nobody's
 	Belongs                           // this cluster's
-	BelongsAmbiguous                  // claimed for several clusters, and nothing decides between them
+	BelongsAmbiguous                  // tags name several clusters, and nothing decides between them
 )
 
-// Belonging decides whether the tags make an instance one of the named cluster.
-// A tag whose value names the cluster outranks kubernetes.io/cluster/ keys, of
-// which an instance may carry several.
+// Belonging decides whether the tags make an instance one of the named cluster. The order
+// of the tags decides nothing:
+//
+//   - the tag that only AWS can write proves it, whatever the others say;
+//   - without it, the other tags that hold a cluster's name must agree on one;
+//   - that one outranks kubernetes.io/cluster/ keys, of which an instance may carry
+//     several, if it is among them or there are none;
+//   - without any name, there must be one such key alone.
 func (t *TagSet) Belonging(cluster string) Belonging {
-	if t.Named != "" {
-		if t.Named == cluster {
-			return Belongs
-		}
-		return BelongsNot
+	if t.proven != "" {
+		return belongs(t.proven == cluster)
 	}
-	if !slices.Contains(t.Claims, cluster) {
+	claimed := slices.Contains(t.Claims, cluster)
+	switch {
+	case len(t.named) == 0 && len(t.Claims) > 1 && claimed:
+		return BelongsAmbiguous
+	case len(t.named) == 0:
+		return belongs(claimed)
+	case !slices.Contains(t.named, cluster):
 		return BelongsNot
-	}
-	if len(t.Claims) > 1 {
+	case len(t.named) > 1, len(t.Claims) > 0 && !claimed:
 		return BelongsAmbiguous
 	}
 	return Belongs
+}
+
+func belongs(yes bool) Belonging {
+	if yes {
+		return Belongs
+	}
+	return BelongsNot
 }
