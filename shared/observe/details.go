@@ -129,7 +129,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 			asked++
 			d.Bootstraps = roll.Unreadable
 			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-				d.Bootstraps = bootstraps(out, s.Cluster.ID.Name)
+				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster.ID.Name)
 			})
 		}
 		if q.Protection {
@@ -146,21 +146,26 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	}
 }
 
-// bootstraps answers in memory: user data may hold secrets, and nothing of it is
-// kept.
-func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) roll.Answer {
+// bootstraps answers in memory: user data may hold secrets, and nothing of it is kept but
+// the name of the cluster that it bootstraps a node of, if that is another one.
+func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours roll.Answer, other string) {
 	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
-		return roll.No
+		return roll.No, ""
 	}
 	data, err := userdata.Decode(aws.ToString(out.UserData.Value))
 	if err != nil {
-		return roll.Unreadable
+		return roll.Unreadable, ""
 	}
 	found := userdata.Bootstraps(data)
-	if !found.For(cluster) && len(found.Unreadable) > 0 {
-		return roll.Unreadable
+	switch {
+	case found.For(cluster):
+		return roll.Yes, ""
+	case len(found.Unreadable) > 0:
+		return roll.Unreadable, ""
+	case len(found.Clusters) > 0:
+		return roll.No, found.Clusters[0]
 	}
-	return answer(found.For(cluster))
+	return roll.No, ""
 }
 
 func terminationProtected(out *ec2.DescribeInstanceAttributeOutput) roll.Answer {

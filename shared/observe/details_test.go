@@ -230,20 +230,23 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
 		value string
 		want  roll.Answer
+		other string
 	}{
-		"a script for the cluster":         {encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), roll.Yes},
-		"a NodeConfig for the cluster":     {encode("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n"), roll.Yes},
-		"a script for another cluster":     {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), roll.No},
-		"a script that bootstraps nothing": {encode("#!/bin/bash\nyum install -y haproxy\n"), roll.No},
-		"nothing":                          {"", roll.No},
-		"what is not base64":               {"%%%", roll.Unreadable},
-		"a reference to what is elsewhere": {encode("#include\nhttps://example.com/bootstrap.sh\n"), roll.Unreadable},
+		"a script for the cluster":          {encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), roll.Yes, ""},
+		"a NodeConfig for the cluster":      {encode("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n"), roll.Yes, ""},
+		"a script for another cluster":      {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), roll.No, "other"},
+		"a script for both":                 {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other || /etc/eks/bootstrap.sh demo\n"), roll.Yes, ""},
+		"another cluster, and what is open": {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n/etc/eks/bootstrap.sh $(cat /name)\n"), roll.Unreadable, ""},
+		"a script that bootstraps nothing":  {encode("#!/bin/bash\nyum install -y haproxy\n"), roll.No, ""},
+		"nothing":                           {"", roll.No, ""},
+		"what is not base64":                {"%%%", roll.Unreadable, ""},
+		"a reference to what is elsewhere":  {encode("#include\nhttps://example.com/bootstrap.sh\n"), roll.Unreadable, ""},
 	} {
 		a := newAccount(t)
 		a.userData[instanceID(1)] = tt.value
 		s := look(t, a, suspects(1, 1, roll.Question{UserData: true}))
-		if got := s.Details[roll.InstanceID(instanceID(1))].Bootstraps; got != tt.want || len(s.Gaps) != 0 {
-			t.Errorf("%s: got %d, want %d; gaps %+v", name, got, tt.want, s.Gaps)
+		if got := s.Details[roll.InstanceID(instanceID(1))]; got.Bootstraps != tt.want || got.OtherCluster != tt.other || len(s.Gaps) != 0 {
+			t.Errorf("%s: got %d and %q, want %d and %q; gaps %+v", name, got.Bootstraps, got.OtherCluster, tt.want, tt.other, s.Gaps)
 		}
 	}
 	a := newAccount(t) // without user data the API shows no value

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -235,6 +236,35 @@ func claimObjects(i roll.Instance, c roll.Cluster) (Reason, string, bool) {
 		return OlderThanCluster, fmt.Sprintf("%s was launched at %s, before the cluster was created at %s", i.ID, roll.Clock(i.Launched), roll.Clock(c.Created)), true
 	}
 	return "", "", false
+}
+
+// membershipObjects finds what speaks against taking the instance for one of the cluster:
+// its tags, or user data that joins another cluster, whoever launched it.
+func (p *planner) membershipObjects(i roll.Instance) (Reason, string, bool) {
+	if reason, text, ok := claimObjects(i, p.Snapshot.Cluster); ok {
+		return reason, text, ok
+	}
+	if other := p.Snapshot.Details[i.ID].OtherCluster; other != "" {
+		return NotClaimed, fmt.Sprintf("the user data of %s bootstraps a node of cluster %s, and none of %s", i.ID, other, p.Snapshot.Cluster.ID.Name), true
+	}
+	if c, ok := p.strangers[i.ID]; ok {
+		return NotClaimed, fmt.Sprintf("%s: %s", c.Code, c.Summary), true
+	}
+	return "", "", false
+}
+
+// strangersOf are the instances whose user data is proven to join another cluster. It is
+// enough if one finding of the instance shows it.
+func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]roll.Cause {
+	out := map[roll.InstanceID]roll.Cause{}
+	for key, d := range why {
+		for _, c := range d.Causes {
+			if c.Code == string(cause.UserDataClusterMismatch) && c.Confidence == roll.Decisive {
+				out[key.Instance] = c
+			}
+		}
+	}
+	return out
 }
 
 // taggedOut finds the tags by which people keep Rollcall off an instance.

@@ -45,7 +45,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if act == DeleteNode && !p.cleanUp(f) {
 		return "", "", false // the instance is gone: nothing else about it matters
 	}
-	if reason, detail, ok := claimObjects(*i, p.Snapshot.Cluster); ok || act == DeleteNode {
+	if reason, detail, ok := p.membershipObjects(*i); ok || act == DeleteNode {
 		return reason, detail, ok
 	}
 	if i.State != roll.StateRunning {

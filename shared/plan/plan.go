@@ -158,6 +158,7 @@ func Make(in Input) Plan {
 	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
 	p.shares = sharesOf(in.Assessment.Findings, in.Diagnoses)
+	p.strangers = strangersOf(in.Diagnoses)
 	p.remediateSince()
 	p.storm()
 	for _, f := range in.Assessment.Findings {
@@ -186,7 +187,8 @@ type planner struct {
 	incidentOf map[roll.FindingKey]ledger.NoticeKey // of the findings that are worth a word
 	trouble    *ledger.Trouble                      // the cluster's, after this check; nil if there is none
 	shares     shares
-	until      time.Time // when what objects to an act passes by itself; zero if nobody knows
+	strangers  map[roll.InstanceID]roll.Cause // those that join another cluster, by their user data
+	until      time.Time                      // when what objects to an act passes by itself; zero if nobody knows
 
 	// would counts orders, and what only the mode holds, by that mode. Apart, so that
 	// the first does not take the second's place.

@@ -35,7 +35,8 @@ const (
 	// runs on; it may be this one.
 	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
 	// NotClaimed: the instance's own tags do not say, or not clearly, that it is of
-	// this cluster; a node's word alone does not decide about an instance.
+	// this cluster, or its user data joins another one; a node's word alone does not decide
+	// about an instance.
 	NotClaimed Reason = "NotClaimed"
 	// OlderThanCluster: it was launched before the cluster was created, perhaps for
 	// another one of that name.
@@ -175,7 +176,7 @@ var ends = map[Reason]string{
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
 	InstanceNotSeen:        "when EC2 lists the instance again",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
-	NotClaimed:             "when you tag the instance for this cluster alone",
+	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",
 	SharedCause:            "when you mend what the instances have in common",
 	CausePasses:            "when the cause is gone",

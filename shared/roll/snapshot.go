@@ -141,6 +141,9 @@ const (
 type Detail struct {
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
+	// OtherCluster is the cluster that its user data bootstraps a node of, where Bootstraps
+	// is No and it does so of another one; "" if of none.
+	OtherCluster string
 	// TerminationProtected: EC2's disableApiTermination is on.
 	TerminationProtected Answer
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.

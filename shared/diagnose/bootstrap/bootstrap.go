@@ -95,8 +95,8 @@ func (b *start) given(sure bool, c cause.Cause) {
 	if c.Subject == "" {
 		c.Subject = b.subject()
 	}
-	if b.Alone {
-		sure = false // whether others like it work was not looked at
+	if b.Alone && c.Code != cause.UserDataClusterMismatch {
+		sure = false // whether others like it work was not looked at; what may be another cluster's is left alone all the same
 	}
 	if mate := b.mate(); mate != "" {
 		sure = false

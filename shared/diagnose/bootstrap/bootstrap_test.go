@@ -367,6 +367,22 @@ func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 	}
 }
 
+// Before an act one instance alone is looked at, and nobody knows whether others like it
+// work. What joins another cluster is proven all the same: an act on it would be on another
+// cluster's instance.
+func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
+	for text, want := range map[string]string{
+		nodeConfig("billing", endpoint, ca):     "UserDataClusterMismatch",
+		script("/etc/eks/bootstrap.sh " + name): "UserDataWrongFormat?",
+	} {
+		s := nodeadm().data(text)
+		s.e.Alone = true
+		if got := told(s.analyze()); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestAnAMIWithoutKubernetes(t *testing.T) {
 	check(t, bareImages())
 }
