@@ -59,6 +59,15 @@ type Assessment struct {
 	// NotNodes are instances that carry the cluster's tag and are not judged as
 	// nodes, with the reason.
 	NotNodes []NotNode
+	// Inherited are instances with findings that nothing of their own shows to be meant as
+	// nodes: others of their Auto Scaling group or launch template version are. They are
+	// found and counted, and whoever acts must know more.
+	Inherited map[roll.InstanceID]bool
+	// Unjudged are the instances past their warning time of which this check could not read
+	// whether they are nodes that failed: their user data, or what their Auto Scaling group
+	// does with them. They have no finding, and count against acts on what is tied to them.
+	// In the order of their ids.
+	Unjudged []roll.InstanceID
 	// Waiting counts instances that run and have not registered, but are younger
 	// than the warning time, and nodes that still have time to initialize.
 	Waiting int
@@ -101,8 +110,9 @@ type Assessment struct {
 	Flips map[roll.InstanceID][]time.Time
 	// Pressures is what the ledger is to remember of what nodes ran short of.
 	Pressures map[roll.InstanceID]ledger.Pressure
-	// GroupsWithNodes are the groups and launch templates that have nodes now.
-	GroupsWithNodes map[string]bool
+	// GroupsWithNodes are the Auto Scaling groups and versions of launch templates that have
+	// nodes now.
+	GroupsWithNodes map[roll.Origin]bool
 	// Groups is what the ledger is to remember of groups: only of those of which it
 	// remembers something else so far. Empty unless the whole cluster was seen.
 	Groups map[roll.Group]ledger.GroupMemory
@@ -165,12 +175,15 @@ type assessor struct {
 	// population and as overdue.
 	joined, late bool
 
+	meant    map[roll.Origin]bool // those of instances whose own user data shows that they are meant to be nodes
+	unjudged []unjudged
+
 	unreadable int // instances without a node whose Auto Scaling group could not be asked
 	hidden     int // nodes of Auto Mode whose instances EC2 does not show
 }
 
 func newAssessor(in Input) *assessor {
-	a := &assessor{Input: in, asked: map[roll.InstanceID]int{}, groups: map[roll.Group]*groupTally{}}
+	a := &assessor{Input: in, asked: map[roll.InstanceID]int{}, meant: map[roll.Origin]bool{}, groups: map[roll.Group]*groupTally{}}
 	s := in.Snapshot
 	a.instancesRead, a.nodesRead = s.Has(roll.ScopeInstances), s.Has(roll.ScopeNodes)
 	a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
@@ -180,7 +193,7 @@ func newAssessor(in Input) *assessor {
 		Count:    map[roll.Group]Count{},
 		NotReady: map[roll.InstanceID]ledger.NotReady{}, Rests: map[roll.InstanceID]ledger.Rest{},
 		Missing: map[roll.InstanceID]time.Time{}, Flips: map[roll.InstanceID][]time.Time{}, Pressures: map[roll.InstanceID]ledger.Pressure{},
-		GroupsWithNodes: map[string]bool{}, Groups: map[roll.Group]ledger.GroupMemory{},
+		GroupsWithNodes: map[roll.Origin]bool{}, Inherited: map[roll.InstanceID]bool{}, Groups: map[roll.Group]ledger.GroupMemory{},
 	}
 	return a
 }
@@ -193,6 +206,7 @@ func (a *assessor) finish() Assessment {
 	slices.SortFunc(a.out.NotNodes, func(x, y NotNode) int { return cmp.Compare(x.Instance, y.Instance) })
 	slices.SortFunc(a.out.Silent, time.Time.Compare)
 	a.absentBystanders()
+	a.countUnjudged()
 	a.counts()
 	a.registrations()
 	a.keepUnread()
@@ -237,19 +251,30 @@ func (a *assessor) next(at time.Time) {
 	}
 }
 
-// learnGroups finds the groups and launch templates that have nodes: what comes
-// from them is meant to be a node.
+// learnGroups finds the Auto Scaling groups and versions of launch templates that have
+// nodes, and those of which an instance shows by its own user data that it is meant to be
+// one: what comes from them is meant to be a node. An instance that is not proven to be of
+// this cluster teaches nothing, whatever a node says.
 func (a *assessor) learnGroups(members []roll.Member) {
 	groups := map[string]bool{}
 	for _, m := range members {
-		if m.Instance == nil || m.Node == nil {
+		i := m.Instance
+		if i == nil || i.Unclaimed || i.Ambiguous || i.OtherCluster != "" {
 			continue
 		}
-		if asg := m.Instance.ASG; asg != "" && !groups[asg] {
-			groups[asg] = true
-			a.out.GroupsWithNodes[string(roll.AutoScalingGroup(asg))] = true
+		if m.Node == nil {
+			if len(a.Snapshot.Details) > 0 && a.Snapshot.Details[i.ID].Bootstraps == roll.Yes {
+				for _, o := range i.Origins() {
+					a.meant[o] = true
+				}
+			}
+			continue
 		}
-		if lt := m.Instance.LaunchTemplate; lt != "" && !a.out.GroupsWithNodes[lt] {
+		if i.ASG != "" && !groups[i.ASG] {
+			groups[i.ASG] = true
+			a.out.GroupsWithNodes[roll.Origin(roll.AutoScalingGroup(i.ASG))] = true
+		}
+		if lt := roll.Origin(i.LaunchTemplate); lt != "" && !a.out.GroupsWithNodes[lt] {
 			a.out.GroupsWithNodes[lt] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package assess_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -189,7 +190,7 @@ func TestWhatWasSeenBeforeTheClusterWasCreatedShowsNothing(t *testing.T) {
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.No}
 	s.Cluster.Created = now.Add(-2 * time.Hour)
 	for seen, want := range map[time.Duration]int{3 * time.Hour: 0, time.Hour: 1} {
-		state := ledger.State{GroupsWithNodes: map[string]time.Time{"asg/w": now.Add(-seen)}}
+		state := ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": now.Add(-seen)}}
 		if a := judge(s, state); len(a.Findings) != want {
 			t.Errorf("a node seen %s ago: %d findings, want %d", seen, len(a.Findings), want)
 		}
@@ -297,14 +298,20 @@ func TestOtherComputeIsNeverJudged(t *testing.T) {
 
 func TestIntentIsShownBy(t *testing.T) {
 	asg := worker(id, time.Hour)
-	template := roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-time.Hour), LaunchTemplate: "lt-1", Owner: roll.OwnerNone, Group: roll.GroupNone}
+	template := roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-time.Hour), LaunchTemplate: "lt-1:3", Owner: roll.OwnerNone, Group: roll.GroupNone}
 	bare := template
 	bare.LaunchTemplate = ""
 	managed := worker(id, time.Hour)
 	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	version := func(v string) roll.Instance { i := template; i.LaunchTemplate = v; return i }
+	had := func(o roll.Origin, ago time.Duration) ledger.State {
+		return ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{o: now.Add(-ago)}}
+	}
 	sibling := worker("i-0000000000000000b", time.Hour)
-	sibling.LaunchTemplate = "lt-1"
+	sibling.LaunchTemplate = "lt-1:3"
 	siblingNode := []roll.Node{node(sibling.ID, roll.ConditionTrue, 0)}
+	yes, no, unreadable := roll.Detail{Bootstraps: roll.Yes}, roll.Detail{Bootstraps: roll.No}, roll.Detail{Bootstraps: roll.Unreadable}
+	elsewhere := roll.Detail{Bootstraps: roll.No, OtherCluster: "other"}
 	tests := []struct {
 		name     string
 		instance roll.Instance
@@ -315,13 +322,29 @@ func TestIntentIsShownBy(t *testing.T) {
 	}{
 		{name: "an Auto Scaling group of which nothing is known", instance: asg, want: false},
 		{name: "its Auto Scaling group has a node", instance: asg, sibling: true, want: true},
-		{name: "its Auto Scaling group had a node", instance: asg, state: ledger.State{GroupsWithNodes: map[string]time.Time{"asg/w": now}}, want: true},
+		{name: "its Auto Scaling group had a node", instance: asg, state: had("asg/w", 0), want: true},
+		{name: "its Auto Scaling group had one for the last time just under 100 days ago", instance: asg, state: had("asg/w", ledger.IntentRetention-time.Second), want: true},
+		{name: "its Auto Scaling group had one for the last time 100 days ago", instance: asg, state: had("asg/w", ledger.IntentRetention), want: false},
+		{name: "its Auto Scaling group had one 100 days ago, and has one", instance: asg, state: had("asg/w", ledger.IntentRetention), sibling: true, want: true},
+		{name: "its Auto Scaling group had one 100 days ago, and its user data bootstraps a node", instance: asg, detail: yes, state: had("asg/w", ledger.IntentRetention), want: true},
+		{name: "its Auto Scaling group has a node, and it joins another cluster", instance: asg, detail: elsewhere, sibling: true, want: true}, // a finding that package plan holds
 		{name: "a launch template of which nothing is known", instance: template, want: false},
 		{name: "its launch template has a node", instance: template, sibling: true, want: true},
-		{name: "its launch template had a node", instance: template, state: ledger.State{GroupsWithNodes: map[string]time.Time{"lt-1": now}}, want: true},
-		{name: "its user data bootstraps a node", instance: bare, detail: roll.Detail{Bootstraps: roll.Yes}, want: true},
-		{name: "its user data bootstraps none", instance: bare, detail: roll.Detail{Bootstraps: roll.No}, sibling: true, want: false},
+		{name: "another version of its launch template has a node", instance: version("lt-1:4"), detail: no, sibling: true, want: false},
+		{name: "another version has a node, and its user data cannot be read", instance: version("lt-1:4"), detail: unreadable, sibling: true, want: false},
+		{name: "another version has a node, and its user data bootstraps a node", instance: version("lt-1:4"), detail: yes, sibling: true, want: true},
+		{name: "its launch template has a node, and nobody knows its version", instance: version(""), detail: no, sibling: true, want: false},
+		{name: "its launch template had a node", instance: template, state: had("lt-1:3", 0), want: true},
+		{name: "another version of its launch template had a node", instance: template, state: had("lt-1:2", 0), want: false},
+		{name: "its launch template had one for the last time just under 100 days ago", instance: template, state: had("lt-1:3", ledger.IntentRetention-time.Second), want: true},
+		{name: "its launch template had one for the last time 100 days ago", instance: template, state: had("lt-1:3", ledger.IntentRetention), want: false},
+		{name: "its launch template has a node, and it joins another cluster", instance: template, detail: elsewhere, sibling: true, want: false},
+		{name: "its launch template has a node, and its user data joins none", instance: template, detail: no, sibling: true, want: true}, // a finding that package plan holds
+		{name: "its user data bootstraps a node", instance: bare, detail: yes, want: true},
+		{name: "its user data bootstraps none", instance: bare, detail: no, sibling: true, want: false},
+		{name: "its user data bootstraps another cluster's", instance: bare, detail: elsewhere, sibling: true, want: false},
 		{name: "a managed node group owns it", instance: managed, want: true},
+		{name: "a managed node group owns it, and it joins another cluster", instance: managed, detail: elsewhere, want: true}, // likewise
 		{name: "Karpenter owns it", instance: poolWorker(id, time.Hour), want: true},
 	}
 	for _, tt := range tests {
@@ -338,15 +361,39 @@ func TestIntentIsShownBy(t *testing.T) {
 		if !tt.want && (len(a.NotNodes) != 1 || a.NotNodes[0].Instance != id || a.NotNodes[0].Why == "") {
 			t.Errorf("%s: listed as %+v, want one line that says why it is no node", tt.name, a.NotNodes)
 		}
+		if other := tt.detail.OtherCluster; !tt.want && other != "" && !strings.Contains(a.NotNodes[0].Why, other) {
+			t.Errorf("%s: %q does not name %s", tt.name, a.NotNodes[0].Why, other)
+		}
 	}
 }
 
 func TestWhatHasNodesIsLearned(t *testing.T) {
 	templated, bare, lone := worker("i-00000001", time.Hour), roll.Instance{ID: "i-00000002", State: roll.StateRunning}, worker("i-00000003", time.Hour)
-	templated.LaunchTemplate, lone.ASG = "lt-1", "none-yet"
-	a := judge(snapshot([]roll.Instance{templated, bare, lone}, []roll.Node{node(templated.ID, roll.ConditionTrue, 0), node(bare.ID, roll.ConditionTrue, 0)}), ledger.State{})
-	if diff := cmp.Diff(map[string]bool{"asg/w": true, "lt-1": true}, a.GroupsWithNodes); diff != "" {
+	templated.LaunchTemplate, lone.ASG = "lt-1:3", "none-yet"
+	instances := []roll.Instance{templated, bare, lone}
+	nodes := []roll.Node{node(templated.ID, roll.ConditionTrue, 0), node(bare.ID, roll.ConditionTrue, 0)}
+	// What is not proven to be of this cluster teaches nothing, whatever a node says.
+	for n, not := range []func(*roll.Instance){
+		func(i *roll.Instance) { i.Unclaimed = true }, func(i *roll.Instance) { i.Ambiguous = true }, func(i *roll.Instance) { i.Unclaimed, i.OtherCluster = true, "other" },
+	} {
+		i := roll.Instance{ID: roll.InstanceID(fmt.Sprint("i-0000001", n)), State: roll.StateRunning, ASG: "theirs", LaunchTemplate: "lt-2:1"}
+		not(&i)
+		instances, nodes = append(instances, i), append(nodes, node(i.ID, roll.ConditionTrue, 0))
+	}
+	a := judge(snapshot(instances, nodes), ledger.State{})
+	if diff := cmp.Diff(map[roll.Origin]bool{"asg/w": true, "lt-1:3": true}, a.GroupsWithNodes); diff != "" {
 		t.Errorf("groups with nodes (-want +got):\n%s", diff)
+	}
+}
+
+// A person may give an instance other user data than its launch template has.
+func TestTheUserDataOfWhatOnlyItsTemplateShowsIsAskedFor(t *testing.T) {
+	sibling := worker("i-0000000000000000b", time.Hour)
+	sibling.LaunchTemplate = "lt-1:3"
+	templated := roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), LaunchTemplate: "lt-1:3", Owner: roll.OwnerNone, Group: roll.GroupNone}
+	a := judge(snapshot([]roll.Instance{templated, sibling}, []roll.Node{node(sibling.ID, roll.ConditionTrue, 0)}), ledger.State{})
+	if want := []roll.Question{{Instance: id, UserData: true}}; !slices.Equal(a.Questions, want) || len(a.Findings) != 1 {
+		t.Errorf("asks %+v, found %+v", a.Questions, a.Findings)
 	}
 }
 

@@ -37,7 +37,12 @@ func (a *assessor) impaired(m roll.Member) {
 // impairedIfNode judges the machine of an instance without a node if something that is
 // known without asking shows that it is meant to be one.
 func (a *assessor) impairedIfNode(m roll.Member) {
-	if shown, _ := a.intent(m.Instance, a.Snapshot.Details[m.Instance.ID]); shown {
-		a.impaired(m)
+	shows, _ := a.intent(m.Instance, a.Snapshot.Details[m.Instance.ID])
+	if shows == noIntent {
+		return
 	}
+	if shows == bySiblings {
+		a.out.Inherited[m.Instance.ID] = true
+	}
+	a.impaired(m)
 }

@@ -343,7 +343,7 @@ func remember(state ledger.State, a assess.Assessment) ledger.State {
 			c.DropFindings = append(c.DropFindings, k)
 		}
 	}
-	c.PutGroupMemory, c.PutChecked, c.PutGroups = a.Groups, now, map[string]time.Time{}
+	c.PutGroupMemory, c.PutChecked, c.PutGroups = a.Groups, now, map[roll.Origin]time.Time{}
 	for g := range a.GroupsWithNodes {
 		c.PutGroups[g] = now
 	}

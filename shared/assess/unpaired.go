@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -74,6 +75,7 @@ func (a *assessor) wait(until time.Time) {
 func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	i := m.Instance
 	detail := a.Snapshot.Details[i.ID]
+	due := start.Add(a.Policy(m.Selector()).Registration.Deadline)
 	does, left := a.rest(i)
 	switch {
 	case does == rests:
@@ -81,8 +83,12 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 		return false
 	case does == unsaid:
 		a.keepResting(m)
-		if shown, _ := a.intent(i, detail); shown {
-			a.countUnsaid(m, start.Add(a.Policy(m.Selector()).Registration.Deadline))
+		if shows, _ := a.intent(i, detail); shows != noIntent {
+			a.countUnsaid(m, due)
+			due = time.Time{}
+		}
+		if _, rested := a.State.Rests[i.ID]; !rested && detail.Bootstraps != roll.No {
+			a.noteUnjudged(m, due)
 		}
 		return false
 	case left.After(start): // it has left its rest just now
@@ -90,48 +96,77 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 		a.impairedIfNode(m)
 		return false
 	}
-	shown, why := a.intent(i, detail)
-	if !shown {
+	shows, why := a.intent(i, detail)
+	switch shows {
+	case intentShown:
+		return true
+	case noIntent:
 		if detail.Bootstraps != roll.No {
 			a.keep(i.ID)
+			a.noteUnjudged(m, due)
 		}
-		a.ask(roll.Question{Instance: i.ID, UserData: true, AutoScaling: i.ASG != ""}, m.Group())
 		a.notNode(i, why)
+	case bySiblings:
+		a.out.Inherited[i.ID] = true
 	}
-	return shown
+	a.ask(roll.Question{Instance: i.ID, UserData: true, AutoScaling: i.ASG != ""}, m.Group())
+	return shows != noIntent
 }
 
 const whyAmbiguous = "its tags name several clusters, and nothing decides which one it is for"
 
-// intent tells whether an instance is meant to be a node, and if nothing shows
-// it, why not. The cluster's tag alone does not: bastions and NAT instances get it
-// from whoever tags everything.
-func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shown bool, why string) {
+// intent is what shows that an instance is meant to be a node.
+type intent uint8
+
+const (
+	noIntent    intent = iota
+	bySiblings         // other instances of its Auto Scaling group or launch template version are
+	byTemplate         // its launch template version has, or had, nodes; a person may have given it other user data
+	intentShown        // its owner, its Auto Scaling group or its own user data shows it
+)
+
+// intent tells what shows that an instance is meant to be a node, and if nothing does, why
+// not. The cluster's tag alone does not: bastions and NAT instances get it from whoever
+// tags everything. Nor does the launch template alone, which has versions for other
+// purposes. User data that joins another cluster speaks against everything but an owner,
+// or a group, that makes nodes of this one.
+func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why string) {
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
-		return true, ""
+		return intentShown, ""
 	}
-	known := func(key string) bool {
-		// What was seen before the cluster was created belonged to another cluster of
-		// its name.
-		at, had := a.State.GroupsWithNodes[key]
-		return had && !at.Before(a.Snapshot.Cluster.Created) || a.out.GroupsWithNodes[key]
+	group := roll.Origin(roll.AutoScalingGroup(i.ASG))
+	switch {
+	case i.ASG != "" && a.hadNodes(group), d.Bootstraps == roll.Yes:
+		return intentShown, ""
+	case d.OtherCluster != "":
+		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)
+	case i.LaunchTemplate != "" && a.hadNodes(roll.Origin(i.LaunchTemplate)):
+		return byTemplate, ""
 	}
-	if i.ASG != "" && known(string(roll.AutoScalingGroup(i.ASG))) {
-		return true, ""
-	}
-	if i.LaunchTemplate != "" && known(i.LaunchTemplate) {
-		return true, ""
+	for _, o := range i.Origins() {
+		if a.meant[o] {
+			return bySiblings, ""
+		}
 	}
 	switch d.Bootstraps {
-	case roll.Yes:
-		return true, ""
 	case roll.No:
-		return false, "nothing shows that it is meant to be a node: no node pool or node group owns it, no node came from its Auto Scaling group or launch template, and its user data bootstraps no node of this cluster"
+		return noIntent, "nothing shows that it is meant to be a node: no node pool or node group owns it, no node came from its Auto Scaling group or launch template version, and its user data bootstraps no node of this cluster"
 	case roll.Unreadable:
-		return false, "its user data could not be read, and nothing else shows that it is meant to be a node"
+		return noIntent, "its user data could not be read, and nothing else shows that it is meant to be a node"
 	}
-	return false, "nothing shows yet that it is meant to be a node"
+	return noIntent, "nothing shows yet that it is meant to be a node"
+}
+
+// hadNodes reports whether nodes came from an Auto Scaling group or a version of a launch
+// template, now or within ledger.IntentRetention. What was seen before the cluster was
+// created belonged to another cluster of its name.
+func (a *assessor) hadNodes(o roll.Origin) bool {
+	if a.out.GroupsWithNodes[o] {
+		return true
+	}
+	at, had := a.State.GroupsWithNodes[o]
+	return had && !at.Before(a.Snapshot.Cluster.Created) && a.Now.Sub(at) < ledger.IntentRetention
 }
 
 func (a *assessor) notNode(i *roll.Instance, why string) {

@@ -149,6 +149,16 @@ func (s State) Action(id string) (Action, bool) {
 	return Action{}, false
 }
 
+// IntentRetention is how long an Auto Scaling group, or a version of a launch template,
+// that had a node is taken to be meant for nodes. What runs once a quarter has had some
+// within 92 days. Afterwards it takes a node, or user data, to show it anew: so long after
+// its last node a group may well have been given another purpose. IntentRefresh is how old
+// the memory of one that has nodes may grow: it costs one write a day for each.
+const (
+	IntentRetention = 100 * 24 * time.Hour
+	IntentRefresh   = 24 * time.Hour
+)
+
 // ActionRetention is how long acts are kept: longer than any budget or
 // look-back counts, and long enough to answer "who did this last week?".
 const ActionRetention = 30 * 24 * time.Hour

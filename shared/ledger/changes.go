@@ -23,7 +23,8 @@ type Changes struct {
 	PutRests  map[roll.InstanceID]Rest
 	DropRests []roll.InstanceID
 
-	PutGroups map[string]time.Time
+	PutGroups  map[roll.Origin]time.Time
+	DropGroups []roll.Origin
 
 	PutNotices  map[NoticeKey]Notice
 	DropNotices []NoticeKey
@@ -58,7 +59,8 @@ func (c Changes) Empty() bool {
 		len(c.PutFindings) == 0 && len(c.DropFindings) == 0 &&
 		len(c.PutNotReady) == 0 && len(c.DropNotReady) == 0 &&
 		len(c.PutRests) == 0 && len(c.DropRests) == 0 &&
-		len(c.PutGroups) == 0 && len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
+		len(c.PutGroups) == 0 && len(c.DropGroups) == 0 &&
+		len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
 		c.PutChecked.IsZero() && c.PutFirst.IsZero() &&
 		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
 		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
@@ -91,6 +93,9 @@ func (s *State) Apply(c Changes) {
 		delete(s.Rests, id)
 	}
 	maps.Copy(s.GroupsWithNodes, c.PutGroups)
+	for _, g := range c.DropGroups {
+		delete(s.GroupsWithNodes, g)
+	}
 	for k, n := range c.PutNotices {
 		s.Notices[k] = n.clone()
 	}
@@ -167,7 +172,7 @@ func (s *State) init() {
 		s.Rests = map[roll.InstanceID]Rest{}
 	}
 	if s.GroupsWithNodes == nil {
-		s.GroupsWithNodes = map[string]time.Time{}
+		s.GroupsWithNodes = map[roll.Origin]time.Time{}
 	}
 	if s.Notices == nil {
 		s.Notices = map[NoticeKey]Notice{}

@@ -33,8 +33,8 @@ type (
 		Rest
 	}
 	groupItem struct {
-		Name  string    `json:"name"`
-		Since time.Time `json:"since"`
+		Name roll.Origin `json:"name"`
+		Seen time.Time   `json:"seen"`
 	}
 	remediateItem struct {
 		Name  roll.Group `json:"name"`

@@ -67,7 +67,7 @@ func refusalSort(k RefusalKey) string {
 	return kindRefusal + "#" + k.Order + "#" + k.Reason
 }
 
-func groupSort(name string) string { return kindGroup + "#" + name }
+func groupSort(o roll.Origin) string { return kindGroup + "#" + string(o) }
 
 func remediateSort(g roll.Group) string { return kindRemediate + "#" + string(g) }
 

@@ -197,6 +197,9 @@ func (w *draft) drops(c Changes) {
 	for _, k := range c.DropRefusals {
 		w.drop(refusalSort(k))
 	}
+	for _, g := range c.DropGroups {
+		w.drop(groupSort(g))
+	}
 	for _, id := range c.DropNotReady {
 		w.drop(notReadySort(id))
 	}

@@ -41,7 +41,7 @@ func (r *reading) take(it item) error {
 	case kindRest:
 		return with(it, func(i restItem) { s.Rests[i.Instance] = i.Rest })
 	case kindGroup:
-		return with(it, func(g groupItem) { s.GroupsWithNodes[g.Name] = g.Since })
+		return with(it, func(g groupItem) { s.GroupsWithNodes[g.Name] = g.Seen })
 	case kindRemediate:
 		return with(it, func(g remediateItem) { s.RemediateSince[g.Name] = g.Since })
 	case kindChecked:

@@ -133,7 +133,7 @@ type clusterForm struct {
 	Findings        []Finding                    `json:"findings,omitempty"`
 	NotReady        map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
 	Rests           map[roll.InstanceID]Rest     `json:"rests,omitempty"`
-	GroupsWithNodes map[string]time.Time         `json:"groupsWithNodes,omitempty"`
+	GroupsWithNodes map[roll.Origin]time.Time    `json:"groupsWithNodes,omitempty"`
 	Notices         []noticeForm                 `json:"notices,omitempty"`
 	Actions         []Action                     `json:"actions,omitempty"`
 

@@ -52,7 +52,7 @@ func TestAFileOfTheFirstFormatIsRead(t *testing.T) {
 		Findings:        map[roll.FindingKey]ledger.Finding{f.Key(): f},
 		NotReady:        map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: earlier, Status: roll.ConditionUnknown, Transition: earlier}},
 		Rests:           map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: t0}},
-		GroupsWithNodes: map[string]time.Time{"asg/w": t0},
+		GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": t0},
 		Notices:         map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: {SentAt: t0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}}},
 		Actions: []ledger.Action{{ID: "a", Do: "terminate", Instance: "i-00000001", Node: "n", Group: "asg/w", Kind: roll.Unknown, At: t0,
 			Outcome: &ledger.Outcome{Result: ledger.Done, At: t0, Detail: "asked"}}},

@@ -81,9 +81,10 @@ type State struct {
 	// Rests tells of instances that a warm pool or Standby keeps, or kept: those need
 	// not register, and their launch says nothing about when they should have.
 	Rests map[roll.InstanceID]Rest
-	// GroupsWithNodes is when a group, or a launch template (by its id), was first
-	// seen to have a node: it is meant for nodes.
-	GroupsWithNodes map[string]time.Time
+	// GroupsWithNodes is when an Auto Scaling group, or a version of a launch template, was
+	// last seen to have a node, to the day: it is meant for nodes, until IntentRetention
+	// after that.
+	GroupsWithNodes map[roll.Origin]time.Time
 	Notices         map[NoticeKey]Notice
 	Actions         []Action // in the order in which they began
 

@@ -246,6 +246,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		ID:             roll.InstanceID(aws.ToString(i.InstanceId)),
 		Launched:       aws.ToTime(i.LaunchTime).UTC(),
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
+		Subnet:         p.texts.One(aws.ToString(i.SubnetId)),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
 		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
@@ -262,6 +263,9 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		PresetTag:      p.texts.One(tags.Preset),
 		Preset:         roll.PresetOf(string(i.Platform), string(i.InstanceType)),
 		CapacityBlock:  i.InstanceLifecycle == types.InstanceLifecycleTypeCapacityBlock,
+	}
+	if i.IamInstanceProfile != nil {
+		out.Profile = p.texts.One(aws.ToString(i.IamInstanceProfile.Arn))
 	}
 	if i.State != nil {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))

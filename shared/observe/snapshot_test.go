@@ -28,6 +28,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	a.launch(1, owned, "Name=web-1", "aws:autoscaling:groupName=web", "aws:ec2launchtemplate:id=lt-0123456789abcdef0", "aws:ec2launchtemplate:version=3")
 	a.launch(2, owned, "eks:nodegroup-name=blue", "eks:cluster-name=demo", "aws:autoscaling:groupName=eks-blue-1234")
 	a.launch(3, owned, "karpenter.sh/nodepool=default", "eks:eks-cluster-name=demo", "rollcall:hold=2026-04-01", "rollcall:finding=Unknown", "rollcall:order=0011223344556677")
+	a.instances[0].IamInstanceProfile, a.instances[0].SubnetId = &types.IamInstanceProfile{Arn: aws.String("arn:aws:iam::111122223333:instance-profile/nodes")}, aws.String("subnet-1")
 	auto := a.launch(4, owned, "eks:eks-cluster-name=demo", "eks:kubernetes-node-pool-name=general-purpose")
 	auto.Operator = &types.OperatorResponse{Managed: aws.Bool(true), Principal: aws.String("eks.amazonaws.com")}
 	a.launch(5, "kubernetes.io/cluster/demo=shared", "rollcall:ignore=true").State.Name = types.InstanceStateNameStopped
@@ -44,6 +45,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 		want[n].ID = roll.InstanceID(instanceID(n + 1))
 	}
 	want[0].Name, want[0].ASG, want[0].LaunchTemplate, want[0].Owner, want[0].Group = "web-1", "web", "lt-0123456789abcdef0:3", roll.OwnerAutoScalingGroup, "asg/web"
+	want[0].Profile, want[0].Subnet = "arn:aws:iam::111122223333:instance-profile/nodes", "subnet-1"
 	want[1].ASG, want[1].Owner, want[1].Group = "eks-blue-1234", roll.OwnerManagedNodeGroup, "nodegroup/blue"
 	want[2].Owner, want[2].Group, want[2].Hold, want[2].Marks = roll.OwnerKarpenter, "nodepool/default", "2026-04-01", &roll.Marks{Finding: "Unknown", Order: "0011223344556677"}
 	want[3].Owner, want[3].Group = roll.OwnerAutoMode, "nodepool/general-purpose"

@@ -381,13 +381,31 @@ func (p *planner) remember() {
 			c.PutFirst = p.SeenAt
 		}
 	}
+	p.rememberOrigins()
+}
 
-	c.PutGroups = map[string]time.Time{}
-	for g := range p.Assessment.GroupsWithNodes {
-		if at, ok := p.State.GroupsWithNodes[g]; !ok || at.Before(p.Snapshot.Cluster.Created) {
-			c.PutGroups[g] = p.Now
+// rememberOrigins notes which Auto Scaling groups and versions of launch templates have
+// nodes, once a day at most, and forgets those that had none for so long that they show
+// nothing any more.
+func (p *planner) rememberOrigins() {
+	c := &p.out.Changes
+	c.PutGroups = map[roll.Origin]time.Time{}
+	for o := range p.Assessment.GroupsWithNodes {
+		at, ok := p.State.GroupsWithNodes[o]
+		if !ok || at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRefresh {
+			c.PutGroups[o] = p.Now
 		}
 	}
+	if !p.whole() || p.gone {
+		return
+	}
+	for o, at := range p.State.GroupsWithNodes {
+		past := at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRetention
+		if past && !p.Assessment.GroupsWithNodes[o] {
+			c.DropGroups = append(c.DropGroups, o)
+		}
+	}
+	slices.Sort(c.DropGroups)
 }
 
 // checkedEvery is how old the memory of the last complete look may grow.

@@ -43,3 +43,18 @@ func (g Group) NodeGroup() (string, bool) { return strings.CutPrefix(string(g), 
 
 // AutoScalingGroup is the group of a self-managed Auto Scaling group.
 func AutoScalingGroup(name string) Group { return Group("asg/" + name) }
+
+// Origin is what an instance came from, which shows what it is meant to be: its Auto
+// Scaling group (asg/<name>), or its launch template with the version (lt-...:3).
+type Origin string
+
+// Origins are those of the instance, as far as they are known.
+func (i *Instance) Origins() (out []Origin) {
+	if i.ASG != "" {
+		out = append(out, Origin(AutoScalingGroup(i.ASG)))
+	}
+	if i.LaunchTemplate != "" {
+		out = append(out, Origin(i.LaunchTemplate))
+	}
+	return out
+}

@@ -46,6 +46,8 @@ type Instance struct {
 	Zone           string
 	ZoneID         string // such as use1-az1, the same for every account
 	LaunchTemplate string // the launch template it came from, as id:version, "" unless both are known
+	Profile        string // ARN of its instance profile, "" if it has none
+	Subnet         string // id of the subnet of its primary network interface
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
 	PrivateDNS     string // its private DNS name, by which its Node is called as a rule

@@ -114,7 +114,7 @@ func TestChangesInOrderAreTheChanges(t *testing.T) {
 	}
 	want := []string{
 		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
-		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
+		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
 	}
 	if got := slices.Compact(order); !slices.Equal(got, want) {
 		t.Errorf("the order is %q\nwant         %q", got, want)

@@ -50,7 +50,7 @@ func storm() (before, changes ledger.Changes) {
 	before.PutMissing = map[roll.InstanceID]time.Time{ledgertest.InstanceID(0): t0.Add(-time.Hour)}
 	changes = ledger.Changes{
 		PutRemediate: map[roll.Group]time.Time{"asg/w": t0},
-		PutGroups:    map[string]time.Time{"asg/w": t0, "lt-1": t0},
+		PutGroups:    map[roll.Origin]time.Time{"asg/w": t0, "lt-1": t0},
 		PutNotReady:  map[roll.InstanceID]ledger.NotReady{},
 		PutRests:     map[roll.InstanceID]ledger.Rest{ledgertest.InstanceID(900): {}},
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(20_000)},

@@ -60,7 +60,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		if err := open().Record(ctx, Cluster, Drops(t)); err != nil {
 			t.Fatal(err)
 		}
-		want := ledger.State{GroupsWithNodes: kept.GroupsWithNodes, First: kept.First, Checked: kept.Checked}
+		want := ledger.State{First: kept.First, Checked: kept.Checked}
 		if diff := cmp.Diff(want, read(t, open(), Cluster), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
@@ -98,7 +98,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 					t.Fatal(err)
 				}
 				got := read(t, open(), Cluster)
-				got.Checked, got.GroupsWithNodes = want.Checked, want.GroupsWithNodes // are there for good
+				got.Checked = want.Checked // is there for good
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: state differs (-want +got):\n%s", field, diff)
 				}
@@ -347,7 +347,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 	})
 	run("a put and a drop of the same is a drop", func(t *testing.T, open func() ledger.Ledger) {
 		both := Filled[ledger.Changes](t)
-		want := ledger.State{GroupsWithNodes: both.PutGroups, First: both.PutFirst, Checked: both.PutChecked}
+		want := ledger.State{First: both.PutFirst, Checked: both.PutChecked}
 		for range 2 {
 			if err := open().Record(ctx, Cluster, both); err != nil {
 				t.Fatal(err)

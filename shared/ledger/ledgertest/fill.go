@@ -57,6 +57,7 @@ func only(c ledger.Changes, prefix string) ledger.Changes {
 var texts = map[reflect.Type][]string{
 	reflect.TypeFor[roll.InstanceID]():      {"i-00000001", "i-00000002", "i-00000003"},
 	reflect.TypeFor[roll.Group]():           {"asg/a#b", "nodepool/größer", string(roll.GroupNone)},
+	reflect.TypeFor[roll.Origin]():          {"asg/a#b", "lt-1:3"},
 	reflect.TypeFor[roll.Kind]():            {string(roll.Unknown), string(roll.NotReady)},
 	reflect.TypeFor[roll.Stage]():           {string(roll.Overdue), string(roll.Watching)},
 	reflect.TypeFor[ledger.Result]():        {string(ledger.Failed), string(ledger.Done)},

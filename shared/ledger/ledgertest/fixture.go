@@ -31,7 +31,7 @@ func Changes() ledger.Changes {
 		PutFindings:  []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unknown, Node: "n", Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Opened: T0, Since: T0.Add(-time.Hour)}},
 		PutNotReady:  map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
 		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
-		PutGroups:    map[string]time.Time{"asg/w": T0},
+		PutGroups:    map[roll.Origin]time.Time{"asg/w": T0},
 		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
 
 		PutChecked:     T0,

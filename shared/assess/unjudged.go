@@ -1,0 +1,57 @@
+package assess
+
+import (
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// unjudged is an instance without a node of which could not be read whether it is meant to
+// be one now.
+type unjudged struct {
+	member roll.Member
+	due    time.Time // when it would be overdue; zero if it is counted otherwise
+}
+
+// noteUnjudged notes an instance past its warning time that could not be judged.
+func (a *assessor) noteUnjudged(m roll.Member, due time.Time) {
+	a.unjudged = append(a.unjudged, unjudged{m, due})
+	a.out.Unjudged = append(a.out.Unjudged, m.Instance.ID)
+}
+
+// countUnjudged counts the instances that could not be judged among those past their
+// tolerance, where they have their group, launch template version, instance profile or
+// subnet in common with one that is: what could not be read must not make room for an act.
+// A bastion whose user data nobody can read has none of these in common with the nodes.
+func (a *assessor) countUnjudged() {
+	slices.Sort(a.out.Unjudged)
+	if len(a.unjudged) == 0 {
+		return
+	}
+	overdue := map[roll.InstanceID]roll.Group{}
+	for _, f := range a.out.Findings {
+		if f.Stage == roll.Overdue && countsAsOverdue(f.Kind) {
+			overdue[f.Instance] = f.Group
+		}
+	}
+	tied := map[roll.Tie]bool{}
+	for n := range a.Snapshot.Instances {
+		i := &a.Snapshot.Instances[n]
+		if g, ok := overdue[i.ID]; ok {
+			for _, t := range roll.Ties(g, i) {
+				tied[t] = true
+			}
+		}
+	}
+	for _, u := range a.unjudged {
+		if u.due.IsZero() || a.Now.Before(u.due) || !slices.ContainsFunc(roll.Ties(u.member.Group(), u.member.Instance), func(t roll.Tie) bool { return tied[t] }) {
+			continue
+		}
+		g := a.group(u.member.Group())
+		a.total.Nodes++
+		a.total.Overdue++
+		g.count.Nodes++
+		g.count.Overdue++
+	}
+}
