@@ -267,6 +267,19 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 	return out
 }
 
+// intentObjects asks for an instance that shows by itself that it is meant to be a node.
+// Where only others of its Auto Scaling group or launch template version do, what it is
+// itself could not be read, or is something else.
+func (p *planner) intentObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
+	if !p.Assessment.Inherited[f.Instance] {
+		return "", "", false
+	}
+	if d.Bootstraps == roll.No {
+		return NoNodeIntent, fmt.Sprintf("others that come from the same Auto Scaling group or launch template version as %s are meant to be nodes, and its own user data bootstraps none", f.Instance), true
+	}
+	return unread(p.Snapshot, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
+}
+
 // taggedOut finds the tags by which people keep Rollcall off an instance.
 func taggedOut(i roll.Instance, now time.Time) (Reason, string, bool) {
 	if i.Ignore {

@@ -85,6 +85,9 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if held || act == DeleteNode {
 		return reason, detail, held
 	}
+	if reason, detail, held = p.intentObjects(f, d); held {
+		return reason, detail, held
+	}
 	if reason, detail, held = Protection(p.Snapshot, *i); held {
 		return reason, detail, held
 	}

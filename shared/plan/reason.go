@@ -79,7 +79,7 @@ const (
 	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
 	// does not know it.
 	NotInService Reason = "NotInService"
-	// NoNodeIntent: nothing shows that the instance is meant to be a node.
+	// NoNodeIntent: nothing about the instance itself shows that it is meant to be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
 	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
 	NotSeenTwice Reason = "NotSeenTwice"
@@ -193,7 +193,7 @@ var ends = map[Reason]string{
 	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
 	NotReadYet:             "when a check can read it; every check asks again",
 	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
-	NoNodeIntent:           "when you take the cluster's tag off the instance, or end it; it is no node",
+	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	NotSeenTwice:           "when a second check, a minute later, sees it too",
 	FoundBeforeRemediate:   "when you deal with it by hand; what is found from then on is acted on",
 	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,23 +39,25 @@ func TestSharedCauses(t *testing.T) {
 		{"one alone", []roll.Cause{role}, nil, nil, ""},
 		{"two with the same role", []roll.Cause{role}, []roll.Cause{role}, nil, "2 instances have the cause NodeRoleNotMapped"},
 		{"two with other roles", []roll.Cause{role}, []roll.Cause{lies("NodeRoleNotMapped", "role/y")}, nil, ""},
-		{"the other only perhaps", []roll.Cause{role}, []roll.Cause{perhaps(role)}, nil, ""},
+		{"the other only perhaps, since less could be read of it", []roll.Cause{role}, []roll.Cause{perhaps(role)}, nil, "2 instances have, or may have, the cause NodeRoleNotMapped"},
+		{"only perhaps, and the other has it", []roll.Cause{perhaps(role)}, []roll.Cause{role}, nil, "2 instances have, or may have, the cause NodeRoleNotMapped"},
+		{"the other perhaps with another role", []roll.Cause{role}, []roll.Cause{perhaps(lies("NodeRoleNotMapped", "role/y"))}, nil, ""},
 		{"both only perhaps", []roll.Cause{perhaps(role)}, []roll.Cause{perhaps(role)}, nil, ""},
 		{"in the instances themselves", []roll.Cause{panics}, []roll.Cause{panics}, nil, ""},
 		{"it is told second of both", []roll.Cause{role, subnet}, []roll.Cause{lies("NodeRoleNotMapped", "role/y"), subnet}, nil, "SubnetIpsExhausted"},
 		{"it is told after one of the instance alone", []roll.Cause{panics, subnet}, []roll.Cause{subnet}, nil, "SubnetIpsExhausted"},
 		{"it only shows, and nothing explains it", []roll.Cause{group}, []roll.Cause{panics, group}, nil, "NodeGroupUnhealthy"},
 		{"it only shows what is explained", []roll.Cause{panics, group}, []roll.Cause{group}, nil, ""},
-		{"another of the group has it, and here it was not looked for", nil, []roll.Cause{role}, []string{"X", "NodeRoleNotMapped"}, "others of asg/w have the cause NodeRoleNotMapped (role/x), which was not looked for"},
+		{"another of the group has it, and here it was not looked for", nil, []roll.Cause{role}, []string{"X", "NodeRoleNotMapped"}, "has the cause NodeRoleNotMapped (role/x), which was not looked for"},
 		{"another of the group perhaps has it", nil, []roll.Cause{perhaps(role)}, []string{"NodeRoleNotMapped"}, ""},
 		{"what was not looked for lies in the other alone", nil, []roll.Cause{panics}, []string{"KernelPanic"}, ""},
-		{"it has another cause, and one was not looked for", []roll.Cause{panics}, []roll.Cause{role}, []string{"NodeRoleNotMapped"}, "others of asg/w"},
+		{"it has another cause, and one was not looked for", []roll.Cause{panics}, []roll.Cause{role}, []string{"NodeRoleNotMapped"}, "group asg/w"},
 	}
-	mine := roll.Finding{Instance: instanceID(1), Kind: roll.Unregistered, Group: "asg/w"}
-	other := roll.Finding{Instance: instanceID(2), Kind: roll.Unregistered, Group: "asg/w"}
+	mine := roll.Finding{Instance: instanceID(1), Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue}
+	other := roll.Finding{Instance: instanceID(2), Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue}
 	for _, tt := range tests {
 		own := diagnosis(tt.mine, tt.unchecked)
-		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): own, other.Key(): diagnosis(tt.other, nil)})
+		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): own, other.Key(): diagnosis(tt.other, nil)}, nil, nil)
 		got, held := s.object(mine, own)
 		if held != (tt.want != "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -62,26 +65,144 @@ func TestSharedCauses(t *testing.T) {
 	}
 }
 
-// One instance with two findings has no cause in common with itself, and a sample stands
-// for findings of its own kind and group only.
-func TestWhatACauseIsNotSharedWith(t *testing.T) {
+// What could not be looked for in an instance counts as the cause of another one that it is
+// tied to: by its group, launch template version, instance profile or subnet. One instance
+// has nothing in common with itself.
+func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 	role := lies("NodeRoleNotMapped", "role/x")
-	mine := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: "asg/w"}
-	for name, other := range map[string]roll.Finding{
-		"its own other finding": {Instance: instanceID(1), Kind: roll.Impaired, Group: "asg/w"},
-		"of another kind":       {Instance: instanceID(2), Kind: roll.Impaired, Group: "asg/w"},
-		"of another group":      {Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/v"},
+	instance := func(n int, change func(*roll.Instance)) *roll.Instance {
+		i := &roll.Instance{ID: instanceID(n), LaunchTemplate: fmt.Sprint("lt-1:", n), Profile: fmt.Sprint("profile/", n), Subnet: fmt.Sprint("subnet-", n)}
+		change(i)
+		return i
+	}
+	alike := func(*roll.Instance) {}
+	for name, tt := range map[string]struct {
+		other roll.Finding
+		ties  func(*roll.Instance) // of the other
+		want  string
+	}{
+		"of its group":                              {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/w"}, alike, "group asg/w"},
+		"of its group, of another kind":             {roll.Finding{Instance: instanceID(2), Kind: roll.Impaired, Group: "asg/w"}, alike, "group asg/w"},
+		"of another group":                          {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/v"}, alike, ""},
+		"of another group and its template version": {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/v"}, func(i *roll.Instance) { i.LaunchTemplate = "lt-1:1" }, "launch template lt-1:1"},
+		"of another group and its profile":          {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/v"}, func(i *roll.Instance) { i.Profile = "profile/1" }, "instance profile profile/1"},
+		"of another group and its subnet":           {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: "asg/v"}, func(i *roll.Instance) { i.Subnet = "subnet-1" }, "subnet subnet-1"},
+		"of no group and its subnet":                {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: roll.GroupNone}, func(i *roll.Instance) { i.Subnet = "subnet-1" }, "subnet subnet-1"},
+		"of no group":                               {roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: roll.GroupNone}, alike, ""},
+		"its own other finding":                     {roll.Finding{Instance: instanceID(1), Kind: roll.Impaired, Group: "asg/w"}, alike, ""},
 	} {
-		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{other.Key(): diagnosis([]roll.Cause{role}, nil)})
-		if text, held := s.object(mine, diagnosis(nil, []string{role.Code})); held {
-			t.Errorf("%s: %s", name, text)
+		mine := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue}
+		if name == "of no group" {
+			mine.Group = roll.GroupNone
+		}
+		other := tt.other
+		other.Stage = roll.Overdue
+		instances := map[roll.InstanceID]*roll.Instance{instanceID(1): instance(1, alike)}
+		if other.Instance != mine.Instance {
+			instances[other.Instance] = instance(2, tt.ties)
+		}
+		has, open := diagnosis([]roll.Cause{role}, nil), diagnosis(nil, []string{role.Code})
+		for _, each := range []struct {
+			what         string
+			mine, others roll.Diagnosis
+		}{{"it has it", has, open}, {"the other has it", open, has}} {
+			s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): each.mine, other.Key(): each.others}, instances, nil)
+			if got, held := s.object(mine, each.mine); held != (tt.want != "") || !strings.Contains(got, tt.want) {
+				t.Errorf("%s, %s: %q, want %q", name, each.what, got, tt.want)
+			}
+		}
+		other.Stage = roll.Watching // it still has its time
+		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): has, other.Key(): open}, instances, nil)
+		if got, held := s.object(mine, has); held {
+			t.Errorf("%s, which still has its time: %s", name, got)
+		}
+		// One that could not even be judged has no finding.
+		if other.Instance == mine.Instance {
+			continue
+		}
+		i := instances[other.Instance]
+		i.Group = other.Group
+		s = sharesOf([]roll.Finding{mine}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): has}, instances, []*roll.Instance{i})
+		if got, held := s.object(mine, has); held != (tt.want != "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s, and not judged: %q, want %q", name, got, tt.want)
+		}
+		panics := diagnosis([]roll.Cause{lies("KernelPanic", "")}, nil)
+		s = sharesOf([]roll.Finding{mine}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): panics}, instances, []*roll.Instance{i})
+		if got, held := s.object(mine, panics); held {
+			t.Errorf("%s, not judged, and the cause lies in the instance: %s", name, got)
 		}
 	}
-	none := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: roll.GroupNone}
-	other := roll.Finding{Instance: instanceID(2), Kind: roll.Unknown, Group: roll.GroupNone}
-	s := sharesOf([]roll.Finding{none, other}, map[roll.FindingKey]roll.Diagnosis{other.Key(): diagnosis([]roll.Cause{role}, nil)})
-	if text, held := s.object(none, diagnosis(nil, []string{role.Code})); held {
-		t.Errorf("of no group: %s", text)
+}
+
+// What makes one of two siblings no finding must not let the other one go.
+func TestASiblingThatCouldNotBeJudgedHolds(t *testing.T) {
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
+	// bare is an instance of no group whose user data cannot be read.
+	bare := func(w *world, subnet string) {
+		i := w.unregistered(2, 40*time.Minute)
+		i.ASG, i.Group, i.Owner, i.Subnet = "", roll.GroupNone, roll.OwnerNone, subnet
+		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Unreadable}
+	}
+	for name, tt := range map[string]struct {
+		spoil func(*world)
+		want  []Reason // nil is an order
+	}{
+		"one alone":                   {func(*world) {}, nil},
+		"one beside it that was read": {func(w *world) { w.unregistered(2, 40*time.Minute) }, []Reason{UnhealthyShare, UnhealthyShare}},
+		"unread in its subnet":        {func(w *world) { bare(w, "subnet-1") }, []Reason{SharedCause}},
+		"unread in another subnet":    {func(w *world) { bare(w, "subnet-2") }, nil},
+		"unread in its group": {func(w *world) {
+			i := w.unregistered(2, 40*time.Minute)
+			d := w.snapshot.Details[i.ID]
+			d.Bootstraps = roll.Unreadable
+			w.snapshot.Details[i.ID] = d
+			w.unchecked = map[roll.FindingKey][]string{{Instance: i.ID, Kind: roll.Unregistered}: {"UserDataEmpty", "NodeRoleNotMapped"}}
+		}, []Reason{SharedCause, SharedCause}},
+		"kept, since its status was not read": {func(w *world) {
+			w.add(2, 0)
+			w.remembered(2, roll.Impaired, now.Add(-time.Hour))
+			w.snapshot.StatusRead = roll.Unreadable
+		}, []Reason{SharedCause}},
+	} {
+		w := newWorld()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\nlimits: {actionsPerCheck: 5}\n")
+		w.unregistered(1, 40*time.Minute).Subnet = "subnet-1"
+		w.causes = map[roll.FindingKey][]roll.Cause{key: {lies("NodeRoleNotMapped", "role/x")}}
+		tt.spoil(w)
+		a, p := w.make(now)
+		if got := reasons(p); tt.want == nil && len(p.Orders) == 0 || tt.want != nil && (len(p.Orders) != 0 || !slices.Equal(got, tt.want)) {
+			t.Errorf("%s: %d orders, held for %v, want %v; unjudged %v", name, len(p.Orders), got, tt.want, a.Unjudged)
+		}
+	}
+}
+
+// That others of its group are meant to be nodes makes an instance a finding, and permits no
+// act on it: before the act nobody could confirm it by the instance itself.
+func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bootstraps roll.Answer
+		gap        roll.GapKind
+		want       Reason
+	}{
+		"its user data cannot be read": {roll.Unreadable, "", NoNodeIntent},
+		"may not be read":              {roll.Unreadable, roll.GapDenied, NoNodeIntent},
+		"was not read in this check":   {roll.Unreadable, roll.GapThrottled, NotReadYet},
+		"bootstraps nothing":           {roll.No, "", NoNodeIntent},
+	} {
+		w := newWorld()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\nlimits: {actionsPerCheck: 5}\n")
+		w.unregistered(1, 40*time.Minute).Ignore = true
+		w.unregistered(2, 40*time.Minute)
+		d := w.snapshot.Details[instanceID(2)]
+		d.Bootstraps = tt.bootstraps
+		w.snapshot.Details[instanceID(2)] = d
+		if tt.gap != "" {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
+		}
+		_, p := w.make(now)
+		if got := reasons(p); len(p.Orders) != 0 || !slices.Equal(got, []Reason{InstanceIgnored, tt.want}) {
+			t.Errorf("%s: orders %+v, held for %v, want %s", name, p.Orders, got, tt.want)
+		}
 	}
 }
 
