@@ -168,6 +168,67 @@ func fleetCases() []Case {
 			},
 		},
 		{
+			Name: "two-of-a-group-with-an-unmapped-role", Class: Broken,
+			Why:     "Two instances of an Auto Scaling group of one's own that never had a node, and their role has no access entry: only their user data shows that they are meant to be nodes.",
+			Sources: []string{docAccessEntries, repostJoin},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.access("API")
+				m := b.Unregistered(Edge)
+				return unregistered(m, "NodeRoleNotMapped").and(b.Another(m), "Unregistered", "NodeRoleNotMapped").holds("SharedCause")
+			},
+		},
+		{
+			Name: "one-of-two-without-its-user-data", Class: Broken,
+			Why:     "The same two, and the user data of the second was not captured: it is of the group of the first all the same, and what is not known of it speaks against an act on either.",
+			Sources: []string{docAccessEntries, repostJoin},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.access("API")
+				m := b.Unregistered(Edge)
+				other := b.Another(m)
+				delete(b.UserData, other.ID)
+				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped").holds("SharedCause").incomplete()
+			},
+		},
+		{
+			Name: "two-of-a-group-with-user-data-for-another-system", Class: Broken,
+			Why:     "Two instances of an Auto Scaling group of one's own call bootstrap.sh on AL2023: the template is at fault, and a third would fare no better.",
+			Sources: []string{docAL2023, docTemplates},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Unregistered(Edge)
+				b.retext(m, bootstrapData(""))
+				return unregistered(m, "UserDataWrongFormat").and(b.Another(m), "Unregistered", "UserDataWrongFormat").holds("SharedCause")
+			},
+		},
+		{
+			Name: "two-of-a-group-aside-from-every-route", Class: Broken,
+			Why:     "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
+			Sources: []string{docEndpoint, docNetwork},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.endpoint(true, false)
+				b.aside()
+				m := b.Unregistered(Edge)
+				other := b.Another(m)
+				m.moved()
+				other.moved()
+				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").
+					and(other, "Unregistered", "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause")
+			},
+		},
+		{
+			Name: "two-of-a-group-without-an-instance-profile", Class: Broken,
+			Why:     "The launch template of an Auto Scaling group of one's own names no instance profile, and two instances came from it.",
+			Sources: []string{docNodeRole, docTroubleshooting},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Unregistered(Edge)
+				other := b.Another(m)
+				for _, each := range []*Machine{m, other} {
+					delete(each.Instance, "IamInstanceProfile")
+				}
+				delete(b.template(Edge)["LaunchTemplateData"].(object), "IamInstanceProfile")
+				return unregistered(m, "InstanceProfileMissing").and(other, "Unregistered", "InstanceProfileMissing").holds("SharedCause")
+			},
+		},
+		{
 			Name: "node-group-says-it-is-unwell", Class: Broken,
 			Why:     "The node group reports that its instances do not join, and nothing that was captured tells why.",
 			Sources: []string{docNodegroupIssue, repostNodeGroup},

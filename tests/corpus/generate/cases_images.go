@@ -41,7 +41,7 @@ func imageCases() []Case {
 				g.Image, g.Custom = imageBottlerArm, true
 				m := b.Unregistered(g)
 				b.retext(m, bottlerocketData("payments-staging"))
-				return unregistered(m, "UserDataClusterMismatch").rulesOut("ArchitectureMismatch")
+				return unregistered(m, "UserDataClusterMismatch").rulesOut("ArchitectureMismatch").holds("NotClaimed")
 			},
 		},
 		{

@@ -1,0 +1,169 @@
+package corpus_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/tests/corpus"
+	"rollcall/tests/corpus/generate"
+)
+
+// hidden are the ways in which a file about one instance may not be read: it was not
+// captured, or cut, or is not what it was.
+var hidden = map[string]func([]byte) []byte{
+	"removed":           func([]byte) []byte { return nil },
+	"emptied":           func([]byte) []byte { return []byte{} },
+	"cut in the middle": func(text []byte) []byte { return text[:len(text)/2] },
+	"cut at the end":    func(text []byte) []byte { return text[:len(text)-min(len(text), 12)] },
+	"garbled":           func(text []byte) []byte { return bytes.Map(garble, text) },
+	"not base64":        func(text []byte) []byte { return append([]byte("SGVsbG8%%%"), text[:len(text)/3]...) },
+	"another file":      func([]byte) []byte { return []byte("#include\nhttps://example.com/bootstrap.sh\n") },
+}
+
+// garble shifts letters, as a wrong decoding would.
+func garble(r rune) rune {
+	if r > ' ' && r < 'z' {
+		return r + 1
+	}
+	return r
+}
+
+// shared are the files about many instances, in which what is said of one may be missing.
+// That an instance is there is told by two others: without them there is nothing to judge.
+var shared = []string{"auto-scaling-instances.json", "instance-status.json", "k8s-events.json", "leases.json", "nodeclaims.json", "pods.json"}
+
+// entriesOf drops the entries of lists that are about an instance.
+func entriesOf(t *testing.T, id string) func([]byte) []byte {
+	var drop func(v any) any
+	drop = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for key := range v {
+				v[key] = drop(v[key])
+			}
+		case []any:
+			return slices.DeleteFunc(v, func(entry any) bool {
+				text, err := json.Marshal(entry)
+				return err != nil || strings.Contains(string(text), id)
+			})
+		}
+		return v
+	}
+	return func(text []byte) []byte {
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		out, err := json.Marshal(drop(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// hiding is one way in which what is known of an instance is hidden in a bundle.
+type hiding struct {
+	file, how string
+	hide      func([]byte) []byte
+}
+
+// hidings are all of them for the instances.
+func hidings(t *testing.T, files map[string][]byte, sick []string) (out []hiding) {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		for _, id := range sick {
+			if strings.Contains(file, id) {
+				for how, hide := range hidden {
+					out = append(out, hiding{file, how, hide})
+				}
+			}
+			if slices.Contains(shared, file) && bytes.Contains(files[file], []byte(id)) {
+				out = append(out, hiding{file, "without " + id, entriesOf(t, id)})
+			}
+		}
+	}
+	return out
+}
+
+// What cannot be read about one of several sick instances never leads to an act that the
+// whole bundle does not lead to. That one is acted on in place of another, which was first
+// and is held now, is no other act: its turn would have come.
+func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
+	cases, asked := 0, 0
+	for _, c := range generate.Cases() {
+		made := c.Make()
+		var sick []string
+		for _, f := range made.Expect.Findings {
+			if !slices.Contains(sick, f.Instance) {
+				sick = append(sick, f.Instance)
+			}
+		}
+		if len(sick) < 2 {
+			continue
+		}
+		cases++
+		whole, err := explain(t.Context(), filepath.Join("cases", c.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range hidings(t, made.Files, sick) {
+			asked++
+			t.Run(fmt.Sprintf("%s/%s/%s", c.Name, h.file, h.how), func(t *testing.T) {
+				t.Parallel()
+				got, err := explain(t.Context(), without(t, filepath.Join("cases", c.Name), h.file, h.hide))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, o := range got.Orders {
+					held := of(whole.Held, o.Instance)
+					turn := slices.Contains(held, "OneAtATime") || slices.Contains(held, "ActionsPerCheck")
+					if !slices.Contains(whole.Orders, o) && !turn {
+						t.Errorf("%s of %s is ordered, and not by the whole bundle: held there %q", o.Action, o.Instance, held)
+					}
+				}
+			})
+		}
+	}
+	if cases < 9 || asked < 100 {
+		t.Errorf("%d cases with several sick instances, %d ways of hiding something", cases, asked)
+	}
+}
+
+func of(held []corpus.Held, instance string) (out []string) {
+	for _, h := range held {
+		if h.Instance == instance {
+			out = append(out, h.Reason)
+		}
+	}
+	return out
+}
+
+// without is a copy of a bundle in which one file is hidden.
+func without(t *testing.T, bundle, name string, hide func([]byte) []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(bundle)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text = hide(text); text == nil {
+		err = os.Remove(path)
+	} else {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
