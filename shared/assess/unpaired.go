@@ -153,7 +153,7 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	case roll.No:
 		return noIntent, "nothing shows that it is meant to be a node: no node pool or node group owns it, no node came from its Auto Scaling group or launch template version, and its user data bootstraps no node of this cluster"
 	case roll.Unreadable:
-		return noIntent, "its user data could not be read, and nothing else shows that it is meant to be a node"
+		return noIntent, "its user data could not be read, and nothing else shows that it is meant to be a node; it counts against acts on instances of its launch template version, instance profile or subnet"
 	}
 	return noIntent, "nothing shows yet that it is meant to be a node"
 }
