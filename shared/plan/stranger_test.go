@@ -83,7 +83,7 @@ func TestWhatJoinsAnotherClusterIsNotOursInAnyFinding(t *testing.T) {
 	w.add(2, 0)
 	w.snapshot.StatusRead, w.snapshot.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{instanceID(1): {Since: now.Add(-time.Hour)}}
 	w.remembered(1, roll.Impaired, now.Add(-time.Hour))
-	w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, CapacityRead: roll.Yes}
+	w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, LaunchesRead: roll.Yes}
 	w.causes = stranger(roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}, roll.Decisive)
 	_, p := w.make(now)
 	if len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != NotClaimed || !strings.Contains(p.Held[0].Detail, "other") {
