@@ -17,3 +17,9 @@ func IsPreconditionFailed(err error) bool {
 func IsWriteConflict(err error) bool {
 	return errorCode(err) == "ConditionalRequestConflict"
 }
+
+// IsInvalid reports that a service does not take what the call asks for: Systems Manager's
+// ValidationException, such as for a value that is too long for the parameter's tier.
+func IsInvalid(err error) bool {
+	return errorCode(err) == "ValidationException"
+}

@@ -10,6 +10,7 @@ func TestWritesThatSomethingElseStandsInTheWayOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		err                           error
 		conflict, precondition, write bool
+		invalid                       bool
 	}{
 		"nothing wrong":          {},
 		"no answer of a service": {err: errors.New("ConflictException, PreconditionFailed, ConditionalRequestConflict")},
@@ -20,10 +21,14 @@ func TestWritesThatSomethingElseStandsInTheWayOf(t *testing.T) {
 		},
 		"somebody else writes it":  {err: answer("S3", "PutObject", 409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource."), write: true},
 		"another conflict of S3":   {err: answer("S3", "PutObject", 409, "OperationAborted", "A conflicting conditional operation is currently in progress against this resource.")},
+		"too long for its tier":    {err: answer("SSM", "PutParameter", 400, "ValidationException", "Standard tier parameters support a maximum parameter value of 4096 characters."), invalid: true},
 		"denied, with that header": {err: answer("S3", "PutObject", 403, "AccessDenied", "Access Denied")},
 	} {
 		if got := IsConflict(c.err); got != c.conflict {
 			t.Errorf("%s: conflict %t", name, got)
+		}
+		if got := IsInvalid(c.err); got != c.invalid {
+			t.Errorf("%s: invalid %t", name, got)
 		}
 		if got := IsPreconditionFailed(c.err); got != c.precondition {
 			t.Errorf("%s: precondition failed %t", name, got)

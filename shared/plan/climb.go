@@ -275,7 +275,7 @@ func (p *planner) inProgress(id string) bool {
 func modeObjects(pol policy.Policy) (Reason, string, bool) {
 	switch {
 	case pol.Stop:
-		return Stopped, "the policy says stop: true, which halts every act in every cluster", true
+		return Stopped, "the policy says stop: true, which halts every act in every cluster until somebody takes it out (rollcall resume)", true
 	case pol.Mode == policy.Remediate:
 		return "", "", false
 	case pol.Mode == policy.Notify:

@@ -50,10 +50,20 @@ func (d *Document) Highest(permitted Mode) Mode {
 }
 
 // Stops reports whether the text of a policy halts every act, also one with faults. A stop
-// of any value but false counts: whoever wrote it wanted less, not more.
+// of any value but false counts: whoever wrote it wanted less, not more. Of a text that is
+// no YAML a line that begins with the key counts.
 func Stops(text []byte) bool {
 	root, fault := load(text)
-	return fault == nil && slices.ContainsFunc(stops(root), func(p pair) bool { return !p.is(false) })
+	if fault != nil {
+		line := stopLine.FindSubmatch(text)
+		return line != nil && !strings.EqualFold(firstWord(line[1]), "false")
+	}
+	return slices.ContainsFunc(stops(root), func(p pair) bool { return !p.is(false) })
+}
+
+func firstWord(text []byte) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	return word
 }
 
 // pair is a key of the root with its value.
@@ -169,7 +179,7 @@ func ended(text []byte) []byte {
 }
 
 var (
-	stopLine    = regexp.MustCompile(`(?m)^stop[ \t]*:[^\r\n]*`)
+	stopLine    = regexp.MustCompile(`(?m)^stop[ \t]*:([^\r\n]*)`)
 	versionLine = regexp.MustCompile(`(?m)^apiVersion[ \t]*:[^\r\n]*\r?\n`)
 	keyLine     = regexp.MustCompile(`(?m)^[A-Za-z]+[ \t]*:`)
 )
@@ -177,7 +187,10 @@ var (
 // lenient puts the line into what cannot be read as a document.
 func lenient(text []byte) ([]byte, error) {
 	line := []byte("stop: true" + split(text).ending)
-	if at := stopLine.FindIndex(text); at != nil {
+	if at := stopLine.FindSubmatchIndex(text); at != nil {
+		if firstWord(text[at[2]:at[3]]) == "true" {
+			return text, nil
+		}
 		return slices.Concat(text[:at[0]], []byte("stop: true"), text[at[1]:]), nil
 	}
 	for _, place := range []*regexp.Regexp{versionLine, keyLine} {

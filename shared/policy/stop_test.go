@@ -115,6 +115,7 @@ func TestWhatIsNoDocumentIsStoppedToo(t *testing.T) {
 		"stop: [a,\n  b]\n":                  "",
 		"apiVersion: rollcall/v1\nmode: {\n": "apiVersion: rollcall/v1\nstop: true\nmode: {\n",
 		"mode: {\nstop: false\n":             "mode: {\nstop: true\n",
+		"mode: {\nstop: true # Jo\n":         "mode: {\nstop: true # Jo\n",
 		"mode: {\n":                          "stop: true\nmode: {\n",
 		"- a\n":                              "",
 		"hello":                              "",
@@ -130,7 +131,7 @@ func TestAStopWithFaultsCountsAsOne(t *testing.T) {
 	for text, want := range map[string]bool{
 		"stop: true\n": true, "stop: yes\n": true, "stop:\n": true, "stop: [false]\n": true, "stop: \"false\"\n": true, "stop: 0\n": true,
 		"stop: true\nstop: false\n": true, "mode: off\nstop: TRUE\n": true,
-		"stop: false\n": false, "stop: False\nmode: off\n": false, "a: {stop: true}\n": false, "": false, "stop: {\n": false, "[stop]": false,
+		"stop: false\n": false, "stop: False\nmode: off\n": false, "a: {stop: true}\n": false, "": false, "stop: {\n": true, "mode: {\nstop: true # now\n": true, "mode: {\nstop: false # now\n": false, "mode: {\n  stop: true\n": false, "[stop]": false,
 	} {
 		if got := Stops([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)

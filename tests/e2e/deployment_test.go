@@ -208,6 +208,80 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	}
 }
 
+// A deployment is stopped, says so of what it would do, and goes on.
+func TestADeploymentIsStoppedAndResumed(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	d := deploy(t, "remediate")
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	a.remediate()
+	d.takeOver(a)
+	a.later(2 * time.Minute)
+	api := ssm.NewFromConfig(bed.AWSConfig())
+	document := func() string {
+		out, err := api.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/rollcall/policy"), WithDecryption: aws.Bool(true)})
+		must(t, err)
+		return aws.ToString(out.Parameter.Value)
+	}
+	put := func(value string, kind ssmtypes.ParameterType, key *string) {
+		_, err := api.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/rollcall/policy"), Value: aws.String(value), Type: kind, KeyId: key, Overwrite: aws.Bool(true)})
+		must(t, err)
+	}
+	const ours = "# Ours.\napiVersion: rollcall/v1\nmode: remediate # at last\n"
+	put(ours, ssmtypes.ParameterTypeString, nil)
+	same(t, "before", answers(a.ask(command.ExitFindings, id)), []string{"ordered terminate"})
+
+	turn := func(code int, args ...string) string {
+		t.Helper()
+		got, stdout, stderr := a.run(testbed.Viewer, args...)
+		if got != code {
+			t.Errorf("%q: exit %d, want %d\n%s%s", args, got, code, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	for _, args := range [][]string{{"--stack", "rollcall"}, {}, {"--parameter", "/rollcall/policy"}} {
+		if said := turn(command.ExitOK, append([]string{"stop"}, args...)...); !strings.Contains(said, "\n  stop       true\n") || !strings.Contains(said, "remediate at most") {
+			t.Errorf("stop says\n%s", said)
+		}
+	}
+	if got := document(); got != strings.Replace(ours, "v1\n", "v1\nstop: true\n", 1) {
+		t.Errorf("the policy is\n%s", got)
+	}
+	e := a.ask(command.ExitFindings, id)
+	same(t, "stopped", answers(e), []string{"held terminate Stopped"})
+	if !strings.Contains(e.Answers[0].Ends, "rollcall resume") {
+		t.Errorf("nobody tells what ends it: %+v", e.Answers[0])
+	}
+	if said := turn(command.ExitOK, "resume"); !strings.Contains(said, "resumed: ") || document() != ours {
+		t.Errorf("resume says\n%s\nand the policy is\n%s", said, document())
+	}
+	same(t, "resumed", answers(a.ask(command.ExitFindings, id)), []string{"ordered terminate"})
+
+	// As a SecureString it keeps its key.
+	_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
+	must(t, err)
+	put(ours, ssmtypes.ParameterTypeSecureString, aws.String("alias/policies"))
+	turn(command.ExitOK, "stop")
+	history, err := api.GetParameterHistory(t.Context(), &ssm.GetParameterHistoryInput{Name: aws.String("/rollcall/policy")})
+	must(t, err)
+	if last := history.Parameters[len(history.Parameters)-1]; last.Version != 2 || aws.ToString(last.KeyId) != "alias/policies" || last.Type != ssmtypes.ParameterTypeSecureString {
+		t.Errorf("written as %+v", last)
+	}
+	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ssm", Action: "PutParameter", AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
+	if said := turn(command.ExitError, "resume"); !strings.Contains(said, "allow ssm:PutParameter") || !strings.Contains(document(), "stop: true") {
+		t.Errorf("a denied resume says\n%s", said)
+	}
+	must(t, bed.ClearFaults(t.Context()))
+	// Without a policy there is one that stops.
+	_, err = api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
+	must(t, err)
+	turn(command.ExitError, "resume")
+	turn(command.ExitOK, "stop")
+	if got := document(); got != "apiVersion: rollcall/v1\nmode: observe\nstop: true\n" {
+		t.Errorf("the policy is\n%s", got)
+	}
+}
+
 func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)

@@ -45,7 +45,8 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
 		Long: `Rollcall asks every EKS cluster whether the instances launched for it have
 registered and stayed healthy. It looks and reports; it tags, notifies, cordons,
-drains, reboots or terminates only when --mode says so.
+drains, reboots or terminates only when --mode says so. stop and resume halt the acts
+of a deployment, and let it act again.
 
 Exit codes: 0 nothing was found, 1 something could not be checked or done, 2 something
 was found. The help of a command tells more.`,
@@ -56,7 +57,7 @@ was found. The help of a command tells more.`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), demoCommand(env), simulateCommand(env))
+	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env))
 	err := root.ExecuteContext(ctx)
 	var code exit
 	switch {

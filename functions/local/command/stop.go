@@ -1,0 +1,406 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// switchFlags are the flags of rollcall stop and rollcall resume, as given.
+type switchFlags struct {
+	stack, parameter, region, output string
+}
+
+func stopCommand(env Environment) *cobra.Command {
+	return switchCommand(env, true, &cobra.Command{
+		Use:   "stop",
+		Short: "Halt every act of a deployment, in every cluster and group at once",
+		Long: `Writes stop: true into the policy of a deployment, and prints what is in force.
+
+It halts every act (cordon, uncordon, drain, reboot, terminate, and the deletion of
+nodes and NodeClaims) in every cluster and group, whatever modes, overrides, presets
+and tags say. The policy is read again right before each act, so what has not begun
+does not begin. Checks, tags and notices go on; what is held says Stopped.
+
+The rest of the policy stays as it is written. A policy that does not validate is
+stopped too, though nothing is acted on under it; where there is none, one is
+written that observes and stops.
+
+It needs ssm:GetParameter and ssm:PutParameter on the parameter, and
+cloudformation:DescribeStacks, unless --parameter names it; for a SecureString also
+ssm:GetParameterHistory and the use of its key.
+
+Exit codes: 0 every act is stopped; 1 the policy could not be read or written, or
+not as it should be: what is in force is printed as far as it is known.`,
+	})
+}
+
+func resumeCommand(env Environment) *cobra.Command {
+	return switchCommand(env, false, &cobra.Command{
+		Use:   "resume",
+		Short: "Let a deployment act again, as its policy and its stack allow",
+		Long: `Takes stop: true out of the policy of a deployment, and prints what is in force.
+
+What was held as Stopped goes on with the next checks, within the limits, and as far
+as the mode allows. To leave alone what was found meanwhile, lower the mode before.
+
+The rest of the policy stays as it is written. A policy that does not validate is
+left as it is: correct it first.
+
+It needs the permissions that rollcall stop needs.
+
+Exit codes: 0 nothing is stopped any more; 1 the policy could not be read or
+written, is missing, or does not validate.`,
+	})
+}
+
+func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command {
+	var f switchFlags
+	c.Args = cobra.NoArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
+	flags := c.Flags()
+	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
+	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy, without asking the stack for it")
+	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
+	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	c.MarkFlagsMutuallyExclusive("stack", "parameter")
+	return c
+}
+
+// turn stops or resumes, and prints what is in force then.
+func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error {
+	form, err := parseOutput(f.output)
+	if err != nil {
+		return err
+	}
+	a, err := connect(ctx, env, f.region, "")
+	if err != nil {
+		return err
+	}
+	s := policySwitch{api: ssm.NewFromConfig(a.cfg), name: f.parameter, region: a.region, permitted: policy.Remediate, principal: a.principal, settles: time.Second}
+	if f.parameter == "" {
+		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal(ctx))
+		if err != nil {
+			return fmt.Errorf("%w\n--parameter NAME does without the stack: /rollcall/policy, unless the stack was given another", err)
+		}
+		s.name, s.region, s.stack, s.permitted = d.settings.PolicyParameter, d.region, d.stack, d.settings.Mode
+	}
+	turned := s.resume
+	if stop {
+		turned = s.stop
+	}
+	now, err := turned(ctx)
+	return errors.Join(now.print(env, form), err)
+}
+
+// parameterAPI is what of Systems Manager is needed; *ssm.Client has it.
+type parameterAPI interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	GetParameterHistory(context.Context, *ssm.GetParameterHistoryInput, ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error)
+	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
+}
+
+// policySwitch writes and clears the stop in a policy parameter.
+type policySwitch struct {
+	api          parameterAPI
+	name, region string
+	stack        string      // "" if it was not asked
+	permitted    policy.Mode // what the stack permits; remediate if it was not asked
+	principal    func(context.Context) string
+	settles      time.Duration // between two looks for what was written
+}
+
+// written is what the parameter holds.
+type written struct {
+	missing bool
+	text    []byte
+	version int64
+	at      time.Time
+	kind    types.ParameterType
+}
+
+// empty reports that the parameter says nothing: it is missing, or has comments alone.
+func (w written) empty() bool {
+	for line := range strings.Lines(string(w.text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// inForce is what holds in a deployment, for a person and as JSON.
+type inForce struct {
+	Parameter string `json:"parameter"`
+	Region    string `json:"region"`
+	Stack     string `json:"stack,omitempty"`
+	// Version is the parameter's, and Since when it was written.
+	Version int64     `json:"version,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Stop    bool      `json:"stop"`
+	// Mode is the highest that any cluster or group has; Permitted what the stack permits,
+	// "" if it was not asked.
+	Mode      policy.Mode `json:"mode"`
+	Permitted policy.Mode `json:"permitted,omitempty"`
+	// Acts reports that something may be acted on.
+	Acts bool `json:"acts"`
+	// Changed reports that the parameter was written.
+	Changed bool `json:"changed"`
+	// Faults are why the policy does not validate.
+	Faults []string `json:"faults"`
+
+	headline string
+	notes    []string
+}
+
+// otherwise is how to stop where the policy cannot be written.
+const otherwise = "to stop without the policy: aws lambda put-function-concurrency --function-name FUNCTION --reserved-concurrent-executions 0, where FUNCTION is the stack's output RemediateFunctionName"
+
+// stop has the policy say stop: true.
+func (s policySwitch) stop(ctx context.Context) (inForce, error) {
+	before, err := s.read(ctx)
+	if err != nil {
+		return inForce{}, fmt.Errorf("nothing was written: %w\n%s", err, otherwise)
+	}
+	text, err := policy.WithStop(before.text)
+	if err != nil {
+		now := s.look(before)
+		now.headline = "not stopped: nothing was written"
+		return now, fmt.Errorf("the policy in parameter %s: %w\n%s", s.name, err, otherwise)
+	}
+	now, err := s.write(ctx, before, text)
+	if now.headline == "" {
+		return now, fmt.Errorf("%w\n%s", err, otherwise)
+	}
+	switch {
+	case err != nil:
+	case !now.Changed:
+		now.headline = "stopped already: nothing was written"
+	default:
+		now.headline = "stopped: no act begins from now on, in any cluster or group"
+	}
+	switch {
+	case len(now.Faults) > 0:
+		now.notes = append(now.notes, "the policy does not validate, so nothing is acted on under it in any case; with the stop in it nothing is when it is corrected, either")
+	case before.empty():
+		now.notes = append(now.notes, "there was no policy: this one says mode: observe, which rollcall resume leaves as it is")
+	}
+	return now, err
+}
+
+// resume has the policy say no stop any more.
+func (s policySwitch) resume(ctx context.Context) (inForce, error) {
+	before, err := s.read(ctx)
+	if err != nil {
+		return inForce{}, fmt.Errorf("nothing was written: %w", err)
+	}
+	now := s.look(before)
+	if now.headline = "nothing was written"; before.missing {
+		return now, fmt.Errorf("there is no SSM parameter %s in %s: nothing is acted on without one; write the policy first", s.name, s.region)
+	}
+	text, err := policy.WithoutStop(before.text)
+	if err != nil {
+		return now, fmt.Errorf("the policy in parameter %s is not changed, and nothing is acted on under it:\n%w", s.name, err)
+	}
+	now, err = s.write(ctx, before, text)
+	switch {
+	case err != nil:
+	case !now.Changed:
+		now.headline = "not stopped: nothing was written"
+	case now.Acts:
+		now.headline = "resumed: what was held as Stopped goes on with the next checks, within the limits"
+	default:
+		now.headline = "resumed: nothing is stopped any more, and no mode allows an act"
+	}
+	return now, err
+}
+
+// read reads the parameter.
+func (s policySwitch) read(ctx context.Context) (written, error) {
+	out, err := s.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(s.name), WithDecryption: aws.Bool(true)})
+	switch {
+	case awserr.IsNotFound(err):
+		return written{missing: true}, nil
+	case err != nil:
+		return written{}, errors.New(awserr.Describe(err, "ssm:GetParameter", s.principal(ctx)))
+	case out.Parameter == nil:
+		return written{}, fmt.Errorf("the answer for parameter %s holds none", s.name)
+	}
+	p := out.Parameter
+	return written{text: []byte(aws.ToString(p.Value)), version: p.Version, at: aws.ToTime(p.LastModifiedDate), kind: p.Type}, nil
+}
+
+// write writes a text if it is another one than before, and looks at what is in force
+// then. The headline is "" if nothing was written that should have been.
+func (s policySwitch) write(ctx context.Context, before written, text []byte) (inForce, error) {
+	if !before.missing && bytes.Equal(before.text, text) {
+		now := s.look(before)
+		now.headline = "nothing was written"
+		return now, nil
+	}
+	version, err := s.put(ctx, before, text)
+	if err != nil {
+		return inForce{}, fmt.Errorf("nothing was written: %w", err)
+	}
+	now, err := s.readBack(ctx, version)
+	if err != nil {
+		found := s.look(written{text: text, version: version, kind: before.kind})
+		found.Changed, found.headline = true, "written, and not seen to be in force"
+		return found, err
+	}
+	found := s.look(now)
+	found.Changed, found.headline = true, "written"
+	switch {
+	case now.version != version:
+		return found, fmt.Errorf("somebody wrote version %d of parameter %s right after this: look at what it says", now.version, s.name)
+	case version != before.version+1 && !before.missing:
+		return found, fmt.Errorf("somebody wrote version %d of parameter %s in between, and this replaced it: aws ssm get-parameter-history --name %s has it", version-1, s.name, s.name)
+	}
+	return found, nil
+}
+
+// put writes a text into the parameter, and returns its version. Type, key and tier of one
+// that exists stay.
+func (s policySwitch) put(ctx context.Context, before written, text []byte) (int64, error) {
+	in := &ssm.PutParameterInput{Name: aws.String(s.name), Value: aws.String(string(text)), Overwrite: aws.Bool(!before.missing)}
+	switch {
+	case before.missing:
+		in.Type = types.ParameterTypeString
+	case before.kind == types.ParameterTypeSecureString:
+		key, err := s.key(ctx)
+		if err != nil {
+			return 0, err
+		}
+		in.Type, in.KeyId = types.ParameterTypeSecureString, key
+	}
+	out, err := s.api.PutParameter(ctx, in)
+	if awserr.IsInvalid(err) {
+		// Without a tier the account's default holds, which is the standard one. An advanced
+		// parameter cannot become one of these, nor does one take more than 4 KiB:
+		// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
+		in.Tier = types.ParameterTierAdvanced
+		out, err = s.api.PutParameter(ctx, in)
+	}
+	if err != nil {
+		return 0, errors.New(awserr.Describe(err, "ssm:PutParameter", s.principal(ctx)))
+	}
+	return out.Version, nil
+}
+
+// key is the key of a SecureString: written without one, it would get the account's default.
+func (s policySwitch) key(ctx context.Context) (key *string, err error) {
+	pages := ssm.NewGetParameterHistoryPaginator(s.api, &ssm.GetParameterHistoryInput{Name: aws.String(s.name)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "ssm:GetParameterHistory", s.principal(ctx)))
+		}
+		for _, version := range page.Parameters { // the latest comes last
+			key = version.KeyId
+		}
+	}
+	return key, nil
+}
+
+// looks is how often the parameter is read until it shows what was written.
+const looks = 5
+
+// readBack reads what is in force after a version was written.
+func (s policySwitch) readBack(ctx context.Context, version int64) (now written, err error) {
+	for look := range looks {
+		if look > 0 {
+			pause(ctx, s.settles)
+		}
+		if now, err = s.read(ctx); err == nil && now.version >= version {
+			return now, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("parameter %s does not show version %d yet: run this again", s.name, version)
+	}
+	return now, err
+}
+
+// pause waits, and no longer than the context lives.
+func pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+// look is what holds with what the parameter holds.
+func (s policySwitch) look(w written) inForce {
+	f := inForce{Parameter: s.name, Region: s.region, Stack: s.stack, Version: w.version, Since: w.at.UTC(), Faults: []string{}}
+	if s.stack != "" {
+		f.Permitted = s.permitted
+	}
+	doc, err := policy.Parse(w.text)
+	switch {
+	case w.missing:
+		f.Mode = policy.Lower(s.permitted, policy.Notify)
+		f.Faults = append(f.Faults, "there is no such SSM parameter")
+	case err != nil:
+		// The functions go on with the last good one, in notify at most.
+		f.Stop, f.Mode = policy.Stops(w.text), policy.Lower(s.permitted, policy.Notify)
+		f.Faults = strings.Split(err.Error(), "\n")
+	default:
+		f.Stop, f.Mode = doc.Stopped(), doc.Highest(s.permitted)
+		f.Acts = !f.Stop && f.Mode.Allows(policy.Remediate)
+	}
+	return f
+}
+
+// print prints what is in force, if that is known.
+func (f inForce) print(env Environment, form output) error {
+	switch {
+	case f.Parameter == "":
+		return nil
+	case form == outputJSON:
+		return printJSON(env, f)
+	}
+	var b strings.Builder
+	hanging(&b, "", f.headline)
+	place := f.Parameter + " in " + f.Region
+	if f.Stack != "" {
+		place += ", of stack " + f.Stack
+	}
+	version := "there is none"
+	if f.Version > 0 {
+		version = fmt.Sprintf("%d", f.Version)
+		if !f.Since.IsZero() {
+			version += ", since " + roll.Clock(f.Since)
+		}
+	}
+	mode := string(f.Mode) + " at most; what the stack permits was not asked"
+	if f.Permitted != "" {
+		mode = string(f.Mode) + " at most; the stack permits " + string(f.Permitted)
+	}
+	b.WriteByte('\n')
+	for _, row := range []struct{ name, value string }{{"parameter", place}, {"version", version}, {"stop", fmt.Sprint(f.Stop)}, {"mode", mode}} {
+		hanging(&b, pad("  "+row.name, len("  parameter  ")), row.value)
+	}
+	for _, fault := range f.Faults {
+		hanging(&b, pad("  fault", len("  parameter  ")), fault)
+	}
+	for _, note := range f.notes {
+		b.WriteByte('\n')
+		hanging(&b, "", note)
+	}
+	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
