@@ -87,6 +87,7 @@ type auditor struct {
 	firstSeen map[string]map[roll.FindingKey]time.Time // by cluster
 	policies  map[string]*policy.Document
 	sense     sense
+	verdicts  verdicts
 }
 
 // effect is an act that took effect.
@@ -122,7 +123,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[roll.FindingKey]plan.Reason{},
-		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{}, sense: newSense(),
+		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{}, sense: newSense(), verdicts: newVerdicts(),
 	}
 }
 
@@ -148,7 +149,11 @@ func (u *auditor) document(text string) *policy.Document {
 
 // mode is the mode that an invocation had to keep to, by what it was told.
 func (u *auditor) mode(inv *invocation, c *cluster, group string) policy.Mode {
-	return u.policy(inv, c, group).Mode
+	text := inv.v.policy.text
+	if !inv.v.policy.read {
+		text = inv.v.policy.good
+	}
+	return policy.Lower(u.policy(inv, c, group).Mode, lowest(policy.Remediate, text, c))
 }
 
 // policy is the policy that holds for an invocation, by what it was told.
@@ -218,6 +223,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.whole(inv, what, id)
 	u.healthy(inv, what, id)
 	u.sensible(inv, what, m)
+	u.judged(inv, what, c, m, n)
 	intent := u.intent(inv, what, c, id)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent)
@@ -263,6 +269,9 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) strin
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
 		return string(a.Instance) == id && a.Do == string(do) && a.Outcome == nil
 	})
+	if i < 0 && inv.begun.Before(u.verdicts.forgotten) {
+		return ""
+	}
 	if i < 0 {
 		u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
 		return ""
@@ -347,6 +356,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	u.share(inv, c, o)
 	u.zoned(inv, c, o)
+	u.justly(inv, c, o)
 }
 
 // share counts from what the invocation was told how many are certainly past their
@@ -389,6 +399,7 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 	if !in.Snapshot.Whole() {
 		return
 	}
+	u.checkedWhole(inv, in.Snapshot.Cluster.ID.Name)
 	u.sightings(in)
 	l := looked{at: u.a.Now(), held: map[roll.FindingKey]plan.Held{}, plan: out}
 	cluster := in.Snapshot.Cluster.ID.Name

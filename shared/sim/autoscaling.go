@@ -76,6 +76,9 @@ func (g *group) scaling() types.AutoScalingGroup {
 	if g.suspended {
 		out.SuspendedProcesses = []types.SuspendedProcess{{ProcessName: aws.String("Launch"), SuspensionReason: aws.String("User suspended")}}
 	}
+	for _, p := range g.halted {
+		out.SuspendedProcesses = append(out.SuspendedProcesses, types.SuspendedProcess{ProcessName: aws.String(p), SuspensionReason: aws.String("User suspended at " + g.troubled.UTC().Format("2006-01-02T15:04:05Z"))})
+	}
 	return out
 }
 

@@ -307,7 +307,8 @@ func (e ec2API) DescribeInstanceAttribute(ctx context.Context, in *ec2.DescribeI
 		case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
 			out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(m.protected)}
 		default:
-			out.UserData = &types.AttributeValue{Value: inBase64(m.template.userData)}
+			out.UserData, err = m.readUserData(call)
+			return err
 		}
 		return nil
 	})

@@ -117,7 +117,10 @@ func (g *group) describe() *types.Nodegroup {
 		ScalingConfig:    &types.NodegroupScalingConfig{MinSize: aws.Int32(0), DesiredSize: aws.Int32(int32(g.desired)), MaxSize: aws.Int32(int32(2*g.desired + 1))},
 		NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(g.repair)},
 		Resources:        &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: aws.String(g.asgName())}}},
-		Health:           &types.NodegroupHealth{},
+		Health:           g.nodeGroupHealth(),
+	}
+	if g.status != "" {
+		out.Status = types.NodegroupStatus(g.status)
 	}
 	if t.amiOwner != "amazon" {
 		out.AmiType, out.ReleaseVersion = types.AMITypesCustom, aws.String(t.ami)

@@ -24,6 +24,7 @@ const (
 	EventRefused  EventKind = "refused"  // remediate refused an order
 	EventCheck    EventKind = "check"    // a check was completed
 	EventViolated EventKind = "violated" // an invariant was broken
+	EventArose    EventKind = "arose"    // the situation of a fault is there; Stage is the fault
 )
 
 // The stages of an EventState.

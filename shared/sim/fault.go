@@ -13,6 +13,9 @@ import (
 // everything healed when the calm is over.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
+		if sit := f.Kind.situation(); sit != nil && sit.prepare != nil {
+			sit.prepare(a, f, a.d.of("fault").nth(f.ID).of("how"))
+		}
 		from := a.sc.Start.Add(f.At)
 		to := a.sc.Start.Add(a.sc.Storm + a.sc.Calm)
 		if f.For > 0 {
@@ -206,6 +209,10 @@ func (a *account) strike(f Fault) {
 		a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
 	case FaultBadPolicy:
 		a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
+	default:
+		if sit := f.Kind.situation(); sit != nil {
+			sit.strike(a, f, d)
+		}
 	}
 }
 
@@ -266,6 +273,10 @@ func (a *account) relent(f Fault) {
 					m.cure()
 				}
 			}
+		}
+	default:
+		if sit := f.Kind.situation(); sit != nil && sit.relent != nil {
+			sit.relent(a, f, a.d.of("fault").nth(f.ID).of("how"))
 		}
 	}
 }
@@ -371,6 +382,16 @@ func (g *group) mend() {
 	}
 }
 
+// modeTag is the cluster's tag rollcall:mode as the scenario has it.
+func (a *account) modeTag(c *cluster) string {
+	for _, s := range a.sc.Clusters {
+		if s.Name == c.name {
+			return s.Mode
+		}
+	}
+	return ""
+}
+
 // spec is what the scenario says of the group.
 func (a *account) spec(g *group) GroupSpec {
 	for _, c := range a.sc.Clusters {
@@ -458,13 +479,15 @@ func (a *account) heal() {
 			}
 			continue
 		}
-		c.status, c.shifted, c.ghosts = "ACTIVE", "", false
+		c.status, c.shifted, c.ghosts, c.barred, c.mode = "ACTIVE", "", false, false, a.modeTag(c)
 		for _, g := range c.groups {
 			g.repair, g.suspended, g.unlucky, g.dry = a.spec(g).Repair, false, 0, time.Time{}
+			g.atEase()
 			g.remap()
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
 				m.muted, m.protected = false, false
+				m.restore()
 				m.untag("rollcall:hold")
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():

@@ -11,8 +11,11 @@ type Options struct {
 	Hours    int // of the whole run; at least 6
 	Clusters int // at least 1
 	Nodes    int // of each cluster, at least 4
-	// Faults is how many faults befall the account; 0 is about one an hour and cluster.
+	// Faults is how many faults befall the account; 0 is about one an hour and cluster, or
+	// two where some are certain.
 	Faults int
+	// Certain are faults that befall it beside those, each in a cluster that suits it.
+	Certain []FaultKind
 }
 
 // LeastHours is how long a run is at least: what is ill has to be cured in it, and what
@@ -24,7 +27,10 @@ var began = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
 // Random makes a scenario by chance: the same for the same options.
 func Random(o Options) Scenario {
-	o.Hours, o.Clusters, o.Nodes = max(o.Hours, LeastHours), max(o.Clusters, 1), max(o.Nodes, 4)
+	if len(o.Certain) > 0 && o.Hours == 0 {
+		o.Hours = CertainHours
+	}
+	o.Hours, o.Clusters, o.Nodes = max(o.Hours, LeastHours), max(o.Clusters, len(o.Certain), 1), max(o.Nodes, 4)
 	d := newDice(o.Seed).of("scenario")
 	total := time.Duration(o.Hours) * time.Hour
 	s := Scenario{Seed: o.Seed, Start: began, Sweep: 5 * time.Minute, Permitted: "remediate"}
@@ -40,12 +46,18 @@ func Random(o Options) Scenario {
 	for i := range o.Clusters {
 		s.Clusters = append(s.Clusters, randomCluster(d.of("cluster").nth(i), i, o.Nodes))
 	}
+	s.certainly(o.Certain)
 	n := o.Faults
-	if n == 0 {
+	if n == 0 && len(o.Certain) > 0 {
+		n = besides
+	} else if n == 0 {
 		n = max(4, int(s.Storm.Hours())*o.Clusters)
 	}
 	for i := range n {
 		s.Faults = append(s.Faults, s.randomFault(d.of("fault").nth(i), i+1))
+	}
+	for i, kind := range o.Certain {
+		s.Faults = append(s.Faults, s.fault(kind, s.Clusters[i], d.of("certain").nth(i), n+i+1))
 	}
 	return s
 }
@@ -102,6 +114,8 @@ var likely = []struct {
 	{FaultSilence, 14}, {FaultPressure, 6}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 3},
 	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 1}, {FaultUpdate, 2},
 	{FaultScale, 5}, {FaultSpot, 4}, {FaultDry, 3}, {FaultFight, 4}, {FaultGhosts, 3}, {FaultOrphans, 3}, {FaultPeople, 6}, {FaultMode, 3}, {FaultBadPolicy, 2},
+	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},
+	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2},
 	{FaultThrottle, 5}, {FaultErrors, 5}, {FaultAPIDown, 4}, {FaultAPIErrors, 5}, {FaultLedgerErrors, 4}, {FaultLostAnswers, 5}, {FaultDenied, 2}, {FaultStale, 5}, {FaultKills, 7}, {FaultMessages, 6},
 }
 
@@ -111,17 +125,21 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	for _, l := range likely {
 		total += l.weight
 	}
-	draw := d.of("kind").below(total)
-	f := Fault{ID: id}
+	draw, kind := d.of("kind").below(total), FaultKind("")
 	for _, l := range likely {
 		if draw < l.weight {
-			f.Kind = l.kind
+			kind = l.kind
 			break
 		}
 		draw -= l.weight
 	}
+	return s.fault(kind, s.Clusters[d.of("which").below(len(s.Clusters))], d, id)
+}
+
+// fault is a fault of a kind, in a cluster if it is about one.
+func (s *Scenario) fault(kind FaultKind, c ClusterSpec, d dice, id int) Fault {
+	f := Fault{ID: id, Kind: kind}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)
-	c := s.Clusters[d.of("which").below(len(s.Clusters))]
 	g := c.Groups[d.of("group").below(len(c.Groups))]
 	f.Cluster = c.Name
 	long := d.of("for").between(20*time.Minute, 3*time.Hour).Truncate(time.Second)
@@ -176,6 +194,10 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	case FaultAPIErrors:
 		f.Share, f.For = share, long
 	default: // faults of calls that are everywhere
+		if sit := kind.situation(); sit != nil {
+			sit.draw(&f, d, c, s.Storm)
+			break
+		}
 		f.Cluster, f.Share, f.For = "", share, long
 	}
 	if f.For > 0 {

@@ -104,6 +104,9 @@ func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 		if q.c == nil || !q.c.exists() {
 			return unresolved(q.c, q.api.name)
 		}
+		if q.c.barred {
+			return apierrors.NewUnauthorized("Unauthorized")
+		}
 		q.d = q.dice()
 		return serve()
 	})

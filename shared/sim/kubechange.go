@@ -212,7 +212,7 @@ func (n *node) stop(p *pod) {
 	if i < 0 || n.c.byNode[n.name] != n {
 		return
 	}
-	if n.machine == nil || !n.machine.reporting {
+	if n.machine == nil || !n.machine.reporting || n.machine.hangs {
 		n.c.a.in(stopsSlowest, func() { n.stop(p) })
 		return
 	}

@@ -142,6 +142,9 @@ func (cl *claim) object() nodeClaim {
 	}
 	awaits := "object is awaiting reconciliation"
 	launched := condition("Launched", cl.launched, "AwaitingReconciliation", awaits, cl.created)
+	if cl.failure != "" {
+		launched.Reason, launched.Message = "LaunchFailed", cl.failure
+	}
 	registered := condition("Registered", cl.registered, "NodeNotFound", "Node not registered with cluster", cl.created)
 	reason, message := cl.uninitialized(o.Spec.StartupTaints)
 	initialized := condition("Initialized", cl.initialized, reason, message, cl.created)

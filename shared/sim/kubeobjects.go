@@ -27,6 +27,8 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"v1/nodes":                            (*kubeQuery).getNode,
 	"v1/configmaps":                       (*kubeQuery).getConfigMap,
 	"coordination.k8s.io/v1/leases":       (*kubeQuery).getLease,
+	"v1/persistentvolumes":                (*kubeQuery).getVolume,
+	"v1/persistentvolumeclaims":           (*kubeQuery).getVolumeClaim,
 	"karpenter.sh/v1/nodepools":           (*kubeQuery).getNodePool,
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
@@ -34,11 +36,14 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 // kubeLists are those of which it answers lists. No webhook stands between a kubelet and
 // this API server.
 var kubeLists = map[string]func(*kubeQuery) ([]*kube.Item, error){
-	"v1/nodes":                      (*kubeQuery).listNodes,
-	"v1/pods":                       (*kubeQuery).listPods,
-	"v1/events":                     (*kubeQuery).listEvents,
-	"coordination.k8s.io/v1/leases": (*kubeQuery).listLeases,
-	"karpenter.sh/v1/nodeclaims":    (*kubeQuery).listClaims,
+	"v1/nodes":                       (*kubeQuery).listNodes,
+	"v1/pods":                        (*kubeQuery).listPods,
+	"v1/events":                      (*kubeQuery).listEvents,
+	"coordination.k8s.io/v1/leases":  (*kubeQuery).listLeases,
+	"karpenter.sh/v1/nodeclaims":     (*kubeQuery).listClaims,
+	"policy/v1/poddisruptionbudgets": (*kubeQuery).listBudgets,
+	"v1/persistentvolumes":           (*kubeQuery).listVolumes,
+	"v1/persistentvolumeclaims":      (*kubeQuery).listVolumeClaims,
 	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
 	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
 	"discovery.k8s.io/v1/endpointslices":                              none,
@@ -104,12 +109,15 @@ func stampedOr(t time.Time) *metav1.Time {
 // by all who list them, and never changed.
 func (c *cluster) listNodes() []corev1.Node {
 	if c.objects == nil {
-		c.objects = make([]corev1.Node, len(c.nodes))
-		for i, n := range c.nodes {
+		c.objects = make([]corev1.Node, 0, len(c.nodes))
+		for _, n := range c.nodes {
+			if n.unlisted {
+				continue
+			}
 			if n.listedAt != n.version {
 				n.listed, n.listedAt = n.object(), n.version
 			}
-			c.objects[i] = n.listed
+			c.objects = append(c.objects, n.listed)
 		}
 	}
 	return c.objects
@@ -220,6 +228,9 @@ func (q *kubeQuery) getNode() (any, error) {
 func (q *kubeQuery) listNodes() ([]*kube.Item, error) {
 	var out []*kube.Item
 	for _, n := range q.c.nodes {
+		if n.unlisted {
+			continue
+		}
 		if err := encoded(&out, n.read()); err != nil {
 			return nil, err
 		}
@@ -249,7 +260,10 @@ func (n *node) lease() (coordinationv1.Lease, bool) {
 }
 
 func (q *kubeQuery) getLease() (any, error) {
-	if n := q.c.byNode[q.name]; n != nil && q.namespace == corev1.NamespaceNodeLease {
+	for _, n := range q.c.leased() {
+		if n.name != q.name || q.namespace != corev1.NamespaceNodeLease {
+			continue
+		}
 		if l, ok := n.lease(); ok {
 			return l, nil
 		}
@@ -259,7 +273,7 @@ func (q *kubeQuery) getLease() (any, error) {
 
 func (q *kubeQuery) listLeases() ([]*kube.Item, error) {
 	var out []*kube.Item
-	for _, n := range q.c.nodes {
+	for _, n := range q.c.leased() {
 		l, ok := n.lease()
 		if !ok {
 			continue
@@ -366,6 +380,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 			}},
 		},
 	}
+	p.kept(&o)
 	if !p.leaving.IsZero() {
 		seconds := int64(graceSeconds)
 		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = stampedOr(p.leaving.Add(graceSeconds*time.Second)), &seconds

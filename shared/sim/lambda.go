@@ -35,6 +35,16 @@ type function struct {
 	warm    []*place // that wait for an invocation; the one used last is last
 }
 
+// busy reports whether an invocation of the function runs.
+func (f *function) busy() bool {
+	for _, q := range []*queue{f.a.dep.events, f.a.dep.checks, f.a.dep.orders} {
+		if q.fn == f {
+			return q.running > 0
+		}
+	}
+	return false
+}
+
 // place is where invocations run, one after the other.
 type place struct {
 	v     *env

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,12 @@ func (g *group) launch(zone string) *machine {
 		address: address, dnsName: fmt.Sprintf("ip-%s-%s.%s.compute.internal", strings.ReplaceAll(address, ".", "-"), shortID(d.of("name"), 4), region),
 		muted: a.silenced[zone],
 	}
+	if m.muted {
+		m.mutedAt = a.Now()
+	}
+	if g.stray {
+		m.elsewhere = g.name
+	}
 	m.ail, m.stays = g.template.breaks, g.template.breaks != well
 	if m.ail == well && g.unlucky > 0 {
 		g.unlucky--
@@ -35,6 +42,9 @@ func (g *group) launch(zone string) *machine {
 		if m.ail == neverReady && len(m.template.taints) == 0 {
 			m.ail = neverJoins // there is no taint by now that could stay
 		}
+	}
+	if g.unread != "" && m.stays && !slices.ContainsFunc(g.members, func(o *machine) bool { return o.unread != "" }) {
+		m.unread = g.unread
 	}
 	m.tags = g.tags(m.template)
 	if m.ail != well {
@@ -72,6 +82,9 @@ func (g *group) tags(t template) []tag {
 }
 
 func (g *group) launchTags(t template) []tag {
+	if g.launchedWith != nil {
+		return g.launchedWith
+	}
 	c := g.c
 	out := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-" + g.name}}
 	switch g.owner {
@@ -102,7 +115,7 @@ func (m *machine) boot() {
 	m.boots++
 	m.booting = true
 	boot := m.boots
-	m.c.a.in(m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
+	m.c.a.in(m.g.kind.Boots/3+m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
 		if m.state != running || m.boots != boot {
 			return
 		}
@@ -131,11 +144,14 @@ func (m *machine) join() {
 
 // kubeletDown reports whether the machine's own trouble keeps its kubelet from reporting.
 func (m *machine) kubeletDown() bool {
-	return m.ail == silent || m.ail == impaired || m.ail == neverJoins
+	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != ""
 }
 
 // register creates the machine's Node.
 func (m *machine) register() {
+	if m.restore() {
+		return
+	}
 	c, g := m.c, m.g
 	n := &node{
 		c: c, name: m.dnsName, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
@@ -213,6 +229,9 @@ func (m *machine) settle(n *node) {
 	}
 	n.version = m.c.changed()
 	m.initialized(n)
+	if m.settledAt.IsZero() && n.ready().Status == corev1.ConditionTrue {
+		m.settledAt = m.c.a.Now()
+	}
 	if len(n.pods) < 4 {
 		n.schedule()
 	}
@@ -343,6 +362,7 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 func (m *machine) cure() {
 	was := m.ail
 	m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
+	m.hangs, m.serving, m.unacted = false, false, false
 	if was == well || !m.alive() {
 		return
 	}
@@ -366,6 +386,7 @@ func (m *machine) mute(off bool) {
 	}
 	m.muted = off
 	if off {
+		m.mutedAt = m.c.a.Now()
 		m.hush()
 		return
 	}
@@ -384,7 +405,7 @@ func (m *machine) reboot() {
 	m.boots++
 	m.booting = true
 	boot := m.boots
-	m.c.a.in(m.d.of("reboot").nth(boot).between(40*time.Second, 100*time.Second), func() {
+	m.c.a.in(m.g.kind.Boots*11/10+m.d.of("reboot").nth(boot).between(40*time.Second, 100*time.Second), func() {
 		if m.state != running || m.boots != boot {
 			return
 		}

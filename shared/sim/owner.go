@@ -46,10 +46,11 @@ func (g *group) balance() {
 	if len(g.members) >= g.desired {
 		return
 	}
-	if g.suspended || g.c.a.Now().Before(g.dry) {
+	if g.suspended || g.halts() || g.failing != "" || g.c.a.Now().Before(g.dry) {
 		g.refuse()
 		return
 	}
+	g.relaunched()
 	for len(g.members) < g.desired {
 		g.add()
 	}
@@ -57,7 +58,13 @@ func (g *group) balance() {
 
 // refuse is a launch that does not come about; the owner tries again later.
 func (g *group) refuse() {
-	if !g.suspended {
+	switch {
+	case g.suspended, g.halts():
+	case g.failing != "" && g.owner == karpenter:
+		g.unlaunched()
+	case g.failing != "":
+		g.active(false, g.failing)
+	default:
 		g.active(false, "Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient "+g.kind.Type+" capacity in the Availability Zone you requested. Launching EC2 instance failed.")
 	}
 	g.c.a.in(g.d.of("again").nth(g.launches).between(time.Minute, 2*time.Minute), g.reconcile)
@@ -189,7 +196,8 @@ func (g *group) tends(m *machine) bool {
 	a := g.c.a
 	ill := a.Now().Sub(m.since)
 	switch {
-	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended:
+	case g.idle && m.unacted, m.claim != nil && !m.claim.deleting.IsZero():
+	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.halts():
 		m.leave(string(g.owner) + ": status checks fail")
 		return false
 	case g.repair && (m.ail == silent || m.ail == notReady) && ill >= repairAfter && g.mayRepair():
@@ -274,6 +282,7 @@ func (g *group) settled(zone string) {
 	}
 	n.schedule()
 	n.version = g.c.changed()
+	m.settledAt = n.created.Add(20 * time.Second)
 }
 
 // newGroup makes a group of a cluster.
@@ -335,6 +344,8 @@ func kindOf(instanceType string) machineKind {
 		k.Arch, k.Price = "arm64", 0.154
 	case "g4dn.xlarge":
 		k.Price = 0.526
+	case "m5.metal":
+		k.Price, k.Boots = 4.608, 20*time.Minute
 	default:
 		panic("the price of " + instanceType + " is not known here")
 	}

@@ -13,11 +13,14 @@ import (
 
 // parameters are what Systems Manager keeps for a deployment: the policy.
 type parameters struct {
-	policy string // the document, "" if there is no parameter
+	policy  string // the document, "" if there is no parameter
+	written bool   // there was one
 }
 
 // setPolicy writes the policy document; "" deletes the parameter.
-func (d *deployment) setPolicy(yaml string) { d.parameters.policy = yaml }
+func (d *deployment) setPolicy(yaml string) {
+	d.parameters.policy, d.parameters.written = yaml, d.parameters.written || yaml != ""
+}
 
 // policyNow is the policy that holds for a group by the document as it is now, whoever has
 // read it; by the built-in one if that is gone or does not validate.
@@ -26,7 +29,12 @@ func (d *deployment) policyNow(c *cluster, g *group) policy.Policy {
 	if doc == nil {
 		doc = policy.Default()
 	}
-	return doc.Cluster(c.name, c.mode, d.permitted)(roll.GroupSelector(roll.Group(g.groupName())))
+	pol := doc.Cluster(c.name, c.mode, d.permitted)(roll.GroupSelector(roll.Group(g.groupName())))
+	pol.Mode = policy.Lower(pol.Mode, lowest(d.permitted, d.parameters.policy, c))
+	if d.parameters.stops(d.parameters.policy) {
+		pol.Mode = policy.Lower(pol.Mode, policy.Notify)
+	}
+	return pol
 }
 
 // ssmAPI is Systems Manager as an environment calls it.

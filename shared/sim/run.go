@@ -77,6 +77,7 @@ func Run(sc Scenario, w Watch) (Result, error) {
 		now = now.Add(step)
 		a.until(now)
 		r.NodeHours += a.nodeHours(step)
+		a.audit.minute()
 		if w.Step != nil {
 			w.Step(now, a.standings())
 		}

@@ -19,8 +19,8 @@ import (
 const (
 	// RuleOwner: what an owner repairs by itself is left to it for as long as it takes.
 	RuleOwner Rule = "owner"
-	// RulePace: a group brings a replacement that works, or had time to, before another of
-	// its machines is ended.
+	// RulePace: a group brings a replacement that works, however long that takes, before
+	// another of its machines is ended.
 	RulePace Rule = "pace"
 	// RuleRepeats: what fails like what it replaced is not replaced again and again.
 	RuleRepeats Rule = "repeats"
@@ -52,7 +52,7 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 		return
 	}
 	limits := u.policy(inv, m.c, m.g.groupName()).Limits
-	u.paced(inv, what, m, limits.ReplacementWait)
+	u.paced(inv, what, m)
 	u.repeats(inv, what, m, limits.Replacements)
 	u.sense.replaced[m.g] = append(u.sense.replaced[m.g], effect{u.a.Now(), m.id, what})
 }
@@ -79,19 +79,19 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		if ill := now.Sub(since); ill < repairAfter {
 			u.broken(RuleOwner, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
 		}
-	case g.owner == nodeGroup && g.repair && u.a.spec(g).Repair:
+	case g.owner == nodeGroup && g.repair && u.a.spec(g).Repair && now.Sub(m.since) < repairAfter:
 		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
 	}
 }
 
 // paced checks that the group got over the last replacement.
-func (u *auditor) paced(inv *invocation, what act, m *machine, wait time.Duration) {
-	for _, e := range u.sense.replaced[m.g] {
-		if e.instance == m.id || u.a.Now().Sub(e.at) >= wait-slack || u.brought(m.g, e.at.Add(-slack)) {
-			continue
+func (u *auditor) paced(inv *invocation, what act, m *machine) {
+	for _, l := range u.verdicts.losses[m.g] {
+		if l.instance != m.id && !l.good {
+			u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
 		}
-		u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), e.instance, e.at.Format(time.TimeOnly))
 	}
+	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.a.Now(), instance: m.id, desired: m.g.desired})
 }
 
 // repeats checks that the replacements before did not fail too.

@@ -206,6 +206,8 @@ type policySight struct {
 	read bool   // that was whole
 	good string // the last one that validated
 	had  bool
+	// stops: what was read last says that nothing is to be done, or is gone.
+	stops bool
 }
 
 // sawPolicy notes the policy document that the parameter was read with; ok is false if it
@@ -213,6 +215,10 @@ type policySight struct {
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.text, p.read = document, ok && inv.v.a.audit.document(document) != nil
+	if ok {
+		p.stops = inv.v.a.dep.parameters.stops(document)
+		p.read = p.read && !inv.v.a.dep.parameters.gone(document)
+	}
 	inv.seen.policy = p.read
 	if p.read {
 		p.good, p.had = document, true
@@ -242,7 +248,10 @@ func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
 }
 
 // sentOrder notes an order that was sent to its queue.
-func (inv *invocation) sentOrder(body string) { inv.v.a.audit.ordered(inv, body) }
+func (inv *invocation) sentOrder(body string) {
+	inv.v.a.audit.ordered(inv, body)
+	inv.v.a.sprung(body)
+}
 
 // published notes a notice.
 func (inv *invocation) published(subject, message string, attributes map[string]string) {

@@ -35,6 +35,8 @@ type queue struct {
 	alike   map[dice]int        // how often the same was sent, which tells messages of one body apart
 	running int
 	polled  time.Time // when the next poll is due; zero is none
+	// heldUntil is until when what is sent is not delivered.
+	heldUntil time.Time
 }
 
 // letter is a message in the queue.
@@ -79,6 +81,9 @@ func (q *queue) send(body, group, id string) string {
 	l := &letter{message: message{id: uid(d), body: body, group: group}, d: d, sent: now, visible: now}
 	if q.fifo {
 		q.sent[key] = accepted{l.id, now}
+	}
+	if q.heldUntil.After(now) {
+		l.visible = q.heldUntil
 	}
 	q.letters = append(q.letters, l)
 	q.unsettle(l)

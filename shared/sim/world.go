@@ -40,6 +40,7 @@ type account struct {
 	cost     Cost
 	usage    Usage
 	founding bool // what has been there for long is being made
+	traps    []*trap
 }
 
 // cluster is an EKS cluster and its Kubernetes API.
@@ -60,6 +61,7 @@ type cluster struct {
 	claims   []*claim // NodeClaims that exist
 	mapped   []mapping
 	ghosts   bool // the Nodes of ended machines are not removed
+	barred   bool // its API server refuses Rollcall: no access was granted yet
 	// shifted is the zone from which ARC shifts the cluster away, "" if none.
 	shifted string
 	version int // of the last change to any object: its resourceVersion
@@ -112,6 +114,8 @@ type group struct {
 	activities []activity // the latest scaling activities, oldest first
 	due        bool       // a reconciliation is on its way
 
+	groupPlight // what situations make of it
+
 	// What its machines share in what EC2 tells of them: the tags with which one is launched
 	// from a version of the template, and the rest by zone.
 	tagged   launchTags
@@ -131,6 +135,8 @@ type machineKind struct {
 	Type  string  // of the instance
 	Arch  string  // amd64 or arm64
 	Price float64 // US dollars an hour, on demand
+	// Boots is how much longer than others it boots.
+	Boots time.Duration
 }
 
 // template is a version of a launch template, or of an EC2NodeClass, and what comes of it.
@@ -226,6 +232,8 @@ type machine struct {
 	shownAt   time.Duration
 
 	protected bool // termination protection
+
+	machinePlight // what situations make of it
 }
 
 // node is a Node object.
@@ -241,6 +249,7 @@ type node struct {
 	taints      []corev1.Taint
 	cordoned    bool
 	deleting    bool
+	unlisted    bool                   // lists leave it out
 	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
 	bootID      string
 	pods        []*pod
@@ -256,6 +265,7 @@ type pod struct {
 	daemon               bool
 	guarded              bool      // its disruption budget lets it not go
 	leaving              time.Time // zero while it stays
+	keep                 string    // why it must not be ended; "" if it may
 	made                 made[podState]
 }
 
@@ -271,6 +281,7 @@ type claim struct {
 	// registered and initialized are the conditions' times, zero while they are not True.
 	registered, initialized time.Time
 	deleting                time.Time
+	failure                 string // why no instance is launched for it, "" if one is
 	events                  []occurrence
 	made                    made[claimState]
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,8 @@ type simulateFlags struct {
 	seed                   uint64
 	hours, clusters, nodes int
 	faults                 int
+	certain                []string
+	seeds                  int
 	soak                   time.Duration
 	shrink                 int
 	history                bool
@@ -42,10 +46,15 @@ as small as it can be, and its history is printed.
 
   rollcall simulate --seed 7 --hours 24 --clusters 3 --nodes 60
   rollcall simulate --soak 10m          seed after seed, for as long
+  rollcall simulate --fault taint-returns --seeds 200
+                                        200 seeds with this fault in each, up to the
+                                        first that breaks a rule, in a small account
 
 Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return simulate(c.Context(), env, f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return simulate(c.Context(), env, f.sized(c.Flags().Changed))
+		},
 	}
 	flags := c.Flags()
 	flags.Uint64Var(&f.seed, "seed", 1, "decides everything that happens; with --soak the first of many")
@@ -53,6 +62,8 @@ Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 	flags.IntVar(&f.clusters, "clusters", 2, "clusters in the account")
 	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, about")
 	flags.IntVar(&f.faults, "faults", 0, "faults; 0 is about one an hour and cluster")
+	flags.StringArrayVar(&f.certain, "fault", nil, "a fault that is in the run for certain, beside two random ones and in a cluster made for it; repeatable")
+	flags.IntVar(&f.seeds, "seeds", 1, "run so many seeds, one after the other, up to the first that breaks a rule")
 	flags.DurationVar(&f.soak, "soak", 0, "go on with the next seeds for so long, such as 10m")
 	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
 	flags.BoolVar(&f.history, "history", false, "print everything that happens, also if no rule is broken")
@@ -67,9 +78,14 @@ func (f simulateFlags) check() error {
 		flag        string
 		value       int
 		least, most int
-	}{{"hours", f.hours, sim.LeastHours, 24 * 366}, {"clusters", f.clusters, 1, 1000}, {"nodes", f.nodes, 4, 100_000}, {"faults", f.faults, 0, 100_000}, {"shrink", f.shrink, 0, 10_000}} {
+	}{{"hours", f.hours, sim.LeastHours, 24 * 366}, {"clusters", f.clusters, 1, 1000}, {"nodes", f.nodes, 4, 100_000}, {"faults", f.faults, 0, 100_000}, {"shrink", f.shrink, 0, 10_000}, {"seeds", f.seeds, 1, 1_000_000}} {
 		if v.value < v.least || v.value > v.most {
 			faults = append(faults, fmt.Errorf("--%s %d: it takes %d to %d", v.flag, v.value, v.least, v.most))
+		}
+	}
+	for _, name := range f.certain {
+		if !slices.Contains(sim.Kinds(), sim.FaultKind(name)) {
+			faults = append(faults, fmt.Errorf("--fault %s: the faults are %v", name, sim.Kinds()))
 		}
 	}
 	if f.soak < 0 {
@@ -79,6 +95,33 @@ func (f simulateFlags) check() error {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
+}
+
+// sized are the flags with the sizes of a run that is made for certain faults, where they were
+// not given: small, so that many seeds take little time.
+func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
+	if len(f.certain) == 0 {
+		return f
+	}
+	for _, size := range []struct {
+		flag  string
+		value *int
+		small int
+	}{{"hours", &f.hours, sim.CertainHours}, {"clusters", &f.clusters, len(f.certain)}, {"nodes", &f.nodes, 12}} {
+		if !changed(size.flag) {
+			*size.value = size.small
+		}
+	}
+	return f
+}
+
+// options are those of a seed.
+func (f simulateFlags) options() sim.Options {
+	o := sim.Options{Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
+	for _, name := range f.certain {
+		o.Certain = append(o.Certain, sim.FaultKind(name))
+	}
+	return o
 }
 
 // simulated is what came of a run, as JSON.
@@ -100,33 +143,60 @@ type broken struct {
 	Detail string    `json:"detail"`
 }
 
+// tally is what came of several runs.
+type tally struct {
+	runs, arose, acts int
+	nodeHours         float64
+}
+
 // simulate runs one seed, or seed after seed.
 func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	began := env.Now()
-	for n := 0; ; n++ {
-		failed, err := f.run(ctx, env)
+	began, first := env.Now(), f.seed
+	var all tally
+	for {
+		failed, err := f.run(ctx, env, &all)
 		if err != nil {
 			return err
 		}
-		if failed {
-			return exit(ExitError)
+		over := failed || ctx.Err() != nil || all.runs >= f.seeds && env.Now().Sub(began) >= f.soak
+		if over && f.seeds > 1 && output(f.output) == outputTable {
+			f.tally(env, all, first, failed)
 		}
-		if env.Now().Sub(began) >= f.soak || ctx.Err() != nil {
+		switch {
+		case failed:
+			return exit(ExitError)
+		case over:
 			return nil
 		}
 		f.seed++
 	}
 }
 
+// tally prints what came of all seeds.
+func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {
+	verdict, made := "no rule was broken", ""
+	if failed {
+		verdict = fmt.Sprintf("seed %d broke a rule", f.seed)
+	}
+	if len(f.certain) > 0 {
+		made = fmt.Sprintf("; the situation of %s arose in %d", strings.Join(f.certain, " or "), all.arose)
+	}
+	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, made)
+}
+
 // run runs one seed and reports whether a rule was broken.
-func (f simulateFlags) run(ctx context.Context, env Environment) (failed bool, err error) {
-	sc := sim.Random(sim.Options{Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults})
+func (f simulateFlags) run(ctx context.Context, env Environment, all *tally) (failed bool, err error) {
+	sc := sim.Random(f.options())
 	w := sim.Watch{Guards: f.guards}
-	if f.history && output(f.output) == outputTable {
-		w.Tell = func(e sim.Event) { history(env, e) }
+	arose := false
+	w.Tell = func(e sim.Event) {
+		arose = arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
+		if f.history && output(f.output) == outputTable {
+			history(env, e)
+		}
 	}
 	began := env.Now()
 	r, err := sim.Run(sc, w)
@@ -134,6 +204,12 @@ func (f simulateFlags) run(ctx context.Context, env Environment) (failed bool, e
 		return false, err
 	}
 	took := env.Now().Sub(began)
+	all.runs++
+	all.acts += r.Counts[sim.EventAct]
+	all.nodeHours += r.NodeHours
+	if arose {
+		all.arose++
+	}
 	if output(f.output) == outputJSON {
 		return len(r.Violations) > 0, f.json(env, r, took)
 	}
@@ -184,7 +260,11 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Tell: func(e sim.Event) { history(env, e) }}); err != nil {
 		return err
 	}
-	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults)
+	certain := ""
+	for _, name := range f.certain {
+		certain += " --fault " + name
+	}
+	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
 	return nil
 }
 

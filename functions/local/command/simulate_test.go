@@ -72,7 +72,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 	for seed := uint64(1); seed < 20; seed++ {
 		var out bytes.Buffer
 		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: "table", guards: forgetful}
-		failed, err := f.run(t.Context(), Environment{Stdout: &out, Now: time.Now})
+		failed, err := f.run(t.Context(), Environment{Stdout: &out, Now: time.Now}, new(tally))
 		if err != nil {
 			t.Fatal(err)
 		}

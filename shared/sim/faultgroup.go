@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// The ways in which a group does not replace what it loses.
+const (
+	haltedProcesses = "processes"
+	failingLaunches = "launches"
+	unwellNodeGroup = "nodegroup"
+)
+
+// replacing are the processes without which an Auto Scaling group replaces nothing.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
+var replacing = []string{"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy"}
+
+// launchFailures are messages of launches that fail, but for lack of capacity.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
+var launchFailures = []string{
+	"The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist. Launching EC2 instance failed.",
+	"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: Client error on launch",
+	"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
+	"Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name. Launching EC2 instance failed.",
+	"You are not authorized to perform this operation. Encoded authorization failure message: 4GIOHlTkIaWHQD0Q0m6XSnuUMCm-abcdefghijklmn-abcdefghijklmn. Launching EC2 instance failed.",
+	"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed.",
+	"The key pair 'nodes' does not exist. Launching EC2 instance failed.",
+	"You've reached your quota for maximum Fleet Requests for this account. Launching EC2 instance failed.",
+}
+
+// issueCodes are those of health issues of managed node groups.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+var issueCodes = []string{
+	string(ekstypes.NodegroupIssueCodeAutoScalingGroupNotFound), string(ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound), string(ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures),
+	string(ekstypes.NodegroupIssueCodeIamNodeRoleNotFound), string(ekstypes.NodegroupIssueCodeInsufficientFreeAddresses), string(ekstypes.NodegroupIssueCodeAccessDenied),
+}
+
+// noReplacement: for hours a group brings nothing for what it loses, or is not to be
+// disturbed, and one of its machines after the other falls ill.
+var noReplacement = situation{
+	kind: FaultNoReplacement, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
+	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup},
+	fits: func(g GroupSpec, value string) bool {
+		switch value {
+		case haltedProcesses:
+			return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+		case unwellNodeGroup:
+			return g.Owner == string(nodeGroup) && !g.Repair
+		}
+		return g.Owner != string(nobody) && !g.Repair
+	},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 10}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, g := range a.targets(f) {
+			if g.owner == nobody || g.asgName() == "" && f.Value != failingLaunches {
+				continue
+			}
+			g.troubled = a.Now()
+			switch f.Value {
+			case haltedProcesses:
+				g.halted = []string{replacing[d.of("process").below(len(replacing))]}
+				if d.of("another").chance(0.3) {
+					g.halted = append([]string{"AZRebalance"}, g.halted...)
+				}
+			case failingLaunches:
+				g.failing = launchFailures[d.of("message").below(len(launchFailures))]
+			case unwellNodeGroup:
+				g.status = []string{"DEGRADED", "UPDATING", "CREATE_FAILED", ""}[d.of("status").below(4)]
+				if g.status == "" || g.status == "DEGRADED" {
+					g.issues = []string{issueCodes[d.of("issue").below(len(issueCodes))]}
+				}
+			}
+			a.arose(f, g.c, nil, strings.Join(slices.Concat(g.halted, g.issues, []string{g.status, g.failing}), " "))
+		}
+		one, n := f, 0
+		one.Count = 1
+		ails := []ailment{notReady, silent, notReady, impaired}
+		for at := time.Minute; at < f.For-30*time.Minute && n < 2*f.Count+1; at += d.of("next").nth(n).between(20*time.Minute, 50*time.Minute) {
+			ail := ails[d.of("ail").nth(n).below(len(ails))]
+			one.ID = f.ID + 1000*(n+1) // another victim
+			next := one
+			a.in(at, func() {
+				if a.healedNow() {
+					return
+				}
+				for _, m := range a.victims(next) {
+					m.fall(ail, false, false)
+				}
+			})
+			n++
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			g.halted, g.failing, g.status, g.issues, g.troubled = nil, "", "", nil, time.Time{}
+			g.reconcile()
+		}
+	},
+}
+
+// healedNow reports whether everything was healed: what falls ill later would stay so.
+func (a *account) healedNow() bool {
+	return !a.Now().Before(a.sc.Start.Add(a.sc.Storm + a.sc.Calm))
+}
+
+// halts reports whether a process without which the group replaces nothing is suspended.
+func (g *group) halts() bool {
+	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
+}
+
+// unwell reports whether the managed node group is not as it should be.
+func (g *group) unwell() bool { return g.status != "" || len(g.issues) > 0 }
+
+// nodeGroupHealth is the health of a managed node group as EKS tells it.
+func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
+	out := &ekstypes.NodegroupHealth{}
+	for _, code := range g.issues {
+		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCode(code), Message: aws.String("The node group " + g.name + " has the issue " + code + "."), ResourceIds: []string{g.asgName()}})
+	}
+	return out
+}
+
+// unlaunched is Karpenter's NodeClaim of which no instance comes.
+func (g *group) unlaunched() {
+	c := g.c
+	if slices.ContainsFunc(c.claims, func(cl *claim) bool { return cl.g == g && cl.failure != "" }) {
+		return
+	}
+	d := g.d.of("unlaunched").nth(c.version)
+	cl := &claim{g: g, name: g.name + "-" + shortID(d, 5), uid: uid(d), created: c.stamp(), failure: g.failing}
+	cl.events = noted(cl.events, occurrence{at: c.stamp(), kind: "Warning", reason: "LaunchFailed", message: g.failing, count: 1})
+	c.claims = append(c.claims, cl)
+	cl.version = c.changed()
+}
+
+// relaunched removes the NodeClaims of which no instance came: the next launch brings one.
+func (g *group) relaunched() {
+	for _, cl := range slices.Clone(g.c.claims) {
+		if cl.g == g && cl.failure != "" {
+			g.c.dropClaim(cl)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The ways in which a machine of another cluster looks like one of this.
+const (
+	tagsForeignLast  = "tags"      // eksctl's tag names this cluster, EKS's the other one
+	tagsForeignFirst = "tags-back" // the same in the other order
+	userDataForeign  = "user-data" // only the user data tells
+)
+
+// ownedBy are the owners that a stray group may have, by chance.
+func ownedBy(d dice) string {
+	return []string{string(autoScaling), string(nobody)}[d.of("owner").below(2)]
+}
+
+// foreignTags: machines are launched that carry the cluster's tags, and are, and work as,
+// nodes of another one.
+var foreignTags = situation{
+	kind: FaultForeignTags, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
+	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, c := range a.of(f) {
+			const other = "legacy"
+			g := c.newGroup(GroupSpec{Name: fmt.Sprintf("legacy-%d", f.ID), Owner: ownedBy(d), Type: "m5.large", Desired: f.Count})
+			g.stray = true
+			g.template.userData = strings.ReplaceAll(strings.ReplaceAll(g.template.userData, "name: "+c.name, "name: "+other), c.endpoint(), "https://"+strings.ToUpper(shortID(d.of("endpoint"), 32))+".gr7."+region+".eks.amazonaws.com")
+			tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}}
+			switch f.Value {
+			case tagsForeignLast:
+				tags = append(tags, tag{"alpha.eksctl.io/cluster-name", c.name}, tag{"aws:eks:cluster-name", other})
+			case tagsForeignFirst:
+				tags = append(tags, tag{"aws:eks:cluster-name", other}, tag{"alpha.eksctl.io/cluster-name", c.name})
+			}
+			g.launchedWith = g.scaledTags(tags)
+			a.joinStrays(c, g, f)
+		}
+	},
+	relent: leaveStrays,
+}
+
+// bastion: a machine is launched from the launch template of the nodes, of which a version
+// without their user data was made for it.
+var bastion = situation{
+	kind: FaultBastion, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
+	fits: func(g GroupSpec, _ string) bool {
+		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
+	},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, nodes := range a.targets(f) {
+			c := nodes.c
+			g := c.newGroup(GroupSpec{Name: fmt.Sprintf("bastion-%d", f.ID), Owner: ownedBy(d), Type: "m5.large", Desired: 1})
+			g.stray = true
+			g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
+			g.template.userData = []string{"", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n"}[d.of("script").below(3)]
+			g.launchedWith = g.scaledTags([]tag{
+				{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
+			})
+			a.joinStrays(c, g, f)
+			return
+		}
+	},
+	relent: leaveStrays,
+}
+
+// scaledTags are tags, and that of the group if it has an Auto Scaling group.
+func (g *group) scaledTags(tags []tag) []tag {
+	if g.asgName() != "" {
+		tags = append(tags, tag{"aws:autoscaling:groupName", g.asgName()})
+	}
+	return tags
+}
+
+// joinStrays launches the machines of a group that are no nodes of the cluster.
+func (a *account) joinStrays(c *cluster, g *group, f Fault) {
+	c.groups = append(c.groups, g)
+	for len(g.members) < g.desired {
+		g.add()
+	}
+	a.in(10*time.Minute, func() {
+		for _, m := range g.members {
+			if m.state == running {
+				a.arose(f, c, m, "it is no node of "+c.name+", and runs")
+				return
+			}
+		}
+	})
+}
+
+// leaveStrays is when they are ended by who launched them.
+func leaveStrays(a *account, f Fault, _ dice) {
+	for _, c := range a.of(f) {
+		for _, g := range slices.Clone(c.groups) {
+			if g.stray && strings.HasSuffix(g.name, fmt.Sprintf("-%d", f.ID)) {
+				g.atEase()
+			}
+		}
+	}
+}

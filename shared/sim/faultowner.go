@@ -1,0 +1,52 @@
+package sim
+
+import "time"
+
+// The owners that do not do what they should.
+const (
+	idleRepair = "repair"   // the node auto repair of a managed node group
+	idleClaim  = "claim"    // Karpenter, which does not finish a NodeClaim that is being deleted
+	idleHealth = "impaired" // an Auto Scaling group, whose health check replaces nothing
+)
+
+// ownerIdle: an owner would repair the machine by itself, and does not.
+var ownerIdle = situation{
+	kind: FaultOwnerIdle, need: 75 * time.Minute, count: 1,
+	values: []string{idleRepair, idleClaim, idleHealth},
+	fits: func(g GroupSpec, value string) bool {
+		switch value {
+		case idleRepair:
+			return g.Owner == string(nodeGroup)
+		case idleClaim:
+			return g.Owner == string(karpenter)
+		}
+		return actedOnSoon(g)
+	},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			ail := []ailment{notReady, silent}[d.nth(i).of("ail").below(2)]
+			m.unacted, m.g.idle = true, true
+			switch f.Value {
+			case idleRepair:
+				m.g.repair = true
+			case idleClaim:
+				if m.claim == nil {
+					continue
+				}
+				m.claim.deleting = m.c.stamp()
+				m.claim.version = m.c.changed()
+			case idleHealth:
+				ail = impaired
+			}
+			m.fall(ail, false, false)
+			a.in(time.Hour, func() {
+				if m.ail == ail && m.state == running {
+					a.arose(f, m.c, m, string(ail)+" for an hour, and its owner does nothing")
+				}
+			})
+		}
+	},
+}

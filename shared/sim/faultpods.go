@@ -1,0 +1,287 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"rollcall/shared/kube"
+)
+
+// evictedAfter is how long a pod stays bound to a node that is not ready before it is
+// deleted: the toleration that every pod is given.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+const evictedAfter = 5 * time.Minute
+
+// hangingPods: the container runtime is dead. The kubelet says that the node is not ready,
+// and no pod of it ever stops.
+var hangingPods = situation{
+	kind: FaultHangingPods, need: 20 * time.Minute, count: 1,
+	fits: func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			m.hangs = true
+			m.fall(notReady, false, false)
+			n := m.node
+			a.in(evictedAfter, func() {
+				if m.node != n || m.ail != notReady {
+					return
+				}
+				for j, p := range n.pods {
+					if !p.daemon && (j == len(n.pods)-1 || d.nth(i).of("tolerates").nth(j).chance(0.6)) {
+						n.leaves(p)
+					}
+				}
+			})
+			a.in(evictedAfter+5*time.Minute, func() {
+				if m.node == n && n != nil && m.state == running && slices.ContainsFunc(n.pods, func(p *pod) bool { return !p.leaving.IsZero() }) {
+					a.arose(f, m.c, m, "pods of "+n.name+" are in Terminating, and stay so")
+				}
+			})
+		}
+	},
+}
+
+// leaves deletes a pod: it goes once its kubelet has stopped it.
+func (n *node) leaves(p *pod) {
+	if !p.leaving.IsZero() {
+		return
+	}
+	p.leaving = n.c.stamp()
+	n.c.changed()
+	n.c.a.in(n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest), func() { n.stop(p) })
+}
+
+// Why a pod must not be ended; keptNode says that its node says so.
+const (
+	keptAnnotated = "do-not-disrupt"
+	keptUnsafe    = "safe-to-evict"
+	keptBudget    = "budget"
+	keptLocal     = "local"
+	keptNode      = "node"
+	keptNodeSafe  = "node-safe-to-evict"
+)
+
+// silentServing: the kubelet is dead, and the machine goes on serving what must not be
+// ended: a database with its data on a local disk, say.
+var silentServing = situation{
+	kind: FaultSilentServing, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
+	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			p := m.serves(f.Value)
+			m.fall(silent, false, d.nth(i).of("reboots").chance(0.5))
+			n := m.node
+			if d.nth(i).of("deleted").chance(0.5) {
+				a.in(graceful+evictedAfter, func() { // the control plane deletes it; nobody stops it
+					if m.node == n && !m.reporting {
+						n.leaves(p)
+					}
+				})
+			}
+			a.in(graceful+evictedAfter+time.Minute, func() {
+				if m.node == n && m.serving && !m.reporting && slices.Contains(n.pods, p) {
+					a.arose(f, m.c, m, fmt.Sprintf("%s is silent, and serves from %s (%s)", n.name, p.name, f.Value))
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				if m.serving {
+					m.cure()
+					m.unkept()
+				}
+			}
+		}
+	},
+}
+
+// serves puts a pod on the machine that must not be ended, for that reason.
+func (m *machine) serves(why string) *pod {
+	n, d := m.node, m.d.of("serves").nth(m.silence)
+	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget}
+	n.pods = append(n.pods, p)
+	m.serving = true
+	switch why {
+	case keptNode:
+		n.annotate("karpenter.sh/do-not-disrupt", "true")
+	case keptNodeSafe:
+		n.annotate("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")
+	}
+	n.version = n.c.changed()
+	return p
+}
+
+// annotate writes an annotation of the node. What was answered before is not changed.
+func (n *node) annotate(key, value string) {
+	next := map[string]string{key: value}
+	for k, v := range n.annotations {
+		if k != key {
+			next[k] = v
+		}
+	}
+	if value == "" {
+		delete(next, key)
+	}
+	n.annotations = next
+}
+
+// unkept lets what is on the machine be ended again.
+func (m *machine) unkept() {
+	m.serving = false
+	n := m.node
+	if n == nil {
+		return
+	}
+	n.pods = slices.DeleteFunc(slices.Clone(n.pods), func(p *pod) bool { return p.keep != "" })
+	n.annotate("karpenter.sh/do-not-disrupt", "")
+	n.annotate("cluster-autoscaler.kubernetes.io/safe-to-evict", "")
+	n.version = n.c.changed()
+}
+
+// kept shows in a Pod why it must not be ended.
+func (p *pod) kept(o *corev1.Pod) {
+	switch p.keep {
+	case keptAnnotated:
+		o.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	case keptUnsafe:
+		o.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+	case keptLocal:
+		o.OwnerReferences[0].Kind = "StatefulSet"
+		o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.volumeClaim()}}}}
+	}
+	if p.guarded {
+		o.Labels["budget"] = p.name
+	}
+}
+
+func (p *pod) volumeClaim() string { return "data-" + p.name }
+func (p *pod) volume() string      { return "local-pv-" + p.uid[:8] }
+
+// eachPod calls do with the pods of the cluster's nodes.
+func (c *cluster) eachPod(namespace string, do func(*node, *pod) error) error {
+	for _, n := range c.nodes {
+		for _, p := range n.pods {
+			if namespace != "" && namespace != p.namespace {
+				continue
+			}
+			if err := do(n, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listBudgets lists the disruption budgets of the pods that have one, each of its own.
+func (q *kubeQuery) listBudgets() (out []*kube.Item, err error) {
+	err = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
+		if !p.guarded {
+			return nil
+		}
+		two := intstr.FromInt32(2)
+		return encoded(&out, policyv1.PodDisruptionBudget{
+			TypeMeta:   metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: p.namespace, CreationTimestamp: stamped(n.created), Generation: 1},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": p.name}}},
+			Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 2},
+		})
+	})
+	return out, err
+}
+
+// listVolumeClaims and listVolumes list the local volumes of pods, and their claims.
+func (q *kubeQuery) listVolumeClaims() (out []*kube.Item, err error) {
+	err = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
+		if p.keep != keptLocal {
+			return nil
+		}
+		return encoded(&out, n.volumeClaim(p))
+	})
+	return out, err
+}
+
+func (q *kubeQuery) listVolumes() (out []*kube.Item, err error) {
+	err = q.c.eachPod("", func(n *node, p *pod) error {
+		if p.keep != keptLocal {
+			return nil
+		}
+		return encoded(&out, n.volume(p))
+	})
+	return out, err
+}
+
+func (q *kubeQuery) getVolumeClaim() (found any, err error) {
+	_ = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
+		if p.keep == keptLocal && p.volumeClaim() == q.name {
+			found = n.volumeClaim(p)
+		}
+		return nil
+	})
+	if found == nil {
+		return nil, q.notFound()
+	}
+	return found, nil
+}
+
+func (q *kubeQuery) getVolume() (found any, err error) {
+	_ = q.c.eachPod("", func(n *node, p *pod) error {
+		if p.keep == keptLocal && p.volume() == q.name {
+			found = n.volume(p)
+		}
+		return nil
+	})
+	if found == nil {
+		return nil, q.notFound()
+	}
+	return found, nil
+}
+
+// localStorage is the class of volumes that nobody provisions.
+// https://kubernetes.io/docs/concepts/storage/volumes/#local
+var localStorage = "local-storage"
+
+func (n *node) volumeClaim(p *pod) corev1.PersistentVolumeClaim {
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}
+	return corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.volumeClaim(), Namespace: p.namespace, CreationTimestamp: stamped(n.created)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &localStorage, VolumeName: p.volume(),
+			Resources: corev1.VolumeResourceRequirements{Requests: size},
+		},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: size},
+	}
+}
+
+func (n *node) volume(p *pod) corev1.PersistentVolume {
+	return corev1.PersistentVolume{
+		TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.volume(), CreationTimestamp: stamped(n.created)},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disks/0"}},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: localStorage,
+			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: p.namespace, Name: p.volumeClaim()},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{n.labels[corev1.LabelHostname]}}},
+			}}}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+}

@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"encoding/base64"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// How the user data of a machine is read.
+const (
+	unreadDenied  = "denied"
+	unreadFailing = "failing"
+	unreadRemoved = "removed"
+	unreadCut     = "cut"
+	unreadGarbled = "garbled"
+)
+
+// unreadSibling: a new version of a template breaks two machines, and of one of them nobody
+// can read why.
+var unreadSibling = situation{
+	kind: FaultUnreadSibling, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
+	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, g := range a.targets(f) {
+			if !actedOnSoon(a.spec(g)) {
+				continue
+			}
+			g.breakBy([]FaultKind{FaultTemplate, FaultTaint}[d.of("break").below(2)])
+			g.unread = f.Value
+			g.rotate(2)
+			a.in(10*time.Minute, func() {
+				sick, unread := 0, (*machine)(nil)
+				for _, m := range g.members {
+					if m.stays {
+						sick++
+					}
+					if m.unread != "" {
+						unread = m
+					}
+				}
+				if sick > 1 && unread != nil {
+					a.arose(f, g.c, unread, "its user data cannot be read ("+f.Value+"), and it fails for what others of its group do")
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.unread != "" {
+				g.unread = ""
+				g.mend()
+			}
+		}
+	},
+}
+
+// readUserData is the machine's user data as EC2 gives it now.
+func (m *machine) readUserData(call string) (*types.AttributeValue, error) {
+	text := m.template.userData
+	switch m.unread {
+	case unreadDenied:
+		return nil, notAllowed(call)
+	case unreadFailing:
+		return nil, awsFault(faultServer, call)
+	case unreadRemoved:
+		text = ""
+	case unreadCut:
+		text = text[:len(text)/4]
+	case unreadGarbled:
+		return &types.AttributeValue{Value: aws.String(base64.StdEncoding.EncodeToString([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 0x13, 0x37, 0xfe, 0xed}))}, nil
+	}
+	return &types.AttributeValue{Value: inBase64(text)}, nil
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"strings"
+	"time"
+)
+
+// The ways in which a person stops Rollcall, or lets it only look on.
+const (
+	policyDeleted = "deleted" // the parameter is gone
+	policyEmptied = "emptied" // there is nothing in it
+	policyStopped = "stopped" // stop: true is added to it
+	policyObserve = "observe" // its mode is observe, and the cluster's tag says remediate
+	policyNotify  = "notify"  // its mode is notify, and the cluster's tag says remediate
+)
+
+// stopLine halts every act.
+const stopLine = "stop: true"
+
+// killSwitch: machines are ill, and about when the first act is due the policy says that
+// nothing is to be done. The cluster's tag says remediate: it may lower the mode only.
+var killSwitch = situation{
+	kind: FaultKillSwitch, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
+	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		ill := a.victims(f)
+		for _, m := range ill {
+			m.fall(notReady, false, false)
+		}
+		clusters := a.of(f)
+		a.in(d.of("thrown").between(time.Minute, 19*time.Minute), func() {
+			if f.Value != policyStopped {
+				for _, c := range clusters {
+					c.mode = "remediate"
+				}
+			}
+			switch f.Value {
+			case policyDeleted:
+				a.dep.setPolicy("")
+			case policyEmptied:
+				a.dep.setPolicy([]string{" ", "\n", "# emptied\n", "{}\n"}[d.of("empty").below(4)])
+			case policyStopped:
+				a.dep.setPolicy(a.sc.Policy + stopLine + "\n")
+			default:
+				a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
+			}
+		})
+		a.in(f.For-time.Minute, func() { // all that was due came while it was off
+			for _, m := range ill {
+				if m.ail == notReady {
+					a.arose(f, m.c, m, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")
+					return
+				}
+			}
+		})
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, c := range a.of(f) {
+			c.mode = a.modeTag(c)
+		}
+		a.dep.setPolicy(a.sc.Policy)
+	},
+}
+
+// actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
+func actedOnSoon(g GroupSpec) bool {
+	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+}
+
+// stops reports that a policy document says that nothing is to be done, whatever else it
+// says: it has the line, or it is gone.
+func (p *parameters) stops(document string) bool {
+	for line := range strings.Lines(document) {
+		if strings.TrimSpace(line) == stopLine {
+			return true
+		}
+	}
+	return p.gone(document)
+}
+
+// gone reports that there is no policy, or nothing in it, though there was one.
+func (p *parameters) gone(document string) bool {
+	bare := ""
+	for line := range strings.Lines(document) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			bare += line
+		}
+	}
+	return p.written && (bare == "" || bare == "{}")
+}

@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"time"
+)
+
+// The ways in which the Node of a machine that works is not to be seen.
+const (
+	nodeDeleted  = "deleted"  // it is gone, and its kubelet goes on renewing its lease
+	nodeUnlisted = "unlisted" // it is there, and listings leave it out
+)
+
+// vanishedNode: a machine works, and the list of nodes does not have it.
+var vanishedNode = situation{
+	kind: FaultVanishedNode, need: 80 * time.Minute, least: 45 * time.Minute, most: 3 * time.Hour, count: 2,
+	values: []string{nodeDeleted, nodeUnlisted},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, _ dice) {
+		for _, m := range a.victims(f) {
+			n := m.node
+			m.vanished = a.Now()
+			if f.Value == nodeUnlisted {
+				n.unlisted = true
+			} else {
+				m.c.removeNode(n)
+				m.lost = n
+			}
+			n.version = m.c.changed()
+			a.in(8*time.Minute, func() {
+				if !m.vanished.IsZero() && m.reporting && m.state == running {
+					a.arose(f, m.c, m, "node "+n.name+" is not listed, and its lease is renewed")
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				m.restore()
+			}
+		}
+	},
+}
+
+// leased are the nodes that may have a lease: a kubelet renews it, or makes it anew, whether
+// its Node is there or not.
+func (c *cluster) leased() []*node {
+	out := c.nodes
+	for _, m := range c.machines {
+		if m.lost != nil && m.reporting {
+			out = append(out[:len(out):len(out)], m.lost)
+		}
+	}
+	return out
+}
+
+// restore makes the Node again that vanished, and reports whether there was one.
+func (m *machine) restore() bool {
+	if m.vanished.IsZero() {
+		return false
+	}
+	m.vanished = time.Time{}
+	n := m.lost
+	if n == nil {
+		if n = m.node; n != nil {
+			n.unlisted = false
+			n.version = m.c.changed()
+		}
+		return n != nil
+	}
+	m.lost = nil
+	if m.state != running || !m.c.exists() || m.node != nil {
+		return false
+	}
+	m.node = n
+	m.c.nodes = append(m.c.nodes, n)
+	m.c.byNode[n.name] = n
+	n.version = m.c.changed()
+	m.report()
+	return true
+}

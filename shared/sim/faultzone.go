@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/trigger"
+)
+
+// What falls silent in a small cluster.
+const (
+	allOfZone  = "zone"  // all nodes of a zone, which are few
+	pairOfFew  = "pair"  // two of a group of three
+	bareMetal  = "metal" // a bare metal machine, which boots for twenty minutes and more
+	metalTypes = ".metal"
+)
+
+// smallZone: too little falls silent for a share to be telling.
+var smallZone = situation{
+	kind: FaultSmallZone, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
+	values: []string{allOfZone, pairOfFew, bareMetal},
+	fits: func(g GroupSpec, value string) bool {
+		switch value {
+		case bareMetal:
+			return strings.HasSuffix(g.Type, metalTypes) && actedOnSoon(g)
+		case pairOfFew:
+			return g.Owner != string(nobody) && !g.Repair
+		}
+		return true
+	},
+	shape: []GroupSpec{
+		{Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 3}, {Name: "metal", Owner: "autoscaling-group", Type: "m5.metal", Desired: 3},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		switch f.Value {
+		case allOfZone:
+			zone := zones[d.of("zone").below(len(zones))]
+			var out []*machine
+			for _, c := range a.of(f) {
+				for _, m := range c.machines {
+					if m.zone == zone && m.alive() && m.elsewhere == "" {
+						m.mute(true)
+						out = append(out, m)
+					}
+				}
+				if len(out) > 1 {
+					a.arose(f, c, nil, fmt.Sprintf("all %d machines in %s are silent", len(out), zone))
+				}
+			}
+			a.in(f.For-time.Second, func() {
+				for _, m := range out {
+					if !a.silenced[m.zone] {
+						m.mute(false)
+					}
+				}
+			})
+		case pairOfFew:
+			pair := f
+			pair.Count = 2
+			for _, g := range a.targets(f) {
+				switch d.of("replaced").below(3) { // by nothing that works, for as long
+				case 0:
+					g.failing = launchFailures[d.of("message").below(len(launchFailures))]
+				case 1:
+					g.unlucky, g.ill = 1, neverJoins
+				}
+			}
+			for _, m := range a.victims(pair) {
+				m.fall(silent, false, false)
+				a.arose(f, m.c, m, "silent with another of its group")
+			}
+		case bareMetal:
+			for _, m := range a.victims(Fault{ID: f.ID, Cluster: f.Cluster, Group: f.Group, Count: 1}) {
+				m.fall(silent, false, true)
+				if strings.HasSuffix(m.g.kind.Type, metalTypes) {
+					a.arose(f, m.c, m, "it boots for "+(m.g.kind.Boots*11/10).String())
+				}
+			}
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			g.failing = ""
+			g.reconcile()
+		}
+	},
+}
+
+// trap waits for an order about a machine, and then cuts the network.
+type trap struct {
+	f        Fault
+	m        *machine
+	left     int           // orders that go by before
+	waits    time.Duration // for which the order then waits in its queue
+	over     time.Duration // after which the network is back
+	whole    bool          // of all zones, not of the machine's only
+	disarmed bool
+}
+
+// What falls silent between an order and its act.
+const (
+	zoneBetween  = "zone"
+	wholeBetween = "network"
+)
+
+// outageBetween: an order was right when it was given, and waits. Then the network goes.
+var outageBetween = situation{
+	kind: FaultOutageBetween, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
+	values: []string{zoneBetween, wholeBetween},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 9},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			t := &trap{
+				f: f, m: m, left: d.nth(i).of("orders").below(2), waits: d.nth(i).of("waits").between(150*time.Second, 8*time.Minute), over: d.nth(i).of("over").between(20*time.Minute, 40*time.Minute),
+				whole: f.Value == wholeBetween,
+			}
+			m.fall(silent, false, d.nth(i).of("reboots").chance(0.3))
+			a.traps = append(a.traps, t)
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, t := range a.traps {
+			t.disarmed = t.disarmed || t.f.ID == f.ID
+		}
+	},
+}
+
+// sprung looks at an order that is being sent, and springs the trap that waits for it.
+func (a *account) sprung(body string) {
+	o, err := trigger.ParseOrder([]byte(body))
+	if err != nil || o.Action == plan.Uncordon {
+		return
+	}
+	for _, t := range a.traps {
+		if t.disarmed || string(o.Instance) != t.m.id {
+			continue
+		}
+		if t.left > 0 {
+			t.left--
+			continue
+		}
+		t.disarmed = true
+		a.dep.orders.heldUntil = a.Now().Add(t.waits)
+		var out []*machine
+		for _, m := range t.m.c.machines {
+			if m.alive() && m.elsewhere == "" && (t.whole || m.zone == t.m.zone) {
+				m.mute(true)
+				out = append(out, m)
+			}
+		}
+		a.arose(t.f, t.m.c, t.m, fmt.Sprintf("%d machines fall silent between the order to %s and the act", len(out), o.Action))
+		a.in(t.over, func() {
+			for _, m := range out {
+				if !a.silenced[m.zone] {
+					m.mute(false)
+				}
+			}
+		})
+	}
+}
+
+// out reports whether the network of a zone of the cluster has been gone since before a
+// time, or that of most of the cluster: of all its nodes there, or most, by what each
+// machine is. What it reports says which.
+func (c *cluster) out(zone string, before time.Time) (string, bool) {
+	count := func(of func(*machine) bool) (nodes, muted int) {
+		for _, n := range c.nodes {
+			m := n.machine
+			if m == nil || m.state != running || !of(m) {
+				continue
+			}
+			nodes++
+			if m.muted && m.mutedAt.Before(before) && n.ready().Status != "True" {
+				muted++
+			}
+		}
+		return nodes, muted
+	}
+	if nodes, muted := count(func(m *machine) bool { return m.zone == zone }); muted >= 2 && muted == nodes || muted >= 3 && muted*100 >= 60*nodes {
+		return fmt.Sprintf("%d of %d nodes in %s have no network", muted, nodes, zone), true
+	}
+	if nodes, muted := count(func(*machine) bool { return true }); muted >= 3 && muted*2 > nodes {
+		return fmt.Sprintf("%d of %d nodes of %s have no network", muted, nodes, c.name), true
+	}
+	return "", false
+}

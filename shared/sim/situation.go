@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// The situations: faults of which each brings about one case in which a verdict that looks
+// right does harm, or leaves alone what is sick. The rules for them are in verdict.go.
+const (
+	FaultTaintReturns  FaultKind = "taint-returns"  // a startup taint comes back on nodes that worked for hours
+	FaultNoReplacement FaultKind = "no-replacement" // a group cannot, or may not, replace what it loses, and its machines fall ill
+	FaultKillSwitch    FaultKind = "kill-switch"    // the policy is deleted, emptied, stopped, or contradicted by the cluster's tag
+	FaultBacklog       FaultKind = "backlog"        // a cluster is first seen, or its ledger made anew, with machines that are ill already
+	FaultHangingPods   FaultKind = "hanging-pods"   // a container runtime is dead, and its pods stay in Terminating
+	FaultForeignTags   FaultKind = "foreign-tags"   // machines of another cluster carry this one's tags
+	FaultBastion       FaultKind = "bastion"        // a machine from the nodes' launch template is no node
+	FaultSmallZone     FaultKind = "small-zone"     // a small zone or group falls silent, or bare metal boots for long
+	FaultOwnerIdle     FaultKind = "owner-idle"     // an owner that should repair a machine does not
+	FaultSilentServing FaultKind = "silent-serving" // a kubelet is dead, and its machine goes on serving
+	FaultOutageBetween FaultKind = "outage-between" // the network goes between an order and its act
+	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
+	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
+)
+
+// situation is how a situation is drawn, comes about and passes.
+type situation struct {
+	kind   FaultKind
+	values []string // the forms that it has
+	// fits says in which groups a form of it can arise; nil is in all.
+	fits func(g GroupSpec, value string) bool
+	// shape is the cluster of a run that is made for it.
+	shape []GroupSpec
+	// need is how long before the storm is over it begins at the latest; least and most are
+	// how long it lasts, and 0 is until everything is healed.
+	need, least, most time.Duration
+	count             int // of machines, at most
+	// prepare is called when the account is made, strike when its time comes, and relent when
+	// it is over.
+	prepare, strike, relent func(*account, Fault, dice)
+}
+
+// situations are all of them.
+func situations() []situation {
+	return []situation{
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode,
+	}
+}
+
+// situation is how a fault is a situation, nil if it is none.
+func (k FaultKind) situation() *situation {
+	all := situations()
+	if i := slices.IndexFunc(all, func(s situation) bool { return s.kind == k }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// Kinds are the faults that a random scenario may have.
+func Kinds() (all []FaultKind) {
+	for _, l := range likely {
+		all = append(all, l.kind)
+	}
+	return all
+}
+
+const (
+	// CertainHours is how long a run is that is made for a situation.
+	CertainHours = 10
+	// besides is how many random faults there are in one beside those that are certain.
+	besides = 2
+)
+
+// certainly makes the scenario one in which the faults come about for certain: Rollcall may
+// act, and where a fault is a situation, there is a cluster for it.
+func (s *Scenario) certainly(kinds []FaultKind) {
+	if len(kinds) == 0 {
+		return
+	}
+	s.Permitted, s.Policy = "remediate", withMode(s.Policy, "remediate")
+	if !strings.Contains(s.Policy, "owners:") { // there are machines that nobody owns
+		s.Policy += "owners: {none: terminate}\n"
+	}
+	for i := range s.Clusters {
+		s.Clusters[i].Mode = ""
+		if i < len(kinds) {
+			if sit := kinds[i].situation(); sit != nil {
+				s.Clusters[i].Groups = slices.Clone(sit.shape)
+			}
+		}
+	}
+}
+
+// draw makes the fault one of the situation, in the cluster.
+func (sit *situation) draw(f *Fault, d dice, c ClusterSpec, storm time.Duration) {
+	if len(sit.values) > 0 {
+		f.Value = sit.values[d.of("value").below(len(sit.values))]
+	}
+	suits := func(value string) (out []string) {
+		for _, g := range c.Groups {
+			if sit.fits == nil || sit.fits(g, value) {
+				out = append(out, g.Name)
+			}
+		}
+		return out
+	}
+	groups := suits(f.Value)
+	for i := 0; len(groups) == 0 && i < len(sit.values); i++ {
+		f.Value = sit.values[i]
+		groups = suits(f.Value)
+	}
+	if len(groups) > 0 {
+		f.Group = groups[d.of("suits").below(len(groups))]
+	}
+	f.Count = 1 + d.of("how many").below(max(1, sit.count))
+	f.At = d.of("at").between(10*time.Minute, max(storm-sit.need, 15*time.Minute)).Truncate(time.Second)
+	if sit.most > 0 {
+		f.For = d.of("for").between(sit.least, sit.most).Truncate(time.Second)
+	}
+}
+
+// arose tells that a situation is there: what the fault is about is as it says.
+func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
+	e := Event{Kind: EventArose, Stage: string(f.Kind), Reason: f.Value, Detail: detail}
+	if c != nil {
+		e.Cluster = c.name
+	}
+	if m != nil {
+		e.Instance, e.Group = m.id, m.g.groupName()
+		if m.node != nil {
+			e.Node = m.node.name
+		}
+	}
+	a.note(e)
+}
+
+// groupPlight is what situations make of a group.
+type groupPlight struct {
+	halted []string // processes of its Auto Scaling group that are suspended
+	// failing is how each of its launches fails, "" if they do not.
+	failing string
+	status  string   // of the managed node group; "" is ACTIVE
+	issues  []string // codes of its health issues
+	// troubled is since when it is as halted, status and issues say.
+	troubled time.Time
+	idle     bool // its owner repairs nothing, though it would
+	// unread is how the user data of one of the machines from a broken template is read.
+	unread string
+	// stray: its machines carry the cluster's tag and are no nodes of it. launchedWith are
+	// the tags that they have instead of its owner's.
+	stray        bool
+	launchedWith []tag
+}
+
+// atEase undoes what situations made of a group.
+func (g *group) atEase() {
+	stray, with := g.stray, g.launchedWith
+	g.groupPlight = groupPlight{stray: stray, launchedWith: with}
+	if stray {
+		g.desired = 0
+		for _, m := range slices.Clone(g.members) {
+			m.end("a person: it is no node of " + g.c.name)
+		}
+	}
+}
+
+// machinePlight is what situations make of a machine.
+type machinePlight struct {
+	settledAt time.Time // since when it is in order; zero if it never was
+	// elsewhere says what the machine is instead of a node of its cluster, "" if it is one.
+	elsewhere string
+	// hangs: its container runtime is dead, and its pods never stop.
+	hangs bool
+	// serving: its kubelet is dead, and what runs on it is not to be ended.
+	serving bool
+	// unacted: its owner should repair it, and does not.
+	unacted bool
+	unread  string // how its user data is read; see groupPlight
+	// lost is its Node, which is gone though its kubelet works; vanished is since when that
+	// is so, or since when listings leave its Node out.
+	lost     *node
+	vanished time.Time
+	mutedAt  time.Time
+}

@@ -1,0 +1,350 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// What follows are the rules of verdicts: what is done is right for what the machine is. They
+// know what became of it and why, which Rollcall has to find out, and are broken only where
+// it could have.
+const (
+	// RuleGroup: nothing is done in a group that may not, or cannot, replace what it loses.
+	RuleGroup Rule = "group"
+	// RuleStopped: nothing is done after a person said so, or took the policy away.
+	RuleStopped Rule = "stopped"
+	// RuleBacklog: what was ill before the first complete check is reported and left alone.
+	RuleBacklog Rule = "backlog"
+	// RuleForeign: what is no node of the cluster is not touched.
+	RuleForeign Rule = "foreign"
+	// RuleBooting: what Rollcall rebooted is not ended while it boots.
+	RuleBooting Rule = "booting"
+	// RuleServing: a silent machine is not ended or rebooted while it serves what must not be.
+	RuleServing Rule = "serving"
+	// RuleVain: of machines that fail for what their template says none is ended.
+	RuleVain Rule = "in-vain"
+)
+
+// verdicts is what the auditor remembers for the rules of verdicts.
+type verdicts struct {
+	// first is when the first complete check of a cluster began.
+	first map[string]time.Time
+	// forgotten is when the ledger was made anew.
+	forgotten time.Time
+	losses    map[*group][]*loss
+	// alone is since when nothing stands in the way of the cure of a machine.
+	alone map[*machine]time.Time
+}
+
+// loss is a machine of a group that Rollcall had replaced. It is made good by one that was
+// launched after it and became Ready, or when the group wants fewer.
+type loss struct {
+	at       time.Time
+	instance string
+	desired  int
+	good     bool
+}
+
+func newVerdicts() verdicts {
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, alone: map[*machine]time.Time{}}
+}
+
+// forget is told that the ledger was made anew: what nobody can know any more is not asked.
+func (u *auditor) forget() {
+	u.verdicts.forgotten = u.a.Now()
+	clear(u.verdicts.first)
+	clear(u.verdicts.losses)
+	clear(u.verdicts.alone)
+	clear(u.sense.replaced)
+	clear(u.effects)
+	clear(u.reboots)
+	clear(u.firstSeen)
+	clear(u.said)
+	clear(u.since)
+	clear(u.held)
+	clear(u.acted)
+	clear(u.checks)
+}
+
+// checkedWhole notes a complete check of a cluster.
+func (u *auditor) checkedWhole(inv *invocation, cluster string) {
+	if _, ok := u.verdicts.first[cluster]; !ok && !inv.begun.Before(u.verdicts.forgotten) {
+		u.verdicts.first[cluster] = inv.begun
+	}
+}
+
+// lowest is the lowest of the modes that are said: by the deployment, by the policy
+// document, of which this reads the one line that all those of the simulation have, and by
+// the cluster's tag.
+func lowest(permitted policy.Mode, document string, c *cluster) policy.Mode {
+	low := permitted
+	said := func(text string) {
+		if m, err := policy.ParseMode(text); err == nil {
+			low = policy.Lower(low, m)
+		}
+	}
+	if document == "" {
+		said("observe") // the built-in policy
+	}
+	for line := range strings.Lines(document) {
+		if mode, ok := strings.CutPrefix(line, "mode:"); ok {
+			said(strings.TrimSpace(mode))
+		}
+	}
+	if c.mode != "" && c.exists() {
+		said(c.mode)
+	}
+	return low
+}
+
+// judged looks at an act at the moment at which it takes effect.
+func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *node) {
+	if !what.destructive() {
+		return
+	}
+	if m == nil && n != nil {
+		m = n.machine
+	}
+	if inv.v.policy.stops {
+		u.broken(RuleStopped, "%s: %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, what)
+	}
+	if m == nil || what == actDeleteNode && m.state != running {
+		return
+	}
+	if m.elsewhere != "" {
+		u.broken(RuleForeign, "%s: %s of %s (%s), which is no node of %s", inv.name, what, m.id, m.elsewhere, c.name)
+		return
+	}
+	u.working(inv, string(what), m)
+	u.boots(inv, what, m)
+	u.serves(inv, what, m)
+	u.replaceable(inv, what, m)
+	u.backlog(inv, string(what), m)
+	u.vain(inv, what, m)
+	if why, out := c.out(m.zone, inv.begun.Add(-2*time.Minute)); out {
+		u.broken(RuleZone, "%s: %s of %s, and %s", inv.name, what, m.id, why)
+	}
+}
+
+// justly looks at an order.
+func (u *auditor) justly(inv *invocation, c *cluster, o plan.Order) {
+	m := u.a.machines[string(o.Instance)]
+	if inv.v.policy.stops {
+		u.broken(RuleStopped, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
+	}
+	if m == nil || m.state != running {
+		return
+	}
+	if !m.vanished.IsZero() {
+		u.working(inv, "order to "+string(o.Action), m)
+	}
+	u.backlog(inv, "order to "+string(o.Action), m)
+	if why, out := c.out(m.zone, inv.begun.Add(-2*time.Minute)); out {
+		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
+	}
+}
+
+// working checks that a machine that works, and was in order once, is not interrupted: its
+// node was last seen Ready, or is not to be seen and its kubelet renews its lease.
+func (u *auditor) working(inv *invocation, what string, m *machine) {
+	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) {
+		return
+	}
+	if !m.vanished.IsZero() {
+		if m.vanished.Before(inv.begun.Add(-time.Minute)) {
+			u.broken(RuleHealthy, "%s: %s of %s, which works: its Node is not listed since %s, and its lease is renewed", inv.name, what, m.id, m.vanished.Format(time.TimeOnly))
+		}
+		return
+	}
+	for _, n := range inv.seen.nodesOf(m.id) {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
+			}
+		}
+	}
+}
+
+// boots checks that what was rebooted has come up, or had as long as it takes.
+func (u *auditor) boots(inv *invocation, what act, m *machine) {
+	if last, ok := u.reboots[m.id]; ok && m.booting && (what == actTerminate || what == actDeleteClaim) {
+		u.broken(RuleBooting, "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
+	}
+}
+
+// serves checks that a machine is not ended under what must not be.
+func (u *auditor) serves(inv *invocation, what act, m *machine) {
+	if !m.serving || m.node == nil || what != actTerminate && what != actReboot && what != actDeleteClaim {
+		return
+	}
+	for _, p := range m.node.pods {
+		if p.keep != "" {
+			u.broken(RuleServing, "%s: %s of %s, which is silent, and serves from pod %s (%s)", inv.name, what, m.id, p.name, p.keep)
+		}
+	}
+}
+
+// replaceable checks that the group may be disturbed.
+func (u *auditor) replaceable(inv *invocation, what act, m *machine) {
+	g := m.g
+	if g.troubled.IsZero() || !g.troubled.Before(inv.begun) {
+		return
+	}
+	switch {
+	case g.halts():
+		u.broken(RuleGroup, "%s: %s of %s while %s of %s are suspended, since %s", inv.name, what, m.id, strings.Join(g.halted, ", "), g.groupName(), g.troubled.Format(time.TimeOnly))
+	case g.unwell():
+		u.broken(RuleGroup, "%s: %s of %s while %s is %s %s, since %s", inv.name, what, m.id, g.groupName(), g.status, strings.Join(g.issues, " "), g.troubled.Format(time.TimeOnly))
+	}
+}
+
+// backlog checks that the trouble began when somebody was looking. What never joined or never
+// got ready is in trouble only when it had its time.
+func (u *auditor) backlog(inv *invocation, what string, m *machine) {
+	first, ok := u.verdicts.first[m.c.name]
+	if !ok || m.ail == well || inv.begun.Before(u.verdicts.forgotten) {
+		return
+	}
+	since := m.since.Add(time.Minute)
+	if (m.ail == neverJoins || m.ail == neverReady) && m.since.Equal(m.launched) {
+		since = m.since.Add(15 * time.Minute)
+	}
+	if since.Before(first) {
+		u.broken(RuleBacklog, "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))
+	}
+}
+
+// vain checks that of machines from a template that breaks them, of which one cannot be read,
+// none is ended.
+func (u *auditor) vain(inv *invocation, what act, m *machine) {
+	g := m.g
+	if g.unread == "" || !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
+		return
+	}
+	if i := slices.IndexFunc(g.members, func(o *machine) bool {
+		return o != m && o.stays && o.template.version == m.template.version && o.launched.Before(inv.begun.Add(-10*time.Minute))
+	}); i >= 0 {
+		u.broken(RuleVain, "%s: %s of %s, which fails for its template as %s does; the user data of one of them is read as %s", inv.name, what, m.id, g.members[i].id, g.unread)
+	}
+}
+
+// minute looks at the account every minute.
+func (u *auditor) minute() {
+	for g, losses := range u.verdicts.losses {
+		for _, l := range losses {
+			l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
+		}
+	}
+	for _, c := range u.a.clusters {
+		for _, m := range c.machines {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted) {
+				u.awaits(m)
+			} else if len(u.verdicts.alone) > 0 {
+				delete(u.verdicts.alone, m)
+			}
+		}
+	}
+}
+
+// How long a machine that is the only one in trouble, with nothing in the way of its cure,
+// may stay so: until it is reported, and until it is cured. The owner has its time in both.
+const (
+	reportedWithin = 75 * time.Minute
+	unhungWithin   = 150 * time.Minute
+	ownerWithin    = 3 * time.Hour
+)
+
+// awaits checks that a machine that is alone in its trouble is reported and cured, however its
+// pods or its owner behave.
+func (u *auditor) awaits(m *machine) {
+	now := u.a.Now()
+	if why := u.hindered(m); why != "" {
+		delete(u.verdicts.alone, m)
+		return
+	}
+	since, ok := u.verdicts.alone[m]
+	if !ok {
+		u.verdicts.alone[m] = now
+		return
+	}
+	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
+	if m.hangs {
+		within, why = unhungWithin, "its pods never stop"
+	}
+	if waits > reportedWithin && !u.reported(m) {
+		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
+		delete(u.verdicts.alone, m)
+	} else if waits > within {
+		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
+		delete(u.verdicts.alone, m)
+	}
+}
+
+// reported reports whether a notice told of the machine, by itself or among others.
+func (u *auditor) reported(m *machine) bool {
+	for key := range u.sense.told {
+		if key.cluster == m.c.name && key.instance == m.id {
+			return true
+		}
+	}
+	for key, f := range u.a.dep.state(m.c.name).Findings {
+		if string(key.Instance) == m.id && (u.sense.told[saidKey{m.c.name, string(f.Group), string(key.Kind), ""}] || u.counted(m.c, key, f.Group)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hindered is what may rightly stand in the way of the cure of a machine, "" if nothing does.
+func (u *auditor) hindered(m *machine) string {
+	a, c, g, now := u.a, m.c, m.g, u.a.Now()
+	first, checked := u.verdicts.first[c.name]
+	_, held := get(m.tags, roll.TagHold)
+	switch {
+	case !c.exists() || c.status != "ACTIVE" || c.shifted != "" || c.barred || len(a.silenced) > 0:
+		return "the cluster"
+	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.lasts(now) }):
+		return "calls"
+	case !a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) || a.audit.document(a.dep.parameters.policy) == nil:
+		return "the policy"
+	case g.owner == nobody || g.owner == karpenter && strings.Contains(a.dep.parameters.policy, "delete-nodeclaim"):
+		return "its owner"
+	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
+		return "the group"
+	case !checked || m.since.Before(first.Add(time.Minute)):
+		return "it was ill before"
+	case held || m.protected || m.muted || m.stays || m.serving:
+		return "a person, or it stays so"
+	case !m.vanished.IsZero() || m.claim == nil && g.owner == karpenter:
+		return "its objects"
+	}
+	for _, l := range u.verdicts.losses[g] {
+		if !l.good || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {
+			return "the last loss"
+		}
+	}
+	for _, o := range c.machines {
+		if o != m && o.alive() && (o.ail != well || o.muted || o.elsewhere != "" || !o.vanished.IsZero() || o.node == nil) {
+			return "other machines"
+		}
+	}
+	if m.node != nil {
+		if m.node.cordoned && m.node.annotations[roll.AnnotationCordoned] == "" {
+			return "a person"
+		}
+		for _, p := range m.node.pods {
+			if p.keep != "" || p.guarded && p.leaving.IsZero() {
+				return fmt.Sprintf("pod %s", p.name)
+			}
+		}
+	}
+	return ""
+}
