@@ -363,7 +363,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 // tolerance, and how many there are at most.
 func (u *auditor) share(inv *invocation, c *cluster, o plan.Order) {
 	pol := u.policy(inv, c, string(o.Group))
-	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), pol, string(o.Group))
+	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), pol, string(o.Group), u.nodeless)
 	if allowed := allowedSick(nodes, int(u.policy(inv, c, "").Limits.Unhealthy)); sick > allowed {
 		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)
 	}

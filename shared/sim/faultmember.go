@@ -14,13 +14,9 @@ const (
 	userDataForeign  = "user-data" // only the user data tells
 )
 
-// ownedBy are the owners that a stray group may have, by chance.
-func ownedBy(d dice) string {
-	return []string{string(autoScaling), string(nobody)}[d.of("owner").below(2)]
-}
-
-// foreignTags: machines are launched that carry the cluster's tags, and are, and work as,
-// nodes of another one.
+// foreignTags: machines are launched that carry the cluster's tags, in an Auto Scaling group or
+// from a launch template that nodes of it come from too. They are, and work as, nodes of
+// another one.
 var foreignTags = situation{
 	kind: FaultForeignTags, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
@@ -30,10 +26,9 @@ var foreignTags = situation{
 	strike: func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
 			const other = "legacy"
-			g := c.newGroup(GroupSpec{Name: fmt.Sprintf("legacy-%d", f.ID), Owner: ownedBy(d), Type: "m5.large", Desired: f.Count})
-			g.stray = true
+			g := c.newStrays("legacy", f, d, f.Count)
 			g.template.userData = strings.ReplaceAll(strings.ReplaceAll(g.template.userData, "name: "+c.name, "name: "+other), c.endpoint(), "https://"+strings.ToUpper(shortID(d.of("endpoint"), 32))+".gr7."+region+".eks.amazonaws.com")
-			tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}}
+			tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)}}
 			switch f.Value {
 			case tagsForeignLast:
 				tags = append(tags, tag{"alpha.eksctl.io/cluster-name", c.name}, tag{"aws:eks:cluster-name", other})
@@ -60,8 +55,8 @@ var bastion = situation{
 	strike: func(a *account, f Fault, d dice) {
 		for _, nodes := range a.targets(f) {
 			c := nodes.c
-			g := c.newGroup(GroupSpec{Name: fmt.Sprintf("bastion-%d", f.ID), Owner: ownedBy(d), Type: "m5.large", Desired: 1})
-			g.stray = true
+			g := c.newStrays("bastion", f, d, 1)
+			g.known = "" // it is in no group of nodes
 			g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
 			g.template.userData = []string{"", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n"}[d.of("script").below(3)]
 			g.launchedWith = g.scaledTags([]tag{
@@ -72,6 +67,27 @@ var bastion = situation{
 		}
 	},
 	relent: leaveStrays,
+}
+
+// newStrays is a group that launches what is no node of the cluster: by itself, or in an Auto
+// Scaling group of nodes, or by nobody.
+func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
+	var nodes *group
+	for _, g := range c.groups {
+		if (g.owner == autoScaling || g.owner == nodeGroup) && !g.stray {
+			nodes = g
+		}
+	}
+	owner := []ownerKind{autoScaling, autoScaling, nobody}[d.of("owner").below(3)]
+	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", name, f.ID), Owner: string(owner), Type: "m5.large", Desired: count})
+	g.stray = true
+	if nodes != nil {
+		g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
+		if nodes.owner == autoScaling && owner == autoScaling && d.of("known").chance(0.5) {
+			g.known = nodes.name
+		}
+	}
+	return g
 }
 
 // scaledTags are tags, and that of the group if it has an Auto Scaling group.

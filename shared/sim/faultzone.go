@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"rollcall/shared/plan"
 	"rollcall/shared/trigger"
 )
@@ -116,7 +118,7 @@ var outageBetween = situation{
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			t := &trap{
-				f: f, m: m, left: d.nth(i).of("orders").below(2), waits: d.nth(i).of("waits").between(150*time.Second, 8*time.Minute), over: d.nth(i).of("over").between(20*time.Minute, 40*time.Minute),
+				f: f, m: m, left: d.nth(i).of("orders").below(2), waits: d.nth(i).of("waits").between(75*time.Second, 4*time.Minute), over: d.nth(i).of("over").between(20*time.Minute, 40*time.Minute),
 				whole: f.Value == wholeBetween,
 			}
 			m.fall(silent, false, d.nth(i).of("reboots").chance(0.3))
@@ -175,7 +177,7 @@ func (c *cluster) out(zone string, before time.Time) (string, bool) {
 				continue
 			}
 			nodes++
-			if m.muted && m.mutedAt.Before(before) && n.ready().Status != "True" {
+			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) {
 				muted++
 			}
 		}

@@ -88,8 +88,9 @@ func wellNode(n *corev1.Node) (bool, string) {
 }
 
 // count counts, of what was listed, how many nodes there are and how many of them are
-// certainly past their tolerance at a time; in the cluster, and in one group.
-func (s *sight) count(at time.Time, pol policy.Policy, group string) (nodes, sick, groupNodes, groupSick int) {
+// certainly past their tolerance at a time; in the cluster, and in one group. Of an instance
+// without a node that is not so if unsure says it.
+func (s *sight) count(at time.Time, pol policy.Policy, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
 		for i := range page {
@@ -125,7 +126,7 @@ func (s *sight) count(at time.Time, pol policy.Policy, group string) (nodes, sic
 		}
 	}
 	for id, i := range running {
-		if of := groupOf(i); !joined[id] && of != "none" && at.Sub(*i.LaunchTime) > pol.Registration.Deadline+time.Minute {
+		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol.Registration.Deadline+time.Minute {
 			add(of, true)
 		}
 	}

@@ -151,13 +151,15 @@ type groupPlight struct {
 	// the tags that they have instead of its owner's.
 	stray        bool
 	launchedWith []tag
+	// known is the name of another Auto Scaling group, if they are in that, and not in one of
+	// their own.
+	known string
 }
 
 // atEase undoes what situations made of a group.
 func (g *group) atEase() {
-	stray, with := g.stray, g.launchedWith
-	g.groupPlight = groupPlight{stray: stray, launchedWith: with}
-	if stray {
+	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known}
+	if g.stray {
 		g.desired = 0
 		for _, m := range slices.Clone(g.members) {
 			m.end("a person: it is no node of " + g.c.name)

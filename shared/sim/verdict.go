@@ -129,7 +129,7 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	u.replaceable(inv, what, m)
 	u.backlog(inv, string(what), m)
 	u.vain(inv, what, m)
-	if why, out := c.out(m.zone, inv.begun.Add(-2*time.Minute)); out {
+	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: %s of %s, and %s", inv.name, what, m.id, why)
 	}
 }
@@ -147,7 +147,7 @@ func (u *auditor) justly(inv *invocation, c *cluster, o plan.Order) {
 		u.working(inv, "order to "+string(o.Action), m)
 	}
 	u.backlog(inv, "order to "+string(o.Action), m)
-	if why, out := c.out(m.zone, inv.begun.Add(-2*time.Minute)); out {
+	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 	}
 }
@@ -234,6 +234,12 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	}); i >= 0 {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template as %s does; the user data of one of them is read as %s", inv.name, what, m.id, g.members[i].id, g.unread)
 	}
+}
+
+// nodeless reports an instance that is without a node, but not since its launch, or for good.
+func (u *auditor) nodeless(id string) bool {
+	m := u.a.machines[id]
+	return m != nil && (m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute looks at the account every minute.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -332,7 +333,7 @@ func (g *group) groupName() string {
 	case nodeGroup:
 		return "nodegroup/" + g.name
 	case autoScaling:
-		return "asg/" + g.name
+		return "asg/" + g.asgName()
 	}
 	return "none"
 }
@@ -343,7 +344,7 @@ func (g *group) asgName() string {
 	case nodeGroup:
 		return "eks-" + g.name + "-" + shortID(g.d, 8)
 	case autoScaling:
-		return g.name
+		return cmp.Or(g.known, g.name)
 	}
 	return ""
 }
