@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// seedsEach is how many seeds are run for each situation: ROLLCALL_SEEDS=200 runs so many.
+func seedsEach(t *testing.T) uint64 {
+	t.Helper()
+	if text := os.Getenv("ROLLCALL_SEEDS"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n == 0 {
+			t.Fatalf("ROLLCALL_SEEDS=%s: it takes a number of seeds", text)
+		}
+		return n
+	}
+	if testing.Short() || raced {
+		return 1
+	}
+	return 3
+}
+
+// In no situation a rule is broken, whatever else befalls the account. Each really arises: a
+// fault that does nothing would prove nothing.
+func TestNoSituationBreaksARule(t *testing.T) {
+	seeds := seedsEach(t)
+	for _, sit := range situations() {
+		t.Run(string(sit.kind), func(t *testing.T) {
+			t.Parallel()
+			arose, forms := 0, map[string]bool{}
+			for seed := uint64(1); seed <= seeds; seed++ {
+				sc := Random(Options{Seed: seed, Certain: []FaultKind{sit.kind}})
+				here := false
+				r, err := Run(sc, Watch{GoOn: true, Tell: func(e Event) {
+					if e.Kind == EventArose && e.Stage == string(sit.kind) {
+						here, forms[e.Reason] = true, true
+					}
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if here {
+					arose++
+				}
+				if len(r.Violations) > 0 {
+					v := r.Violations[0]
+					t.Errorf("seed %d breaks %s at %s: %s; see rollcall simulate --fault %s --seed %d", seed, v.Rule, v.At.Format("15:04:05"), v.Detail, sit.kind, seed)
+				}
+			}
+			if arose == 0 || seeds >= 20 && uint64(arose)*2 < seeds {
+				t.Errorf("it arises in %d of %d seeds", arose, seeds)
+			}
+			if i := slices.IndexFunc(sit.values, func(v string) bool { return !forms[v] }); i >= 0 && seeds >= 100 {
+				t.Errorf("the form %s of it never arises", sit.values[i])
+			}
+		})
+	}
+}
+
+// Every situation is among the random faults, and known by its name.
+func TestSituationsAreDrawn(t *testing.T) {
+	for _, sit := range situations() {
+		if !slices.Contains(Kinds(), sit.kind) {
+			t.Errorf("%s is never drawn", sit.kind)
+		}
+		if sit.kind.situation() == nil || sit.kind.ofCalls() {
+			t.Errorf("%s is not a situation", sit.kind)
+		}
+	}
+}
+
+// A run that is made for faults has each of them, in a cluster in which it can arise.
+func TestCertainFaultsAreThere(t *testing.T) {
+	for _, kind := range Kinds() {
+		for seed := range uint64(20) {
+			sc := Random(Options{Seed: seed, Certain: []FaultKind{FaultBastion, kind}})
+			if n := len(sc.Faults); n != besides+2 || sc.Faults[n-1].Kind != kind && kind != FaultDeleted || sc.Faults[n-2].Kind != FaultBastion || len(sc.Clusters) != 2 {
+				t.Fatalf("seed %d, %s: %v", seed, kind, sc.Faults)
+			}
+			f := sc.Faults[len(sc.Faults)-1]
+			sit := kind.situation()
+			if sit == nil || sit.fits == nil {
+				continue
+			}
+			if i := slices.IndexFunc(sc.Clusters[1].Groups, func(g GroupSpec) bool { return g.Name == f.Group }); i < 0 || !sit.fits(sc.Clusters[1].Groups[i], f.Value) {
+				t.Errorf("seed %d: %s in a group where it cannot arise", seed, fmt.Sprint(f))
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/roll"
+)
+
+// ended has Rollcall terminate a machine that it looked at as the world is, or reboot it.
+func ended(t *testing.T, m *machine, what act) {
+	t.Helper()
+	a := m.c.a
+	m.tags = with(m.tags, tag{roll.TagOrder, "any"})
+	m.touch()
+	a.until(a.Now().Add(10 * time.Minute)) // until EC2 shows it
+	inside(t, a, remediator, func(v *env) {
+		v.inv.begun = a.Now()
+		v.inv.sawPolicy(a.dep.parameters.policy, true)
+		v.inv.seen.nodes.page(m.c.listNodes(), true, true, true)
+		ids := []string{m.id}
+		var err error
+		if what == actReboot {
+			_, err = ec2API{v}.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: ids})
+		} else {
+			_, err = ec2API{v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ids})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Each rule of verdicts is broken by an act that is wrong for what the machine is, and by none
+// that is right.
+func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
+	type world struct {
+		m, other *machine
+	}
+	sick := func(w world) { w.m.fall(silent, false, false) }
+	for _, tt := range []struct {
+		name  string
+		rule  Rule
+		what  act
+		wrong func(world)
+		right func(world)
+	}{
+		{
+			name: "a startup taint came back", rule: RuleHealthy, what: actTerminate,
+			right: func(w world) { // it never went
+				w.m.node.taint(parseTaint("node.cilium.io/agent-not-ready:NoSchedule"))
+				w.m.ail, w.m.settledAt = neverReady, time.Time{}
+			},
+			wrong: func(w world) {
+				w.m.node.taint(parseTaint("node.cilium.io/agent-not-ready:NoSchedule"))
+			},
+		},
+		{
+			name: "its Node vanished", rule: RuleHealthy, what: actTerminate, right: sick,
+			wrong: func(w world) {
+				w.m.c.removeNode(w.m.node)
+				w.m.vanished = w.m.c.a.Now()
+			},
+		},
+		{
+			name: "processes are suspended", rule: RuleGroup, what: actTerminate, right: func(w world) { sick(w); w.m.g.halted = []string{"AZRebalance"} },
+			wrong: func(w world) {
+				sick(w)
+				w.m.g.halted, w.m.g.troubled = []string{"HealthCheck"}, w.m.c.a.Now()
+			},
+		},
+		{
+			name: "the node group is not well", rule: RuleGroup, what: actReboot, right: sick,
+			wrong: func(w world) {
+				sick(w)
+				w.m.g.issues, w.m.g.troubled = []string{"AccessDenied"}, w.m.c.a.Now()
+			},
+		},
+		{
+			name: "it was ill before anybody looked", rule: RuleBacklog, what: actTerminate,
+			right: func(w world) {
+				w.m.c.a.audit.verdicts.first["demo"] = w.m.c.a.Now()
+				sick(w)
+			},
+			wrong: func(w world) {
+				sick(w)
+				w.m.c.a.audit.verdicts.first["demo"] = w.m.c.a.Now().Add(2 * time.Minute)
+			},
+		},
+		{
+			name: "it is another cluster's", rule: RuleForeign, what: actTerminate, right: sick,
+			wrong: func(w world) { w.m.elsewhere = "legacy" },
+		},
+		{
+			name: "it boots", rule: RuleBooting, what: actTerminate,
+			right: func(w world) { w.m.c.a.audit.reboots[w.m.id] = w.m.c.a.Now(); w.m.ail = silent },
+			wrong: func(w world) {
+				w.m.c.a.audit.reboots[w.m.id] = w.m.c.a.Now()
+				w.m.ail, w.m.booting = silent, true
+			},
+		},
+		{
+			name: "it serves", rule: RuleServing, what: actReboot, right: func(w world) { sick(w); w.m.serving = true },
+			wrong: func(w world) { w.m.serves(keptLocal); sick(w) },
+		},
+		{
+			name: "its siblings fail for the same", rule: RuleVain, what: actTerminate,
+			right: func(w world) { w.m.ail, w.m.stays, w.m.g.unread = neverJoins, true, unreadCut },
+			wrong: func(w world) {
+				w.m.g.unread, w.m.template.breaks, w.other.template.breaks = unreadCut, neverJoins, neverJoins
+				w.m.ail, w.m.stays, w.other.ail, w.other.stays = neverJoins, true, neverJoins, true
+			},
+		},
+		{
+			name: "all of its zone are silent", rule: RuleZone, what: actTerminate, right: func(w world) { w.m.mute(true) },
+			wrong: func(w world) { w.m.mute(true); w.other.mute(true) },
+		},
+		{
+			name: "the last loss is not made good", rule: RulePace, what: actTerminate,
+			right: func(w world) {
+				sick(w)
+				w.m.c.a.audit.verdicts.losses[w.m.g] = []*loss{{at: w.m.c.a.Now(), instance: "i-gone", good: true}}
+			},
+			wrong: func(w world) {
+				sick(w)
+				w.m.c.a.audit.verdicts.losses[w.m.g] = []*loss{{at: w.m.c.a.Now().Add(-24 * time.Hour), instance: "i-gone"}}
+			},
+		},
+		{
+			name: "a person stopped it", rule: RuleStopped, what: actTerminate, right: sick,
+			wrong: func(w world) { sick(w); w.m.c.a.dep.setPolicy("") },
+		},
+	} {
+		for _, wrong := range []bool{true, false} {
+			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+			w := world{m: up(c.groups[0], "node-1"), other: up(c.groups[0], "node-2")}
+			w.m.settledAt, w.other.settledAt = c.a.Now().Add(-time.Hour), c.a.Now().Add(-time.Hour)
+			c.groups[0].desired = 2
+			w.m.touch()
+			c.a.until(c.a.Now().Add(time.Minute))
+			if wrong {
+				tt.wrong(w)
+			} else {
+				tt.right(w)
+			}
+			ended(t, w.m, tt.what)
+			if c.a.audit.broke(tt.rule) != wrong {
+				t.Errorf("%s: wrong is %t, and broken are %+v", tt.name, wrong, c.a.audit.violations)
+			}
+		}
+	}
+}
