@@ -376,7 +376,7 @@ func mutantsOfSense() []mutant {
 			guards: func() Guards { return Guards{Plan: planning(unrelated)} },
 		},
 		{
-			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats},
+			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats, RulePace},
 			guards: func() Guards {
 				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements = 100 }))}
 			},

@@ -35,11 +35,11 @@ func TestTheSameSeedPrintsTheSame(t *testing.T) {
 }
 
 func TestSimulateTakesNoNonsense(t *testing.T) {
-	code, out, errs := rollcall(t, "simulate", "--hours", "2", "--clusters", "0", "--nodes", "3", "--faults", "-1", "--shrink", "-2", "--soak", "-5m", "--output", "xml")
+	code, out, errs := rollcall(t, "simulate", "--hours", "2", "--clusters", "0", "--nodes", "3", "--faults", "-1", "--shrink", "-2", "--soak", "-5m", "--seeds", "0", "--fault", "flood", "--output", "xml")
 	if code != ExitError || out != "" {
 		t.Errorf("exit code %d, %s", code, out)
 	}
-	for _, want := range []string{"--hours 2: it takes 6 to", "--clusters 0:", "--nodes 3: it takes 4 to", "--faults -1:", "--shrink -2:", "--soak -5m0s:", `--output "xml"`} {
+	for _, want := range []string{"--hours 2: it takes 6 to", "--clusters 0:", "--nodes 3: it takes 4 to", "--faults -1:", "--shrink -2:", "--soak -5m0s:", "--seeds 0:", "--fault flood:", `--output "xml"`} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("nothing says %q in\n%s", want, errs)
 		}
@@ -56,6 +56,22 @@ func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "no rule was broken"); n < 2 || n > 4 || !strings.Contains(out.String(), "seed 41:") {
 		t.Errorf("%d runs:\n%s", n, out.String())
+	}
+}
+
+// Seeds with a fault in each are counted at the end, and so are those in which it came about.
+// What does not act breaks no rule.
+func TestSeedsWithACertainFaultAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	still := sim.Guards{Plan: func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+		return func(plan.Input) plan.Plan { return plan.Plan{} }
+	}}
+	f := simulateFlags{seed: 4, seeds: 3, hours: 6, clusters: 1, nodes: 4, certain: []string{"bastion"}, output: "table", guards: still}
+	if err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f); err != nil && !strings.Contains(out.String(), "broke a rule") {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "of seeds 4 to") || !strings.Contains(out.String(), "the situation of bastion arose in") {
+		t.Errorf("got %s", out.String())
 	}
 }
 
