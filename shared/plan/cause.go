@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"rollcall/shared/roll"
 )
@@ -146,16 +150,26 @@ func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]b
 			has(s.perhaps, lies, f.Instance)
 		}
 	}
-	for _, n := range why.NotChecked {
-		if !codes[n.Code] {
-			continue
-		}
+	for code := range codes {
 		for _, t := range s.ties[f.Key()] {
-			p := s.open[openCause{n.Code, t}]
-			p.add(f.Instance)
-			s.open[openCause{n.Code, t}] = p
+			if unlooked(why, code, t) {
+				p := s.open[openCause{code, t}]
+				p.add(f.Instance)
+				s.open[openCause{code, t}] = p
+			}
 		}
 	}
+}
+
+// unlooked reports that a cause could not be looked for in an instance. That of user data
+// counts as not looked for where nothing was found, whatever its own copy shows: the version
+// of its launch template has one for all.
+func unlooked(why roll.Diagnosis, code string, t roll.Tie) bool {
+	if slices.ContainsFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == code }) {
+		return true
+	}
+	_, explained := why.Decisive()
+	return !explained && t.SharesUserData() && strings.HasPrefix(code, "UserData")
 }
 
 // object tells whether others have a cause of the finding too, or may have it: a
@@ -183,11 +197,12 @@ func (s shares) object(f roll.Finding, why roll.Diagnosis) (string, bool) {
 			}
 		}
 	}
-	for _, open := range why.NotChecked {
-		for _, t := range s.ties[f.Key()] {
-			if k := s.proven[openCause{open.Code, t}]; k.but(f.Instance) != "" {
-				return fmt.Sprintf("%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, t), true
-			}
+	for _, at := range slices.SortedFunc(maps.Keys(s.proven), func(a, b openCause) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.tie.String(), b.tie.String()))
+	}) {
+		k := s.proven[at]
+		if slices.Contains(s.ties[f.Key()], at.tie) && k.but(f.Instance) != "" && unlooked(why, at.code, at.tie) {
+			return fmt.Sprintf("%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie), true
 		}
 	}
 	return "", false

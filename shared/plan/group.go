@@ -72,12 +72,18 @@ func (p *planner) lastEnded(g roll.Group) ledger.Ended {
 
 // owed is the time since which a launch counts as the replacement of an instance that was
 // ended. An Auto Scaling group launches one when the instance is gone. Karpenter launches
-// one for the pods that cannot run, which leave a node that is drained or silent before.
+// one for the pods that cannot run: they leave a node that Rollcall drains before its end.
 func (p *planner) owed(a ledger.Action) time.Time {
-	if _, karpenter := a.Group.NodePool(); karpenter && !a.Since.IsZero() {
-		return a.Since
+	at := a.At
+	if _, karpenter := a.Group.NodePool(); !karpenter {
+		return at
 	}
-	return a.At
+	for _, earlier := range p.State.Actions {
+		if earlier.Instance == a.Instance && earlier.Interrupted() && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
+			at = earlier.At
+		}
+	}
+	return at
 }
 
 // ended reports that an act that ends the instance was carried out.

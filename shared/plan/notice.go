@@ -182,6 +182,9 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	if was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) {
 		e.gist = was // nothing lasting has changed
 	}
+	if reason, held := strings.CutPrefix(e.gist, gistHeld); held && was != "" && Reason(reason).Passing() && slices.Contains(before.Incident.Gists, e.gist) {
+		e.gist = was // a notice of the incident showed it
+	}
 	e.Changed = e.gist != was
 	e.New = e.gist != told
 	for _, gist := range []string{e.gist, told, was} {

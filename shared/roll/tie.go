@@ -8,6 +8,12 @@ type Tie struct{ what, name string }
 // String is the tie in words, such as "group asg/w".
 func (t Tie) String() string { return t.what + " " + t.name }
 
+// SharesUserData reports that instances with the tie were launched with the same user data:
+// a version of a launch template has one, which only a stopped instance can change.
+func (t Tie) SharesUserData() bool { return t.what == tieTemplate }
+
+const tieTemplate = "launch template"
+
 // Ties are what ties an instance of a group to others. Of what EC2 does not show only the
 // group does.
 func Ties(g Group, i *Instance) (out []Tie) {
@@ -17,7 +23,7 @@ func Ties(g Group, i *Instance) (out []Tie) {
 	if i == nil {
 		return out
 	}
-	for _, t := range []Tie{{"launch template", i.LaunchTemplate}, {"instance profile", i.Profile}, {"subnet", i.Subnet}} {
+	for _, t := range []Tie{{tieTemplate, i.LaunchTemplate}, {"instance profile", i.Profile}, {"subnet", i.Subnet}} {
 		if t.name != "" {
 			out = append(out, t)
 		}
