@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,21 +14,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"rollcall/shared/roll"
 )
 
-// Drained is what one pass over the pods of a node came to. Pods that stay by design
-// are not among them: those of DaemonSets, mirror pods and finished ones.
+// Drained is what one pass over the pods of a node came to: each pod by its
+// namespace/name, and why it is there. Pods that stay by design are not among them: those
+// of DaemonSets and the like, static and finished ones.
 type Drained struct {
-	Evicted int      // evicted by this pass; they may still be stopping
-	Leaving int      // on their way out before it
-	Waiting int      // left for the next pass
-	Blocked []string // namespace/name: why it stays
+	Evicted []string // evicted by this pass; they may still be stopping
+	Leaving []string // on their way out before it
+	Waiting []string // left for the next pass
+	Blocked []string // not to be evicted, or refused
+	// Stuck hang in Terminating long past their grace period. They hold no drain: the
+	// container runtime, or a finalizer, keeps them, and no more waiting changes that.
+	Stuck []string
 }
 
 // Done reports whether there was nothing left to evict or to wait for.
 func (d Drained) Done() bool {
-	return d.Evicted == 0 && d.Leaving == 0 && d.Waiting == 0 && len(d.Blocked) == 0
+	return len(d.Evicted) == 0 && len(d.Leaving) == 0 && len(d.Waiting) == 0 && len(d.Blocked) == 0
 }
+
+// Pass is what bounds one pass over the pods of a node.
+type Pass struct {
+	Evictions int // at most
+	// Now is the time against which pods are kept that are not to be disrupted yet, and
+	// against which they hang in Terminating.
+	Now time.Time
+	// Since is when the node was cordoned at the latest: what was created after it and
+	// runs there tolerates the cordon and would only come back. Zero if it is not cordoned.
+	Since time.Time
+}
+
+// stuckAfter is how long past its deletion timestamp, which includes the grace period, a
+// pod still counts as one that stops. Karpenter gives it as long.
+// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
+const stuckAfter = time.Minute
 
 // Annotations by which the owner of a pod asks not to have it interrupted.
 const (
@@ -38,11 +60,10 @@ const (
 	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
-// Drain makes one pass over the pods of a node and evicts up to so many of those that
-// may go, by the eviction API, which respects PodDisruptionBudgets. It does not wait
-// for them to stop: the next pass sees. now is the time against which pods are kept that
-// are not to be disrupted yet. With an error the result is what was done up to it.
-func (c *Client) Drain(ctx context.Context, node string, evictions int, now time.Time) (Drained, error) {
+// Drain makes one pass over the pods of a node and evicts up to pass.Evictions of those
+// that may go, by the eviction API, which respects PodDisruptionBudgets. It does not wait
+// for them to stop: the next pass sees. With an error the result is what was done up to it.
+func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, error) {
 	list := operation{what: "list the pods of node " + node, noun: "listing of pods", verb: "list", target: "pods", writes: true}
 	if node == "" {
 		return Drained{}, list.failed(errIncomplete) // "" would select the pods of no node
@@ -54,13 +75,16 @@ func (c *Client) Drain(ctx context.Context, node string, evictions int, now time
 	var d Drained
 	for i := range pods {
 		p := &pods[i]
-		switch why := keeps(p, now); {
-		case p.leaving:
-			d.Leaving++
+		switch why := keeps(p, pass.Now); {
+		case !p.leaving.IsZero() && pass.Now.Sub(p.leaving) > stuckAfter:
+			d.Stuck = append(d.Stuck, p.because("in Terminating since %s, past its grace period", roll.Clock(p.leaving)))
+		case !p.leaving.IsZero():
+			d.Leaving = append(d.Leaving, p.because("has until %s to stop", roll.Clock(p.leaving)))
 		case why != "":
-			d.block(p, why)
-		case d.Evicted >= evictions:
-			d.Waiting++
+			d.Blocked = append(d.Blocked, p.because("%s", why))
+		case p.tolerates, !pass.Since.IsZero() && p.created.After(pass.Since):
+		case len(d.Evicted) >= pass.Evictions:
+			d.Waiting = append(d.Waiting, p.because("not asked to leave yet"))
 		default:
 			if err := c.evict(ctx, p, &d); err != nil {
 				return d, err
@@ -70,16 +94,18 @@ func (c *Client) Drain(ctx context.Context, node string, evictions int, now time
 	return d, nil
 }
 
-func (d *Drained) block(p *pod, why string) {
-	d.Blocked = append(d.Blocked, p.namespace+"/"+p.name+": "+why)
-}
-
 // pod is a pod that has to leave, cut down.
 type pod struct {
 	namespace, name, uid      string
-	leaving                   bool
-	started                   time.Time
+	leaving                   time.Time // when its grace period is over; zero if nobody deletes it
+	created, started          time.Time
 	doNotDisrupt, safeToEvict string
+	tolerates                 bool // the taint of a cordoned node, by its key
+}
+
+// because names the pod and says why it is there.
+func (p *pod) because(format string, args ...any) string {
+	return p.namespace + "/" + p.name + ": " + fmt.Sprintf(format, args...)
 }
 
 // pods lists the pods of a node that have to leave it.
@@ -101,8 +127,9 @@ func (c *Client) pods(ctx context.Context, node string) ([]pod, error) {
 	return out, err
 }
 
-// stays reports pods that a drain leaves alone: a DaemonSet's would come right back, a
-// mirror pod is only the image of a static one, and finished ones interrupt nothing.
+// stays reports pods that a drain leaves alone: those of a DaemonSet, of whatever API group,
+// would come right back, a static one only ends with its kubelet, and finished ones interrupt
+// nothing.
 // https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/
 func stays(p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
@@ -112,13 +139,27 @@ func stays(p *corev1.Pod) bool {
 		return true
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
-	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, "apps/")
+	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == resourceNode.kind && owner.APIVersion == "v1")
+}
+
+// toleratesCordon reports whether the pod names the taint that a cordon puts on a node
+// among its tolerations, as the pods of everything like a DaemonSet do. One that tolerates
+// whatever there is says nothing about cordons.
+// https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
+func toleratesCordon(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.Key == corev1.TaintNodeUnschedulable && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == "")
+	})
 }
 
 func cutDown(p *corev1.Pod) pod {
 	out := pod{
-		namespace: p.Namespace, name: p.Name, uid: string(p.UID), leaving: p.DeletionTimestamp != nil,
+		namespace: p.Namespace, name: p.Name, uid: string(p.UID), created: p.CreationTimestamp.Time, tolerates: toleratesCordon(p),
 		doNotDisrupt: p.Annotations[annotationDoNotDisrupt], safeToEvict: p.Annotations[annotationSafeToEvict],
+	}
+	if p.DeletionTimestamp != nil {
+		out.leaving = p.DeletionTimestamp.Time
 	}
 	if p.Status.StartTime != nil {
 		out.started = p.Status.StartTime.Time
@@ -159,16 +200,16 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error()
 	switch {
 	case err == nil:
-		d.Evicted++
+		d.Evicted = append(d.Evicted, p.because("asked to leave"))
 	case apierrors.IsNotFound(err):
 	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// Another pod has its name by now, the pod changed just then, or its whole
 		// namespace goes: the next pass sees what is left of it.
-		d.Leaving++
+		d.Leaving = append(d.Leaving, p.because("changes right now"))
 	case meetsAll(err):
 		return op.failed(err)
 	default:
-		d.block(p, refusal(err))
+		d.Blocked = append(d.Blocked, p.because("%s", refusal(err)))
 	}
 	return nil
 }

@@ -49,6 +49,18 @@ func startedAgo(d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: at.Add(-d)} }
 }
 
+func leavingAgo(d time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at.Add(-d)} }
+}
+
+func createdAgo(d time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.Time{Time: at.Add(-d)} }
+}
+
+func tolerating(t corev1.Toleration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{t} }
+}
+
 func leaving(p *corev1.Pod)   { p.DeletionTimestamp = &metav1.Time{Time: at} }
 func elsewhere(p *corev1.Pod) { p.Spec.NodeName = "other" }
 
@@ -61,38 +73,49 @@ func TestWhatADrainEvicts(t *testing.T) {
 		pod  corev1.Pod
 		want Drained
 	}{
-		"a pod":                                 {podOf("p"), Drained{Evicted: 1}},
-		"a pod that waits to start":             {podOf("p", phase(corev1.PodPending)), Drained{Evicted: 1}},
-		"a pod of a Deployment":                 {podOf("p", ownedBy("ReplicaSet", "apps/v1", true)), Drained{Evicted: 1}},
+		"a pod":                                 {podOf("p"), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"a pod that waits to start":             {podOf("p", phase(corev1.PodPending)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"a pod of a Deployment":                 {podOf("p", ownedBy("ReplicaSet", "apps/v1", true)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"a DaemonSet's":                         {podOf("p", ownedBy("DaemonSet", "apps/v1", true)), Drained{}},
-		"one that a DaemonSet owns, not runs":   {podOf("p", ownedBy("DaemonSet", "apps/v1", false)), Drained{Evicted: 1}},
-		"another group's DaemonSet":             {podOf("p", ownedBy("DaemonSet", "example.com/v1", true)), Drained{Evicted: 1}},
+		"one that a DaemonSet owns, not runs":   {podOf("p", ownedBy("DaemonSet", "apps/v1", false)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"another group's DaemonSet":             {podOf("p", ownedBy("DaemonSet", "apps.kruise.io/v1alpha1", true)), Drained{}},
+		"a static pod":                          {podOf("p", ownedBy("Node", "v1", true)), Drained{}},
+		"of something else called Node":         {podOf("p", ownedBy("Node", "example.com/v1", true)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"of what is like a DaemonSet":           {podOf("p", ownedBy("NodeAgent", "example.com/v1", true), tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})), Drained{}},
+		"it tolerates the cordon, and is kept":  {podOf("p", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists}), annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=true"}}},
+		"it tolerates another effect":           {podOf("p", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"it tolerates everything":               {podOf("p", tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"it came before the cordon":             {podOf("p", createdAgo(time.Hour)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"it came back after the cordon":         {podOf("p", createdAgo(time.Minute)), Drained{}},
+		"a minute past its grace period":        {podOf("p", leavingAgo(time.Minute)), Drained{Leaving: []string{"shop/p: has until 2026-03-02 11:59:00Z to stop"}}},
+		"more than that":                        {podOf("p", leavingAgo(time.Minute+time.Second)), Drained{Stuck: []string{"shop/p: in Terminating since 2026-03-02 11:58:59Z, past its grace period"}}},
+		"stuck although it is to stay":          {podOf("p", leavingAgo(time.Hour), annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Stuck: []string{"shop/p: in Terminating since 2026-03-02 11:00:00Z, past its grace period"}}},
 		"a mirror of a static pod":              {podOf("p", annotated("kubernetes.io/config.mirror", "x")), Drained{}},
 		"a finished one":                        {podOf("p", phase(corev1.PodSucceeded)), Drained{}},
 		"a failed one":                          {podOf("p", phase(corev1.PodFailed)), Drained{}},
-		"one that stops already":                {podOf("p", leaving), Drained{Leaving: 1}},
-		"one that stops although it is to stay": {podOf("p", leaving, annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Leaving: 1}},
+		"one that stops already":                {podOf("p", leaving), Drained{Leaving: []string{"shop/p: has until 2026-03-02 12:00:00Z to stop"}}},
+		"one that stops although it is to stay": {podOf("p", leaving, annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Leaving: []string{"shop/p: has until 2026-03-02 12:00:00Z to stop"}}},
 		"of another node":                       {podOf("p", elsewhere), Drained{}},
 		"not to be disrupted":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=true"}}},
 		"not to be disrupted yet":               {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(time.Minute)), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=1h"}}},
 		"not started yet":                       {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=1h"}}},
-		"its time of peace is over":             {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(2*time.Hour)), Drained{Evicted: 1}},
-		"may be disrupted":                      {podOf("p", annotated("karpenter.sh/do-not-disrupt", "false")), Drained{Evicted: 1}},
-		"a time that is none":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "-1h")), Drained{Evicted: 1}},
+		"its time of peace is over":             {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(2*time.Hour)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"may be disrupted":                      {podOf("p", annotated("karpenter.sh/do-not-disrupt", "false")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"a time that is none":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "-1h")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"not safe to evict":                     {podOf("p", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")), Drained{Blocked: []string{"shop/p: cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
-		"safe to evict":                         {podOf("p", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "true")), Drained{Evicted: 1}},
+		"safe to evict":                         {podOf("p", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "true")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 	}
 	for name, tt := range tests {
 		s := newAPIServer(t)
 		s.pods = []corev1.Pod{tt.pod}
-		got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
+		got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at, Since: at.Add(-10 * time.Minute)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
-		if len(s.evicted) != tt.want.Evicted || got.Done() != (tt.want.Evicted+tt.want.Leaving+len(tt.want.Blocked) == 0) {
+		if len(s.evicted) != len(tt.want.Evicted) || got.Done() != (len(tt.want.Evicted)+len(tt.want.Leaving)+len(tt.want.Blocked) == 0) {
 			t.Errorf("%s: %d evictions, done is %v", name, len(s.evicted), got.Done())
 		}
 	}
@@ -107,14 +130,14 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		want    Drained
 		err     string
 	}{
-		"a budget":                       {refusalOf(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Cannot evict pod", budget), Drained{Evicted: 1, Blocked: []string{"shop/a: The disruption budget front needs 2 healthy pods and has 2 currently"}}, ""},
-		"a budget that asks to wait":     {patient, Drained{Evicted: 1, Blocked: []string{"shop/a: The disruption budget front is still being processed by the server."}}, ""},
-		"two budgets":                    {refusalOf(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget"), Drained{Evicted: 1, Blocked: []string{"shop/a: the API server refused its eviction: This pod has more than one PodDisruptionBudget"}}, ""},
-		"budgets that keep changing":     {refusalOf(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "couldn't update PodDisruptionBudget"), Drained{Evicted: 1, Blocked: []string{"shop/a: the API server refused its eviction: couldn't update PodDisruptionBudget"}}, ""},
-		"an admission webhook":           {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "pods.example" denied the request: no`), Drained{Evicted: 1, Blocked: []string{`shop/a: the API server refused its eviction: admission webhook "pods.example" denied the request: no`}}, ""},
-		"a namespace that goes":          {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Drained{Evicted: 1, Leaving: 1}, ""},
-		"a pod that changed":             {refusalOf(http.StatusConflict, metav1.StatusReasonConflict, "uid"), Drained{Evicted: 1, Leaving: 1}, ""},
-		"a pod that is gone":             {refusalOf(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), Drained{Evicted: 1}, ""},
+		"a budget":                       {refusalOf(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Cannot evict pod", budget), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: The disruption budget front needs 2 healthy pods and has 2 currently"}}, ""},
+		"a budget that asks to wait":     {patient, Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: The disruption budget front is still being processed by the server."}}, ""},
+		"two budgets":                    {refusalOf(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget"), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: the API server refused its eviction: This pod has more than one PodDisruptionBudget"}}, ""},
+		"budgets that keep changing":     {refusalOf(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "couldn't update PodDisruptionBudget"), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: the API server refused its eviction: couldn't update PodDisruptionBudget"}}, ""},
+		"an admission webhook":           {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "pods.example" denied the request: no`), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{`shop/a: the API server refused its eviction: admission webhook "pods.example" denied the request: no`}}, ""},
+		"a namespace that goes":          {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Drained{Evicted: []string{"shop/b: asked to leave"}, Leaving: []string{"shop/a: changes right now"}}, ""},
+		"a pod that changed":             {refusalOf(http.StatusConflict, metav1.StatusReasonConflict, "uid"), Drained{Evicted: []string{"shop/b: asked to leave"}, Leaving: []string{"shop/a: changes right now"}}, ""},
+		"a pod that is gone":             {refusalOf(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), Drained{Evicted: []string{"shop/b: asked to leave"}}, ""},
 		"no permission":                  {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "a" is forbidden: User "x" cannot create resource "pods/eviction" in API group "" in the namespace "shop"`), Drained{}, "does not let it create pods/eviction: apply infra/rbac.yaml and give it the group rollcall:remediators"},
 		"a token that ran out":           {refusalOf(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), Drained{}, "refused the token"},
 		"a server that has too much":     {refusalOf(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests"), Drained{}, "turned the eviction of pods away as too much (429)"},
@@ -124,7 +147,7 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		s := newAPIServer(t)
 		s.pods = []corev1.Pod{podOf("a"), podOf("b")}
 		s.budgets["shop/a"] = tt.refusal
-		got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
+		got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at})
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
@@ -149,16 +172,16 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 	}
 	s.budgets["shop/p0"] = refusalOf(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no", metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: "budget"})
 	c := s.client(t)
-	for pass, want := range []Drained{
-		{Evicted: 2, Waiting: 1198, Blocked: []string{"shop/p0: budget"}},
-		{Evicted: 2, Leaving: 2, Waiting: 1196, Blocked: []string{"shop/p0: budget"}},
+	for pass, want := range [][4]int{ // evicted, leaving, waiting, blocked
+		{2, 0, 1198, 1},
+		{2, 2, 1196, 1},
 	} {
-		got, err := c.Drain(t.Context(), "worker", 2, at)
+		got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("pass %d (-want +got)\n%s", pass+1, diff)
+		if n := [4]int{len(got.Evicted), len(got.Leaving), len(got.Waiting), len(got.Blocked)}; n != want {
+			t.Errorf("pass %d: %v, want %v", pass+1, n, want)
 		}
 	}
 	var pages int
@@ -171,7 +194,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 		t.Errorf("%d pages of pods in two passes, want 3 each", pages)
 	}
 	s.pods = nil
-	if got, err := c.Drain(t.Context(), "worker", 2, at); err != nil || !got.Done() {
+	if got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at}); err != nil || !got.Done() {
 		t.Errorf("an empty node: %+v, %v", got, err)
 	}
 }
@@ -181,8 +204,8 @@ func TestOnlyThePodThatWasReadIsEvicted(t *testing.T) {
 	s := newAPIServer(t)
 	s.pods = []corev1.Pod{podOf("web-0")}
 	s.before[2] = func() { s.pods[0].UID, s.pods[0].Spec.NodeName = "uid-later", "other" }
-	got, err := s.client(t).Drain(t.Context(), "worker", 5, at)
-	if err != nil || got.Evicted != 0 || got.Done() || s.pods[0].DeletionTimestamp != nil {
+	got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at})
+	if err != nil || len(got.Evicted) != 0 || got.Done() || s.pods[0].DeletionTimestamp != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -193,8 +216,8 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 	s.answer[3] = hang
 	ctx, cancel := contextFor(t, 200*time.Millisecond)
 	defer cancel()
-	got, err := s.client(t).Drain(ctx, "worker", 5, at)
-	if !errors.Is(err, context.DeadlineExceeded) || got.Evicted != 1 {
+	got, err := s.client(t).Drain(ctx, "worker", Pass{Evictions: 5, Now: at})
+	if !errors.Is(err, context.DeadlineExceeded) || len(got.Evicted) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if kind, _ := Fault(s.cluster(), err, ""); kind != roll.GapClusterUnreachable {
@@ -205,7 +228,7 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 // An empty name selects the pods that no node runs yet.
 func TestThePodsOfNoNodeAreNotDrained(t *testing.T) {
 	s := newAPIServer(t)
-	if _, err := s.client(t).Drain(t.Context(), "", 5, at); err == nil || len(s.requests) != 0 {
+	if _, err := s.client(t).Drain(t.Context(), "", Pass{Evictions: 5, Now: at}); err == nil || len(s.requests) != 0 {
 		t.Errorf("%d requests, %v", len(s.requests), err)
 	}
 }
@@ -216,7 +239,7 @@ func TestAListingOfPodsThatTheServerDropsBeginsOnceMore(t *testing.T) {
 		s.pods = append(s.pods, podOf(fmt.Sprint("p", i), leaving))
 	}
 	s.answer[2] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")
-	if got, err := s.client(t).Drain(t.Context(), "worker", 5, at); err != nil || got.Leaving != 600 {
+	if got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at}); err != nil || len(got.Leaving) != 600 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

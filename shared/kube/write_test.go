@@ -249,7 +249,7 @@ func TestFaultOfAChangeNamesItsPermission(t *testing.T) {
 		"delete":           {forbidden("delete", "nodes"), func(c *Client) error { return c.DeleteNode(t.Context(), "worker", "uid-1") }, "delete nodes"},
 		"delete NodeClaim": {forbidden("delete", "nodeclaims"), func(c *Client) error { return c.DeleteNodeClaim(t.Context(), "worker", "uid-1") }, "delete nodeclaims.karpenter.sh"},
 		"drain": {forbidden("list", "pods"), func(c *Client) error {
-			_, err := c.Drain(t.Context(), "worker", 1, at)
+			_, err := c.Drain(t.Context(), "worker", Pass{Evictions: 1, Now: at})
 			return err
 		}, "list pods"},
 	}

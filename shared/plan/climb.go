@@ -157,19 +157,52 @@ func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.
 	case a.Outcome.Result == ledger.Done:
 		return a.Outcome.At, false
 	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Outcome.Detail != drainPaused:
-		if pol.Drain.Unfinished == policy.UnfinishedProceed {
-			return a.Outcome.At, false
-		}
-		if p.Now.Sub(a.Outcome.At) >= drainAgain {
-			return time.Time{}, false // pods may have gone, and budgets allow more, by now
-		}
-		p.passes(a.Outcome.At.Add(drainAgain))
-		p.hold(f, act, DrainUnfinished, a.Outcome.Detail+"; the instance is kept, and the drain tried again every hour, unless the policy says drain.unfinished: proceed")
-		return time.Time{}, true
+		return p.unfinished(f, a, pol.Drain)
 	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):
 		return a.Outcome.At, false // once means once, also if it failed
 	}
 	return time.Time{}, false // failed: the limits tell when it is tried again
+}
+
+// unfinished tells what follows a drain whose time was over with pods left: it is tried
+// again, in case they have gone, or budgets allow more, by now. If the policy forces it,
+// the ladder goes on behind it after a while; else a person is asked.
+func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drain) (ended time.Time, stop bool) {
+	again := last.Outcome.At.Add(drainAgain)
+	forced := p.begun(last.ID).Add(pol.BudgetTimeout)
+	force := pol.Force == policy.ForceAfterBudgetTimeout
+	switch {
+	case force && !p.Now.Before(forced):
+		if forced.Before(last.Outcome.At) {
+			forced = last.Outcome.At
+		}
+		return forced, false
+	case !p.Now.Before(again):
+		return time.Time{}, false
+	}
+	p.passes(again)
+	detail := fmt.Sprintf("%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
+	if force {
+		p.passes(forced)
+		detail = fmt.Sprintf("%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
+		if again.Before(forced) {
+			p.next(again)
+			detail += fmt.Sprintf("; the drain is tried again at %s", roll.Clock(again))
+		}
+	}
+	p.hold(f, Drain, DrainUnfinished, detail)
+	return time.Time{}, true
+}
+
+// begun is when an act was begun first, of all its tries.
+func (p *planner) begun(id string) time.Time {
+	var first time.Time
+	for _, a := range p.State.Actions {
+		if a.ID == id && (first.IsZero() || a.At.Before(first)) {
+			first = a.At
+		}
+	}
+	return first
 }
 
 // drainAgain is how long after an unfinished drain another one is tried.

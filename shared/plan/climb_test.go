@@ -147,7 +147,7 @@ func TestADrainGoesOnUntilItIsOver(t *testing.T) {
 			t.Errorf("orders %+v, held %+v, want %s that names the pod", p.Orders, p.Held, DrainUnfinished)
 		}
 	}
-	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {unfinished: proceed}\n")
+	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {force: afterBudgetTimeout, budgetTimeout: 1h}\n")
 	if _, p = w.make(now.Add(time.Hour)); ordered1(p) != string(Terminate) {
 		t.Errorf("with drain.unfinished: proceed, ordered %s", ordered1(p))
 	}
@@ -391,5 +391,51 @@ func TestADrainIsMootWhereNothingIsLeftToDrainFor(t *testing.T) {
 		if len(p.Resolved) != 1 || p.Resolved[0].Moot != tt.moot || p.Resolved[0].Outcome.Result != ledger.Failed {
 			t.Errorf("%s: %+v", name, p.Resolved)
 		}
+	}
+}
+
+// A drain that stays unfinished asks a person for ever, or is forced: never both.
+func TestAnUnfinishedDrainIsForcedOnlyByPolicy(t *testing.T) {
+	const left = ": 1 pod not to be evicted (default/web-0: its budget)"
+	for doc, want := range map[string]map[time.Duration]string{
+		"":                                   {59 * time.Minute: "none: [DrainUnfinished]", 70 * time.Minute: "drain", 100 * time.Hour: "drain"},
+		"drain: {budgetTimeout: 30m}":        {59 * time.Minute: "none: [DrainUnfinished]"},
+		"drain: {force: afterBudgetTimeout}": {59 * time.Minute: "none: [DrainUnfinished]", time.Hour: "terminate"},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 30m}": {29 * time.Minute: "none: [DrainUnfinished]", 30 * time.Minute: "terminate"},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 2h}":  {69 * time.Minute: "none: [DrainUnfinished]", 70 * time.Minute: "drain", 2 * time.Hour: "terminate"},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 1s}":  {10 * time.Minute: "terminate"},
+	} {
+		w := healthy(20)
+		w.doc = mustParse("apiVersion: rollcall/v1\n" + doc + "\n")
+		w.notReady(1, 2*time.Hour)
+		_, p := w.make(now)
+		w.did(t, p, now, done(now))
+		_, p = w.make(now)
+		w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now.Add(10 * time.Minute), Detail: ledger.Unfinished + left})
+		for after, want := range want {
+			_, p = w.make(now.Add(after))
+			if ordered1(p) != want {
+				t.Errorf("%q, %s after its first try: ordered %s, want %s", doc, after, ordered1(p), want)
+			}
+			if len(p.Held) == 1 && (!strings.Contains(p.Held[0].Detail, "default/web-0: its budget") || p.Held[0].Until.IsZero()) {
+				t.Errorf("%q: held until %s: %s", doc, p.Held[0].Until, p.Held[0].Detail)
+			}
+		}
+	}
+}
+
+// The first try counts, and not the latest.
+func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
+	w := healthy(20)
+	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {force: afterBudgetTimeout, budgetTimeout: 75m}\n")
+	w.notReady(1, 2*time.Hour)
+	_, p := w.make(now)
+	w.did(t, p, now, done(now))
+	for _, at := range []time.Time{now, now.Add(70 * time.Minute)} {
+		_, p = w.make(at)
+		w.did(t, p, at, &ledger.Outcome{Result: ledger.Failed, At: at.Add(10 * time.Minute), Detail: ledger.Unfinished + ": default/web-0"})
+	}
+	if _, p = w.make(now.Add(80 * time.Minute)); ordered1(p) != "terminate" {
+		t.Errorf("ordered %s", ordered1(p))
 	}
 }

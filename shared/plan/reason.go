@@ -100,7 +100,8 @@ const (
 	ReplacementRepeats Reason = "ReplacementRepeats"
 	// ReplacementPending: the group has not brought the replacement of the last act yet.
 	ReplacementPending Reason = "ReplacementPending"
-	// DrainUnfinished: pods were left on the node when the time to drain it was over.
+	// DrainUnfinished: pods were left on the node when the time to drain it was over. A person
+	// is asked, unless the policy forces the next step after a while.
 	DrainUnfinished Reason = "DrainUnfinished"
 	// OtherFinding: the instance is acted on for another of its findings.
 	OtherFinding Reason = "OtherFinding"
@@ -203,7 +204,7 @@ var ends = map[Reason]string{
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
 	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
 	ReplacementPending:     "when the replacement is Ready, the desired capacity falls, or the instance is tagged rollcall:replace",
-	DrainUnfinished:        "when the pods that are left can go; the drain is tried again every hour",
+	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
 	OtherFinding:           "when what is done for the other finding has had its time",
 	OneAtATime:             "when the instance that comes first is done with",
 	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",

@@ -133,9 +133,9 @@ var sectionKeys = map[string][]string{
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},
 	"conflict":       {"tolerate"},
-	"drain":          {"timeout", "unfinished"},
 	"reboot":         {"wait"},
 	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+	"drain":          {"timeout", "force", "budgetTimeout"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -159,12 +159,12 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "initialization.taints":
 		keys, ok := r.taints(f)
 		return taintsSetting(keys), ok
-	case "drain.unfinished":
-		then, ok := word(r, f, "what may follow an unfinished drain", unfinished)
-		return unfinishedSetting(then), ok
 	case "limits.withoutReplacement":
 		then, ok := word(r, f, "what may happen without a replacement", withoutReplacement)
 		return withoutReplacementSetting(then), ok
+	case "drain.force":
+		force, ok := word(r, f, "a value of drain.force", forces)
+		return forceSetting(force), ok
 	case "limits.unhealthy", "limits.zone", "limits.massSilence":
 		share, ok := r.percent(f)
 		return percentSetting(key, share), ok

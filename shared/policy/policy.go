@@ -50,20 +50,26 @@ type Initialization struct {
 // Drain is how a node is emptied before its instance is ended.
 type Drain struct {
 	Timeout time.Duration // always positive
-	// Unfinished is what happens when pods are left at the timeout.
-	Unfinished Unfinished
+	// Force is whether the instance is ever ended with pods left on its node.
+	Force Force
+	// BudgetTimeout is how long after its first try an unfinished drain is forced, if
+	// Force says so; always positive.
+	BudgetTimeout time.Duration
 }
 
-// Unfinished is what follows a drain that did not finish in time.
-type Unfinished string
+// Force is what follows a drain that stays unfinished.
+type Force string
 
-// What may follow. Anything else, the zero value included, must be read as hold.
+// What may follow. Anything else, the zero value included, must be read as never.
 const (
-	UnfinishedHold    Unfinished = "hold"    // the ladder stops and a person is told
-	UnfinishedProceed Unfinished = "proceed" // the next step is taken all the same
+	// ForceNever: the ladder stops, and a person is asked.
+	ForceNever Force = "never"
+	// ForceAfterBudgetTimeout: the next step is taken once the drain has been unfinished
+	// for BudgetTimeout since its first try, whatever keeps the pods.
+	ForceAfterBudgetTimeout Force = "afterBudgetTimeout"
 )
 
-var unfinished = []Unfinished{UnfinishedHold, UnfinishedProceed}
+var forces = []Force{ForceNever, ForceAfterBudgetTimeout}
 
 // Condition is how long a node condition may have a status before that counts as
 // a finding.

@@ -39,8 +39,8 @@ func defaultPolicy() Policy {
 			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
 			roll.Conflict:        {{Do: DoNotify}},
 		},
-		Drain:  Drain{Timeout: 10 * time.Minute, Unfinished: UnfinishedHold},
 		Reboot: Reboot{Wait: 10 * time.Minute},
+		Drain:  Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
 			Replacements: 2, WithoutReplacement: WithoutReplacementHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,

@@ -109,6 +109,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 			agree(section+": {tolerate: "+value+"}", valid)
 		}
 		agree("drain: {timeout: "+value+"}", valid)
+		agree("drain: {budgetTimeout: "+value+"}", valid)
 		agree("limits: {stormCooldown: "+value+"}", valid)
 		agree("limits: {replacementWait: "+value+"}", valid)
 	}
@@ -134,10 +135,10 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		agree("limits: {replacements: "+value+"}", valid)
 	}
 	for value, valid := range map[string]bool{
-		"hold": true, "proceed": true, `"hold"`: true,
-		"Hold": false, "terminate": false, "null": false, "[hold]": false, "true": false, `""`: false,
+		"never": true, "afterBudgetTimeout": true, `"never"`: true,
+		"Never": false, "hold": false, "null": false, "[never]": false, "true": false, `""`: false,
 	} {
-		agree("drain: {unfinished: "+value+"}", valid)
+		agree("drain: {force: "+value+"}", valid)
 	}
 	for value, valid := range map[string]bool{
 		"[]": true, "[a]": true, "[a, b]": true, "[example.com/a]": true, "[node.cilium.io/agent-not-ready]": true, "[readiness.k8s.io/x]": true,

@@ -69,6 +69,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Reboot.Wait = d
 		case "drain.timeout":
 			p.Drain.Timeout = d
+		case "drain.budgetTimeout":
+			p.Drain.BudgetTimeout = d
 		case "limits.stormCooldown":
 			p.Limits.StormCooldown = d
 		case "limits.replacementWait":
@@ -95,8 +97,8 @@ func withoutReplacementSetting(then WithoutReplacement) setting {
 	return setting{key: "limits.withoutReplacement", value: string(then), set: func(p *Policy) { p.Limits.WithoutReplacement = then }}
 }
 
-func unfinishedSetting(then Unfinished) setting {
-	return setting{key: "drain.unfinished", value: string(then), set: func(p *Policy) { p.Drain.Unfinished = then }}
+func forceSetting(force Force) setting {
+	return setting{key: "drain.force", value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
 }
 
 // conditionSetting only appends: merge has one setting for each type and status.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
@@ -297,5 +298,29 @@ func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
 	}
 	if kept != 1 {
 		t.Errorf("kept %d times", kept)
+	}
+}
+
+// A dead container runtime ends no pods. They do not keep the node from being replaced.
+func TestPodsThatHangInTerminatingHoldNoDrain(t *testing.T) {
+	w := cordoned(t)
+	w.pods = []pod{{name: "web-0", stuck: true}}
+	out := w.pass(t, now)
+	if want := "drained node node-1, but for 1 pod stuck in Terminating, which the end of the instance frees (default/web-0: in Terminating since 11:50:00Z, past its grace period)"; out.Result != Acted || out.Detail != want {
+		t.Errorf("%s: %s", out.Result, out.Detail)
+	}
+	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 1 || p.Orders[0].Action != plan.Terminate {
+		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
+	}
+}
+
+// A person is asked about the pods that are left, so each has its name and reason.
+func TestAnUnfinishedDrainNamesThePodsThatAreLeft(t *testing.T) {
+	d := kube.Drained{Evicted: []string{"a/b: asked to leave"}, Leaving: []string{"a/c: has until 12:00 to stop"}, Waiting: []string{"a/d: not asked to leave yet"}, Blocked: []string{"a/e: its budget"}}
+	if want := "1 pod evicted just now (a/b: asked to leave), 1 pod still stopping (a/c: has until 12:00 to stop), 1 pod yet to be evicted (a/d: not asked to leave yet), 1 pod not to be evicted (a/e: its budget)"; remaining(d, true) != want {
+		t.Errorf("over: %s", remaining(d, true))
+	}
+	if want := "1 pod evicted just now, 1 pod still stopping, 1 pod yet to be evicted, 1 pod not to be evicted (a/e: its budget)"; remaining(d, false) != want {
+		t.Errorf("on the way: %s", remaining(d, false))
 	}
 }

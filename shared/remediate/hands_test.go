@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -17,6 +16,7 @@ type pod struct {
 	name    string
 	leaving bool
 	kept    string // why it may not be evicted
+	stuck   bool   // in Terminating, whose runtime does not end it
 }
 
 // calling notes a call and fails it if it is to fail.
@@ -113,8 +113,9 @@ func (w *world) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 }
 
 // Drain implements hands. Pods that were evicted are gone by the next pass.
-func (w *world) Drain(ctx context.Context, name string, evictions int, at time.Time) (kube.Drained, error) {
-	w.drained = append(w.drained, at)
+func (w *world) Drain(ctx context.Context, name string, pass kube.Pass) (kube.Drained, error) {
+	w.drained = append(w.drained, pass.Now)
+	evictions := pass.Evictions
 	var d kube.Drained
 	err := w.calling(ctx, "drain", fmt.Sprintf("%s %d", name, evictions), func() error {
 		w.pods = slices.DeleteFunc(w.pods, func(p pod) bool { return p.leaving })
@@ -122,11 +123,13 @@ func (w *world) Drain(ctx context.Context, name string, evictions int, at time.T
 			switch p := &w.pods[i]; {
 			case p.kept != "":
 				d.Blocked = append(d.Blocked, "default/"+p.name+": "+p.kept)
-			case d.Evicted == evictions:
-				d.Waiting++
+			case p.stuck:
+				d.Stuck = append(d.Stuck, "default/"+p.name+": in Terminating since 11:50:00Z, past its grace period")
+			case len(d.Evicted) == evictions:
+				d.Waiting = append(d.Waiting, "default/"+p.name+": not asked to leave yet")
 			default:
 				p.leaving = true
-				d.Evicted++
+				d.Evicted = append(d.Evicted, "default/"+p.name+": asked to leave")
 			}
 		}
 		return nil

@@ -90,19 +90,22 @@ const (
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
-	at := now
+	pass := kube.Pass{Evictions: evictions, Now: now}
 	if r.clock != nil {
-		at = r.clock() // now may be ahead of it, and no pod is to lose what it has left
+		pass.Now = r.clock() // now may be ahead of it, and no pod is to lose what it has left
 	}
-	d, err := v.hands.Drain(passing, v.node.Name, evictions, at)
+	if v.node.Unschedulable {
+		pass.Since = v.begun
+	}
+	d, err := v.hands.Drain(passing, v.node.Name, pass)
 	took := now.Sub(v.begun)
 	switch {
-	case err != nil && !v.resumed && d.Evicted == 0 && kube.Refused(err):
+	case err != nil && !v.resumed && len(d.Evicted) == 0 && kube.Refused(err):
 		return r.kubeRefused(ctx, v, err) // nothing happened, on this pass or before
 	case err == nil && d.Done():
-		return Outcome{Result: Acted, Detail: fmt.Sprintf("drained node %s", v.node.Name)}
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("drained node %s", v.node.Name) + stuck(d)}
 	}
-	left := remaining(d)
+	left := remaining(d, took >= v.timeout)
 	if err != nil {
 		_, left = kube.Fault(v.cluster, err, r.principal(ctx))
 	}
@@ -128,26 +131,47 @@ func short(s string, n int) string {
 	return s
 }
 
-// remaining says what a pass of a drain left on the node.
-func remaining(d kube.Drained) string {
+// remaining says what a pass of a drain left on the node. Pods that are on their way are
+// named when the time is over, since then a person is asked about them.
+func remaining(d kube.Drained, over bool) string {
 	var parts []string
 	for _, c := range []struct {
-		n    int
-		what string
-	}{{d.Evicted, "evicted just now"}, {d.Leaving, "still stopping"}, {d.Waiting, "yet to be evicted"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s %s", c.n, roll.Plural(c.n, "pod", "pods"), c.what))
+		pods  []string
+		what  string
+		named bool
+	}{
+		{d.Evicted, "evicted just now", over}, {d.Leaving, "still stopping", over}, {d.Waiting, "yet to be evicted", over},
+		{d.Blocked, "not to be evicted", true}, {d.Stuck, "stuck in Terminating", over},
+	} {
+		n := len(c.pods)
+		if n == 0 {
+			continue
 		}
-	}
-	if n := len(d.Blocked); n > 0 {
-		var named []string
-		for _, b := range d.Blocked[:min(n, blockedNamed)] {
-			named = append(named, short(b, blockedRunes))
+		part := fmt.Sprintf("%d %s %s", n, roll.Plural(n, "pod", "pods"), c.what)
+		if c.named {
+			part += " (" + named(c.pods) + ")"
 		}
-		if n > blockedNamed {
-			named = append(named, fmt.Sprintf("and %d more", n-blockedNamed))
-		}
-		parts = append(parts, fmt.Sprintf("%d %s not to be evicted (%s)", n, roll.Plural(n, "pod", "pods"), strings.Join(named, "; ")))
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// named names pods, but for those that are too many.
+func named(pods []string) string {
+	var out []string
+	for _, p := range pods[:min(len(pods), blockedNamed)] {
+		out = append(out, short(p, blockedRunes))
+	}
+	if more := len(pods) - blockedNamed; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, "; ")
+}
+
+// stuck says which pods a finished drain no longer waited for, as the end of a sentence.
+func stuck(d kube.Drained) string {
+	if n := len(d.Stuck); n > 0 {
+		return fmt.Sprintf(", but for %d %s stuck in Terminating, which the end of the instance frees (%s)", n, roll.Plural(n, "pod", "pods"), named(d.Stuck))
+	}
+	return ""
 }

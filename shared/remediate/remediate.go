@@ -49,7 +49,7 @@ type targets interface {
 type hands interface {
 	Cordon(ctx context.Context, node, uid, order string) error
 	Uncordon(ctx context.Context, node, uid, order string) error
-	Drain(ctx context.Context, node string, evictions int, now time.Time) (kube.Drained, error)
+	Drain(ctx context.Context, node string, pass kube.Pass) (kube.Drained, error)
 	DeleteNode(ctx context.Context, name, uid string) error
 	DeleteNodeClaim(ctx context.Context, name, uid string) error
 }

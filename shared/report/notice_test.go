@@ -157,7 +157,7 @@ func notices() map[string]said {
 		"uninitialized":       noticeOf(policy.Remediate, entry(uninitialized(1), ordered(plan.Cordon)), entry(uninitialized(2), coming(policy.DoCordon, time.Minute))),
 		"not-ready-drain":     noticeOf(policy.Remediate, entry(notReady(1), ordered(plan.Drain))),
 		"not-ready-next":      noticeOf(policy.Remediate, entry(notReady(1), coming(policy.DoDrain, time.Minute))),
-		"drain-unfinished":    noticeOf(policy.Remediate, entry(notReady(1), heldFor(plan.DrainUnfinished, "unfinished: node "+nodeName(1)+" was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now); the instance is kept until they are gone, or until the policy says drain.unfinished: proceed"))),
+		"drain-unfinished":    noticeOf(policy.Remediate, entry(notReady(1), heldFor(plan.DrainUnfinished, "unfinished: node "+nodeName(1)+" was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now); it needs a person: have these pods go, or set drain.force to afterBudgetTimeout; the drain is tried again at 2026-03-02 13:10:00Z"))),
 		"unknown-reboot":      noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), ordered(plan.Reboot))),
 		"unknown-reboot-next": noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), coming(policy.DoReboot, 4*time.Minute))),
 		"stuck":               noticeOf(policy.Remediate, entry(silent(1, time.Hour), heldFor(plan.ActionStuck, "terminate was carried out at 2026-03-02 11:44:00Z and shows no effect after 16m0s"))),

@@ -78,7 +78,7 @@ func sentence(o remediate.Outcome) string {
 	case o.Result == remediate.Refused:
 		return fmt.Sprintf("%s was not %s: a second look right before the act found another case (%s).", capital(of), w.past, o.Reason)
 	case o.Reason == plan.DrainUnfinished:
-		return fmt.Sprintf("The drain of %s is unfinished: pods were left on it when its time was over. Unless the policy says drain.unfinished: proceed, the instance is kept.", of)
+		return fmt.Sprintf("The drain of %s is unfinished: pods were left on it when its time was over. The instance is kept, unless the policy says drain.force: afterBudgetTimeout; see to the pods.", of)
 	case o.Result == remediate.Failed:
 		return fmt.Sprintf("The %s of %s failed; nothing happened to it.", w.noun, of)
 	case o.Result == remediate.Ongoing:

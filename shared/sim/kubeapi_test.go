@@ -384,20 +384,20 @@ func TestANodeIsDrained(t *testing.T) {
 	load(m.node)
 	reaching(t, c, func(k *kube.Client, v *env) {
 		drain := func() kube.Drained {
-			d, err := k.Drain(t.Context(), "a", 50, v.now())
+			d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return d
 		}
-		if d := drain(); d.Evicted != 2 || len(d.Blocked) != 1 || !strings.Contains(d.Blocked[0], "disruption budget db") {
+		if d := drain(); len(d.Evicted) != 2 || len(d.Blocked) != 1 || !strings.Contains(d.Blocked[0], "disruption budget db") {
 			t.Errorf("at first %+v", d)
 		}
-		if d := drain(); d.Leaving != 2 || d.Evicted != 0 {
+		if d := drain(); len(d.Leaving) != 2 || len(d.Evicted) != 0 {
 			t.Errorf("right after %+v", d)
 		}
 		v.inv.wait(stopsSlowest)
-		if d := drain(); d.Leaving != 0 || d.Evicted != 0 || len(d.Blocked) != 1 || len(m.node.pods) != 2 {
+		if d := drain(); len(d.Leaving) != 0 || len(d.Evicted) != 0 || len(d.Blocked) != 1 || len(m.node.pods) != 2 {
 			t.Errorf("a minute later %+v", d)
 		}
 		m.node.pods[1].guarded = false
@@ -418,16 +418,16 @@ func TestPodsOfASilentNodeStayLeaving(t *testing.T) {
 	load(m.node)
 	m.reporting = false
 	reaching(t, c, func(k *kube.Client, v *env) {
-		if _, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil {
+		if _, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()}); err != nil {
 			t.Fatal(err)
 		}
 		v.inv.wait(10 * time.Minute)
-		if d, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil || d.Leaving != 2 {
+		if d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()}); err != nil || len(d.Stuck) != 2 {
 			t.Errorf("%+v, %v", d, err)
 		}
 		m.reporting = true
 		v.inv.wait(3 * stopsSlowest)
-		if d, err := k.Drain(t.Context(), "a", 50, v.now()); err != nil || d.Leaving != 0 {
+		if d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()}); err != nil || len(d.Stuck) != 0 {
 			t.Errorf("once it is heard of again: %+v, %v", d, err)
 		}
 	})

@@ -228,7 +228,7 @@ func acts(t *testing.T) map[string][]permission {
 	for name, act := range map[string]func(*kube.Client) error{
 		"Cordon":          func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
 		"Uncordon":        func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
-		"Drain":           func(c *kube.Client) error { _, err := c.Drain(t.Context(), "n", 1, time.Now()); return err },
+		"Drain":           func(c *kube.Client) error { _, err := c.Drain(t.Context(), "n", kube.Pass{Evictions: 1, Now: time.Now()}); return err },
 		"DeleteNode":      func(c *kube.Client) error { return c.DeleteNode(t.Context(), "n", "u") },
 		"DeleteNodeClaim": func(c *kube.Client) error { return c.DeleteNodeClaim(t.Context(), "c", "u") },
 	} {
