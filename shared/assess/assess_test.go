@@ -405,9 +405,9 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 		worker(id, time.Hour), worker("i-0000000000000000b", time.Hour), bare, youngBare, poolWorker("i-0000000000000000e", 6*time.Minute),
 	}, []roll.Node{node(id, roll.ConditionUnknown, time.Hour), node("i-0000000000000000b", roll.ConditionTrue, 0)})
 	want := []roll.Question{
-		{Instance: id, AutoScaling: true, Group: true, Protection: true}, // overdue: it may be terminated
-		{Instance: "i-0000000000000000e", NodeClaim: true},               // warned: is it Karpenter's still?
-		{Instance: bare.ID, UserData: true},                              // is it a node at all?
+		{Instance: id, AutoScaling: true, Group: true, Protection: true, Pods: "node-a"}, // overdue: it may be terminated
+		{Instance: "i-0000000000000000e", NodeClaim: true},                               // warned: is it Karpenter's still?
+		{Instance: bare.ID, UserData: true},                                              // is it a node at all?
 	}
 	if diff := cmp.Diff(want, judge(s, ledger.State{}).Questions); diff != "" {
 		t.Errorf("questions differ (-want +got):\n%s", diff)
@@ -416,7 +416,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, Now: now}, func(qs []roll.Question) {
 		rounds++
 		for _, q := range qs {
-			s.Details[q.Instance] = roll.Detail{Bootstraps: roll.Yes, LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, HasNodeClaim: roll.Yes, LeaseRead: roll.No}
+			s.Details[q.Instance] = roll.Detail{Bootstraps: roll.Yes, LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, HasNodeClaim: roll.Yes, LeaseRead: roll.No, Pods: &roll.NodePods{Read: roll.Yes}}
 		}
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
 	})

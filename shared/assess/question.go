@@ -17,6 +17,9 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	q.NodeClaim = q.NodeClaim && d.HasNodeClaim == roll.NotAsked
 	q.Lease = q.Lease && d.LeaseRead == roll.NotAsked
 	q.Protection = q.Protection && d.TerminationProtected == roll.NotAsked
+	if d.Pods != nil {
+		q.Pods = ""
+	}
 	if q.Group {
 		_, told := a.Snapshot.Groups[group]
 		q.Group = !told
@@ -32,6 +35,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 		old.Lease = old.Lease || q.Lease
 		old.Group = old.Group || q.Group
 		old.Protection = old.Protection || q.Protection
+		old.Pods = cmp.Or(old.Pods, q.Pods)
 		return
 	}
 	a.asked[q.Instance] = len(a.out.Questions)
@@ -49,6 +53,10 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	ladder := a.Policy(f.Selector).Ladders[f.Kind]
 	acting := acts(ladder)
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
+	silent := ""
+	if m.Node != nil && m.Node.Ready.Status == roll.ConditionUnknown && stopsPods(ladder) && !a.gone {
+		silent = m.Node.Name
+	}
 	a.ask(roll.Question{
 		Instance:    f.Instance,
 		AutoScaling: m.Instance.ASG != "" && (acting || absent),
@@ -56,7 +64,13 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
 		Protection:  acting,
 		Lease:       acting && f.Kind == roll.Unregistered && !a.gone,
+		Pods:        silent,
 	}, f.Group)
+}
+
+// stopsPods reports whether a ladder has a step that would end what runs on a silent node.
+func stopsPods(ladder []policy.Step) bool {
+	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
 }
 
 // acts reports whether a ladder has a step that does more than tell.
@@ -87,7 +101,7 @@ func (a *assessor) sortQuestions() {
 // rounds bounds how often questions are asked and answered: what is learned of an
 // instance can make it a suspect of whom more is asked, but the questions are of few
 // kinds.
-const rounds = 5
+const rounds = 6
 
 // Thoroughly assesses a snapshot, has what is missing about suspects read into its
 // Details and Groups by ask, and assesses it again. ask must settle what it is asked,

@@ -22,13 +22,13 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 		change func(*roll.Instance, *roll.Node, *roll.Snapshot)
 		want   roll.Question
 	}{
-		{"an Auto Scaling group's, to be terminated", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTag, policy.DoTerminate}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
-		{"a managed node group's, to be rebooted", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoReboot}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
+		{"an Auto Scaling group's, to be terminated", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTag, policy.DoTerminate}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true, Pods: "node-a"}},
+		{"a managed node group's, to be rebooted", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoReboot}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true, Pods: "node-a"}},
 		{"a managed node group's, to be drained", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoCordon, policy.DoDrain}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
 		{"to be told of: it may be in Standby", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify}, nil, roll.Question{AutoScaling: true}},
-		{"Karpenter's, to be terminated", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true}},
+		{"Karpenter's, to be terminated", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true, Pods: "node-a"}},
 		{"Karpenter's, to be told of", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoNotify}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{}},
-		{"nobody's", roll.OwnerNone, roll.GroupNone, []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{Protection: true}},
+		{"nobody's", roll.OwnerNone, roll.GroupNone, []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{Protection: true, Pods: "node-a"}},
 		{"within its tolerance", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready.Since = ago(time.Minute)
 		}, roll.Question{}},
@@ -40,7 +40,7 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 		{"what was answered is not asked again", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable}
 			s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
-		}, roll.Question{Protection: true}},
+		}, roll.Question{Protection: true, Pods: "node-a"}},
 		{"a Ready node, to be told of", roll.OwnerAutoScalingGroup, "asg/w", nil, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: ago(47 * time.Hour)}
 			n.Conditions = []roll.TypedCondition{{Type: "KernelReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour)}}}

@@ -27,6 +27,8 @@ var served = []resource{
 	{fileNodeClasses, "karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass"},
 	{fileAwsAuth, "", "v1", "configmaps", "ConfigMap"},
 	{filePods, "", "v1", "pods", "Pod"},
+	{fileBudgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"},
+	{fileVolumes, "", "v1", "persistentvolumes", "PersistentVolume"},
 	{fileEndpointSlices, "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
@@ -42,6 +44,8 @@ var kubectl = map[string]string{
 	fileNodeClasses:    "get ec2nodeclasses",
 	fileAwsAuth:        "-n kube-system get configmap aws-auth",
 	filePods:           "get pods -A",
+	fileBudgets:        "get poddisruptionbudgets -A",
+	fileVolumes:        "get persistentvolumes",
 	fileEndpointSlices: "get endpointslices -A",
 	fileWebhooks:       "get mutatingwebhookconfigurations,validatingwebhookconfigurations",
 }
@@ -56,6 +60,8 @@ func kubernetesSpecs() []spec {
 			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
 			read:  readObjects,
 			blank: func(c *contents) { c.objects[r.file].empty = true },
+			// Without these nothing is left unexplained, only what runs on a silent node.
+			beyond: r.file == fileBudgets || r.file == fileVolumes,
 		})
 	}
 	return out

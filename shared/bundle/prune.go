@@ -12,8 +12,16 @@ import (
 // hold no secret; all others go.
 var keptAnnotations = []string{
 	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
-	"node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
+
+// keptOfPods are the annotations of pods that are told: who keeps one where it is, and
+// which are static.
+var keptOfPods = []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", "kubernetes.io/config.mirror"}
+
+// keptOfVolumes are the fields of persistent volumes that are told: sources name servers
+// and secrets.
+var keptOfVolumes = []string{"local", "hostPath", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"}
 
 // keptOfContainers are the fields of containers that are told: environment, arguments
 // and probes hold secrets often enough.
@@ -32,7 +40,10 @@ func (s *scrubber) pruned(i *item) (any, error) {
 		delete(m, "managedFields")
 		within(m, "annotations", func(a map[string]any) {
 			maps.DeleteFunc(a, func(key string, _ any) bool {
-				return i.Kind == "Pod" || !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
+				if i.Kind == "Pod" {
+					return !slices.Contains(keptOfPods, key)
+				}
+				return !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
 			})
 			if len(a) == 0 {
 				delete(m, "annotations")
@@ -42,6 +53,10 @@ func (s *scrubber) pruned(i *item) (any, error) {
 	switch i.Kind {
 	case "Pod":
 		prunePod(o)
+	case "PersistentVolume":
+		within(o, "spec", func(spec map[string]any) {
+			maps.DeleteFunc(spec, func(key string, _ any) bool { return !slices.Contains(keptOfVolumes, key) })
+		})
 	case "Node":
 		// The names of all images that the node holds: most of its size, and nobody asks.
 		within(o, "status", func(status map[string]any) { delete(status, "images") })
@@ -57,7 +72,7 @@ func (s *scrubber) pruned(i *item) (any, error) {
 
 func prunePod(pod map[string]any) {
 	within(pod, "spec", func(spec map[string]any) {
-		delete(spec, "volumes")
+		pruneVolumes(spec)
 		for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
 			eachObject(spec, field, func(c map[string]any) {
 				maps.DeleteFunc(c, func(key string, _ any) bool { return !slices.Contains(keptOfContainers, key) })
@@ -77,6 +92,26 @@ func prunePod(pod map[string]any) {
 			})
 		}
 	})
+}
+
+// pruneVolumes leaves the claims of a pod.
+func pruneVolumes(spec map[string]any) {
+	var claims []any
+	eachObject(spec, "volumes", func(v map[string]any) {
+		claim := map[string]any{"name": v["name"]}
+		if of, ok := v["persistentVolumeClaim"]; ok {
+			claim["persistentVolumeClaim"] = of
+		} else if _, ok := v["ephemeral"]; ok {
+			claim["ephemeral"] = map[string]any{}
+		} else {
+			return
+		}
+		claims = append(claims, claim)
+	})
+	delete(spec, "volumes")
+	if claims != nil {
+		spec["volumes"] = claims
+	}
 }
 
 func within(o map[string]any, field string, change func(map[string]any)) {

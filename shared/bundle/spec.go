@@ -56,6 +56,8 @@ const (
 	fileInline         = "role-policies.json"
 	fileAttributes     = "instance-attributes.json"
 	fileShifts         = "zonal-shifts.json"
+	fileBudgets        = "poddisruptionbudgets.json"
+	fileVolumes        = "persistentvolumes.json"
 )
 
 // spec is how one JSON file is read.

@@ -47,7 +47,7 @@ func healthy(n int) *world {
 		id := instance(i + 1)
 		w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: noon.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Zone: "eu-west-1a"})
 		w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", i+1), Compute: roll.ComputeEC2, Instance: id, Created: noon.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone})
-		w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+		w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
 		w.turn(i+1, roll.ConditionTrue, -48*time.Hour)
 	}
 	return w

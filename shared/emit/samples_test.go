@@ -156,7 +156,7 @@ func left(t *testing.T) map[string]emit.Event {
 	w.snapshot.Nodes = slices.Delete(w.snapshot.Nodes, 2, 3)
 	inst := &w.snapshot.Instances[2]
 	inst.Launched, inst.Owner, inst.ASG, inst.Group = noon, roll.OwnerKarpenter, "", "nodepool/default"
-	w.snapshot.Details[inst.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p"}, TerminationProtected: roll.No}
+	w.snapshot.Details[inst.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p"}, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}}
 	w.check(6 * time.Minute)
 	return map[string]emit.Event{"action-held-owner": w.sample(t, 16*time.Minute, "ActionHeld terminate held OwnerWillAct")}
 }

@@ -343,7 +343,7 @@ type protected struct{ *world }
 
 func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
-		s.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No}
+		s.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}}
 	}
 	s.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}}
 }

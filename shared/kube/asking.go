@@ -18,6 +18,8 @@ import (
 const (
 	maxAnswer  = 8 << 20
 	maxCapture = 256 << 20
+	// maxVolumes is for the volumes, or the budgets, of a whole cluster: some 20,000.
+	maxVolumes = 64 << 20
 )
 
 // resource is a kind of object as the Kubernetes API serves it.
@@ -69,6 +71,8 @@ var (
 	resourceNodeClass  = resource{karpenterAWSGroup, "v1", "ec2nodeclasses", "EC2NodeClass"}
 	resourceMutating   = resource{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"}
 	resourceValidating = resource{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"}
+	resourceBudget     = resource{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}
+	resourceVolume     = resource{"", "v1", "persistentvolumes", "PersistentVolume"}
 	resourceSlice      = resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}
 )
 
@@ -82,6 +86,9 @@ var askings = map[topic]asking{
 	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
 	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, sel: about("Pod"), thing: "events of pod %s", newest: MaxEvents, nameable: segment},
 	topicPods:            {of: []resource{resourcePod}, sel: onNode, thing: "pods of node %s", trim: trimPod, nameable: segment},
+	topicPodsLike:        {of: []resource{resourcePod}, namespaced: true, sel: carrying, thing: "pods like %s", trim: trimPod, nameable: selector},
+	topicBudgets:         {of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimAnnotations, largest: maxVolumes},
+	topicVolumes:         {of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes},
 	topicNodeClaims:      {of: []resource{resourceNodeClaim}, sel: labelled(labelNodePool), thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
 	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: segment},
 	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
@@ -105,6 +112,16 @@ func about(kind string) func(string, *metav1.ListOptions) {
 
 func onNode(name string, o *metav1.ListOptions) {
 	o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
+}
+
+func carrying(name string, o *metav1.ListOptions) { o.LabelSelector = name }
+
+// selector tells what keeps a name from being a selector of labels.
+func selector(name string) (faults []string) {
+	if _, err := labels.ConvertSelectorToLabelsMap(name); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
 }
 
 func labelled(key string) func(string, *metav1.ListOptions) {

@@ -75,8 +75,8 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 	var d Drained
 	for i := range pods {
 		p := &pods[i]
-		switch why := keeps(p, pass.Now); {
-		case !p.leaving.IsZero() && pass.Now.Sub(p.leaving) > stuckAfter:
+		switch why := p.keeps(pass.Now); {
+		case p.stuck(pass.Now):
 			d.Stuck = append(d.Stuck, p.because("in Terminating since %s, past its grace period", roll.Clock(p.leaving)))
 		case !p.leaving.IsZero():
 			d.Leaving = append(d.Leaving, p.because("has until %s to stop", roll.Clock(p.leaving)))
@@ -153,6 +153,11 @@ func toleratesCordon(p *corev1.Pod) bool {
 	})
 }
 
+// stuck reports whether the pod is in Terminating long past its grace period.
+func (p *pod) stuck(now time.Time) bool {
+	return !p.leaving.IsZero() && now.Sub(p.leaving) > stuckAfter
+}
+
 func cutDown(p *corev1.Pod) pod {
 	out := pod{
 		namespace: p.Namespace, name: p.Name, uid: string(p.UID), created: p.CreationTimestamp.Time, tolerates: toleratesCordon(p),
@@ -168,7 +173,7 @@ func cutDown(p *corev1.Pod) pod {
 }
 
 // keeps says by which annotation the pod's owner keeps it where it is, "" if none.
-func keeps(p *pod, now time.Time) string {
+func (p *pod) keeps(now time.Time) string {
 	if p.safeToEvict == "false" {
 		return annotationSafeToEvict + "=false"
 	}

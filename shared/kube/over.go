@@ -35,6 +35,9 @@ var ErrNotCaptured = errors.New("it was not captured")
 //	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=NAME
 //	/api/v1/namespaces/NAMESPACE/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=NAME
 //	/api/v1/pods?fieldSelector=spec.nodeName=NODE
+//	/api/v1/namespaces/NAMESPACE/pods?labelSelector=KEY=VALUE,KEY=VALUE
+//	/api/v1/persistentvolumes
+//	/apis/policy/v1/poddisruptionbudgets
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=POOL
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (POOL,POOL)
 //	/apis/karpenter.sh/v1/nodepools/NAME

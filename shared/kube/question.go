@@ -1,6 +1,10 @@
 package kube
 
-import "strings"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
 
 // Question is one thing that a diagnosis asks the Kubernetes API. The functions below
 // make every question there is; each is granted in infra/rbac.yaml. Questions can be
@@ -46,6 +50,19 @@ func EventsOfPod(namespace, name string) Question {
 
 // PodsOf asks for the pods of the node, without what may hold secrets: see [Client.Read].
 func PodsOf(node string) Question { return Question{topic: topicPods, name: node} }
+
+// PodsLike asks for the pods of the namespace that carry all of the labels, which are not
+// none, without what may hold secrets: see [Client.Read].
+func PodsLike(namespace string, carry map[string]string) Question {
+	return Question{topic: topicPodsLike, namespace: namespace, name: labels.Set(carry).String()}
+}
+
+// AllBudgets asks for the PodDisruptionBudgets of all namespaces.
+func AllBudgets() Question { return Question{topic: topicBudgets} }
+
+// AllVolumes asks for the PersistentVolumes: of each which claim it is for, on which nodes
+// it can be used, and whether it lies on a disk of one; not where its data comes from.
+func AllVolumes() Question { return Question{topic: topicVolumes} }
 
 // NodeClaimsOf asks for the NodeClaims of one node pool of Karpenter, in full.
 func NodeClaimsOf(pool string) Question { return Question{topic: topicNodeClaims, name: pool} }
@@ -107,4 +124,7 @@ const (
 	topicEC2NodeClass
 	topicWebhooks
 	topicEndpointSlices
+	topicPodsLike
+	topicBudgets
+	topicVolumes
 )

@@ -16,14 +16,14 @@ import (
 // list, each with an apiVersion and a kind.
 //
 // What never leaves the package: metadata.managedFields and the last applied
-// configuration of any object, and of pods also annotations, volumes, what a container
-// wrote when it ended, and everything about a container but its name, image and
-// resources. Environment variables, arguments and probes hold secrets often enough.
+// configuration of any object; of pods also most annotations, volumes but for their claims,
+// what a container wrote when it ended, and everything about a container but its name, image
+// and resources; of volumes where their data comes from. Environment variables, arguments and probes hold secrets often enough.
 //
 // The errors are [ErrGone] where there is no such object, [ErrNoNodeClaims] and
 // [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that
-// [Fault] describes. An answer of more than 8 MB, or 256 MB to [AllNodes] and
-// [AllLeases], is an error; so is one that is not what was asked for.
+// [Fault] describes. An answer of more than 8 MB, 64 MB to [AllBudgets] and [AllVolumes],
+// or 256 MB to [AllNodes] and [AllLeases], is an error; so is one that is not what was asked for.
 func (c *Client) ReadEach(ctx context.Context, q Question) ([]*Item, error) {
 	objects, err := c.read(ctx, q)
 	if c.note != nil {

@@ -4,23 +4,62 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // The fields of a container that are told. The others are its environment, arguments,
 // probes and mounts.
 var containerFields = []string{"name", "image", "resources"}
 
+// podAnnotations are the annotations of a pod that are told: whether its owner keeps it
+// where it is, and whether it is a static one.
+var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, corev1.MirrorPodAnnotationKey}
+
+// only drops all fields of an object but some.
+func only(o object, fields []string) {
+	maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
+}
+
+// trimAnnotations takes the annotations of an object.
+func trimAnnotations(o object) error {
+	return alter(o, "metadata", func(m object) error {
+		delete(m, "annotations")
+		return nil
+	})
+}
+
+// trimVolume leaves of a PersistentVolume what tells whose it is and where it can be used.
+// Sources name secrets and servers; of these only stays that it is a disk of a node.
+func trimVolume(volume object) error {
+	if err := trimAnnotations(volume); err != nil {
+		return err
+	}
+	return alter(volume, "spec", func(spec object) error {
+		only(spec, []string{"local", "hostPath", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
+		return nil
+	})
+}
+
 // trimPod takes from a pod what may hold a secret and tells nothing about its node.
 func trimPod(pod object) error {
 	err := alter(pod, "metadata", func(m object) error {
-		delete(m, "annotations")
-		return nil
+		err := alter(m, "annotations", func(a object) error {
+			only(a, podAnnotations)
+			return nil
+		})
+		if string(m["annotations"]) == "{}" {
+			delete(m, "annotations")
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	err = alter(pod, "spec", func(spec object) error {
-		delete(spec, "volumes") // the attributes of a CSI or flex volume are anything
+		if err := trimVolumes(spec); err != nil {
+			return err
+		}
 		for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
 			if err := alter(spec, field, trimContainers); err != nil {
 				return err
@@ -41,9 +80,34 @@ func trimPod(pod object) error {
 	})
 }
 
+// trimVolumes leaves the claims of a pod: the attributes of a CSI or flex volume are
+// anything.
+func trimVolumes(spec object) error {
+	var claims []object
+	err := alter(spec, "volumes", func(all []object) error {
+		for _, v := range all {
+			if _, made := v["ephemeral"]; made {
+				v["ephemeral"] = json.RawMessage("{}") // the claim has the pod's name and its own
+			} else if _, claimed := v["persistentVolumeClaim"]; !claimed {
+				continue
+			}
+			only(v, []string{"name", "persistentVolumeClaim", "ephemeral"})
+			claims = append(claims, v)
+		}
+		return nil
+	})
+	delete(spec, "volumes")
+	if err != nil || len(claims) == 0 {
+		return err
+	}
+	raw, err := json.Marshal(claims)
+	spec["volumes"] = raw
+	return err
+}
+
 func trimContainers(all []object) error {
 	for _, c := range all {
-		maps.DeleteFunc(c, func(field string, _ json.RawMessage) bool { return !slices.Contains(containerFields, field) })
+		only(c, containerFields)
 	}
 	return nil
 }

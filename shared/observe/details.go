@@ -33,6 +33,7 @@ func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []ro
 	o.readLeases(ctx, s, questions)
 	o.readGroups(ctx, s, questions)
 	o.readAttributes(ctx, s, questions)
+	o.readPods(ctx, s, questions)
 }
 
 func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -282,7 +283,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		ID: id, Cluster: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: strings.Join(append([]string{f.Summary}, once(skipped)...), "; "),
+		Why: strings.Join(slices.Concat([]string{f.Summary}, once(skipped), p.waiting(f, act)), "; "),
 	}
 	if d := p.Snapshot.Details[f.Instance]; act == DeleteNodeClaim && d.NodeClaim != nil {
 		o.Claim = d.NodeClaim.Name

@@ -15,7 +15,7 @@ func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	w := healthy(10)
 	i := &w.snapshot.Instances[0]
 	i.Owner, i.Group, i.ASG, i.Launched = roll.OwnerKarpenter, "nodepool/p", "", now.Add(-6*time.Minute)
-	w.snapshot.Details[i.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x"}, TerminationProtected: roll.No}
+	w.snapshot.Details[i.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x"}, TerminationProtected: roll.No, Pods: nothingRuns}
 	w.snapshot.Nodes = w.snapshot.Nodes[1:]
 	_, p := w.make(now)
 	key := roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}

@@ -46,6 +46,9 @@ func newWorld() *world {
 // canLaunch is a group that replaces what is terminated and does nothing else.
 var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
 
+// nothingRuns is a node with no pods, and no volumes.
+var nothingRuns = &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
+
 // plain is a policy whose only act is the termination.
 const plain = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n"
 
@@ -64,7 +67,7 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 		ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent), Reason: "NodeStatusUnknown"}
 	}
 	w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", n), Compute: roll.ComputeEC2, Instance: id, Created: now.Add(-48 * time.Hour), Ready: ready, Owner: roll.OwnerNone, Group: roll.GroupNone})
-	w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", Pods: nothingRuns}
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
 
@@ -225,7 +228,21 @@ func TestHolds(t *testing.T) {
 				w.state.Actions = append(w.state.Actions, ledger.Action{ID: fmt.Sprint(i), Instance: instanceID(20 + i), Group: "asg/other", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done}})
 			}
 		},
-		Stopped:     func(w *world) { w.doc = with("mode: remediate\nstop: true\n") },
+		Stopped: func(w *world) { w.doc = with("mode: remediate\nstop: true\n") },
+		PodsNotToDisrupt: func(w *world) {
+			w.runs(func(n *roll.NodePods) {
+				n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: "karpenter.sh/do-not-disrupt=true"}}
+			})
+		},
+		DisruptionBudget: func(w *world) {
+			w.runs(func(n *roll.NodePods) {
+				n.Budgets = []roll.Budget{{Name: "shop/db", Desired: 1, Pods: []string{"shop/db-0"}}}
+			})
+		},
+		LocalVolume: func(w *world) {
+			w.runs(func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data-db-0"}} })
+		},
+		PodsUnread:  func(w *world) { w.runs(func(n *roll.NodePods) { n.Read = roll.Unreadable }) },
 		ModeObserve: func(w *world) { w.mode = policy.Observe },
 		ModeNotify:  func(w *world) { w.mode = policy.Notify },
 	}

@@ -79,6 +79,16 @@ const (
 	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
 	// does not know it.
 	NotInService Reason = "NotInService"
+	// PodsNotToDisrupt: the node is silent, and it or a pod of it that may still work is
+	// annotated as not to be disrupted.
+	PodsNotToDisrupt Reason = "PodsNotToDisrupt"
+	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
+	// PodDisruptionBudget has fewer healthy ones than it wants.
+	DisruptionBudget Reason = "DisruptionBudget"
+	// LocalVolume: the node is silent, and has persistent volumes on its own disks.
+	LocalVolume Reason = "LocalVolume"
+	// PodsUnread: the node is silent, and what runs on it could not be read.
+	PodsUnread Reason = "PodsUnread"
 	// NoNodeIntent: nothing about the instance itself shows that it is meant to be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
 	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
@@ -194,6 +204,10 @@ var ends = map[Reason]string{
 	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
 	NotReadYet:             "when a check can read it; every check asks again",
 	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
+	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
+	DisruptionBudget:       "when enough pods of the budget are healthy elsewhere, or you set silentNode.budgets: ignore",
+	LocalVolume:            "when you delete the volumes, or set silentNode.localVolumes: ignore",
+	PodsUnread:             "when Rollcall may read pods, disruption budgets and persistent volumes: apply infra/rbac.yaml",
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	NotSeenTwice:           "when a second check, a minute later, sees it too",
 	FoundBeforeRemediate:   "when you deal with it by hand; what is found from then on is acted on",

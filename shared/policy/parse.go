@@ -20,7 +20,7 @@ const apiVersion = "rollcall/v1"
 var (
 	sections = []string{
 		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
-		"ladders", "drain", "reboot", "limits", "owners",
+		"ladders", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
@@ -136,6 +136,7 @@ var sectionKeys = map[string][]string{
 	"reboot":         {"wait"},
 	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
 	"drain":          {"timeout", "force", "budgetTimeout"},
+	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -165,6 +166,9 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "drain.force":
 		force, ok := word(r, f, "a value of drain.force", forces)
 		return forceSetting(force), ok
+	case "silentNode.doNotDisrupt", "silentNode.budgets", "silentNode.localVolumes":
+		g, ok := word(r, f, "what a guard does", guards)
+		return guardSetting(key, g), ok
 	case "limits.unhealthy", "limits.zone", "limits.massSilence":
 		share, ok := r.percent(f)
 		return percentSetting(key, share), ok

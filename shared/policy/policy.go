@@ -29,6 +29,8 @@ type Policy struct {
 	Limits  Limits
 	Drain   Drain
 	Reboot  Reboot
+	// SilentNode is what speaks against ending a node whose kubelet is silent.
+	SilentNode SilentNode
 	// Owners has a rule for every owner of roll.Owners.
 	Owners map[roll.Owner]OwnerRule
 }
@@ -70,6 +72,25 @@ const (
 )
 
 var forces = []Force{ForceNever, ForceAfterBudgetTimeout}
+
+// SilentNode is what may keep a silent node from being rebooted or ended: its pods may
+// still work.
+type SilentNode struct {
+	DoNotDisrupt Guard // the node, or pods of it, that are annotated as not to be disrupted
+	Budgets      Guard // PodDisruptionBudgets that would be gone below
+	LocalVolumes Guard // persistent volumes on the node's own disks
+}
+
+// Guard is whether something holds an act back.
+type Guard string
+
+// The guards. Anything else, the zero value included, must be read as hold.
+const (
+	GuardHold   Guard = "hold"
+	GuardIgnore Guard = "ignore"
+)
+
+var guards = []Guard{GuardHold, GuardIgnore}
 
 // Condition is how long a node condition may have a status before that counts as
 // a finding.

@@ -40,7 +40,7 @@ func defaultPolicy() Policy {
 			roll.Conflict:        {{Do: DoNotify}},
 		},
 		Reboot: Reboot{Wait: 10 * time.Minute},
-		Drain:  Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour},
+		Drain:  Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
 			Replacements: 2, WithoutReplacement: WithoutReplacementHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,

@@ -141,6 +141,15 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		agree("drain: {force: "+value+"}", valid)
 	}
 	for value, valid := range map[string]bool{
+		"hold": true, "ignore": true, `"hold"`: true,
+		"Hold": false, "never": false, "null": false, "[hold]": false, "false": false, `""`: false,
+	} {
+		for _, key := range sectionKeys["silentNode"] {
+			agree("silentNode: {"+key+": "+value+"}", valid)
+			agree("overrides: [{match: {group: asg/a}, silentNode: {"+key+": "+value+"}}]", valid)
+		}
+	}
+	for value, valid := range map[string]bool{
 		"[]": true, "[a]": true, "[a, b]": true, "[example.com/a]": true, "[node.cilium.io/agent-not-ready]": true, "[readiness.k8s.io/x]": true,
 		"a": false, "null": false, "[null]": false, "[5]": false, `[""]`: false, "[a, a]": false, `["a:NoSchedule"]`: false, "[a=b]": false,
 		"[-a]": false, "[a/b/c]": false, "[/a]": false, "[a/]": false, "[A.com/b]": false, "[ä]": false,

@@ -101,6 +101,19 @@ func forceSetting(force Force) setting {
 	return setting{key: "drain.force", value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
 }
 
+func guardSetting(key string, g Guard) setting {
+	return setting{key: key, value: string(g), set: func(p *Policy) {
+		switch key {
+		case "silentNode.doNotDisrupt":
+			p.SilentNode.DoNotDisrupt = g
+		case "silentNode.budgets":
+			p.SilentNode.Budgets = g
+		case "silentNode.localVolumes":
+			p.SilentNode.LocalVolumes = g
+		}
+	}}
+}
+
 // conditionSetting only appends: merge has one setting for each type and status.
 func conditionSetting(c Condition) setting {
 	return setting{

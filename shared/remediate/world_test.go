@@ -215,7 +215,7 @@ func newWorld(t *testing.T) *world {
 	return &world{
 		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
 		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
-		details:   map[roll.InstanceID]roll.Detail{target: {LeaseRead: roll.No, Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
+		details:   map[roll.InstanceID]roll.Detail{target: {LeaseRead: roll.No, Bootstraps: roll.Yes, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}},
 		groups:    map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No, AutoRepair: roll.No}},
 		doc:       policy.Default(), permitted: policy.Remediate,
 		statusRead: roll.Yes,

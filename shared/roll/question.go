@@ -17,4 +17,6 @@ type Question struct {
 	Group bool
 	// Protection: it might be terminated; is EC2's termination protection on?
 	Protection bool
+	// Pods names its silent node, whose pods are to be read; see NodePods. "" asks for none.
+	Pods string
 }

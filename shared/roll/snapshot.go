@@ -89,6 +89,9 @@ const (
 	CallNodegroup            = "eks:DescribeNodegroup"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
 	CallLease                = "kubernetes: get leases"
+	CallPods                 = "kubernetes: list pods"
+	CallBudgets              = "kubernetes: list poddisruptionbudgets"
+	CallVolumes              = "kubernetes: list persistentvolumes"
 	CallZonalShift           = "arc-zonal-shift:GetManagedResource"
 )
 
@@ -163,6 +166,8 @@ type Detail struct {
 	LeaseRead    Answer
 	LeaseOf      string
 	LeaseRenewed time.Time
+	// Pods is what runs on its node, if that is silent; nil if nobody asked.
+	Pods *NodePods
 }
 
 // NodeClaim is Karpenter's record of an instance that it launched.

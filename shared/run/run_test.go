@@ -82,7 +82,7 @@ func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.In
 func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
 		_ = s.do("ask " + string(q.Instance))
-		snapshot.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
+		snapshot.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
 	}
 	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -588,6 +589,31 @@ func TestNodeClaimsComeInPages(t *testing.T) {
 		claims, err := k.NodeClaims(t.Context(), []string{"default"})
 		if err != nil || len(claims.Of) != 501 || v.inv.calls != 2 {
 			t.Errorf("%d claims in %d calls, %v", len(claims.Of), v.inv.calls, err)
+		}
+	})
+}
+
+func TestWhatASilentNodeRunsIsRead(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	m := up(c.group("core"), "a")
+	load(m.node)
+	m.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+	reaching(t, c, func(k *kube.Client, v *env) {
+		budgets, err := k.Budgets(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		volumes, err := k.Volumes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := k.SilentNode(t.Context(), "a", v.now(), budgets, volumes)
+		want := roll.NodePods{
+			Read: roll.Yes, Pods: []roll.Pod{{Name: "shop/web-1"}, {Name: "shop/web-2"}, {Name: "shop/db-0"}},
+			BudgetsRead: roll.Yes, Budgets: []roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Pods: []string{"shop/db-0"}}}, VolumesRead: roll.Yes,
+		}
+		if err != nil || !reflect.DeepEqual(got, want) || got.Budgets[0].Violated() {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

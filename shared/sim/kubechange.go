@@ -185,12 +185,15 @@ func (q *kubeQuery) evict() (any, error) {
 	return done(), nil
 }
 
+// budgetHealthy is how many healthy pods a disruption budget wants, and has.
+const budgetHealthy = 2
+
 // budgeted refuses the eviction of a pod, in the API server's words.
 func budgeted(p *pod) error {
 	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    policyv1.DisruptionBudgetCause,
-		Message: fmt.Sprintf("The disruption budget %s needs 2 healthy pods and has 2 currently", p.controller()),
+		Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", p.controller(), budgetHealthy, budgetHealthy),
 	}}
 	return refused
 }

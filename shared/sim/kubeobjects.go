@@ -294,11 +294,16 @@ func (q *kubeQuery) fields() (fields.Selector, error) {
 	return selector, nil
 }
 
-// listPods lists the pods that the field selector asks for by their node, or all.
+// listPods lists the pods that the field selector asks for by their node, or the label
+// selector by their labels.
 func (q *kubeQuery) listPods() ([]*kube.Item, error) {
 	selector, err := q.fields()
 	if err != nil {
 		return nil, err
+	}
+	like, err := labels.Parse(q.selectors.LabelSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	nodes := q.c.nodes
 	if name, one := selector.RequiresExactMatch("spec.nodeName"); one {
@@ -310,7 +315,7 @@ func (q *kubeQuery) listPods() ([]*kube.Item, error) {
 	var out []*kube.Item
 	for _, n := range nodes {
 		for _, p := range n.pods {
-			if q.namespace != "" && q.namespace != p.namespace {
+			if q.namespace != "" && q.namespace != p.namespace || !like.Matches(labels.Set(p.labels())) {
 				continue
 			}
 			data, err := n.podJSON(p)
@@ -331,6 +336,14 @@ func (p *pod) controller() string {
 	return p.name
 }
 
+// labels are those of all pods of the controller.
+func (p *pod) labels() map[string]string {
+	if p.daemon {
+		return map[string]string{"k8s-app": p.controller()}
+	}
+	return map[string]string{"app": p.controller()}
+}
+
 // graceSeconds is how long a pod may take to stop.
 const graceSeconds = 30
 
@@ -348,9 +361,9 @@ type podState struct {
 // pod is a Pod of the node, whose containers run. Of a node of which nothing is heard the
 // control plane says that its pods are not ready.
 func (n *node) pod(p *pod) corev1.Pod {
-	owner, label := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}, "app"
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	if p.daemon {
-		owner.Kind, label = "DaemonSet", "k8s-app"
+		owner.Kind = "DaemonSet"
 	}
 	controls := true
 	owner.Name, owner.Controller, owner.UID = p.controller(), &controls, types.UID(uid(n.c.d.of(owner.Kind).of(p.controller())))
@@ -363,7 +376,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: p.name, Namespace: p.namespace, UID: types.UID(p.uid), CreationTimestamp: created,
-			Labels: map[string]string{label: p.controller()}, OwnerReferences: []metav1.OwnerReference{owner},
+			Labels: p.labels(), OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PodSpec{NodeName: n.name, Containers: []corev1.Container{{Name: p.controller(), Image: "registry.example/" + p.controller() + ":1"}}},
 		Status: corev1.PodStatus{

@@ -40,7 +40,7 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 		ready := roll.Condition{Status: roll.ConditionTrue, Since: w.launched()}
 		switch w % sickEvery {
 		case 1:
-			s.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
+			s.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
 			continue // it never came
 		case 2:
 			ready = roll.Condition{Status: roll.ConditionFalse, Since: at.Add(-time.Hour), Reason: "KubeletNotReady"}
@@ -48,7 +48,7 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 			ready = roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-2 * time.Hour), Reason: "NodeStatusUnknown"}
 		}
 		if ready.Status != roll.ConditionTrue {
-			s.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
+			s.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
 		}
 		s.Nodes = append(s.Nodes, roll.Node{
 			Name: w.name(), Compute: roll.ComputeEC2, Instance: id, Created: w.launched(), Ready: ready,

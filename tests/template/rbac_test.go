@@ -193,7 +193,7 @@ func needOf(q *http.Request) (p permission, err error) {
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
 	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
-	"PodsOf": kube.PodsOf("n"), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
+	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"),
 }
 
@@ -226,9 +226,12 @@ func acts(t *testing.T) map[string][]permission {
 	t.Helper()
 	out := map[string][]permission{}
 	for name, act := range map[string]func(*kube.Client) error{
-		"Cordon":          func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
-		"Uncordon":        func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
-		"Drain":           func(c *kube.Client) error { _, err := c.Drain(t.Context(), "n", kube.Pass{Evictions: 1, Now: time.Now()}); return err },
+		"Cordon":   func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
+		"Uncordon": func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
+		"Drain": func(c *kube.Client) error {
+			_, err := c.Drain(t.Context(), "n", kube.Pass{Evictions: 1, Now: time.Now()})
+			return err
+		},
 		"DeleteNode":      func(c *kube.Client) error { return c.DeleteNode(t.Context(), "n", "u") },
 		"DeleteNodeClaim": func(c *kube.Client) error { return c.DeleteNodeClaim(t.Context(), "c", "u") },
 	} {
@@ -249,7 +252,7 @@ func acts(t *testing.T) map[string][]permission {
 // and only the other may change anything.
 func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 	look := []string{
-		"nodes list", "nodes get", "events list", "pods list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "ec2nodeclasses.karpenter.k8s.aws get",
+		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "ec2nodeclasses.karpenter.k8s.aws get",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io list", "validatingwebhookconfigurations.admissionregistration.k8s.io list", "endpointslices.discovery.k8s.io list",
 		"configmaps get aws-auth in kube-system", "leases.coordination.k8s.io get in kube-node-lease", "leases.coordination.k8s.io list in kube-node-lease",
 	}

@@ -1,0 +1,268 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"rollcall/shared/roll"
+)
+
+// annotationScaleDown is the word of the cluster autoscaler for a node that is to stay.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
+const annotationScaleDown = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+
+// Budgets are the PodDisruptionBudgets of a cluster, to be asked about many nodes.
+type Budgets struct {
+	all []*policyv1.PodDisruptionBudget
+}
+
+// Volumes are the PersistentVolumes of a cluster that lie on a disk of some node.
+type Volumes struct{ all []*corev1.PersistentVolume }
+
+// Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
+// [Client.ReadEach].
+func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
+	all, err := decoded[policyv1.PodDisruptionBudget](ctx, c, AllBudgets())
+	return &Budgets{all}, err
+}
+
+// Volumes reads the PersistentVolumes of the cluster. The errors are those of
+// [Client.ReadEach].
+func (c *Client) Volumes(ctx context.Context) (*Volumes, error) {
+	all, err := decoded[corev1.PersistentVolume](ctx, c, AllVolumes())
+	return &Volumes{slices.DeleteFunc(all, func(v *corev1.PersistentVolume) bool {
+		// One that is bound holds data; one that was has data that somebody has kept.
+		kept := v.Status.Phase == corev1.VolumeReleased && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
+		return v.Status.Phase != corev1.VolumeBound && !kept
+	})}, err
+}
+
+// decoded reads the objects of an answer.
+func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
+	items, err := c.ReadEach(ctx, q)
+	out := make([]*T, 0, len(items))
+	for _, i := range items {
+		one, bad := Decode[T](i)
+		if bad != nil {
+			return nil, fmt.Errorf("%s: %w", q, bad)
+		}
+		out = append(out, one)
+	}
+	return out, err
+}
+
+// SilentNode reads what would end with the instance of a silent node: the node and its
+// pods, as they are at a time. Budgets and volumes that are nil were not read. The errors are
+// those of [Client.ReadEach].
+func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budgets *Budgets, volumes *Volumes) (roll.NodePods, error) {
+	nodes, err := decoded[corev1.Node](ctx, c, ANode(name))
+	if err != nil {
+		return roll.NodePods{}, err
+	}
+	pods, err := decoded[corev1.Pod](ctx, c, PodsOf(name))
+	if err != nil {
+		return roll.NodePods{}, err
+	}
+	n := nodes[0]
+	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
+	var counted []*corev1.Pod // by budgets
+	claims := map[string]bool{}
+	for _, p := range pods {
+		for _, claim := range claimsOf(p) {
+			claims[p.Namespace+"/"+claim] = true
+		}
+		if stays(p) {
+			continue
+		}
+		one, err := c.silentPod(ctx, p, at)
+		if err != nil {
+			return roll.NodePods{}, err
+		}
+		if toleratesCordon(p) && one.NotToDisrupt == "" {
+			continue // of something like a DaemonSet
+		}
+		out.Pods = append(out.Pods, one)
+		if !one.Waits {
+			counted = append(counted, p)
+		}
+	}
+	if budgets != nil {
+		out.BudgetsRead, out.Budgets = roll.Yes, budgets.of(counted)
+	}
+	if volumes != nil {
+		out.VolumesRead, out.LocalVolumes = roll.Yes, volumes.on(n, claims)
+	}
+	return out, nil
+}
+
+// keepsNode says by which annotation somebody keeps the node, "" if none.
+// https://karpenter.sh/docs/concepts/disruption/#node-level-controls
+func keepsNode(n *corev1.Node) string {
+	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
+		if n.Annotations[key] == "true" {
+			return key + "=true"
+		}
+	}
+	return ""
+}
+
+// attached are the ids of the volumes that are attached to the node, as far as the control
+// plane knows. Their names are such as kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
+func attached(n *corev1.Node) []string {
+	var out []string
+	for _, v := range n.Status.VolumesAttached {
+		out = append(out, string(v.Name[strings.LastIndexAny(string(v.Name), "^/")+1:]))
+	}
+	return out
+}
+
+// claimsOf are the names of the claims that the pod has.
+func claimsOf(p *corev1.Pod) []string {
+	var out []string
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, p.Name+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// silentPod tells what is known of a pod of a silent node.
+func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time) (roll.Pod, error) {
+	cut := cutDown(p)
+	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
+	if !cut.stuck(at) {
+		return out, nil
+	}
+	owner := metav1.GetControllerOfNoCopy(p)
+	out.Stuck = cut.leaving.UTC()
+	out.Waits = owner != nil && owner.Kind == "StatefulSet" || len(claimsOf(p)) > 0
+	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
+		return out, nil // nobody asks, or nothing can have taken its place
+	}
+	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
+	if err != nil {
+		return out, err
+	}
+	out.Replaced = slices.ContainsFunc(like, func(other *corev1.Pod) bool { return replaces(other, p, owner) })
+	return out, nil
+}
+
+// replaces reports whether a pod took the place of one that is being deleted, and works.
+func replaces(other, p *corev1.Pod, owner *metav1.OwnerReference) bool {
+	theirs := metav1.GetControllerOfNoCopy(other)
+	deleted := p.DeletionTimestamp.Time
+	if p.DeletionGracePeriodSeconds != nil {
+		deleted = deleted.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+	}
+	return theirs != nil && theirs.UID == owner.UID && other.DeletionTimestamp == nil && isReady(other) &&
+		other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(deleted)
+}
+
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// of are the budgets that count the pods. A pod is healthy for its budget if it is Ready
+// and nobody deletes it; the control plane marks those of a silent node not Ready.
+// https://kubernetes.io/docs/tasks/run-application/configure-pdb/#healthiness-of-a-pod
+func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
+	var out []roll.Budget
+	for _, pdb := range b.all {
+		selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
+		one := roll.Budget{
+			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation,
+		}
+		for _, p := range pods {
+			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
+				continue
+			}
+			one.Pods = append(one.Pods, p.Namespace+"/"+p.Name)
+			if isReady(p) && p.DeletionTimestamp == nil {
+				one.Ready++
+			}
+		}
+		if len(one.Pods) > 0 {
+			out = append(out, one)
+		}
+	}
+	slices.SortFunc(out, func(x, y roll.Budget) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+// on are the volumes on the node's own disks: those that can be used there alone, and
+// those of a path of whatever node that a pod of this one has.
+func (v *Volumes) on(n *corev1.Node, claims map[string]bool) []roll.LocalVolume {
+	var out []roll.LocalVolume
+	for _, pv := range v.all {
+		claim := ""
+		if r := pv.Spec.ClaimRef; r != nil {
+			claim = r.Namespace + "/" + r.Name
+		}
+		disk := pv.Spec.Local != nil || pv.Spec.HostPath != nil
+		alone, bound := usable(pv.Spec.NodeAffinity, n)
+		if alone || disk && bound || disk && pv.Spec.NodeAffinity == nil && claims[claim] {
+			out = append(out, roll.LocalVolume{Name: pv.Name, Claim: claim})
+		}
+	}
+	slices.SortFunc(out, func(x, y roll.LocalVolume) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+// usable reports whether an affinity lets a volume be used on the node, and whether it
+// names it: its hostname, or its name, as drivers for local disks do under keys of their own.
+func usable(affinity *corev1.VolumeNodeAffinity, n *corev1.Node) (named, here bool) {
+	if affinity == nil || affinity.Required == nil {
+		return false, false
+	}
+	for _, term := range affinity.Required.NodeSelectorTerms {
+		if !matches(term, n) {
+			continue
+		}
+		here = true
+		for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+			names := slices.Contains(e.Values, n.Name) || e.Key == corev1.LabelHostname
+			named = named || e.Operator == corev1.NodeSelectorOpIn && len(e.Values) == 1 && names
+		}
+	}
+	return named, here
+}
+
+// operators are those of node selectors, as labels know them.
+var operators = map[corev1.NodeSelectorOperator]selection.Operator{
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
+	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+}
+
+// matches reports whether the node satisfies all of a term. An empty term matches no node;
+// one that cannot be understood counts as met, so that its volume holds.
+func matches(term corev1.NodeSelectorTerm, n *corev1.Node) bool {
+	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+		return false
+	}
+	fails := func(have labels.Set) func(corev1.NodeSelectorRequirement) bool {
+		return func(e corev1.NodeSelectorRequirement) bool {
+			r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
+			return err == nil && !r.Matches(have)
+		}
+	}
+	return !slices.ContainsFunc(term.MatchExpressions, fails(n.Labels)) &&
+		!slices.ContainsFunc(term.MatchFields, fails(labels.Set{metav1.ObjectNameField: n.Name}))
+}

@@ -1,0 +1,227 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/roll"
+)
+
+// silent are the objects of a cluster, as the items of lists, by path.
+type silent map[string]string
+
+const (
+	silentNodePath = "/api/v1/nodes/worker"
+	podsPath       = "/api/v1/pods?fieldSelector=spec.nodeName=worker"
+	budgetsPath    = "/apis/policy/v1/poddisruptionbudgets"
+	volumesPath    = "/api/v1/persistentvolumes"
+)
+
+// read is what a silent node runs in that cluster.
+func (s silent) read(t *testing.T) (roll.NodePods, error) {
+	t.Helper()
+	c, _ := over(t, func(r *http.Request) (int, string, error) {
+		path := r.URL.Path
+		if q := r.URL.Query(); q.Has("fieldSelector") {
+			path += "?fieldSelector=" + q.Get("fieldSelector")
+		} else if q.Has("labelSelector") {
+			path += "?labelSelector=" + q.Get("labelSelector")
+		}
+		if path == silentNodePath {
+			if s[path] == "" {
+				return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker","labels":{"kubernetes.io/hostname":"worker","topology.kubernetes.io/zone":"a"}}}`, nil
+			}
+			return http.StatusOK, s[path], nil
+		}
+		kind, version := kindAt(t, r.URL.Path)
+		return http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":%q,"items":[%s]}`, kind, version, s[path]), nil
+	})
+	budgets, err := c.Budgets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumes, err := c.Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.SilentNode(t.Context(), "worker", at, budgets, volumes)
+}
+
+// running is a pod as JSON: its name, the kind of its controller, and more of its metadata,
+// spec and conditions.
+func running(name, kind, metadata, spec, ready string) string {
+	owner := ""
+	if kind != "" {
+		owner = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":%q,"name":"o","uid":"o","controller":true}]`, kind)
+	}
+	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":%q,"labels":{"app":"db"}%s%s},"spec":{"nodeName":"worker"%s},"status":{"phase":"Running","startTime":"2026-03-02T10:00:00Z","conditions":[{"type":"Ready","status":%q}]}}`, name, owner, metadata, spec, ready)
+}
+
+const (
+	keptPod  = `,"annotations":{"karpenter.sh/do-not-disrupt":"true"}`
+	hanging  = `,"deletionTimestamp":"2026-03-02T11:00:00Z","deletionGracePeriodSeconds":30`
+	stopping = `,"deletionTimestamp":"2026-03-02T12:00:00Z","deletionGracePeriodSeconds":30`
+	claiming = `,"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data-0"}}]`
+)
+
+func TestWhatASilentNodeRuns(t *testing.T) {
+	since := at.Add(-60 * 60 * 1e9)
+	keptWord := "karpenter.sh/do-not-disrupt=true"
+	tests := map[string]struct {
+		pod  string
+		want []roll.Pod
+	}{
+		"a Deployment's":          {running("p", "ReplicaSet", "", "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a DaemonSet's":           {running("p", "DaemonSet", keptPod, "", "False"), nil},
+		"like a DaemonSet's":      {running("p", "NodeAgent", "", `,"tolerations":[{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}]`, "False"), nil},
+		"a static one":            {running("p", "", `,"annotations":{"kubernetes.io/config.mirror":"x"}`, "", "False"), nil},
+		"a kept one":              {running("p", "Job", keptPod, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"not safe to evict":       {running("p", "", `,"annotations":{"cluster-autoscaler.kubernetes.io/safe-to-evict":"false"}`, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: "cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
+		"its time of peace":       {running("p", "", `,"annotations":{"karpenter.sh/do-not-disrupt":"1h"}`, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"it stops":                {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
+		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
+		"it hangs with a volume":  {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
+		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
+		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
+		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since, Waits: true}}},
+		"nothing on the node yet": {"", nil},
+	}
+	for name, tt := range tests {
+		got, err := silent{podsPath: tt.pod}.read(t)
+		want := roll.NodePods{Read: roll.Yes, Pods: tt.want, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+// A kept pod that the control plane deleted is not kept any more once another one does its
+// work.
+func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
+	const like = "/api/v1/namespaces/shop/pods?labelSelector=app=db"
+	elsewhere := func(name, kind, metadata, ready string) string {
+		return strings.Replace(running(name, kind, metadata, "", ready), `"nodeName":"worker"`, `"nodeName":"other"`, 1)
+	}
+	later, before := `,"creationTimestamp":"2026-03-02T10:59:30Z"`, `,"creationTimestamp":"2026-03-02T10:59:29Z"`
+	for name, tt := range map[string]struct {
+		other string
+		want  bool
+	}{
+		"none":                 {"", false},
+		"it works":             {elsewhere("q", "ReplicaSet", later, "True"), true},
+		"it was there before":  {elsewhere("q", "ReplicaSet", before, "True"), false},
+		"it does not work yet": {elsewhere("q", "ReplicaSet", later, "False"), false},
+		"it is deleted too":    {elsewhere("q", "ReplicaSet", later+hanging, "True"), false},
+		"nobody's":             {elsewhere("q", "", later, "True"), false},
+		"another owner's":      {strings.Replace(elsewhere("q", "ReplicaSet", later, "True"), `"uid":"o"`, `"uid":"x"`, 1), false},
+		"on the same node":     {running("q", "ReplicaSet", later, "", "True"), false},
+	} {
+		got, err := silent{podsPath: running("p", "ReplicaSet", keptPod+hanging, "", "False"), like: tt.other}.read(t)
+		if err != nil || len(got.Pods) != 1 || got.Pods[0].Replaced != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
+	budget := func(selector, status string) string {
+		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"db","generation":2},"spec":{"selector":%s},"status":{"observedGeneration":2,"currentHealthy":2,"desiredHealthy":2%s}}`, selector, status)
+	}
+	const app = `{"matchLabels":{"app":"db"}}`
+	counts := func(ready int) []roll.Budget {
+		return []roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Pods: []string{"shop/p"}, Ready: ready}}
+	}
+	for name, tt := range map[string]struct {
+		pod, budget string
+		want        []roll.Budget
+	}{
+		"its own":                  {running("p", "ReplicaSet", "", "", "False"), budget(app, ""), counts(0)},
+		"still counted as healthy": {running("p", "ReplicaSet", "", "", "True"), budget(app, ""), counts(1)},
+		"deleted, and Ready":       {running("p", "ReplicaSet", hanging, "", "True"), budget(app, ""), counts(0)},
+		"it waits for the end":     {running("p", "StatefulSet", hanging, "", "False"), budget(app, ""), nil},
+		"a DaemonSet's":            {running("p", "DaemonSet", "", "", "False"), budget(app, ""), nil},
+		"of other pods":            {running("p", "ReplicaSet", "", "", "False"), budget(`{"matchLabels":{"app":"web"}}`, ""), nil},
+		"of all pods":              {running("p", "ReplicaSet", "", "", "False"), budget(`{}`, ""), counts(0)},
+		"of none":                  {running("p", "ReplicaSet", "", "", "False"), budget(`null`, ""), nil},
+		"of another namespace":     {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), "shop", "other", 1), nil},
+		"not up to date": {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), `"observedGeneration":2`, `"observedGeneration":1`, 1),
+			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+	} {
+		got, err := silent{podsPath: tt.pod, budgetsPath: tt.budget}.read(t)
+		if diff := cmp.Diff(tt.want, got.Budgets); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
+	volume := func(source, affinity, phase string) string {
+		return fmt.Sprintf(`{"metadata":{"name":"pv"},"spec":{%s"claimRef":{"namespace":"shop","name":"data-0"}%s},"status":{"phase":%q}}`, source, affinity, phase)
+	}
+	in := func(key, values string) string {
+		return fmt.Sprintf(`,"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"In","values":[%s]}]}]}}`, key, values)
+	}
+	const host, local, path = "kubernetes.io/hostname", `"local":{"path":"/mnt/d"},`, `"hostPath":{"path":"/d"},`
+	for name, tt := range map[string]struct {
+		volume, pod string
+		want        bool
+	}{
+		"a local one":                     {volume(local, in(host, `"worker"`), "Bound"), "", true},
+		"of another node":                 {volume(local, in(host, `"other"`), "Bound"), "", false},
+		"of a driver for local disks":     {volume("", in("topology.topolvm.io/node", `"worker"`), "Bound"), "", false}, // the node has no such label
+		"of a driver, by hostname":        {volume("", in(host, `"worker"`), "Bound"), "", true},
+		"of the zone, as EBS":             {volume("", in("topology.kubernetes.io/zone", `"a"`), "Bound"), "", false},
+		"available":                       {volume(local, in(host, `"worker"`), "Available"), "", false},
+		"released, to be deleted":         {volume(local, in(host, `"worker"`), "Released"), "", false},
+		"released, and kept":              {volume(local+`"persistentVolumeReclaimPolicy":"Retain",`, in(host, `"worker"`), "Released"), "", true},
+		"a path, of a pod here":           {volume(path, "", "Bound"), running("p", "ReplicaSet", "", claiming, "False"), true},
+		"a path, of a pod elsewhere":      {volume(path, "", "Bound"), "", false},
+		"a network's, of a pod here":      {volume("", "", "Bound"), running("p", "ReplicaSet", "", claiming, "False"), false},
+		"an affinity that nobody knows":   {volume(local, strings.Replace(in(host, `"worker"`), `"In"`, `"Near"`, 1), "Bound"), "", true},
+		"by a field of the node":          {volume(local, strings.Replace(in("metadata.name", `"worker"`), "matchExpressions", "matchFields", 1), "Bound"), "", true},
+		"by an expression of another one": {volume(local, strings.Replace(in(host, `"worker"`), `"In"`, `"NotIn"`, 1), "Bound"), "", false},
+	} {
+		got, err := silent{podsPath: tt.pod, volumesPath: tt.volume}.read(t)
+		want := []roll.LocalVolume{{Name: "pv", Claim: "shop/data-0"}}
+		if !tt.want {
+			want = nil
+		}
+		if diff := cmp.Diff(want, got.LocalVolumes); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
+	got, err := silent{silentNodePath: `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}},
+		"status":{"volumesAttached":[{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""},{"name":"kubernetes.io/aws-ebs/aws://eu-west-1a/vol-0def","devicePath":"/dev/xvdba"}]}}`}.read(t)
+	want := roll.NodePods{
+		Read: roll.Yes, NotToDisrupt: "cluster-autoscaler.kubernetes.io/scale-down-disabled=true", Attached: []string{"vol-0abc", "vol-0def"},
+		BudgetsRead: roll.Yes, VolumesRead: roll.Yes,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+// What was not read is neither empty nor an answer.
+func TestASilentNodeThatCannotBeRead(t *testing.T) {
+	for path := range map[string]bool{"/api/v1/nodes/worker": true, "/api/v1/pods": true} {
+		c, _ := over(t, func(r *http.Request) (int, string, error) {
+			if r.URL.Path == path {
+				return 0, "", errors.New("broke off")
+			}
+			return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
+		})
+		got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
+		if err == nil || got.Read == roll.Yes {
+			t.Errorf("%s: %+v, %v", path, got, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// podReads bounds the silent nodes whose pods one round of questions reads. An API server
+// may go through all pods of the cluster for each.
+const podReads = 10
+
+// readPods reads what runs on the silent nodes of suspects.
+func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	asked := slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return q.Pods == "" })
+	if len(asked) == 0 {
+		return
+	}
+	set := func(id roll.InstanceID, pods roll.NodePods) {
+		d := s.Details[id]
+		d.Pods = &pods
+		s.Details[id] = d
+	}
+	now, later := inTurn(asked, int(s.At.Unix()/60))
+	for _, q := range later {
+		set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
+	}
+	client, err := o.kube.Dial(s.Cluster)
+	if err != nil {
+		o.unread(ctx, s, roll.CallPods, err)
+		for _, q := range now {
+			set(q.Instance, roll.NodePods{Read: roll.Unreadable})
+		}
+		return
+	}
+	budgets, budgetsRead := whole(ctx, o, s, roll.CallBudgets, client.Budgets)
+	volumes, volumesRead := whole(ctx, o, s, roll.CallVolumes, client.Volumes)
+	over := false // a failure that meets all of them is met once
+	for _, q := range now {
+		pods := roll.NodePods{Read: roll.Unreadable}
+		if !over {
+			if pods, err = client.SilentNode(ctx, q.Pods, s.At, budgets, volumes); err != nil {
+				pods.Read = o.unread(ctx, s, roll.CallPods, err)
+				over = pods.Read == roll.Unreadable && !errors.Is(err, kube.ErrGone)
+			}
+		}
+		if pods.Read != roll.Yes {
+			pods = roll.NodePods{Read: pods.Read}
+		}
+		pods.BudgetsRead, pods.VolumesRead = budgetsRead, volumesRead
+		set(q.Instance, pods)
+	}
+}
+
+// inTurn divides suspects into those that are read now and those that another check reads:
+// half of the reads are for the most urgent, the others for each in its turn, so that what
+// is held for long keeps nobody waiting for ever. turn grows from check to check.
+func inTurn(asked []roll.Question, turn int) (now, later []roll.Question) {
+	if len(asked) <= podReads {
+		return asked, nil
+	}
+	const urgent = podReads / 2
+	now = slices.Clone(asked[:urgent])
+	rest := asked[urgent:]
+	const step = 7919 // prime: checks at equal intervals meet all places
+	from := (turn * step) % len(rest)
+	for i := range rest {
+		q := rest[(from+i)%len(rest)]
+		if i < podReads-urgent {
+			now = append(now, q)
+		} else {
+			later = append(later, q)
+		}
+	}
+	return now, later
+}
+
+// whole reads what is listed once for all suspects.
+func whole[T any](ctx context.Context, o *Observer, s *roll.Snapshot, call string, read func(context.Context) (*T, error)) (*T, roll.Answer) {
+	all, err := read(ctx)
+	if err != nil {
+		return nil, o.unread(ctx, s, call, err)
+	}
+	return all, roll.Yes
+}
+
+// unread notes why something could not be read. Of what was not captured nobody can be
+// asked, and whoever acts reads it again.
+func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
+	if errors.Is(err, kube.ErrNotCaptured) {
+		return roll.No
+	}
+	kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
+	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail})
+	return roll.Unreadable
+}

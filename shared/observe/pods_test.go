@@ -1,0 +1,132 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// podAPI is a Kubernetes API in memory, whose nodes have one pod each. It is a dialer.
+type podAPI struct {
+	asked  []string
+	fails  map[string]int // by path: the status in place of an answer; 0 is an answer that was not captured
+	cannot error          // be reached
+}
+
+// Dial implements the dialer of an observer.
+func (p *podAPI) Dial(roll.Cluster) (*kube.Client, error) {
+	if p.cannot != nil {
+		return nil, p.cannot
+	}
+	return kube.NewClientOver(p)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *podAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.asked = append(p.asked, r.URL.Path)
+	code, body := http.StatusOK, `{"kind":"List","apiVersion":"v1","items":[]}`
+	switch node, one := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); {
+	case one:
+		body = fmt.Sprintf(`{"kind":"Node","apiVersion":"v1","metadata":{"name":%q}}`, node)
+	case r.URL.Path == "/api/v1/pods":
+		body = fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"on-%s"}}]}`, strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="))
+	}
+	if status, fails := p.fails[r.URL.Path]; fails {
+		if status == 0 {
+			return nil, kube.ErrNotCaptured
+		}
+		code, body = status, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, map[int]string{403: "Forbidden", 404: "NotFound"}[status], status)
+	}
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func (p *podAPI) ask(t *testing.T, n int, at time.Time) *roll.Snapshot {
+	t.Helper()
+	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+	var questions []roll.Question
+	for i := range n {
+		questions = append(questions, roll.Question{Instance: roll.InstanceID(instanceID(i)), Pods: fmt.Sprint("node-", i)})
+	}
+	New(Options{Kube: p}).Details(t.Context(), s, questions)
+	return s
+}
+
+func TestReadsWhatSilentNodesRun(t *testing.T) {
+	p := &podAPI{}
+	s := p.ask(t, 2, at)
+	for i := range 2 {
+		has := s.Details[roll.InstanceID(instanceID(i))].Pods
+		if has == nil || has.Read != roll.Yes || has.BudgetsRead != roll.Yes || has.VolumesRead != roll.Yes || len(has.Pods) != 1 || has.Pods[0].Name != fmt.Sprint("shop/on-node-", i) {
+			t.Errorf("node %d: %+v", i, has)
+		}
+	}
+	if len(p.asked) != 6 || len(s.Gaps) != 0 { // budgets and volumes are read once
+		t.Errorf("asked for %v, gaps %+v", p.asked, s.Gaps)
+	}
+}
+
+// One check reads the pods of so many nodes, and with time those of all.
+func TestThePodsOfManySilentNodesAreReadInTurn(t *testing.T) {
+	const n = 50
+	read := map[int]int{}
+	for check := range 40 {
+		s := (&podAPI{}).ask(t, n, at.Add(time.Duration(check)*5*time.Minute))
+		now := 0
+		for i := range n {
+			switch has := s.Details[roll.InstanceID(instanceID(i))].Pods; {
+			case has == nil, (has.Read == roll.Yes) == has.Later:
+				t.Fatalf("node %d: %+v", i, has)
+			case !has.Later:
+				now++
+				read[i]++
+			}
+		}
+		if now != podReads {
+			t.Errorf("check %d: %d nodes", check, now)
+		}
+	}
+	for i := range n {
+		if read[i] == 0 || i < podReads/2 && read[i] != 40 {
+			t.Errorf("node %d was read %d times in 40 checks", i, read[i])
+		}
+	}
+}
+
+func TestWhatASilentNodeRunsMayBeUnreadable(t *testing.T) {
+	type answers struct{ pods, budgets, volumes roll.Answer }
+	for name, tt := range map[string]struct {
+		api  podAPI
+		want answers
+		gaps int
+	}{
+		"no way there":         {podAPI{cannot: errors.New("no endpoint")}, answers{roll.Unreadable, roll.NotAsked, roll.NotAsked}, 1},
+		"pods denied":          {podAPI{fails: map[string]int{"/api/v1/pods": 403}}, answers{roll.Unreadable, roll.Yes, roll.Yes}, 1},
+		"nodes denied":         {podAPI{fails: map[string]int{"/api/v1/nodes/node-0": 403}}, answers{roll.Unreadable, roll.Yes, roll.Yes}, 1},
+		"the node is gone":     {podAPI{fails: map[string]int{"/api/v1/nodes/node-0": 404}}, answers{roll.Unreadable, roll.Yes, roll.Yes}, 1},
+		"budgets denied":       {podAPI{fails: map[string]int{"/apis/policy/v1/poddisruptionbudgets": 403}}, answers{roll.Yes, roll.Unreadable, roll.Yes}, 1},
+		"volumes denied":       {podAPI{fails: map[string]int{"/api/v1/persistentvolumes": 403}}, answers{roll.Yes, roll.Yes, roll.Unreadable}, 1},
+		"pods not captured":    {podAPI{fails: map[string]int{"/api/v1/pods": 0}}, answers{roll.No, roll.Yes, roll.Yes}, 0},
+		"budgets not captured": {podAPI{fails: map[string]int{"/apis/policy/v1/poddisruptionbudgets": 0}}, answers{roll.Yes, roll.No, roll.Yes}, 0},
+	} {
+		s := tt.api.ask(t, 3, at)
+		has := s.Details[roll.InstanceID(instanceID(0))].Pods
+		if got := (answers{has.Read, has.BudgetsRead, has.VolumesRead}); got != tt.want || len(s.Gaps) != tt.gaps {
+			t.Errorf("%s: %+v, want %+v, gaps %+v", name, got, tt.want, s.Gaps)
+		}
+		if other := s.Details[roll.InstanceID(instanceID(1))].Pods; name == "the node is gone" && other.Read != roll.Yes {
+			t.Errorf("another node: %+v", other)
+		}
+		for _, g := range s.Gaps {
+			if g.Scope != roll.ScopeDetail || name != "no way there" && name != "the node is gone" && g.Kind != roll.GapDenied {
+				t.Errorf("%s: %+v", name, g)
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// podsNamed is how many pods, budgets or volumes a sentence names.
+const podsNamed = 5
+
+// silentNode finds the finding's node if nothing was heard of it for so long that the
+// control plane calls it Unknown: its pods may run all the same.
+func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
+	n := p.nodes[f.Instance]
+	return n, n != nil && n.Ready.Status == roll.ConditionUnknown
+}
+
+// podsObject asks what the end of a silent node would end: pods that are not to be
+// disrupted, those whose budget it would go below, and data on its own disks. A reboot ends
+// the same pods, and leaves the disks alone.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-store-lifetime.html
+func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+	n, silent := p.silentNode(f)
+	if !silent || act != Reboot && !act.replaced() {
+		return "", "", false
+	}
+	rules, has := pol.SilentNode, podsOf(p.Snapshot, f.Instance)
+	kept, budgets, disks := rules.DoNotDisrupt != policy.GuardIgnore, rules.Budgets != policy.GuardIgnore, rules.LocalVolumes != policy.GuardIgnore && act != Reboot
+	if !kept && !budgets && !disks {
+		return "", "", false
+	}
+	if has.Later {
+		return NotReadYet, fmt.Sprintf("node %s is silent, and so are others that come before it; what runs on it is read by another check", n.Name), true
+	}
+	for _, part := range []struct {
+		read       roll.Answer
+		call, what string
+		asked      bool
+	}{
+		{has.Read, roll.CallPods, "what runs on it", true},
+		{has.BudgetsRead, roll.CallBudgets, "the disruption budgets of its pods", budgets},
+		{has.VolumesRead, roll.CallVolumes, "whether volumes lie on its own disks", disks},
+	} {
+		if part.asked && (part.read == roll.NotAsked || part.read == roll.Unreadable) {
+			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is silent, and %s could not be read (%s)", n.Name, part.what, part.call))
+		}
+	}
+	if text, ok := notToDisrupt(n, has); ok && kept {
+		return PodsNotToDisrupt, text + ": it may still work, and would be ended", true
+	}
+	if text, ok := violated(has.Budgets); ok && budgets {
+		return DisruptionBudget, fmt.Sprintf("node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text), true
+	}
+	if text, ok := onDisks(has.LocalVolumes); ok && disks {
+		return LocalVolume, fmt.Sprintf("node %s is silent, and data lies on its own disks, which end with the instance: %s", n.Name, text), true
+	}
+	return "", "", false
+}
+
+// notToDisrupt finds what somebody keeps by an annotation: the node, or pods of it that
+// nothing has replaced.
+func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
+	if has.NotToDisrupt != "" {
+		return fmt.Sprintf("node %s carries %s", n.Name, has.NotToDisrupt), true
+	}
+	var kept []string
+	for _, pod := range has.Pods {
+		if pod.NotToDisrupt != "" && !pod.Replaced {
+			kept = append(kept, fmt.Sprintf("%s (%s)", pod.Name, pod.NotToDisrupt))
+		}
+	}
+	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, several(kept)), len(kept) > 0
+}
+
+// violated finds the budgets that too few healthy pods would be left for.
+func violated(budgets []roll.Budget) (string, bool) {
+	var short []string
+	for _, b := range budgets {
+		switch {
+		case !b.Violated():
+		case b.Unknown:
+			short = append(short, fmt.Sprintf("%s covers %s, and its status is not up to date", b.Name, several(b.Pods)))
+		default:
+			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, several(b.Pods)))
+		}
+	}
+	return several(short), len(short) > 0
+}
+
+func onDisks(volumes []roll.LocalVolume) (string, bool) {
+	var on []string
+	for _, v := range volumes {
+		on = append(on, fmt.Sprintf("%s of claim %s", v.Name, v.Claim))
+	}
+	return several(on), len(on) > 0
+}
+
+// waiting says which pods wait for the end of a silent instance, as parts of why it is
+// ended: what takes their place cannot start before.
+func (p *planner) waiting(f roll.Finding, act Action) []string {
+	if _, silent := p.silentNode(f); !silent || !act.replaced() {
+		return nil
+	}
+	pods := WaitingPods(p.Snapshot, f.Instance)
+	if len(pods) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", several(pods), roll.Plural(len(pods), "hangs", "hang"))}
+}
+
+// podsOf is what was read of the pods of an instance's node.
+func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
+	if has := s.Details[id].Pods; has != nil {
+		return *has
+	}
+	return roll.NodePods{}
+}
+
+// WaitingPods are the names of the pods that can start elsewhere only when the instance of
+// their silent node is gone.
+func WaitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
+	var out []string
+	for _, pod := range podsOf(s, id).Pods {
+		if pod.Waits {
+			out = append(out, pod.Name)
+		}
+	}
+	return out
+}
+
+// several names things, but for those that are too many.
+func several(all []string) string {
+	if more := len(all) - podsNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:podsNamed], ", "), more)
+	}
+	return strings.Join(all, ", ")
+}

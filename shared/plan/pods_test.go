@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// runs changes what runs on the first node.
+func (w *world) runs(change func(*roll.NodePods)) {
+	w.detail(func(d *roll.Detail) {
+		has := *nothingRuns
+		change(&has)
+		d.Pods = &has
+	})
+}
+
+const kept = "karpenter.sh/do-not-disrupt=true"
+
+// Before a silent node is ended, what may still work there holds.
+func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
+	stuck := now.Add(-time.Hour)
+	tests := map[string]struct {
+		has  func(*roll.NodePods)
+		doc  string
+		want string // reasons, and what the hold says; or the act
+	}{
+		"nothing":     {func(*roll.NodePods) {}, "", "terminate"},
+		"a bare pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/web-1"}} }, "", "terminate"},
+		"a kept pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "", "PodsNotToDisrupt: shop/db-0 (" + kept + ")"},
+		"a kept node": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "", "PodsNotToDisrupt: node node-1 carries " + kept},
+		"a kept pod that waits for the end of the node": {func(n *roll.NodePods) {
+			n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept, Stuck: stuck, Waits: true}}
+		}, "", "PodsNotToDisrupt: shop/db-0"},
+		"a kept pod whose replacement runs elsewhere": {func(n *roll.NodePods) {
+			n.Pods = []roll.Pod{{Name: "shop/web-1", NotToDisrupt: kept, Stuck: stuck, Replaced: true}}
+		}, "", "terminate"},
+		"kept, by a policy that ignores it": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "silentNode: {doNotDisrupt: ignore}", "terminate"},
+		"a budget with one to spare": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "", "terminate"},
+		"a budget with none to spare": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 2, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "", "DisruptionBudget: shop/web wants 2 healthy, and has 1 without shop/web-1"},
+		"a budget that is met without its pods": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 2, Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "", "terminate"},
+		"a budget that is not met": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "", "DisruptionBudget: shop/web wants 2 healthy, and has 1"},
+		"a budget of yesterday": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 3, Desired: 2, Unknown: true, Pods: []string{"shop/web-1"}}}
+		}, "", "DisruptionBudget: shop/web covers shop/web-1, and its status is not up to date"},
+		"a budget, by a policy that ignores it": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "silentNode: {budgets: ignore}", "terminate"},
+		"a local volume": {func(n *roll.NodePods) {
+			n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}}
+		}, "", "LocalVolume: pv-1 of claim shop/data"},
+		"a local volume, by a policy that ignores it": {func(n *roll.NodePods) {
+			n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}}
+		}, "silentNode: {localVolumes: ignore}", "terminate"},
+		"unread":                             {func(n *roll.NodePods) { *n = roll.NodePods{} }, "", "PodsUnread: " + roll.CallPods},
+		"unread, and ignored":                {func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {doNotDisrupt: ignore, budgets: ignore, localVolumes: ignore}", "terminate"},
+		"budgets unread":                     {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallBudgets},
+		"budgets unread, and ignored":        {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "silentNode: {budgets: ignore}", "terminate"},
+		"volumes unread":                     {func(n *roll.NodePods) { n.VolumesRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallVolumes},
+		"not its turn":                       {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.Unreadable, Later: true} }, "", "NotReadYet: read by another check"},
+		"nobody to ask, as of a bundle":      {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.No, BudgetsRead: roll.No, VolumesRead: roll.No} }, "", "terminate"},
+		"ignored for another group":          {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "overrides: [{match: {group: asg/other}, silentNode: {doNotDisrupt: ignore}}]", "PodsNotToDisrupt: node-1"},
+		"ignored for its group":              {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "overrides: [{match: {group: asg/w}, silentNode: {doNotDisrupt: ignore}}]", "terminate"},
+		"what would object, in their order":  {func(n *roll.NodePods) { n.NotToDisrupt, n.LocalVolumes = kept, []roll.LocalVolume{{Name: "pv-1"}} }, "", "PodsNotToDisrupt: node-1"},
+		"more pods than a sentence may name": {func(n *roll.NodePods) { n.Pods = many(7) }, "", "PodsNotToDisrupt: and 2 more"},
+	}
+	for name, tt := range tests {
+		w := sick()
+		w.doc = with(tt.doc + "\n")
+		w.runs(tt.has)
+		_, p := w.make(now)
+		reason, says, held := strings.Cut(tt.want, ": ")
+		if !held {
+			if ordered1(p) != tt.want {
+				t.Errorf("%s: %s, want %s", name, ordered1(p), tt.want)
+			}
+			continue
+		}
+		if len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != Reason(reason) || !strings.Contains(p.Held[0].Detail, says) {
+			t.Errorf("%s: orders %+v, held %+v, want %s", name, p.Orders, p.Held, tt.want)
+		}
+	}
+}
+
+func many(n int) []roll.Pod {
+	var out []roll.Pod
+	for range n {
+		out = append(out, roll.Pod{Name: "shop/p", NotToDisrupt: kept})
+	}
+	return out
+}
+
+// Disks survive a reboot; what runs does not.
+func TestARebootIsHeldForPodsAndNotForDisks(t *testing.T) {
+	for want, change := range map[string]func(*roll.NodePods){
+		"reboot":                   func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
+		"none: [PodsNotToDisrupt]": func(n *roll.NodePods) { n.NotToDisrupt = kept },
+		"none: [PodsUnread]":       func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable },
+	} {
+		w := sick()
+		w.doc = mustParse("apiVersion: rollcall/v1\n")
+		w.runs(change)
+		if _, p := w.make(now); ordered1(p) != want {
+			t.Errorf("ordered %s, want %s", ordered1(p), want)
+		}
+	}
+}
+
+// A node that answers is drained, and its pods speak for themselves there.
+func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
+	w := healthy(10)
+	w.notReady(1, time.Hour)
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {NotReady: [{do: terminate}]}\n")
+	w.runs(func(n *roll.NodePods) { *n = roll.NodePods{} })
+	if _, p := w.make(now); ordered1(p) != "terminate" {
+		t.Errorf("ordered %s", ordered1(p))
+	}
+}
+
+func TestAnOrderNamesThePodsThatWaitForIt(t *testing.T) {
+	w := sick()
+	w.runs(func(n *roll.NodePods) {
+		n.Pods = []roll.Pod{{Name: "shop/db-0", Stuck: now.Add(-time.Hour), Waits: true}, {Name: "shop/web-1"}}
+	})
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || !strings.HasSuffix(p.Orders[0].Why, "; shop/db-0 hangs in Terminating until the instance is gone") {
+		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
+	}
+}
+
+// What is asked of a suspect: what runs on its node, if that is silent and something may
+// follow.
+func TestPodsAreAskedOfSilentNodesOnly(t *testing.T) {
+	asked := func(w *world) (out []string) {
+		a, _ := w.make(now)
+		for _, q := range a.Questions {
+			if q.Pods != "" {
+				out = append(out, string(q.Instance)+" "+q.Pods)
+			}
+		}
+		return out
+	}
+	unasked := func(d *roll.Detail) { d.Pods = nil }
+	w := sick()
+	if got := asked(w); len(got) != 0 {
+		t.Errorf("asked again %v", got)
+	}
+	w.detail(unasked)
+	if got := asked(w); len(got) != 1 || got[0] != string(instanceID(1))+" node-1" {
+		t.Errorf("asked %v", got)
+	}
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}]}\n")
+	if got := asked(w); len(got) != 0 {
+		t.Errorf("where nothing follows, asked %v", got)
+	}
+	w = healthy(10)
+	w.notReady(1, time.Hour)
+	w.detail(unasked)
+	if got := asked(w); len(got) != 0 {
+		t.Errorf("of a node that answers, asked %v", got)
+	}
+}
