@@ -104,7 +104,7 @@ func (p *planner) waiting(f roll.Finding, act Action) []string {
 	if _, silent := p.silentNode(f); !silent || !act.replaced() {
 		return nil
 	}
-	pods := WaitingPods(p.Snapshot, f.Instance)
+	pods := waitingPods(p.Snapshot, f.Instance)
 	if len(pods) == 0 {
 		return nil
 	}
@@ -119,9 +119,24 @@ func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
 	return roll.NodePods{}
 }
 
-// WaitingPods are the names of the pods that can start elsewhere only when the instance of
+// Left says what the end of a silent node's instance leaves to the control plane, as the
+// end of a sentence: the volumes that it has yet to detach, and the pods that wait for it.
+// "" if there is nothing.
+func Left(s *roll.Snapshot, id roll.InstanceID) string {
+	volumes, pods := podsOf(s, id).Attached, waitingPods(s, id)
+	out := ""
+	if n := len(volumes); n > 0 {
+		out = fmt.Sprintf("; %s still attached to it (%s), which the control plane detaches some minutes after it has removed the node", roll.Plural(n, "a volume is", "volumes are"), several(volumes))
+	}
+	if n := len(pods); n > 0 {
+		out += fmt.Sprintf("; %s until its node is removed (%s)", roll.Plural(n, "a pod waits", "pods wait"), several(pods))
+	}
+	return out
+}
+
+// waitingPods are the names of the pods that can start elsewhere only when the instance of
 // their silent node is gone.
-func WaitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
+func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 	var out []string
 	for _, pod := range podsOf(s, id).Pods {
 		if pod.Waits {

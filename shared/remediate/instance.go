@@ -17,7 +17,7 @@ import (
 func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) Outcome {
 	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(v.order.Instance)}})
 	if err == nil {
-		return Outcome{Result: Acted, Detail: fmt.Sprintf("terminated %s", v.order.Instance)}
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("terminated %s%s", v.order.Instance, plan.Left(v.seen.Snapshot, v.order.Instance))}
 	}
 	return r.ec2Refused(ctx, v, err, "ec2:TerminateInstances", now)
 }

@@ -1,0 +1,54 @@
+package remediate
+
+import (
+	"strings"
+	"testing"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+const endsSilent = "ladders: {Unknown: [{do: tag}, {do: terminate}]}\n"
+
+// runs changes what the target's silent node runs.
+func (w *world) runs(change func(*roll.NodePods)) {
+	w.detail(func(d *roll.Detail) {
+		has := roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
+		change(&has)
+		d.Pods = &has
+	})
+}
+
+// What a silent node runs is read again right before it is ended: an annotation that a
+// person set meanwhile stops it.
+func TestWhatASilentNodeRunsIsReadAgain(t *testing.T) {
+	for reason, change := range map[plan.Reason]func(*roll.NodePods){
+		plan.PodsNotToDisrupt: func(n *roll.NodePods) { n.NotToDisrupt = "karpenter.sh/do-not-disrupt=true" },
+		plan.DisruptionBudget: func(n *roll.NodePods) { n.Budgets = []roll.Budget{{Name: "shop/db", Desired: 1, Pods: []string{"shop/db-0"}}} },
+		plan.LocalVolume:      func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
+		plan.PodsUnread:       func(n *roll.NodePods) { n.Read = roll.Unreadable },
+	} {
+		w := silent(t)
+		w.doc = document(endsSilent)
+		o := w.order(t)
+		w.runs(change)
+		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Refused || out.Reason != reason || len(w.sent) != 0 {
+			t.Errorf("%s: %s, %s: %s; sent %v", reason, out.Result, out.Reason, out.Detail, w.sent)
+		}
+	}
+}
+
+// Who waits for volumes is to know why.
+func TestTheEndOfASilentNodeTellsWhatItLeaves(t *testing.T) {
+	w := silent(t)
+	w.doc = document(endsSilent)
+	w.runs(func(n *roll.NodePods) {
+		n.Attached = []string{"vol-0abc", "vol-0def"}
+		n.Pods = []roll.Pod{{Name: "shop/db-0", Waits: true}, {Name: "shop/web-1"}}
+	})
+	out := w.remediator(t).Act(t.Context(), w.order(t), now)
+	const want = "; volumes are still attached to it (vol-0abc, vol-0def), which the control plane detaches some minutes after it has removed the node; a pod waits until its node is removed (shop/db-0)"
+	if out.Result != Acted || !strings.HasSuffix(out.Detail, want) {
+		t.Errorf("%s: %s", out.Result, out.Detail)
+	}
+}
