@@ -57,8 +57,8 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 		Result: Result(o.Result), Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
 		Cause: o.Cause, Evidence: o.Evidence,
 	}
-	if o.Order.Action == plan.Uncordon {
-		a.Finding, a.Since = "", time.Time{} // the trouble is over: its time is that of the cordon
+	if o.Order.Action == plan.Uncordon || o.Order.Action == plan.OutOfService {
+		a.Finding, a.Since = "", time.Time{} // the trouble is over: its time is that of the act before
 	}
 	switch o.Result {
 	case remediate.Acted:

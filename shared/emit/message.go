@@ -160,7 +160,7 @@ func (a Action) message() Message {
 	wrong := ""
 	switch {
 	case a.Summary == "":
-	case a.Action == string(plan.Uncordon):
+	case a.Action == string(plan.Uncordon), a.Action == string(plan.OutOfService):
 		wrong = "Why: " + a.Summary
 	default:
 		wrong = "What is wrong: " + a.Summary

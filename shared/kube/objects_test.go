@@ -110,7 +110,7 @@ func (s *apiServer) patchNode(w http.ResponseWriter, r *http.Request) {
 			UID, ResourceVersion string
 			Annotations          map[string]*string
 		}
-		Spec map[string]*bool
+		Spec map[string]json.RawMessage
 	}
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -136,10 +136,16 @@ func (s *apiServer) patchNode(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for k, v := range patch.Spec {
-		if k != "unschedulable" {
+		switch k {
+		case "unschedulable":
+			n.Spec.Unschedulable = string(v) == "true"
+		case "taints":
+			if err := json.Unmarshal(v, &n.Spec.Taints); err != nil {
+				panic(err)
+			}
+		default:
 			panic("a patch of spec." + k)
 		}
-		n.Spec.Unschedulable = v != nil && *v
 	}
 	n.ResourceVersion += "1"
 	s.send(w, http.StatusOK, n)

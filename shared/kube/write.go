@@ -52,6 +52,29 @@ func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	}))
 }
 
+// OutOfService taints the node as one whose machine is shut down for good, so that the
+// control plane removes its pods by force and detaches its volumes at once. A Ready node is
+// not one, which is ErrChanged; the other errors are those of Cordon.
+// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-out-of-service
+func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
+	op := operation{what: "taint node " + node, noun: "tainting of node " + node, verb: "patch", target: "nodes", writes: true}
+	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
+		if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			return nil, fmt.Errorf("%w: it is Ready", ErrChanged)
+		}
+		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == corev1.TaintNodeOutOfService && t.Effect == corev1.TaintEffectNoExecute
+		}) {
+			return nil, nil
+		}
+		// A merge patch replaces the list: the version makes sure that it is the whole.
+		taints := append(slices.Clone(n.Spec.Taints), corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		return change{"metadata": change{}, "spec": change{"taints": taints}}, nil
+	}))
+}
+
 // change is a JSON merge patch: https://www.rfc-editor.org/rfc/rfc7386
 type change map[string]any
 

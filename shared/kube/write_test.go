@@ -92,6 +92,35 @@ func TestCordonAndUncordon(t *testing.T) {
 	}
 }
 
+func TestANodeIsTaintedAsOutOfService(t *testing.T) {
+	const taint = `{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}`
+	own := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}
+	for name, tt := range map[string]struct {
+		node    corev1.Node
+		patches []string
+		err     error
+	}{
+		"a node": {worker(nil), []string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[` + taint + `]}}`}, nil},
+		"one with taints": {worker(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{own} }),
+			[]string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[{"key":"a","effect":"NoSchedule"},` + taint + `]}}`}, nil},
+		"one that a person tainted": {worker(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
+		}), nil, nil},
+		"a Ready one": {worker(func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}), nil, ErrChanged},
+		"a later one of the name": {worker(func(n *corev1.Node) { n.UID = "uid-2" }), nil, ErrChanged},
+	} {
+		s := newAPIServer(t, tt.node)
+		if err := s.client(t).OutOfService(t.Context(), "worker", "uid-1"); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+			t.Errorf("%s: error %v, want %v", name, err, tt.err)
+		}
+		if diff := cmp.Diff(tt.patches, s.patches); diff != "" {
+			t.Errorf("%s: patches (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
 // A kubelet reports every few seconds, which makes a new version of its node.
 func TestAChangeIsMadeAnewWhenTheNodeChangedMeanwhile(t *testing.T) {
 	s := newAPIServer(t, worker(nil))

@@ -87,6 +87,9 @@ const (
 	DeleteNode Action = "delete-node"
 	// DeleteNodeClaim deletes Karpenter's NodeClaim; Karpenter ends the instance.
 	DeleteNodeClaim Action = "delete-nodeclaim"
+	// OutOfService taints the node of an instance that Rollcall terminated, so that the
+	// control plane removes its pods and detaches its volumes at once.
+	OutOfService Action = "out-of-service"
 	// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
 	Terminate Action = "terminate"
 )
@@ -168,6 +171,7 @@ func Make(in Input) Plan {
 		return p.out
 	}
 	p.recover()
+	p.outOfService()
 	p.resolve()
 	p.remember()
 	p.tags()

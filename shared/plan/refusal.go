@@ -26,11 +26,16 @@ func (p *planner) rememberRefusals() {
 }
 
 // leads reports that a check may give the order again: the ledger still has its finding,
-// or the cordon that it takes back.
+// the cordon that it takes back, or the end of its instance.
 func (p *planner) leads(order string, r ledger.Refusal) bool {
 	if Action(r.Do) == Uncordon {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
 			return a.Do == string(Cordon) && a.Instance == r.Instance && p.uncordonID(a) == order
+		})
+	}
+	if Action(r.Do) == OutOfService {
+		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
+			return a.Do == string(Terminate) && a.Instance == r.Instance && p.markID(a) == order
 		})
 	}
 	known, ok := p.State.Findings[roll.FindingKey{Instance: r.Instance, Kind: r.Kind}]

@@ -92,6 +92,11 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 			return done("node %s is not cordoned by Rollcall any more", a.Node)
 		}
 		return failed("node %s is still cordoned", a.Node)
+	case OutOfService:
+		if n == nil {
+			return done("node %s is not there any more", a.Node)
+		}
+		return failed("whether node %s was tainted is not known; to do it again does no harm", n.Name)
 	case Reboot:
 		// Whether it took effect cannot be seen from outside, and a second one might hit
 		// a node that is just coming up.

@@ -60,6 +60,7 @@ var defaults = sync.OnceValue(func() []setting {
 		guardSetting("silentNode.doNotDisrupt", GuardHold),
 		guardSetting("silentNode.budgets", GuardHold),
 		guardSetting("silentNode.localVolumes", GuardHold),
+		taintSetting(false),
 		percentSetting("limits.unhealthy", 20),
 		percentSetting("limits.zone", 55),
 		percentSetting("limits.massSilence", 10),

@@ -133,10 +133,10 @@ var sectionKeys = map[string][]string{
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},
 	"conflict":       {"tolerate"},
+	"drain":          {"timeout", "force", "budgetTimeout"},
+	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes", "outOfServiceTaint"},
 	"reboot":         {"wait"},
 	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
-	"drain":          {"timeout", "force", "budgetTimeout"},
-	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -169,6 +169,9 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "silentNode.doNotDisrupt", "silentNode.budgets", "silentNode.localVolumes":
 		g, ok := word(r, f, "what a guard does", guards)
 		return guardSetting(key, g), ok
+	case "silentNode.outOfServiceTaint":
+		on, ok := r.boolean(f)
+		return taintSetting(on), ok
 	case "limits.unhealthy", "limits.zone", "limits.massSilence":
 		share, ok := r.percent(f)
 		return percentSetting(key, share), ok

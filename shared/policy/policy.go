@@ -73,12 +73,14 @@ const (
 
 var forces = []Force{ForceNever, ForceAfterBudgetTimeout}
 
-// SilentNode is what may keep a silent node from being rebooted or ended: its pods may
-// still work.
+// SilentNode is what may keep a silent node from being rebooted or ended, since its pods may
+// still work; and what follows its end.
 type SilentNode struct {
 	DoNotDisrupt Guard // the node, or pods of it, that are annotated as not to be disrupted
 	Budgets      Guard // PodDisruptionBudgets that would be gone below
 	LocalVolumes Guard // persistent volumes on the node's own disks
+	// OutOfServiceTaint: a node whose instance was terminated is tainted as out of service.
+	OutOfServiceTaint bool
 }
 
 // Guard is whether something holds an act back.

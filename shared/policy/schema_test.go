@@ -140,11 +140,14 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	} {
 		agree("drain: {force: "+value+"}", valid)
 	}
+	for value, valid := range map[string]bool{"true": true, "false": true, "yes": false, "hold": false, "1": false, "null": false} {
+		agree("silentNode: {outOfServiceTaint: "+value+"}", valid)
+	}
 	for value, valid := range map[string]bool{
 		"hold": true, "ignore": true, `"hold"`: true,
 		"Hold": false, "never": false, "null": false, "[hold]": false, "false": false, `""`: false,
 	} {
-		for _, key := range sectionKeys["silentNode"] {
+		for _, key := range sectionKeys["silentNode"][:3] {
 			agree("silentNode: {"+key+": "+value+"}", valid)
 			agree("overrides: [{match: {group: asg/a}, silentNode: {"+key+": "+value+"}}]", valid)
 		}
@@ -280,6 +283,9 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		want[s.Key] = s.Value
 		if n, err := strconv.Atoi(s.Value); err == nil {
 			want[s.Key] = n
+		}
+		if on, err := strconv.ParseBool(s.Value); err == nil && s.Value != "0" && s.Value != "1" {
+			want[s.Key] = on
 		}
 		if s.Value == "none" {
 			want[s.Key] = []any{}

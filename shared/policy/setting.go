@@ -114,6 +114,10 @@ func guardSetting(key string, g Guard) setting {
 	}}
 }
 
+func taintSetting(on bool) setting {
+	return setting{key: "silentNode.outOfServiceTaint", value: strconv.FormatBool(on), set: func(p *Policy) { p.SilentNode.OutOfServiceTaint = on }}
+}
+
 // conditionSetting only appends: merge has one setting for each type and status.
 func conditionSetting(c Condition) setting {
 	return setting{

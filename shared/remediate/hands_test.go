@@ -83,6 +83,14 @@ func (w *world) Uncordon(ctx context.Context, name, uid, _ string) error {
 	})
 }
 
+// OutOfService implements hands.
+func (w *world) OutOfService(ctx context.Context, name, uid string) error {
+	return w.calling(ctx, "out-of-service", name+" "+uid, func() error {
+		_, err := w.meant(name, uid)
+		return err
+	})
+}
+
 // DeleteNode implements hands.
 func (w *world) DeleteNode(ctx context.Context, name, uid string) error {
 	return w.calling(ctx, "delete-node", name+" "+uid, func() error {

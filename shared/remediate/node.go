@@ -37,6 +37,14 @@ func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outc
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}
 }
 
+// outOfService taints the node of an instance that EC2 says is terminated.
+func (r *Remediator) outOfService(ctx context.Context, v verified, _ time.Time) Outcome {
+	if err := v.hands.OutOfService(ctx, v.node.Name, v.node.UID); err != nil {
+		return r.kubeRefused(ctx, v, err)
+	}
+	return Outcome{Result: Acted, Detail: fmt.Sprintf("tainted node %s as out of service: its pods are removed, and its volumes detached, at once", v.node.Name)}
+}
+
 // deleteNode removes the Node object of an instance that is gone.
 func (r *Remediator) deleteNode(ctx context.Context, v verified, _ time.Time) Outcome {
 	what := "node " + v.node.Name

@@ -49,6 +49,7 @@ type targets interface {
 type hands interface {
 	Cordon(ctx context.Context, node, uid, order string) error
 	Uncordon(ctx context.Context, node, uid, order string) error
+	OutOfService(ctx context.Context, node, uid string) error
 	Drain(ctx context.Context, node string, pass kube.Pass) (kube.Drained, error)
 	DeleteNode(ctx context.Context, name, uid string) error
 	DeleteNodeClaim(ctx context.Context, name, uid string) error
@@ -201,13 +202,15 @@ type act struct {
 	resumes bool
 	// node: it is done to the Node object.
 	node bool
-	// free: it gives back what an earlier act took.
+	// free: it takes nothing: it gives back what an earlier act took, or frees what waits
+	// for it.
 	free bool
 }
 
 var acts = map[plan.Action]act{
 	plan.Cordon:          {do: (*Remediator).cordon, marked: true, resumes: true, node: true},
 	plan.Uncordon:        {do: (*Remediator).uncordon, resumes: true, node: true, free: true},
+	plan.OutOfService:    {do: (*Remediator).outOfService, resumes: true, node: true, free: true},
 	plan.Drain:           {do: (*Remediator).drain, marked: true, resumes: true, node: true},
 	plan.Reboot:          {do: (*Remediator).reboot, leashed: true, marked: true},
 	plan.DeleteNode:      {do: (*Remediator).deleteNode, node: true},

@@ -266,7 +266,7 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 			if f.Kind != o.Kind {
 				return fmt.Sprintf("the finding is %s by now, the order was for %s", f.Kind, o.Kind)
 			}
-			if f.Stage == roll.Overdue && o.Action != plan.Uncordon {
+			if f.Stage == roll.Overdue && o.Action != plan.Uncordon && o.Action != plan.OutOfService {
 				return fmt.Sprintf("the ladder of %s does not come to %s by now", f.Kind, o.Action)
 			}
 			return fmt.Sprintf("the finding is %s by now: %s", f.Stage, f.Summary)
@@ -274,6 +274,9 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 	}
 	if o.Action == plan.Uncordon {
 		return fmt.Sprintf("node %s is not one by now that Rollcall cordoned and that is Ready again", o.Node)
+	}
+	if o.Action == plan.OutOfService {
+		return fmt.Sprintf("node %s is not one by now that is still there although Rollcall terminated its instance", o.Node)
 	}
 	if len(s.Instances) == 0 {
 		return fmt.Sprintf("EC2 does not know %s any more", o.Instance)

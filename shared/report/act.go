@@ -17,6 +17,7 @@ type words struct {
 
 var acts = map[plan.Action]words{
 	plan.Uncordon:        {1, "uncordoning", "uncordoning", "uncordoned", "uncordoned"},
+	plan.OutOfService:    {1, "tainting", "tainting the node of", "out-of-service", "tainted as out of service"},
 	plan.Cordon:          {2, "cordon", "cordoning", "cordoned", "cordoned"},
 	plan.Drain:           {3, "drain", "draining", "drained", "drained"},
 	plan.Reboot:          {4, "reboot", "rebooting", "rebooted", "rebooted"},
@@ -37,7 +38,7 @@ var coming = map[policy.Do]string{
 // object is what an order acts on.
 func object(o plan.Order) string {
 	switch o.Action {
-	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode:
+	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
 		return "node " + o.Node + " of " + string(o.Instance)
 	case plan.DeleteNodeClaim:
 		return "NodeClaim " + o.Claim + " of " + string(o.Instance)

@@ -39,7 +39,7 @@ var dimensionValues = map[Dimension]func(string) bool{
 	ByService: func(v string) bool { return slices.Contains(calls.Services(), v) },
 }
 
-var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.Terminate}
+var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
 // Form is what the values of a metric are, and so how they can be read.
 type Form string

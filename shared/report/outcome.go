@@ -98,6 +98,8 @@ func consequence(o plan.Order) string {
 		return fmt.Sprintf("; its owner (%s, %s) launches a replacement.", o.Owner, o.Group)
 	case o.Action == plan.Reboot:
 		return ", once; if its node does not come back, the next step of the ladder follows."
+	case o.Action == plan.OutOfService:
+		return ": its instance is gone, and what waits for its pods and volumes need wait no more."
 	case o.Action == plan.DeleteNode:
 		return ": its instance is gone."
 	case o.Action == plan.DeleteNodeClaim:

@@ -181,7 +181,7 @@ func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Polic
 // destructive reports the acts that take something.
 func (what act) destructive() bool {
 	switch what {
-	case actTag, actUntag, actUncordon:
+	case actTag, actUntag, actUncordon, actOutOfService:
 		return false
 	}
 	return true
@@ -219,6 +219,12 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	}
 	if !inv.seen.policy {
 		u.broken(RuleMode, "%s: %s of %s by a policy that was not read again", inv.name, what, id)
+	}
+	if what == actOutOfService {
+		if m != nil && m.state != terminated {
+			u.broken(RuleHealthy, "%s: node %s was marked as out of service, and its machine %s is %s", inv.name, e.Node, id, m.state)
+		}
+		return
 	}
 	u.whole(inv, what, id)
 	u.healthy(inv, what, id)
@@ -340,7 +346,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	if mode := u.mode(inv, c, string(o.Group)); !mode.Allows(policy.Remediate) {
 		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	}
-	if o.Action == plan.Uncordon {
+	if o.Action == plan.Uncordon || o.Action == plan.OutOfService {
 		return
 	}
 	s := &inv.seen

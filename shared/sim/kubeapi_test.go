@@ -617,3 +617,19 @@ func TestWhatASilentNodeRunsIsRead(t *testing.T) {
 		}
 	})
 }
+
+func TestANodeOutOfServiceLosesItsPods(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	m := up(c.group("core"), "a")
+	load(m.node)
+	m.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+	m.node.cordoned, m.state = true, terminated
+	reaching(t, c, func(k *kube.Client, _ *env) {
+		if err := k.OutOfService(t.Context(), "a", m.node.uid); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.node.pods) != 0 || len(m.node.taints) != 1 || m.node.taints[0].Key != corev1.TaintNodeOutOfService || !m.node.cordoned {
+			t.Errorf("%d pods, taints %v, cordoned %v", len(m.node.pods), m.node.taints, m.node.cordoned)
+		}
+	})
+}

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,7 @@ type nodePatch struct {
 		ResourceVersion string             `json:"resourceVersion"`
 		Annotations     map[string]*string `json:"annotations"`
 	} `json:"metadata"`
-	Spec map[string]*bool `json:"spec"`
+	Spec map[string]json.RawMessage `json:"spec"`
 }
 
 // patchNode changes a node if it is still what the patch was made for. The version is
@@ -51,10 +53,23 @@ func (q *kubeQuery) patchNode() (any, error) {
 	}
 	cordoned := n.cordoned
 	for key, value := range patch.Spec {
-		if key != "unschedulable" {
-			return nil, apierrors.NewBadRequest("the simulated API server does not change spec." + key)
+		var err error
+		switch key {
+		case "unschedulable":
+			var on *bool
+			err = json.Unmarshal(value, &on)
+			cordoned = on != nil && *on
+		case "taints":
+			var taints []corev1.Taint
+			if err = json.Unmarshal(value, &taints); err == nil {
+				q.tainted(n, taints)
+			}
+		default:
+			err = errors.New("the simulated API server does not change it")
 		}
-		cordoned = value != nil && *value
+		if err != nil {
+			return nil, apierrors.NewBadRequest("spec." + key + ": " + err.Error())
+		}
 	}
 	if cordoned != n.cordoned {
 		what := actUncordon
@@ -76,6 +91,15 @@ func (q *kubeQuery) patchNode() (any, error) {
 	}
 	n.version = q.c.changed()
 	return n.read(), nil
+}
+
+// tainted gives the node other taints. What is out of service loses its pods at once.
+func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
+	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // that of the cordon
+	if slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
+		q.did(actOutOfService, n.machine, n)
+		n.pods = nil
+	}
 }
 
 // did tells the auditor of an act right before it changes anything, so that it sees what

@@ -336,14 +336,10 @@ func (p *pod) controller() string {
 	return p.name
 }
 
-// labels are those of all pods of the controller, and one that has a disruption budget
-// choose those that it guards.
+// labels are those of all pods of the controller.
 func (p *pod) labels() map[string]string {
-	switch {
-	case p.daemon:
+	if p.daemon {
 		return map[string]string{"k8s-app": p.controller()}
-	case p.guarded:
-		return map[string]string{"app": p.controller(), "guarded": "true"}
 	}
 	return map[string]string{"app": p.controller()}
 }

@@ -165,7 +165,7 @@ func groupOf(i *types.Instance) string {
 
 // sawBefore reports that the ledger knew the order's finding from an earlier check.
 func (s *sight) sawBefore(u *auditor, o plan.Order) bool {
-	if o.Action == plan.Uncordon {
+	if o.Action == plan.Uncordon || o.Action == plan.OutOfService {
 		return true
 	}
 	first, ok := u.firstSeen[o.Cluster.Name][roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
@@ -231,15 +231,16 @@ type act string
 
 // The acts.
 const (
-	actTerminate   act = "terminate"
-	actReboot      act = "reboot"
-	actCordon      act = "cordon"
-	actUncordon    act = "uncordon"
-	actEvict       act = "evict"
-	actDeleteNode  act = "delete-node"
-	actDeleteClaim act = "delete-nodeclaim"
-	actTag         act = "tag"
-	actUntag       act = "untag"
+	actTerminate    act = "terminate"
+	actReboot       act = "reboot"
+	actCordon       act = "cordon"
+	actUncordon     act = "uncordon"
+	actOutOfService act = "out-of-service"
+	actEvict        act = "evict"
+	actDeleteNode   act = "delete-node"
+	actDeleteClaim  act = "delete-nodeclaim"
+	actTag          act = "tag"
+	actUntag        act = "untag"
 )
 
 // did notes that a call took effect: it is called at that moment, before anything else

@@ -46,13 +46,13 @@ var (
 )
 
 // orderActions are the acts that can be ordered.
-var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.Terminate}
+var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
 // needsNode reports the acts that are done to a Node object: without its name nobody
 // knows which one was meant.
 func needsNode(a plan.Action) bool {
 	switch a {
-	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode:
+	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
 		return true
 	}
 	return false

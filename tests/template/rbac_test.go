@@ -226,8 +226,9 @@ func acts(t *testing.T) map[string][]permission {
 	t.Helper()
 	out := map[string][]permission{}
 	for name, act := range map[string]func(*kube.Client) error{
-		"Cordon":   func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
-		"Uncordon": func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
+		"Cordon":       func(c *kube.Client) error { return c.Cordon(t.Context(), "n", "u", "ours") },
+		"Uncordon":     func(c *kube.Client) error { return c.Uncordon(t.Context(), "n", "u", "theirs") },
+		"OutOfService": func(c *kube.Client) error { return c.OutOfService(t.Context(), "n", "u") },
 		"Drain": func(c *kube.Client) error {
 			_, err := c.Drain(t.Context(), "n", kube.Pass{Evictions: 1, Now: time.Now()})
 			return err

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"fmt"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// outOfService marks the nodes that Rollcall ended with the taint by which the control
+// plane removes their pods and detaches their volumes at once, where the policy asks for
+// it. It is certain that nothing runs there any more: EC2 says that the instance is
+// terminated, and not only on its way.
+// https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown
+func (p *planner) outOfService() {
+	if p.fault {
+		return
+	}
+	ends := map[roll.InstanceID]ledger.Action{}
+	wanted := map[roll.InstanceID]bool{}
+	for _, a := range p.State.Actions {
+		if a.Do == string(Terminate) && a.Outcome != nil && a.Outcome.Result == ledger.Done && p.Now.Sub(a.Outcome.At) < forgottenAfter {
+			ends[a.Instance], wanted[a.Instance] = a, true
+		}
+	}
+	if len(ends) == 0 {
+		return
+	}
+	instances, nodes := p.look(wanted)
+	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
+		i, n := instances[a.Instance], nodes[a.Instance]
+		if end, ok := ends[a.Instance]; ok && end.ID == a.ID && a.Outcome != nil && i != nil && n != nil {
+			p.mark(a, i, n)
+		}
+	}
+}
+
+// mark orders the taint for a node, or says why not.
+func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
+	m := roll.Member{Instance: i, Node: n}
+	pol := p.Policy(m.Selector())
+	switch {
+	case !pol.SilentNode.OutOfServiceTaint, n.Deleting, n.Ready.Status == roll.ConditionTrue:
+		return
+	case i.State == roll.StateShuttingDown:
+		p.next(p.Now.Add(advance))
+		return
+	case i.State != roll.StateTerminated:
+		return
+	}
+	id := p.markID(end)
+	reason, detail, _, held := triedBefore(p.State, id, p.Now)
+	if reason == AlreadyBegun {
+		return // it shows until the node is gone
+	}
+	if !held {
+		reason, detail, held = taggedOut(*i, p.Now)
+	}
+	if !held {
+		reason, detail, held = modeObjects(pol.Mode)
+	}
+	if held {
+		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Reason: reason, Detail: detail})
+		return
+	}
+	p.out.Orders = append(p.out.Orders, Order{
+		ID: id, Cluster: p.Snapshot.Cluster.ID, Instance: n.Instance, Node: n.Name, Group: m.Group(), Owner: m.Owner(),
+		Kind: end.Kind, Action: OutOfService, FirstSeen: end.At, Since: end.At, At: p.Now, Expires: p.Now.Add(OrderLife),
+		Why: fmt.Sprintf("EC2 says that %s is terminated, which Rollcall ended at %s for %s; its pods and volumes are waited for", i.ID, roll.Clock(end.Outcome.At), end.Kind),
+	})
+}
+
+// markID is the id of the order that marks the node of an ended instance.
+func (p *planner) markID(end ledger.Action) string {
+	return hash(p.Snapshot.Cluster.ID.String(), end.ID, string(OutOfService))
+}
