@@ -27,7 +27,7 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		got.CordonedBy != n.Annotations[roll.AnnotationCordoned],
 		got.BootID != "" && got.Ready.Status == roll.ConditionTrue,
 		got.StartupTaint != "" && len(n.Spec.Taints) == 0,
-		got.DeletedAt.IsZero() != (n.DeletionTimestamp == nil):
+		got.DeletedAt.IsZero() != n.DeletionTimestamp.IsZero():
 		t.Fatalf("%+v\nof %+v", got, n)
 	}
 	if got.Instance != "" {

@@ -40,7 +40,7 @@ func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
 	m := roll.Member{Instance: i, Node: n}
 	pol := p.Policy(m.Selector())
 	switch {
-	case !pol.SilentNode.OutOfServiceTaint, n.Deleting, n.Ready.Status == roll.ConditionTrue:
+	case !pol.SilentNode.OutOfServiceTaint, !n.DeletedAt.IsZero(), n.Ready.Status == roll.ConditionTrue:
 		return
 	case i.State == roll.StateShuttingDown:
 		p.next(p.Now.Add(advance))
@@ -57,7 +57,7 @@ func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
 		reason, detail, held = taggedOut(*i, p.Now)
 	}
 	if !held {
-		reason, detail, held = modeObjects(pol.Mode)
+		reason, detail, held = modeObjects(pol)
 	}
 	if held {
 		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Reason: reason, Detail: detail})

@@ -55,7 +55,7 @@ func TestAnEndedNodeIsMarkedAsOutOfService(t *testing.T) {
 		"it is stopped":             {asked, func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, nil},
 		"EC2 does not show it":      {asked, func(w *world) { w.snapshot.Instances = w.snapshot.Instances[1:] }, nil},
 		"its node is gone":          {asked, func(w *world) { w.snapshot.Nodes = w.snapshot.Nodes[1:] }, nil},
-		"its node is being deleted": {asked, func(w *world) { w.snapshot.Nodes[0].Deleting = true }, nil},
+		"its node is being deleted": {asked, func(w *world) { w.snapshot.Nodes[0].DeletedAt = now.Add(-time.Minute) }, nil},
 		"its node is Ready":         {asked, func(w *world) { w.snapshot.Nodes[0].Ready.Status = roll.ConditionTrue }, nil},
 		"somebody else ended it":    {asked, func(w *world) { w.state.Actions = nil }, nil},
 		"its end failed":            {asked, func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, nil},

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -264,7 +263,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 	if err := yaml.Unmarshal(Schema(), &s); err != nil { // JSON is a part of YAML
 		t.Fatal(err)
 	}
-	got := map[string]any{"mode": s.Defs["mode"].Default, "stop": fmt.Sprint(s.Properties.Stop.Default)}
+	got := map[string]any{"mode": s.Defs["mode"].Default, "stop": s.Properties.Stop.Default}
 	for _, section := range sections {
 		for name, property := range s.Defs[section].Properties {
 			if property.Default == nil && property.Ref == "#/$defs/notifyOnly" {

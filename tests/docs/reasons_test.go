@@ -49,27 +49,30 @@ func reasons(t *testing.T) []plan.Reason {
 }
 
 // A reason in a notice must be one that somebody can look up.
-func TestThePlanPageHasEveryReasonAndWhetherItPasses(t *testing.T) {
-	passes := map[plan.Reason]string{}
-	rows := append(table(t, "shared/plan/README.md", "| reason | holds when | passes |"), table(t, "shared/plan/README.md", "| reason | refused when | passes |")...)
+func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
+	ended := map[plan.Reason]string{}
+	rows := append(table(t, "shared/plan/README.md", "| reason | holds when | it ends |"), table(t, "shared/plan/README.md", "| reason | refused when | it ends |")...)
 	for _, row := range rows {
 		reason := plan.Reason(names(row[0])[0])
-		if _, twice := passes[reason]; twice {
+		if _, twice := ended[reason]; twice {
 			t.Errorf("%s has two rows", reason)
 		}
-		passes[reason] = row[2]
+		ended[reason] = row[2]
 	}
 	all := reasons(t)
 	for _, r := range all {
-		says, ok := passes[r]
-		if !ok {
-			t.Errorf("no row of %s", r)
-		} else if (says == "yes") != r.Passing() {
-			t.Errorf("%s passes by itself: %v; the page says %q", r, r.Passing(), says)
+		want := r.Ends()
+		if r.Passing() {
+			want = "by itself: " + want
 		}
-		delete(passes, r)
+		if says, ok := ended[r]; !ok {
+			t.Errorf("no row of %s", r)
+		} else if says != want {
+			t.Errorf("%s ends %q; the page says %q", r, want, says)
+		}
+		delete(ended, r)
 	}
-	for r := range passes {
+	for r := range ended {
 		t.Errorf("there is no reason %s", r)
 	}
 }
