@@ -73,6 +73,7 @@ func deploy(t *testing.T, mode string) *deployed {
 		switch aws.ToString(o.OutputKey) {
 		case "LedgerTableName":
 			d.table = ledger.NewDynamo(dynamodb.NewFromConfig(bed.AWSConfig()), aws.ToString(o.OutputValue))
+			must(t, d.table.Record(t.Context(), clusterID, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)}))
 		case "EvidenceBucket":
 			d.bucket = aws.ToString(o.OutputValue)
 		}
@@ -93,7 +94,7 @@ func (d *deployed) takeOver(a *account) {
 	must(d.t, err)
 	changes := ledger.Changes{
 		PutRemediate: s.RemediateSince, PutNotReady: s.NotReady, PutRests: s.Rests, PutGroups: s.GroupsWithNodes, PutNotices: s.Notices,
-		PutChecked: s.Checked, PutFirst: s.First, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
+		PutChecked: s.Checked, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
 	}
 	known, err := d.table.Read(ctx, clusterID)
 	must(d.t, err)

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/functions/local/command"
+	"rollcall/shared/ledger"
 	"rollcall/shared/report"
 	"rollcall/tests/testbed"
 )
@@ -125,6 +126,7 @@ func newAccount(t *testing.T) *account {
 		}
 	})
 	dir := t.TempDir()
+	watched(t, filepath.Join(dir, "ledger.json"))
 	return &account{t: t, ledger: filepath.Join(dir, "ledger.json"), evidence: filepath.Join(dir, "evidence"), topic: topic, read: read}
 }
 
@@ -133,6 +135,15 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// watched has the ledger remember that complete checks of the cluster have gone on for long:
+// what is found is not from before them.
+func watched(t *testing.T, path string) {
+	t.Helper()
+	file, err := ledger.OpenFile(path)
+	must(t, err)
+	must(t, file.Record(t.Context(), clusterID, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)}))
 }
 
 // later moves the test's clock on.

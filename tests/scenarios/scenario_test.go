@@ -21,9 +21,12 @@ type scenario struct {
 	What string `yaml:"what"`
 	Mode string `yaml:"mode"`
 	// Diagnose has Rollcall find out why, as it does wherever it is deployed.
-	Diagnose bool    `yaml:"diagnose"`
-	Cluster  cluster `yaml:"cluster"`
-	Steps    []step  `yaml:"steps"`
+	Diagnose bool `yaml:"diagnose"`
+	// Fresh has no check have seen the cluster before. Elsewhere complete checks of it have
+	// gone on for long, so that what is found is not from before them.
+	Fresh   bool    `yaml:"fresh"`
+	Cluster cluster `yaml:"cluster"`
+	Steps   []step  `yaml:"steps"`
 
 	instances []instance
 	nodes     []node

@@ -149,6 +149,9 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
+	if err := s.watched(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.evidence(ctx, s3.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
@@ -521,6 +524,12 @@ func (s *Stack) open(ctx context.Context) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// watched has the table remember that complete checks of the cluster have gone on for long.
+func (s *Stack) watched(ctx context.Context) error {
+	cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
+	return ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Record(ctx, cluster, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)})
 }
 
 // Policy puts a document into the policy parameter; "" deletes the parameter.
