@@ -140,7 +140,7 @@ var shapes = map[string]map[string]string{
 	kindFinding:   {"instance": "S", "kind": "S", "group": "S", "stage": "S", "firstSeen": "S", "since": "S", "began": "S"},
 	kindNotReady:  {"instance": "S", "since": "S", "status": "S", "transition": "S"},
 	kindRest:      {"instance": "S", "left": "S"},
-	kindGroup:     {"name": "S", "since": "S"},
+	kindGroup:     {"name": "S", "seen": "S"},
 	kindRemediate: {"name": "S", "since": "S"},
 	kindNotice:    {"group": "S", "kind": "S", "sentAt": "S", "told": "L", "parts": "N", "stamp": "S"},
 	kindTold:      {"group": "S", "kind": "S", "part": "N", "stamp": "S", "told": "L"},

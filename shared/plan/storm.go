@@ -47,7 +47,11 @@ const (
 // register late, old conditions stand until kubelets have reported again.
 func (p *planner) storm() {
 	p.trouble = p.State.Trouble
-	if !p.whole() || p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
+	if !p.whole() {
+		p.stormSince()
+		return
+	}
+	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
 		return // the memory is not of this look, or cannot be trusted
 	}
 	reason, detail := p.clusterTrouble()
@@ -76,6 +80,18 @@ func (p *planner) storm() {
 		told := t
 		told.Told = p.Now
 		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
+	}
+}
+
+// stormSince finds what befell the cluster since the last check, in a look at one instance.
+// Nothing of it is remembered: the next check sees it.
+func (p *planner) stormSince() {
+	if p.fault {
+		return
+	}
+	if reason, _ := p.clusterTrouble(); reason != "" {
+		t := p.lasting(p.State.Trouble, reason)
+		p.trouble = &t
 	}
 }
 

@@ -88,3 +88,17 @@ func TestAnOutageSinceTheOrderIsSeenInTheLastLook(t *testing.T) {
 		}
 	}
 }
+
+// The others fell silent long after the one that the order is about.
+func TestAMassSilenceSinceTheOrderHoldsWhoeverWasSilentBefore(t *testing.T) {
+	w := healthy(30)
+	w.silent(1, 2*time.Hour)
+	for i := range w.snapshot.Nodes[1:9] {
+		w.snapshot.Nodes[i+1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Minute)}
+	}
+	w.desired(30)
+	w.snapshot.Target, w.snapshot.Instances = instanceID(1), w.snapshot.Instances[:1]
+	if _, p := w.make(now); ordered1(p) != "none: [MassSilence]" {
+		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
+	}
+}

@@ -623,6 +623,9 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if string(key.Instance) != m.id {
 			continue
 		}
+		if h.Reason == plan.ReplacementPending && u.owed(m.g) {
+			return // nothing shows that another one would come
+		}
 		if !h.Reason.Passing() || !pol.Mode.Allows(policy.Remediate) {
 			return // what only the mode holds stands in the way of the rest too
 		}

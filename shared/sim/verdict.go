@@ -309,6 +309,11 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
+// owed reports that a machine of the group that Rollcall had replaced is not made good.
+func (u *auditor) owed(g *group) bool {
+	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.good })
+}
+
 // hindered is what may rightly stand in the way of the cure of a machine, "" if nothing does.
 func (u *auditor) hindered(m *machine) string {
 	a, c, g, now := u.a, m.c, m.g, u.a.Now()

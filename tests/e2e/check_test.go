@@ -341,6 +341,9 @@ func TestWhoMayBeTerminated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
+			if name := tt.spec.Tags["eks:nodegroup-name"]; name != "" {
+				must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, name, false))
+			}
 			tt.spec.LaunchedAgo = cmp.Or(tt.spec.LaunchedAgo, time.Hour)
 			id := a.instance(tt.spec)
 			if pool := tt.spec.Tags["karpenter.sh/nodepool"]; pool != "" {
