@@ -113,6 +113,9 @@ func keepsNode(n *corev1.Node) string {
 			return key + "=true"
 		}
 	}
+	if n.Annotations[annotationSafeToEvict] == "false" { // a word about pods, which people put on nodes, too
+		return annotationSafeToEvict + "=false"
+	}
 	return ""
 }
 

@@ -162,14 +162,21 @@ func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]b
 }
 
 // unlooked reports that a cause could not be looked for in an instance. That of user data
-// counts as not looked for where nothing was found, whatever its own copy shows: the version
-// of its launch template has one for all.
+// counts as not looked for where nothing else explains it, whatever its own copy shows: the
+// version of its launch template has one for all.
 func unlooked(why roll.Diagnosis, code string, t roll.Tie) bool {
 	if slices.ContainsFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == code }) {
 		return true
 	}
-	_, explained := why.Decisive()
-	return !explained && t.SharesUserData() && strings.HasPrefix(code, "UserData")
+	explained := slices.ContainsFunc(why.Causes, func(c roll.Cause) bool {
+		return c.Confidence == roll.Decisive && !c.Symptom && !aboutUserData(c.Code)
+	})
+	return !explained && t.SharesUserData() && aboutUserData(code)
+}
+
+// aboutUserData reports the causes that lie in user data.
+func aboutUserData(code string) bool {
+	return strings.HasPrefix(code, "UserData")
 }
 
 // object tells whether others have a cause of the finding too, or may have it: a

@@ -19,16 +19,15 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 }
 
 // podsObject asks what the end of a silent node would end: pods that are not to be
-// disrupted, those whose budget it would go below, and data on its own disks. A reboot ends
-// the same pods, and leaves the disks alone.
-// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-store-lifetime.html
+// disrupted, those whose budget it would go below, and data on its own disks. A reboot keeps
+// the disks, and ends what works with them.
 func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	n, silent := p.silentNode(f)
 	if !silent || act != Reboot && !act.replaced() {
 		return "", "", false
 	}
 	rules, has := pol.SilentNode, podsOf(p.Snapshot, f.Instance)
-	kept, budgets, disks := rules.DoNotDisrupt != policy.GuardIgnore, rules.Budgets != policy.GuardIgnore, rules.LocalVolumes != policy.GuardIgnore && act != Reboot
+	kept, budgets, disks := rules.DoNotDisrupt != policy.GuardIgnore, rules.Budgets != policy.GuardIgnore, rules.LocalVolumes != policy.GuardIgnore
 	if !kept && !budgets && !disks {
 		return "", "", false
 	}
@@ -55,7 +54,7 @@ func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) (Rea
 		return DisruptionBudget, fmt.Sprintf("node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text), true
 	}
 	if text, ok := onDisks(has.LocalVolumes); ok && disks {
-		return LocalVolume, fmt.Sprintf("node %s is silent, and data lies on its own disks, which end with the instance: %s", n.Name, text), true
+		return LocalVolume, fmt.Sprintf("node %s is silent, and data lies on its own disks, and what works with it may still run: %s", n.Name, text), true
 	}
 	return "", "", false
 }

@@ -100,10 +100,10 @@ func many(n int) []roll.Pod {
 	return out
 }
 
-// Disks survive a reboot; what runs does not.
-func TestARebootIsHeldForPodsAndNotForDisks(t *testing.T) {
+// A reboot ends what runs, too.
+func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 	for want, change := range map[string]func(*roll.NodePods){
-		"reboot":                   func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
+		"none: [LocalVolume]":      func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
 		"none: [PodsNotToDisrupt]": func(n *roll.NodePods) { n.NotToDisrupt = kept },
 		"none: [PodsUnread]":       func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable },
 	} {
