@@ -79,7 +79,8 @@ func (p *planner) owed(a ledger.Action) time.Time {
 		return at
 	}
 	for _, earlier := range p.State.Actions {
-		if earlier.Instance == a.Instance && earlier.Interrupted() && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
+		leaves := earlier.Do == string(Cordon) || earlier.Do == string(Drain)
+		if earlier.Instance == a.Instance && leaves && earlier.Interrupted() && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
 			at = earlier.At
 		}
 	}

@@ -17,7 +17,7 @@ func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) (Reas
 		return p.faultReason, p.faultDetail, true
 	}
 	for _, ask := range []func(roll.Finding, Action, policy.Policy) (Reason, string, bool){
-		p.targetObjects, p.causeObjects, p.ownerObjects, p.podsObject, p.sightingObjects, p.clusterObjects, p.historyObjects, p.budgetObjects,
+		p.targetObjects, p.causeObjects, p.ownerObjects, p.sightingObjects, p.clusterObjects, p.podsObject, p.historyObjects, p.budgetObjects,
 	} {
 		if reason, detail, ok := ask(f, act, pol); ok {
 			return reason, detail, true

@@ -190,7 +190,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	if act == DeleteNode {
 		return "", "", false
 	}
-	if reason, detail, held := p.groupAtRest(f, act); held {
+	if reason, detail, held := p.groupAtRest(f); held {
 		return reason, detail, held
 	}
 	g := p.Snapshot.Groups[f.Group]
@@ -222,12 +222,12 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 // itself: suspended processes keep an instance as it is, and from a node group that is not
 // in order nothing comes back for certain.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-func (p *planner) groupAtRest(f roll.Finding, act Action) (Reason, string, bool) {
+func (p *planner) groupAtRest(f roll.Finding) (Reason, string, bool) {
 	g := p.Snapshot.Groups[f.Group]
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
 		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
-	case act != Reboot && g.LaunchSuspended == roll.Yes:
+	case g.LaunchSuspended == roll.Yes:
 		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))

@@ -34,7 +34,7 @@ func TestOwners(t *testing.T) {
 		{"the claim is deleted instead", roll.OwnerKarpenter, roll.NotReady, time.Hour, deleteClaims + "ladders: {NotReady: [{do: terminate}]}\n", claim, roll.GroupDetail{}, "delete-nodeclaim"},
 		{"a group that can launch", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
 		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "ReplacementUnavailable"},
-		{"a reboot replaces nothing", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "reboot"},
+		{"nor is one rebooted, since somebody works on the group", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "ReplacementUnavailable"},
 		{"nobody knows whether it launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Unreadable}, "OwnerUnknown"},
 		{"nobody knows of its launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Unreadable}, "OwnerUnknown"},
 		{"the latest launch failed", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Minute)}, "ReplacementUnavailable"},

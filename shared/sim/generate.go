@@ -101,6 +101,9 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 	}
 	for _, g := range shapes[d.of("shape").below(len(shapes))] {
 		g.Desired = max(1, g.Desired*nodes/100)
+		if i > 0 && g.Owner == "autoscaling-group" {
+			g.Name = c.Name + "-" + g.Name // an account has one Auto Scaling group of a name
+		}
 		c.Groups = append(c.Groups, g)
 	}
 	return c
@@ -112,7 +115,7 @@ var likely = []struct {
 	weight int
 }{
 	{FaultSilence, 14}, {FaultPressure, 6}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 3},
-	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 1}, {FaultUpdate, 2},
+	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 3}, {FaultUpdate, 2},
 	{FaultScale, 5}, {FaultSpot, 4}, {FaultDry, 3}, {FaultFight, 4}, {FaultGhosts, 3}, {FaultOrphans, 3}, {FaultPeople, 6}, {FaultMode, 3}, {FaultBadPolicy, 2},
 	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},
 	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2},

@@ -250,8 +250,8 @@ func mutantsOfLooks() []mutant {
 			guards: func() Guards {
 				lie := func(s *roll.Snapshot) {
 					for i := range s.Nodes {
-						if n := &s.Nodes[i]; n.Group == "nodegroup/api" && (s.Target != "" || i == 0) {
-							n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: began.Add(-time.Hour)}
+						if n := &s.Nodes[i]; s.At.After(began.Add(10*time.Minute)) && n.Group == "nodegroup/api" && (s.Target != "" && n.Instance == s.Target || s.Target == "" && i == 0) {
+							n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: began.Add(10 * time.Minute)}
 						}
 					}
 				}
@@ -378,13 +378,13 @@ func mutantsOfSense() []mutant {
 		{
 			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats, RulePace},
 			guards: func() Guards {
-				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements = 100 }))}
+				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements, l.WithoutReplacement = 100, policy.WithoutReplacementProceed }))}
 			},
 		},
 		{
 			name: "the replacement is not waited for", sc: dry, rules: []Rule{RulePace},
 			guards: func() Guards {
-				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.ReplacementWait = 0 }))}
+				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.WithoutReplacement = policy.WithoutReplacementProceed }))}
 			},
 		},
 		{

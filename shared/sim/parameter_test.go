@@ -21,7 +21,7 @@ func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
 		ok   bool
 		mode policy.Mode
 	}{
-		{"", false, policy.Default().Cluster("demo", "", policy.Remediate)(pick(g)).Mode},
+		{"", false, policy.Observe}, // nothing is done without a policy
 		{"apiVersion: rollcall/v1\nmode: notify\n", true, policy.Notify},
 		{"apiVersion: rollcall/v1\nmode: remediate\n", true, policy.Remediate},
 		{"apiVersion: rollcall/v1\nmode: destroy\n", false, policy.Default().Cluster("demo", "", policy.Remediate)(pick(g)).Mode},

@@ -40,6 +40,8 @@ type verdicts struct {
 	// forgotten is when the ledger was made anew.
 	forgotten time.Time
 	losses    map[*group][]*loss
+	// lowered is when the mode last let nothing be done in a group.
+	lowered map[*group]time.Time
 	// alone is since when nothing stands in the way of the cure of a machine.
 	alone map[*machine]time.Time
 }
@@ -54,7 +56,7 @@ type loss struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -244,12 +246,15 @@ func (u *auditor) nodeless(id string) bool {
 
 // minute looks at the account every minute.
 func (u *auditor) minute() {
-	for g, losses := range u.verdicts.losses {
-		for _, l := range losses {
-			l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
-		}
+	for g := range u.verdicts.losses {
+		u.madeGood(g)
 	}
 	for _, c := range u.a.clusters {
+		for _, g := range c.groups {
+			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
+				u.verdicts.lowered[g] = u.a.Now()
+			}
+		}
 		for _, m := range c.machines {
 			if m.ail != well && m.state == running && (m.hangs || m.unacted) {
 				u.awaits(m)
@@ -257,6 +262,13 @@ func (u *auditor) minute() {
 				delete(u.verdicts.alone, m)
 			}
 		}
+	}
+}
+
+// madeGood notes which losses of the group are made good by now.
+func (u *auditor) madeGood(g *group) {
+	for _, l := range u.verdicts.losses[g] {
+		l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
 	}
 }
 
@@ -309,8 +321,14 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
-// owed reports that a machine of the group that Rollcall had replaced is not made good.
+// owed reports that a machine of the group that Rollcall had replaced is not made good, or
+// that one whose NodeClaim is being deleted is still there.
 func (u *auditor) owed(g *group) bool {
+	for _, m := range g.c.machines {
+		if m.g == g && m.alive() && m.claim != nil && !m.claim.deleting.IsZero() {
+			return true
+		}
+	}
 	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.good })
 }
 
@@ -330,6 +348,8 @@ func (u *auditor) hindered(m *machine) string {
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
+	case m.since.Before(u.verdicts.lowered[g].Add(time.Minute)):
+		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"
 	case held || m.protected || m.muted || m.stays || m.serving:
