@@ -151,7 +151,7 @@ var shapes = map[string]map[string]string{
 	kindMissing:   {"instance": "S", "since": "S"},
 	kindFlips:     {"instance": "S"},
 	kindPressure:  {"instance": "S", "since": "S", "until": "S"},
-	kindMemory:    {"group": "S", "counted": "S", "good": "S"},
+	kindMemory:    {"group": "S", "counted": "S", "good": "S", "ended": "M"},
 	kindTrouble:   {"reason": "S", "since": "S", "last": "S", "told": "S"},
 	kindRefusal:   {"order": "S", "reason": "S", "instance": "S", "kind": "S", "do": "S", "at": "S"},
 }
@@ -164,6 +164,8 @@ func typeOf(v types.AttributeValue) string {
 		return "N"
 	case *types.AttributeValueMemberL:
 		return "L"
+	case *types.AttributeValueMemberM:
+		return "M"
 	}
 	return ""
 }
