@@ -32,7 +32,7 @@ func explain(k roll.Kind, n int) string {
 	case roll.Orphaned:
 		return fmt.Sprintf("%d %s on, and nothing owns %s any more: the EKS cluster is gone, or no NodeClaim of Karpenter has %s.", n, one("instance runs", "instances run"), one("it", "them"), one("it", "them"))
 	case roll.Conflict:
-		return fmt.Sprintf("%d %s Ready although EC2 says that the %s gone: one of the two is wrong.", n, one("node is", "nodes are"), one("instance is", "instances are"))
+		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
 	}
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
