@@ -178,7 +178,7 @@ func (c *cluster) out(zone string, before time.Time) (string, bool) {
 				continue
 			}
 			nodes++
-			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) && !(m.ail != well && m.since.Before(m.mutedAt)) {
+			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) && (m.ail == well || !m.since.Before(m.mutedAt)) {
 				muted++
 			}
 		}
