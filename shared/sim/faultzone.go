@@ -168,8 +168,8 @@ func (a *account) sprung(body string) {
 
 // out reports whether the network of a zone of the cluster has been gone since before a
 // time, or that of most of the cluster: of all its nodes there, or most, by what each
-// machine is. What it reports says which. What fell ill by itself before does not count: of
-// two nodes that went one after the other, nobody can say that it is the zone.
+// machine is. What it reports says which. A node that was not ready before the network went does
+// not count: of two that went one after the other, nobody can say that it is the zone.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	count := func(of func(*machine) bool) (nodes, muted int) {
 		for _, n := range c.nodes {
@@ -178,7 +178,7 @@ func (c *cluster) out(zone string, before time.Time) (string, bool) {
 				continue
 			}
 			nodes++
-			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) && (m.ail == well || !m.since.Before(m.mutedAt)) {
+			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) && !r.LastTransitionTime.Time.Before(m.mutedAt) {
 				muted++
 			}
 		}
