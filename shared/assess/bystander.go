@@ -24,8 +24,7 @@ func (a *assessor) bystander(m roll.Member) {
 		if f != "" {
 			g = a.group(f)
 		}
-		a.total.Overdue++
-		g.count.Overdue++
+		a.overdueIn(g)
 	}
 }
 
@@ -58,8 +57,7 @@ func (a *assessor) absentBystanders() {
 		counted[k.Instance] = true
 		g := a.group(f.Group)
 		a.join(g)
-		a.total.Overdue++
-		g.count.Overdue++
+		a.overdueIn(g)
 	}
 }
 

@@ -123,6 +123,12 @@ func (a *assessor) join(g *groupTally) {
 	g.count.Nodes++
 }
 
+// overdueIn counts one more of the population as past its tolerance.
+func (a *assessor) overdueIn(g *groupTally) {
+	a.total.Overdue++
+	g.count.Overdue++
+}
+
 // countOverdue counts the member of an overdue finding, once.
 func (a *assessor) countOverdue(f roll.Finding) {
 	if a.late || !countsAsOverdue(f.Kind) {
@@ -133,8 +139,7 @@ func (a *assessor) countOverdue(f roll.Finding) {
 		a.join(g)
 	}
 	a.late = true
-	a.total.Overdue++
-	g.count.Overdue++
+	a.overdueIn(g)
 }
 
 // countUnsaid counts an instance without a node that would be overdue, but that nobody can
@@ -151,8 +156,7 @@ func (a *assessor) countUnsaid(m roll.Member, due time.Time) {
 		a.join(g)
 	}
 	a.late = true
-	a.total.Overdue++
-	g.count.Overdue++
+	a.overdueIn(g)
 }
 
 // counts hands the counts out.

@@ -49,9 +49,7 @@ func (a *assessor) countUnjudged() {
 			continue
 		}
 		g := a.group(u.member.Group())
-		a.total.Nodes++
-		a.total.Overdue++
-		g.count.Nodes++
-		g.count.Overdue++
+		a.join(g)
+		a.overdueIn(g)
 	}
 }
