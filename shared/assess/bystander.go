@@ -71,13 +71,3 @@ func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
 	}
 	return "", false
 }
-
-// foundGone reports an instance of which the last check found that EC2 says it is gone.
-func (a *assessor) foundGone(id roll.InstanceID) bool {
-	for _, kind := range []roll.Kind{roll.Ghost, roll.Conflict} {
-		if _, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok {
-			return true
-		}
-	}
-	return false
-}

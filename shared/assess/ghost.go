@@ -65,9 +65,8 @@ func (a *assessor) unfound(m roll.Member) fate {
 		return there
 	}
 	missing, noted := a.State.Missing[n.Instance]
-	_, ghost := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]
-	_, conflict := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Conflict}]
-	known := noted || ghost || conflict || a.State.NotReady[n.Instance].Known
+	gone := a.foundGone(n.Instance)
+	known := noted || gone || a.State.NotReady[n.Instance].Known
 	if !known || !a.Snapshot.NotFound[n.Instance] {
 		a.note("node %s: EC2 does not show its instance %s, and no earlier check saw it; the node is judged by what Kubernetes says alone", n.Name, n.Instance)
 		return there
@@ -77,12 +76,22 @@ func (a *assessor) unfound(m roll.Member) fate {
 	}
 	a.out.Missing[n.Instance] = missing
 	// What was found to be gone does not come back.
-	if ghost || conflict || a.Now.Sub(missing) >= forgotten {
+	if gone || a.Now.Sub(missing) >= forgotten {
 		return dead
 	}
 	a.next(missing.Add(forgotten))
 	a.note("node %s: EC2 has not known its instance %s since %s; for %.0f min that proves nothing", n.Name, n.Instance, roll.Clock(missing), forgotten.Minutes())
 	return there
+}
+
+// foundGone reports an instance of which the last check found that EC2 says it is gone. A
+// Conflict is about such a one if EC2's word is remembered beside it; else it is about a
+// node that vanished.
+func (a *assessor) foundGone(id roll.InstanceID) bool {
+	_, ghost := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Ghost}]
+	_, conflict := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Conflict}]
+	_, missing := a.State.Missing[id]
+	return ghost || conflict && missing
 }
 
 // ghost finds a node that is not ready, and whose instance is gone.

@@ -88,6 +88,8 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 		{"missing for not quite ten minutes", ledger.State{NotReady: seen, Missing: missing(10*time.Minute - time.Second)}, roll.Unknown, 10*time.Minute - time.Second},
 		{"missing for ten minutes", ledger.State{NotReady: seen, Missing: missing(10 * time.Minute)}, roll.Ghost, 10 * time.Minute},
 		{"missing for longer", ledger.State{NotReady: seen, Missing: missing(10*time.Minute + time.Second)}, roll.Ghost, 10*time.Minute + time.Second},
+		{"its node had vanished while it ran, and is back", ledger.State{NotReady: seen, Findings: known(roll.Conflict, ago(time.Hour), ago(time.Hour)).Findings}, roll.Unknown, 0},
+		{"it was in conflict when EC2 still showed it terminated", ledger.State{Missing: missing(time.Minute), Findings: known(roll.Conflict, ago(time.Hour), ago(time.Hour)).Findings}, roll.Ghost, time.Minute},
 		{"it was a ghost when EC2 still showed it terminated", known(roll.Ghost, ago(time.Hour), ago(time.Hour)), roll.Ghost, 0},
 	}
 	for _, tt := range tests {
