@@ -70,7 +70,7 @@ var (
 
 // State is all that is remembered of one cluster.
 type State struct {
-	// RemediateSince is, for each group with findings whose mode is remediate,
+	// RemediateSince is, for each group with findings or nodes whose mode is remediate,
 	// when a check first found it so. Findings opened before it are not acted on:
 	// turning remediate on must not sweep away a backlog.
 	RemediateSince map[roll.Group]time.Time

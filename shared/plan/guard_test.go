@@ -133,6 +133,21 @@ func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
 	}
 }
 
+// The policy cannot be read while the node falls ill; remediate was on before.
+func TestWhatIsFoundWhileThePolicyCannotBeReadIsNoBacklog(t *testing.T) {
+	w := healthy(4)
+	_, p := w.make(now)
+	w.apply(p)
+	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now}
+	w.mode, w.lowered = policy.Observe, true
+	_, p = w.make(now.Add(45 * time.Minute))
+	w.apply(p)
+	w.mode, w.lowered = policy.Remediate, false
+	if _, p = w.make(now.Add(50 * time.Minute)); len(p.Orders) != 1 {
+		t.Errorf("when the policy could be read again: held for %v", reasons(p))
+	}
+}
+
 func TestNodesThatWereStoppedTogetherAreNoStorm(t *testing.T) {
 	w := healthy(30)
 	for n := 2; n <= 4; n++ {

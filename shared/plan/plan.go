@@ -272,8 +272,9 @@ func (p *planner) passes(at time.Time) {
 	p.next(at)
 }
 
-// remediateSince notes for each group with findings when remediate was first seen
-// to be on, and forgets it where the mode is another one.
+// remediateSince notes for each group with findings or nodes when remediate was first seen
+// to be on, and forgets it where the mode is another one. It does not wait for a finding: that
+// may come while the policy cannot be read, and must not count as found before remediate then.
 func (p *planner) remediateSince() {
 	p.since = maps.Clone(p.State.RemediateSince)
 	if p.since == nil {
@@ -290,14 +291,22 @@ func (p *planner) remediateSince() {
 	}
 	slices.Sort(p.out.Changes.DropRemediate)
 	for _, f := range p.Assessment.Findings {
-		if _, ok := p.since[f.Group]; !ok && p.Policy(roll.GroupSelector(f.Group)).Mode == policy.Remediate {
-			p.since[f.Group] = p.Now
-			if p.out.Changes.PutRemediate == nil {
-				p.out.Changes.PutRemediate = map[roll.Group]time.Time{}
-			}
-			p.out.Changes.PutRemediate[f.Group] = p.Now
-		}
+		p.remediateIsOn(f.Group)
 	}
+	for g := range p.Assessment.Populations {
+		p.remediateIsOn(g)
+	}
+}
+
+func (p *planner) remediateIsOn(g roll.Group) {
+	if _, ok := p.since[g]; ok || p.Policy(roll.GroupSelector(g)).Mode != policy.Remediate {
+		return
+	}
+	p.since[g] = p.Now
+	if p.out.Changes.PutRemediate == nil {
+		p.out.Changes.PutRemediate = map[roll.Group]time.Time{}
+	}
+	p.out.Changes.PutRemediate[g] = p.Now
 }
 
 // known is what the ledger remembers of this very trouble. The same kind with another
