@@ -29,7 +29,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	if rested.Left.After(start) {
 		start, event = rested.Left.UTC(), "its group put it into service" // it need not have registered before
 	}
-	since, later := a.began(roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}, start, p.Registration.Deadline)
+	since, later := a.began(a.unpairedKey(i.ID), start, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
 	if !later && a.Now.Before(warnAt) && !resting(a.Snapshot.Details[i.ID].Lifecycle) {
 		if known {
@@ -62,6 +62,19 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.add(f, m)
 	}
 	a.impaired(m)
+}
+
+// unpairedKey is under what the ledger has an instance without a Node: that it should not
+// lack one, or that something contradicts it.
+func (a *assessor) unpairedKey(id roll.InstanceID) roll.FindingKey {
+	key := roll.FindingKey{Instance: id, Kind: roll.Unregistered}
+	if _, ok := a.State.Findings[key]; !ok && !a.foundGone(id) {
+		conflict := roll.FindingKey{Instance: id, Kind: roll.Conflict}
+		if _, ok := a.State.Findings[conflict]; ok {
+			return conflict
+		}
+	}
+	return key
 }
 
 // wait counts an instance that still has time, until the moment.

@@ -95,6 +95,31 @@ func TestANodeThatVanishedIsAConflict(t *testing.T) {
 	}
 }
 
+// Between two words of the kubelet the trouble is the same one: its time goes on, and what it
+// asked for is asked again.
+func TestAConflictGoesOnFromItsTime(t *testing.T) {
+	began := ago(20 * time.Minute)
+	state := known(roll.Conflict, began, began)
+	state.Checked = ago(2 * time.Minute)
+	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Conflict, 5 * time.Minute: roll.Unregistered} {
+		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
+		asked := false
+		a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now}, func(questions []roll.Question) {
+			for _, q := range questions {
+				asked = asked || q.Lease
+				s.Details[q.Instance] = roll.Detail{
+					Bootstraps: roll.Unreadable, LifecycleRead: roll.Unreadable, TerminationProtected: roll.Unreadable,
+					HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{}, LeaseRead: roll.Yes, LeaseOf: "node-a", LeaseRenewed: ago(renewed),
+				}
+			}
+		})
+		f := one(t, renewed.String(), a)
+		if !asked || f.Kind != want || !f.Since.Equal(began) || f.Stage != roll.Overdue {
+			t.Errorf("lease renewed %s ago, asked %v: %+v, want %s since %s", renewed, asked, f, want, began)
+		}
+	}
+}
+
 // Beside a target an outage is counted that began after the last check.
 func TestNodesBesideATargetAreCounted(t *testing.T) {
 	const (

@@ -26,8 +26,10 @@ var taintReturns = situation{
 	relent: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			for _, m := range g.members {
-				if m.node != nil && !m.settledAt.IsZero() {
-					m.node.untaint(parseTaint(f.Value).Key)
+				for _, n := range []*node{m.node, m.lost} { // also of a Node that is away, and comes back
+					if n != nil && !m.settledAt.IsZero() {
+						n.untaint(parseTaint(f.Value).Key)
+					}
 				}
 			}
 		}
