@@ -12,7 +12,7 @@ import (
 // hold no secret; all others go.
 var keptAnnotations = []string{
 	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
-	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
+	"eks.amazonaws.com/role-arn", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
 // keptOfPods are the annotations of pods that are told: who keeps one where it is, and
@@ -53,6 +53,8 @@ func (s *scrubber) pruned(i *item) (any, error) {
 	switch i.Kind {
 	case "Pod":
 		prunePod(o)
+	case "ServiceAccount":
+		maps.DeleteFunc(o, func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
 	case "PersistentVolume":
 		within(o, "spec", func(spec map[string]any) {
 			maps.DeleteFunc(spec, func(key string, _ any) bool { return !slices.Contains(keptOfVolumes, key) })
