@@ -116,7 +116,8 @@ type nodePoolJSON struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
 		Template struct {
-			Spec claimSpec `json:"spec"`
+			Metadata metadata  `json:"metadata"`
+			Spec     claimSpec `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
 }
@@ -136,24 +137,23 @@ type claimSpec struct {
 	} `json:"requirements"`
 }
 
-const (
-	kindEC2NodeClass = "EC2NodeClass"
-	labelArch        = "kubernetes.io/arch"
-)
+const kindEC2NodeClass = "EC2NodeClass"
+
+func (s claimSpec) requirements() (out []evidence.Requirement) {
+	for _, r := range s.Requirements {
+		out = append(out, evidence.Requirement{Key: r.Key, Operator: r.Operator, Values: r.Values})
+	}
+	return out
+}
 
 // nodePool reads a NodePool. Its NodeClass is kind/name until that was read.
 func nodePool(p *nodePoolJSON) evidence.NodePool {
 	spec := p.Spec.Template.Spec
-	out := evidence.NodePool{
+	return evidence.NodePool{
 		Name: p.Metadata.Name, Taints: taints(spec.Taints), StartupTaints: taints(spec.StartupTaints),
 		NodeClass: spec.NodeClassRef.Kind + "/" + spec.NodeClassRef.Name,
+		Labels:    p.Spec.Template.Metadata.Labels, Requirements: spec.requirements(),
 	}
-	for _, r := range spec.Requirements {
-		if r.Key == labelArch && r.Operator == "In" {
-			out.Architectures = append(out.Architectures, r.Values...)
-		}
-	}
-	return out
 }
 
 // nodeClassJSON is as much of an EC2NodeClass as is looked at. Of its user data only that
@@ -208,5 +208,6 @@ func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
 		NodePool: c.Metadata.Labels[tagNodePool], NodeClass: c.Spec.NodeClassRef.Name,
 		Instance: instance, Node: c.Status.NodeName, Image: c.Status.ImageID, Conditions: conditions(c.Status.Conditions),
 		Taints: taints(c.Spec.Taints), Startup: taints(c.Spec.StartupTaints),
+		Labels: c.Metadata.Labels, Requirements: c.Spec.requirements(),
 	}
 }

@@ -22,7 +22,7 @@ func TestWhatTheKubernetesAPISaysOfANode(t *testing.T) {
 	if o.ProviderID != "aws:///eu-west-1a/"+string(instanceID(1)) || o.Pods != "29" || o.KubeletVersion != "v1.36.2-eks-1234567" || o.BootID != "boot" || !o.Created.Equal(at.Add(-50*time.Minute)) {
 		t.Errorf("%+v", o)
 	}
-	if !reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a"}) || !reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}) {
+	if !reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "team": "web"}) || !reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}) {
 		t.Errorf("labels %v, addresses %v", o.Labels, o.Addresses)
 	}
 	if ready.Reason != "NodeStatusUnknown" || !ready.Heartbeat.Equal(at.Add(-41*time.Minute)) || !o.Taints[0].Added.Equal(at.Add(-40*time.Minute)) {
@@ -93,7 +93,7 @@ func TestKarpentersObjects(t *testing.T) {
 	a.claim(1, "default")
 	a.claim(2, "default")
 	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
-	if p := g.NodePool.Value; p.NodeClass != "al2023" || p.StartupTaints[0].Key != "node.cilium.io/agent-not-ready" || p.Architectures[0] != "amd64" {
+	if p := g.NodePool.Value; p.NodeClass != "al2023" || p.StartupTaints[0].Key != "node.cilium.io/agent-not-ready" || p.Requirements[0].String() != "In [amd64]" {
 		t.Errorf("%+v", p)
 	}
 	if c := g.NodeClass.Value; c.AMIAlias != "al2023@latest" || c.Role != "demo-node" || c.Conditions[0].Type != "Ready" {

@@ -3,7 +3,6 @@ package collect
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"rollcall/shared/evidence"
@@ -159,18 +158,10 @@ func nodeObject(n *nodeJSON) evidence.NodeObject {
 		Name: n.Metadata.Name, UID: n.Metadata.UID, Created: n.Metadata.CreationTimestamp.UTC(), ProviderID: n.Spec.ProviderID,
 		Taints: taints(n.Spec.Taints), Conditions: conditions(n.Status.Conditions), Unschedulable: n.Spec.Unschedulable,
 		KubeletVersion: info.KubeletVersion, OSImage: info.OSImage, KernelVersion: info.KernelVersion, ContainerRuntime: info.ContainerRuntimeVersion,
-		Architecture: info.Architecture, BootID: info.BootID,
+		Architecture: info.Architecture, BootID: info.BootID, Labels: n.Metadata.Labels,
 	}
 	if pods, ok := n.Status.Capacity["pods"]; ok {
 		out.Pods = fmt.Sprint(pods)
-	}
-	for key, value := range n.Metadata.Labels {
-		if told(key) {
-			if out.Labels == nil {
-				out.Labels = map[string]string{}
-			}
-			out.Labels[key] = value
-		}
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type != "ExternalIP" && a.Type != "ExternalDNS" {
@@ -178,17 +169,6 @@ func nodeObject(n *nodeJSON) evidence.NodeObject {
 		}
 	}
 	return out
-}
-
-// labelDomains are those whose labels say what a node is. The others are the users' own.
-var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "karpenter.sh", "eks.amazonaws.com", "eksctl.io"}
-
-// told reports the labels of those domains and of what is below them.
-func told(key string) bool {
-	domain, _, named := strings.Cut(key, "/")
-	return named && slices.ContainsFunc(labelDomains, func(d string) bool {
-		return domain == d || strings.HasSuffix(domain, "."+d)
-	})
 }
 
 type leaseJSON struct {

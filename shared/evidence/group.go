@@ -98,8 +98,9 @@ type NodePool struct {
 	StartupTaints []Taint
 	Taints        []Taint
 	NodeClass     string
-	// Architectures that its requirements allow; nil if they do not say.
-	Architectures []string
+	// Labels and Requirements are those of its template.
+	Labels       map[string]string
+	Requirements []Requirement
 }
 
 // NodeClass is Karpenter's EC2NodeClass.

@@ -26,7 +26,7 @@ type NodeObject struct {
 	Name, UID        string
 	Created          time.Time
 	ProviderID       string
-	Labels           map[string]string // those of kubernetes.io, karpenter and eks domains
+	Labels           map[string]string
 	Taints           []Taint
 	Conditions       []Condition
 	KubeletVersion   string // such as v1.35.2-eks-1234567
@@ -110,7 +110,11 @@ type NodeClaim struct {
 	Conditions []Condition
 	Taints     []Taint
 	Startup    []Taint // spec.startupTaints
-	Events     Fact[[]Event]
+	// Labels are those that Karpenter writes on the node when it registers it, and
+	// Requirements what was asked for when the instance was launched.
+	Labels       map[string]string
+	Requirements []Requirement
+	Events       Fact[[]Event]
 }
 
 // Condition finds a condition by its type.

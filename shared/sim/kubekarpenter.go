@@ -74,14 +74,14 @@ type (
 	}
 )
 
-// claimSpec is the spec of the group's NodePool for NodeClaims, by that version of what is
-// launched. Its EC2NodeClass has its name.
-func (g *group) claimSpec(t template) claimSpec {
+// claimSpec is the spec of the group's NodePool for NodeClaims, by that version and kind of
+// what is launched. Its EC2NodeClass has its name.
+func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	spec := claimSpec{
 		NodeClassRef: nodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: g.name},
 		Requirements: []requirement{
-			{"kubernetes.io/arch", "In", []string{g.kind.Arch}}, {"karpenter.sh/capacity-type", "In", []string{"on-demand"}},
-			{"node.kubernetes.io/instance-type", "In", []string{g.kind.Type}},
+			{"kubernetes.io/arch", "In", []string{kind.Arch}}, {"karpenter.sh/capacity-type", "In", []string{"on-demand"}},
+			{"node.kubernetes.io/instance-type", "In", []string{kind.Type}},
 		},
 	}
 	for _, declared := range t.declared {
@@ -129,10 +129,10 @@ func (cl *claim) object() nodeClaim {
 			DeletionTimestamp: stampedOr(cl.deleting), Finalizers: []string{"karpenter.sh/termination"},
 			Labels: map[string]string{labelPool: g.name},
 		},
-		Spec: g.claimSpec(g.template),
+		Spec: g.claimSpec(g.template, g.kind),
 	}
 	if m != nil {
-		o.Spec = g.claimSpec(m.template)
+		o.Spec = g.claimSpec(m.template, m.kind())
 	}
 	if m != nil && !cl.launched.IsZero() {
 		o.Status.ProviderID, o.Status.ImageID = m.providerID(), m.template.ami
@@ -195,7 +195,7 @@ func (q *kubeQuery) getNodePool() (any, error) {
 		return nil, q.notFound()
 	}
 	o := nodePool{TypeMeta: metav1.TypeMeta{Kind: "NodePool", APIVersion: "karpenter.sh/v1"}, Metadata: g.metadata("NodePool")}
-	o.Spec.Template.Spec = g.claimSpec(g.template)
+	o.Spec.Template.Spec = g.claimSpec(g.template, g.kind)
 	return o, nil
 }
 

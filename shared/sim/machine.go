@@ -147,16 +147,24 @@ func (m *machine) kubeletDown() bool {
 	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != ""
 }
 
+// kind is what the machine was launched as, whatever its group launches by now.
+func (m *machine) kind() machineKind {
+	if m.shown == nil {
+		return m.g.kind
+	}
+	return kindOf(string(m.shown.InstanceType))
+}
+
 // register creates the machine's Node.
 func (m *machine) register() {
 	if m.restore() {
 		return
 	}
-	c, g := m.c, m.g
+	c, g, kind := m.c, m.g, m.kind()
 	n := &node{
 		c: c, name: m.dnsName, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
 		labels: map[string]string{
-			"kubernetes.io/hostname": m.dnsName, "kubernetes.io/arch": g.kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": g.kind.Type,
+			"kubernetes.io/hostname": m.dnsName, "kubernetes.io/arch": kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": kind.Type,
 			"topology.kubernetes.io/zone": m.zone, "topology.k8s.aws/zone-id": zoneID(m.zone),
 		},
 		annotations: map[string]string{},

@@ -69,6 +69,7 @@ var catalogue = []entry{
 	{KubeletRestartedDuringStartup, false, roll.CureWait},
 	{ResourceNotRegistered, false, roll.CureUnclear},
 	{StartupTaintNotRemoved, false, roll.CureUnclear},
+	{NodeLabelsMismatch, false, roll.CureChange},
 
 	{SystemStatusImpaired, false, roll.CureReplace},
 	{KernelPanic, false, roll.CureReboot},

@@ -109,6 +109,9 @@ const (
 	// ResourceNotRegistered: Karpenter waits for an extended resource, such as
 	// nvidia.com/gpu, that no device plugin has registered.
 	ResourceNotRegistered Code = "ResourceNotRegistered"
+	// NodeLabelsMismatch: labels of a node contradict what its NodeClaim or NodePool asks
+	// for, or what it runs on.
+	NodeLabelsMismatch Code = "NodeLabelsMismatch"
 )
 
 // Cause is a cause with a code of the catalogue. Rank and cure follow from the code.

@@ -1,6 +1,7 @@
 // Package startup looks for what keeps a node that exists from becoming ready for work:
 // startup taints that nobody takes off, a network plugin that does not start, resources
-// that nothing registers, kubelets that start twice, and taints that Karpenter was not
+// that nothing registers, labels that contradict what the node was launched for, kubelets
+// that start twice, and taints that Karpenter was not
 // told of and launches further nodes for.
 //
 // The package is pure.
@@ -23,11 +24,13 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	case roll.Uninitialized:
 		l.taints()
 		l.resources()
+		l.labels()
 		l.network()
 		l.undeclared()
 		l.restarts()
 		l.duplicates()
 	case roll.NotReady:
+		l.labels()
 		l.network()
 		l.undeclared()
 		l.restarts()

@@ -549,6 +549,7 @@ func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second after the first was initialized", func(w *world) {
 			surprised(w)
+			w.object().Labels["karpenter.sh/initialized"] = "true"
 			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(60 * second)}
 			w.sibling(70 * second)
 		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
@@ -639,9 +640,9 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		want  []cause.Code
 	}{
 		{roll.Uninitialized, roll.OwnerKarpenter, []cause.Code{
-			cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.ResourceNotRegistered, cause.StartupTaintNotRemoved, cause.CniNotReady, cause.DuplicateLaunch}},
-		{roll.Uninitialized, roll.OwnerManagedNodeGroup, []cause.Code{cause.KubeletRestartedDuringStartup, cause.StartupTaintNotRemoved, cause.CniNotReady}},
-		{roll.NotReady, roll.OwnerKarpenter, []cause.Code{cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.CniNotReady, cause.DuplicateLaunch}},
+			cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.ResourceNotRegistered, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
+		{roll.Uninitialized, roll.OwnerManagedNodeGroup, []cause.Code{cause.KubeletRestartedDuringStartup, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady}},
+		{roll.NotReady, roll.OwnerKarpenter, []cause.Code{cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
 		{roll.Ghost, roll.OwnerKarpenter, nil},
 	}
 	for _, tt := range tests {
@@ -662,7 +663,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		words string
 	}{
 		{"the node", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("no permission") },
-			[]cause.Code{cause.StartupTaintNotRemoved, cause.CniNotReady, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup}, "no permission"},
+			[]cause.Code{cause.StartupTaintNotRemoved, cause.CniNotReady, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch}, "no permission"},
 		{"the node is gone", func(w *world) { w.node.Object = evidence.None[evidence.NodeObject]() }, []cause.Code{cause.StartupTaintNotRemoved}, "there is no node"},
 		{"the events", func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("no permission") }, []cause.Code{cause.KubeletRestartedDuringStartup}, "no permission"},
 		{"the events tell nothing", func(*world) {}, []cause.Code{cause.KubeletRestartedDuringStartup}, "proves nothing"},

@@ -1,0 +1,92 @@
+package startup_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// on sets labels of the node; "" takes one off.
+func (w *world) on(labels map[string]string) {
+	maps.Copy(w.object().Labels, labels)
+	maps.DeleteFunc(w.object().Labels, func(_, value string) bool { return value == "" })
+}
+
+func asks(key, operator string, values ...string) evidence.Requirement {
+	return evidence.Requirement{Key: key, Operator: operator, Values: values}
+}
+
+func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
+	const arch, pool, zone, capacity = "kubernetes.io/arch", "karpenter.sh/nodepool", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"
+	launched := func(w *world) {
+		w.claim().Labels = map[string]string{pool: "default", capacity: "spot", zone: "eu-west-1a", "team": "web"}
+		w.claim().Requirements = []evidence.Requirement{asks(arch, "In", "arm64"), asks("karpenter.k8s.aws/instance-cpu", "Gt", "3"), asks("dedicated", "NotIn", "db"), asks("old", "DoesNotExist")}
+		w.pool.Value.Requirements = []evidence.Requirement{asks(arch, "In", "arm64", "amd64")}
+		w.object().Architecture = "arm64"
+		w.on(map[string]string{pool: "default", capacity: "spot", zone: "eu-west-1a", "team": "web", arch: "arm64", "karpenter.k8s.aws/instance-cpu": "4"})
+	}
+	with := func(labels map[string]string, more ...func(*world)) func(*world) {
+		return func(w *world) {
+			launched(w)
+			w.on(labels)
+			for _, f := range more {
+				f(w)
+			}
+		}
+	}
+	unregistered := func(w *world) {
+		w.on(map[string]string{"karpenter.sh/registered": ""})
+		w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown"}
+	}
+	unclaimed := func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("why") }
+	initialized := func(ago time.Duration) func(*world) {
+		return func(w *world) {
+			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: now.Add(-ago)}
+		}
+	}
+	check(t, roll.Uninitialized, []test{
+		{"all is as it was launched", launched, "", ""},
+		{"another architecture than it was launched for", with(map[string]string{arch: "amd64"}, func(w *world) { w.object().Architecture = "amd64" }), "NodeLabelsMismatch", "has the label kubernetes.io/arch=amd64, and NodeClaim says In [arm64]"},
+		{"a label that is not the kubelet's", with(map[string]string{arch: "amd64"}), "NodeLabelsMismatch", "kubernetes.io/arch"},
+		{"by the label's older name", with(map[string]string{arch: "amd64"}, func(w *world) { w.claim().Requirements[0].Key = "beta.kubernetes.io/arch" }), "NodeLabelsMismatch", ""},
+		{"another node pool", with(map[string]string{pool: "other"}), "NodeLabelsMismatch", "kubectl label node " + name + " --overwrite karpenter.sh/nodepool=default"},
+		{"another zone", with(map[string]string{zone: "eu-west-1b"}), "NodeLabelsMismatch", ""},
+		{"a label of the template was changed", with(map[string]string{"team": "db"}), "NodeLabelsMismatch", "team=db"},
+		{"a label of the template was taken off", with(map[string]string{"team": ""}), "NodeLabelsMismatch", "lacks the label team"},
+		{"two of them", with(map[string]string{"team": "", pool: "other"}), "NodeLabelsMismatch", "and 1 more of its labels"},
+		{"a number that is too small", with(map[string]string{"karpenter.k8s.aws/instance-cpu": "2"}), "NodeLabelsMismatch", "Gt [3]"},
+		{"a value that is shut out", with(map[string]string{"dedicated": "db"}), "NodeLabelsMismatch", ""},
+		{"a label that must not be there", with(map[string]string{"old": "x"}), "NodeLabelsMismatch", ""},
+		{"a further label", with(map[string]string{"mine": "x"}), "", ""},
+		{"what is asked for and not on the node", with(map[string]string{"karpenter.k8s.aws/instance-cpu": ""}), "", ""},
+		{"Karpenter's own mark was taken off", with(nil, initialized(10*time.Minute)), "NodeLabelsMismatch", "lacks the label karpenter.sh/initialized, which Karpenter wrote on it and does not write again"},
+		{"it was written just now", with(nil, initialized(time.Minute)), "", ""},
+		{"it is on the node", with(map[string]string{"karpenter.sh/initialized": "true"}, initialized(10*time.Minute)), "", ""},
+
+		{"the NodePool was edited since", with(nil, func(w *world) {
+			w.pool.Value.Requirements = []evidence.Requirement{asks(arch, "In", "amd64")}
+			w.pool.Value.Labels = map[string]string{"team": "db"}
+		}), "NodeLabelsMismatch?", "NodePool says In [amd64]"},
+		{"the NodePool alone is known", with(map[string]string{arch: "s390x"}, unclaimed, func(w *world) { w.object().Architecture = "s390x" }), "NodeLabelsMismatch?", ""},
+		{"before it is registered, its machine", with(map[string]string{arch: "amd64"}, unregistered, func(w *world) { w.object().Architecture = "amd64" }), "NodeLabelsMismatch?", ""},
+		{"before it is registered, what Karpenter writes", with(map[string]string{pool: "", capacity: "", "team": ""}, unregistered), "", ""},
+		{"a label that is untrue, of somebody else's node", with(map[string]string{arch: "amd64"}, func(w *world) { w.finding.Owner = roll.OwnerManagedNodeGroup }), "NodeLabelsMismatch?", "and the kubelet says arm64"},
+		{"somebody else's node", with(map[string]string{pool: "other"}, func(w *world) { w.finding.Owner = roll.OwnerManagedNodeGroup }), "", ""},
+	})
+	check(t, roll.NotReady, []test{
+		{"a node that was ready", with(map[string]string{pool: "other"}), "NodeLabelsMismatch?", ""},
+	})
+
+	w := of(roll.Uninitialized)
+	launched(w)
+	unclaimed(w)
+	w.pool = evidence.Failed[evidence.NodePool]("why")
+	if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
+		t.Errorf("without both: %v", s.Open())
+	}
+}

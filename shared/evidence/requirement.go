@@ -1,0 +1,65 @@
+package evidence
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Requirement is what a NodePool or NodeClaim of Karpenter asks of a node's label.
+// https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements
+type Requirement struct {
+	Key      string
+	Operator string // In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
+	Values   []string
+}
+
+// Allows reports whether a node with that value of the label meets the requirement, as
+// Karpenter and the scheduler compare: bounds are whole numbers, and what is none meets
+// none. An operator that is not known here is met.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#operators
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/scheduling/requirement.go
+func (r Requirement) Allows(value string) bool {
+	switch r.Operator {
+	case "In":
+		return slices.Contains(r.Values, value)
+	case "NotIn":
+		return !slices.Contains(r.Values, value)
+	case "DoesNotExist":
+		return false
+	case "Gt", "Lt", "Gte", "Lte":
+		return r.bounds(value)
+	}
+	return true
+}
+
+func (r Requirement) bounds(value string) bool {
+	if len(r.Values) == 0 {
+		return true
+	}
+	bound, err := strconv.Atoi(r.Values[0])
+	if err != nil {
+		return true
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return false
+	}
+	switch r.Operator {
+	case "Gt":
+		return n > bound
+	case "Lt":
+		return n < bound
+	case "Gte":
+		return n >= bound
+	}
+	return n <= bound
+}
+
+// String is the requirement as a person reads it, such as "In [arm64]".
+func (r Requirement) String() string {
+	if len(r.Values) == 0 {
+		return r.Operator
+	}
+	return r.Operator + " [" + strings.Join(r.Values, ", ") + "]"
+}
