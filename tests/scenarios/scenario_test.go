@@ -176,11 +176,13 @@ type condition struct {
 }
 
 type claim struct {
-	Name       string      `yaml:"name"`
-	NodePool   string      `yaml:"nodePool"`
-	Instance   string      `yaml:"instance"`
-	Created    duration    `yaml:"created"`
-	Conditions []condition `yaml:"conditions"`
+	Name         string              `yaml:"name"`
+	NodePool     string              `yaml:"nodePool"`
+	Instance     string              `yaml:"instance"`
+	Created      duration            `yaml:"created"`
+	Labels       map[string]string   `yaml:"labels"`
+	Requirements map[string][]string `yaml:"requirements"`
+	Conditions   []condition         `yaml:"conditions"`
 }
 
 type pod struct {

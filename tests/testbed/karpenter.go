@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,9 @@ type NodeClaimSpec struct {
 	Zone       string // eu-west-1a if empty
 	Node       string // status.nodeName
 	Created    time.Time
+	// Labels are further ones; Requirements are the values that it asks for of labels, beside the capacity type.
+	Labels       map[string]string
+	Requirements map[string][]string
 	// Conditions by type, such as Registered; a reason is made up where it is empty.
 	Conditions []metav1.Condition
 }
@@ -52,15 +57,26 @@ func (b *Bed) installKarpenter(ctx context.Context) error {
 
 // CreateNodeClaim creates a NodeClaim as Karpenter does: with its finalizer, and with a status.
 func (b *Bed) CreateNodeClaim(ctx context.Context, spec NodeClaimSpec) error {
-	pool := cmp.Or(spec.NodePool, "default")
+	labels := map[string]any{"karpenter.sh/nodepool": cmp.Or(spec.NodePool, "default")}
+	for key, value := range spec.Labels {
+		labels[key] = value
+	}
+	requirements := []any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"on-demand"}}}
+	for _, key := range slices.Sorted(maps.Keys(spec.Requirements)) {
+		var values []any
+		for _, v := range spec.Requirements[key] {
+			values = append(values, v)
+		}
+		requirements = append(requirements, map[string]any{"key": key, "operator": "In", "values": values})
+	}
 	claim := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
 		"metadata": map[string]any{
-			"name": spec.Name, "labels": map[string]any{"karpenter.sh/nodepool": pool}, "finalizers": []any{terminationFinalizer},
+			"name": spec.Name, "labels": labels, "finalizers": []any{terminationFinalizer},
 		},
 		"spec": map[string]any{
 			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-			"requirements": []any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"on-demand"}}},
+			"requirements": requirements,
 		},
 	}}
 	resource := b.claims.Resource(nodeClaims)
