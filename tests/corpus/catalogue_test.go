@@ -20,6 +20,8 @@ var codes = []string{
 
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
+
+	"NodeLabelsMismatch", // beyond the published ones
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.
