@@ -364,6 +364,15 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	return f
 }
 
+// warn gives a finding the stage in which it is first spoken of, from that time on.
+func (a *assessor) warn(f *roll.Finding, at time.Time) {
+	f.WarnAt = at
+	if f.Stage == roll.Watching && !a.Now.Before(at) {
+		f.Stage = roll.Warned
+	}
+	a.next(at)
+}
+
 // rememberedGroup is the group that an instance had when a finding about it was made.
 func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {

@@ -160,15 +160,15 @@ func (a *assessor) unmarked(m roll.Member) string {
 	return "is Karpenter's and not marked as initialized (label karpenter.sh/initialized)"
 }
 
-// uninitialized finds a node that is not ready for work, once its time for that is
-// over. always says that it never was: that is dated, so nothing need be guessed. It
-// reports whether it made a finding.
+// uninitialized finds a node that is not ready for work, once it is time to speak of it.
+// always says that it never was: that is dated, so nothing need be guessed. It reports
+// whether it made a finding.
 //
 // A node that was in order before and lacks something again is a finding at once,
 // within its tolerance: the world does not tell since when, so the ledger must.
 func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool {
 	n := m.Node
-	deadline := a.Policy(m.Selector()).Initialization.Deadline
+	warnAfter, deadline := a.Policy(m.Selector()).Initialization.WarnAfter, a.Policy(m.Selector()).Initialization.Deadline
 	start, event := a.past(n.Created, time.Time{}), "its creation at "
 	if m.Instance != nil && m.Instance.Launched.After(start) {
 		start, event = a.past(m.Instance.Launched, time.Time{}), "its instance was started at " // another boot of the same node
@@ -178,17 +178,17 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 		since, later = a.began(key, start, deadline)
 		worked = a.worked(m, key, start, deadline)
 	}
-	due := since.Add(deadline)
-	waits := !later && a.Now.Before(due)
+	warnAt := since.Add(warnAfter)
+	waits := !later && a.Now.Before(warnAt)
 	if waits {
-		a.out.Waiting++
-		a.next(due)
+		a.wait(warnAt)
 		if len(a.out.Starting) == startingKept {
 			return false
 		}
 	}
-	f := a.finding(m, roll.Uninitialized, since, due)
+	f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))
 	f.Worked = worked
+	a.warn(&f, warnAt)
 	if later {
 		event = ""
 	}

@@ -16,6 +16,12 @@ func (l *look) fromSnapshot() {
 		l.ev.Zones = zones(l.in.Snapshot)
 	}
 	l.readMembers()
+	l.ev.Proven = map[roll.FindingKey][]roll.Proof{}
+	for _, f := range l.findings {
+		if known := l.in.State.Findings[f.Key()]; known.Began.Equal(f.Began) && len(known.Proven) > 0 {
+			l.ev.Proven[f.Key()] = known.Proven
+		}
+	}
 	states := map[string]roll.Node{}
 	for _, n := range l.in.Snapshot.Nodes {
 		states[n.Name] = n

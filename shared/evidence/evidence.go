@@ -30,6 +30,8 @@ type Evidence struct {
 	// Findings are all findings of the check, watching ones too, for what shows only in
 	// several.
 	Findings []roll.Finding
+	// Proven are the decisive causes that earlier checks found, of the same trouble.
+	Proven map[roll.FindingKey][]roll.Proof
 	// Gaps are those of the snapshot: what it could not read.
 	Gaps []roll.Gap
 }

@@ -206,11 +206,20 @@ type Finding struct {
 	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before
 	Worked    bool            `json:"worked,omitempty"`    // as roll.Finding has it
 	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
+	Proven    []roll.Proof    `json:"proven,omitempty"`    // its decisive causes that last, as they were first found
 }
 
 // Key identifies the finding.
 func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
+}
+
+func (f Finding) clone() Finding {
+	f.Proven = slices.Clone(f.Proven)
+	for i := range f.Proven {
+		f.Proven[i].Evidence = slices.Clone(f.Proven[i].Evidence)
+	}
+	return f
 }
 
 // NotReady is what is remembered of a node that is not ready.

@@ -360,6 +360,7 @@ func (p *planner) remember() {
 		if ok {
 			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
 		}
+		put.Proven = p.proven(f, known.Proven)
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
 			put.Opened = p.SeenAt
 		}
@@ -460,8 +461,32 @@ func (p *planner) rememberGroups() {
 // API differs in its location.
 func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
-	a.FirstSeen, a.Opened, a.Since, a.Began = b.FirstSeen, b.Opened, b.Since, b.Began
-	return times && a == b
+	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
+	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Evidence == b.Evidence
+}
+
+// proofs is how many causes are remembered of a finding: the first are the roots.
+const proofs = 3
+
+// proven is what is remembered of the finding's decisive causes: as they were found first,
+// and none that a diagnosis has not found again.
+func (p *planner) proven(f roll.Finding, known []roll.Proof) []roll.Proof {
+	why, diagnosed := p.Diagnoses[f.Key()]
+	if !diagnosed {
+		return known
+	}
+	var out []roll.Proof
+	for _, c := range why.Causes {
+		if !c.Lasts() || len(out) == proofs {
+			continue
+		}
+		proof := roll.Proof{At: p.Now, Code: c.Code, Subject: c.Subject, Summary: c.Summary, Evidence: c.Evidence, Fix: c.Fix}
+		if i := slices.IndexFunc(known, func(k roll.Proof) bool { return k.Code == c.Code && k.Subject == c.Subject }); i >= 0 {
+			proof = known[i]
+		}
+		out = append(out, proof)
+	}
+	return out
 }
 
 // changed is what must be put into, and dropped from, what is known so that it becomes

@@ -24,6 +24,7 @@ var defaults = sync.OnceValue(func() []setting {
 		stopSetting(false),
 		durationSetting(keyWarnAfter, 5*time.Minute),
 		durationSetting(keyDeadline, 15*time.Minute),
+		durationSetting(keyInitWarnAfter, 5*time.Minute),
 		durationSetting(keyInitialization, 15*time.Minute),
 		taintsSetting(nil),
 	}

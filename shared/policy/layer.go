@@ -61,11 +61,11 @@ func (l layer) longer(below []layer) layer {
 	return layer{l.from, kept}
 }
 
-// registration is the part of a layer that is about registration.
-func (l layer) registration() layer {
+// startup is the part of a layer that is about registration and initialization.
+func (l layer) startup() layer {
 	var kept []setting
 	for _, s := range l.settings {
-		if strings.HasPrefix(s.key, "registration.") {
+		if strings.HasPrefix(s.key, "registration.") || strings.HasPrefix(s.key, "initialization.") {
 			kept = append(kept, s)
 		}
 	}

@@ -158,27 +158,36 @@ func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
 	}
 }
 
-// deadlines checks that the warning does not come after the deadline once a layer
-// lies over those below it. A fault is that layer's, on its deadline or else on its
-// warning, and there is none when it touches neither.
+// deadlines checks that no warning comes after its deadline once a layer lies over those
+// below it. A fault is that layer's, on its deadline or else on its warning, and there is
+// none when it touches neither. A layer that gives nodes little time to initialize and does
+// not speak of a warning has none either: the warning comes with the deadline then.
 func (r *reader) deadlines(below []layer, l layer) {
-	last := l.registration().settings
-	if len(last) == 0 {
-		return
-	}
 	p, told := merge(append(slices.Clip(below), l)...)
-	if p.Registration.Deadline >= p.Registration.WarnAfter {
-		return
+	if p.Registration.Deadline < p.Registration.WarnAfter {
+		r.late(l, told, keyWarnAfter, keyDeadline)
 	}
-	at := last[len(last)-1] // the later of two settings of a key holds
-	for _, s := range last {
-		if s.key == keyDeadline {
+	warns := slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyInitWarnAfter && s.preset == "" })
+	if p.Initialization.Deadline < p.Initialization.WarnAfter && warns {
+		r.late(l, told, keyInitWarnAfter, keyInitialization)
+	}
+}
+
+// late reports a layer that sets a warning after its deadline.
+func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
+	var at setting
+	for _, s := range l.settings { // the later of two settings of a key holds
+		if s.key == deadlineKey || s.key == warnKey && at.key != deadlineKey {
 			at = s
 		}
 	}
-	find := func(key string) Setting {
-		return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
+	if at.key == "" {
+		return
 	}
-	warn, deadline := find(keyWarnAfter), find(keyDeadline)
+	warn, deadline := settingOf(told, warnKey), settingOf(told, deadlineKey)
 	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
+}
+
+func settingOf(told []Setting, key string) Setting {
+	return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
 }

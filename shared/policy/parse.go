@@ -76,7 +76,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 	r.required(whole, "apiVersion", ": "+apiVersion)
 	var base []layer // stays empty when there are faults: more would follow from those
 	if len(r.faults) == 0 {
-		base = []layer{defaultLayer().registration(), d.layer().registration()}
+		base = []layer{defaultLayer().startup(), d.layer().startup()}
 		r.deadlines(base[:1], base[1])
 		r.presetDeadlines(base, d.own)
 	}
@@ -128,7 +128,7 @@ func (r *reader) section(f field) []setting {
 // sectionKeys are the keys of the sections that are plain mappings.
 var sectionKeys = map[string][]string{
 	"registration":   {"warnAfter", "deadline"},
-	"initialization": {"deadline", "taints"},
+	"initialization": {"warnAfter", "deadline", "taints"},
 	"impaired":       {"tolerate"},
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},

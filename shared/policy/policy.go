@@ -44,7 +44,8 @@ type Registration struct {
 // Initialization is how long a node may take from its creation to being ready for
 // work.
 type Initialization struct {
-	Deadline time.Duration // always positive
+	WarnAfter time.Duration // never more than Deadline
+	Deadline  time.Duration // always positive
 	// Taints are keys of startup taints beside the well-known ones.
 	Taints []string
 }

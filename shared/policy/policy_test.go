@@ -14,7 +14,7 @@ func defaultPolicy() Policy {
 	return Policy{
 		Mode:           Observe,
 		Registration:   Registration{WarnAfter: 5 * time.Minute, Deadline: 15 * time.Minute},
-		Initialization: Initialization{Deadline: 15 * time.Minute},
+		Initialization: Initialization{WarnAfter: 5 * time.Minute, Deadline: 15 * time.Minute},
 		Conditions: []Condition{
 			{Type: "Ready", Status: "False", Tolerate: 15 * time.Minute},
 			{Type: "Ready", Status: "Unknown", Tolerate: 30 * time.Minute},

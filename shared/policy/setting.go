@@ -40,6 +40,7 @@ func (s setting) fault(problem string) Fault {
 const (
 	keyWarnAfter      = "registration.warnAfter"
 	keyDeadline       = "registration.deadline"
+	keyInitWarnAfter  = "initialization.warnAfter"
 	keyInitialization = "initialization.deadline"
 )
 
@@ -63,6 +64,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Registration.WarnAfter = d
 		case keyDeadline:
 			p.Registration.Deadline = d
+		case keyInitWarnAfter:
+			p.Initialization.WarnAfter = d
 		case keyInitialization:
 			p.Initialization.Deadline = d
 		case "reboot.wait":

@@ -35,11 +35,11 @@ func startupCases() []Case {
 		},
 		{
 			Name: "cilium-taint-declared", Class: Well, Report: slowStart,
-			Why:     "The taint is declared as Cilium sets it, and the node is eight minutes old: it has time.",
+			Why:     "The taint is declared as Cilium sets it, and the node is four minutes old: it has time.",
 			Sources: cilium,
 			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 9*time.Minute)
-				b.Join(m, 8*time.Minute)
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*time.Minute)
+				b.Join(m, 4*time.Minute)
 				b.starts(Batch, ciliumTaint, "NoSchedule")
 				b.taint(m, ciliumTaint, "NoSchedule")
 				b.neverReady(m)
