@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -89,9 +90,10 @@ func (p *planner) deleting(f roll.Finding, act Action, since time.Time) (Reason,
 const nodeDeletes = time.Hour
 
 // causeObjects asks whether what a diagnosis found speaks against ending the instance: a
-// cause that others share, one that passes by itself, or replacements that fail alike. It
-// comes before the owner, since it tells more than who would act.
-func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Reason, string, bool) {
+// cause that others share, one that lies outside of it, one that passes by itself, or
+// replacements that fail alike. It comes before the owner, since it tells more than who would
+// act.
+func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	if act == DeleteNode {
 		return "", "", false // no replacement follows from it
 	}
@@ -101,6 +103,9 @@ func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Rea
 	}
 	if text, ok := p.shares.object(f, why); ok {
 		return SharedCause, text, true
+	}
+	if text, ok := p.causeOutside(f, why, pol); ok {
+		return CauseOutside, text, true
 	}
 	for _, c := range why.Causes {
 		switch {
@@ -112,6 +117,35 @@ func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Rea
 		}
 	}
 	return "", "", false
+}
+
+// causeOutside tells of a decisive cause that a person has to mend in a role, template, subnet
+// or cluster: to end the instance is in vain. The policy may allow to try that once in a
+// group.
+func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Policy) (string, bool) {
+	for _, c := range outside(why.Causes) {
+		if c.Cure != roll.CureChange || c.Code == string(ReplacementRepeats) {
+			continue
+		}
+		told := fmt.Sprintf("the cause %s lies in %s, not in the instance: a replacement would have it too", c.Code, c.Subject)
+		if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {
+			return told, true
+		}
+		if tried, ok := p.triedFor(f, c.Code); ok {
+			return fmt.Sprintf("%s, as %s had, which was ended at %s", told, tried.Instance, roll.Clock(tried.At)), true
+		}
+	}
+	return "", false
+}
+
+// triedFor finds another instance of the group that was ended for the same cause.
+func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
+	for _, a := range p.State.Actions {
+		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
+			return a, true
+		}
+	}
+	return ledger.Action{}, false
 }
 
 // sightingObjects asks whether the finding was seen twice, and after remediate was on.

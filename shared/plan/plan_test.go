@@ -179,6 +179,7 @@ func TestHolds(t *testing.T) {
 		ReplacementUnavailable: func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
 		},
+		CauseOutside: func(w *world) { w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") },
 		GroupSuspended: func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate", LaunchesRead: roll.Yes}
 		},

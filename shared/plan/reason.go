@@ -43,6 +43,9 @@ const (
 	OlderThanCluster Reason = "OlderThanCluster"
 	// SharedCause: it shares its cause with others, and a replacement would have it too.
 	SharedCause Reason = "SharedCause"
+	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster, and
+	// a person has to mend it there.
+	CauseOutside Reason = "CauseOutside"
 	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
 	// node starts up, or is not its own.
 	CausePasses Reason = "CausePasses"
@@ -190,6 +193,7 @@ var ends = map[Reason]string{
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",
 	SharedCause:            "when you mend what the instances have in common",
+	CauseOutside:           "when you mend the cause where it lies, or set limits.causeOutside: tryOnce",
 	CausePasses:            "when the cause is gone",
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
 	OwnerWillAct:           "when the owner has acted, or its time is over",

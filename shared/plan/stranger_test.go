@@ -65,7 +65,7 @@ func TestWhatJoinsAnotherClusterIsNotOurs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		w := newWorld()
-		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\n")
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\nlimits: {causeOutside: tryOnce}\n")
 		w.unregistered(1, 40*time.Minute)
 		tt.spoil(w)
 		_, p := w.make(now)

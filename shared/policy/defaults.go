@@ -68,6 +68,7 @@ var defaults = sync.OnceValue(func() []setting {
 		durationSetting("limits.stormCooldown", 15*time.Minute),
 		countSetting("limits.replacements", 2),
 		withoutReplacementSetting(WithoutReplacementHold),
+		causeOutsideSetting(CauseOutsideHold),
 		durationSetting("limits.replacementWait", 30*time.Minute),
 		countSetting("limits.actionsPerCheck", 1),
 		countSetting("limits.actionsPerHour", 5),

@@ -136,7 +136,7 @@ var sectionKeys = map[string][]string{
 	"drain":          {"timeout", "force", "budgetTimeout"},
 	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes", "outOfServiceTaint"},
 	"reboot":         {"wait"},
-	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "causeOutside", "replacementWait", "actionsPerCheck", "actionsPerHour"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -160,6 +160,9 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "initialization.taints":
 		keys, ok := r.taints(f)
 		return taintsSetting(keys), ok
+	case "limits.causeOutside":
+		then, ok := word(r, f, "what may happen to an instance whose cause lies outside of it", causesOutside)
+		return causeOutsideSetting(then), ok
 	case "limits.withoutReplacement":
 		then, ok := word(r, f, "what may happen without a replacement", withoutReplacement)
 		return withoutReplacementSetting(then), ok

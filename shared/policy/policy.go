@@ -123,6 +123,9 @@ type Limits struct {
 	// WithoutReplacement is what happens while the replacement of the last instance that was
 	// ended in a group is not Ready, or the group's latest launch failed.
 	WithoutReplacement WithoutReplacement
+	// CauseOutside is what happens to an instance with a decisive cause that another one would
+	// have too.
+	CauseOutside CauseOutside
 	// ReplacementWait is how long an instance that was cordoned, drained or rebooted keeps
 	// the others of its group waiting.
 	ReplacementWait time.Duration
@@ -142,6 +145,18 @@ const (
 )
 
 var withoutReplacement = []WithoutReplacement{WithoutReplacementHold, WithoutReplacementProceed}
+
+// CauseOutside is what happens to an instance whose cause lies in a role, template, subnet or
+// cluster, so that its replacement would meet the same.
+type CauseOutside string
+
+// What may happen. Anything else, the zero value included, must be read as hold.
+const (
+	CauseOutsideHold    CauseOutside = "hold"    // nothing is done before the cause is mended
+	CauseOutsideTryOnce CauseOutside = "tryOnce" // one instance of the group is ended all the same
+)
+
+var causesOutside = []CauseOutside{CauseOutsideHold, CauseOutsideTryOnce}
 
 // Reboot is what a reboot is given before the next step.
 type Reboot struct {

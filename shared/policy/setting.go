@@ -96,6 +96,10 @@ func taintsSetting(keys []string) setting {
 	}}
 }
 
+func causeOutsideSetting(then CauseOutside) setting {
+	return setting{key: "limits.causeOutside", value: string(then), set: func(p *Policy) { p.Limits.CauseOutside = then }}
+}
+
 func withoutReplacementSetting(then WithoutReplacement) setting {
 	return setting{key: "limits.withoutReplacement", value: string(then), set: func(p *Policy) { p.Limits.WithoutReplacement = then }}
 }

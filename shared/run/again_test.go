@@ -70,7 +70,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 // Whoever carries an order out looks at one instance, and sees nobody else. What a check
 // orders it must find again, or it would be ordered and refused without end.
 func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
-	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\n"))
+	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
