@@ -29,7 +29,7 @@ const (
 	RuleBooting Rule = "booting"
 	// RuleServing: a silent machine is not ended or rebooted while it serves what must not be.
 	RuleServing Rule = "serving"
-	// RuleVain: of machines that fail for what their template says none is ended.
+	// RuleVain: a machine that fails for what its template says is not ended, as far as that can be read.
 	RuleVain Rule = "in-vain"
 )
 
@@ -224,11 +224,18 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	}
 }
 
-// vain checks that of machines from a template that breaks them, of which one cannot be read,
-// none is ended.
+// vain checks that no machine is ended that fails for its template: if that is plain to see,
+// or if one of those that fail for it cannot be read.
 func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	g := m.g
-	if g.unread == "" || !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
+	if !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
+		return
+	}
+	unclear := func(s spell) bool { return s.lasts(inv.begun) }
+	if g.plain && !slices.ContainsFunc(u.a.weather.spells, unclear) {
+		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
+	}
+	if g.unread == "" {
 		return
 	}
 	if i := slices.IndexFunc(g.members, func(o *machine) bool {
