@@ -164,7 +164,9 @@ func (m *machine) register() {
 	switch g.owner {
 	case karpenter:
 		n.labels["karpenter.sh/nodepool"] = g.name
-		n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
+		if !m.template.refused {
+			n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
+		}
 	case nodeGroup:
 		n.labels["eks.amazonaws.com/nodegroup"] = g.name
 	}
@@ -190,7 +192,7 @@ func (m *machine) register() {
 // starts is the start of a registered node up to where it is ready for work.
 func (m *machine) starts(n *node) {
 	a, d := m.c.a, m.d.of("start").nth(m.boots)
-	if m.claim != nil {
+	if m.claim != nil && !m.template.refused {
 		cl := m.claim
 		a.in(d.of("registered").between(2*time.Second, 8*time.Second), func() {
 			if m.node != n || m.claim != cl {

@@ -530,6 +530,12 @@ func mutantsOfWords() []mutant {
 			},
 		},
 		{
+			name: "what still has time is not told", sc: trial(Fault{Kind: FaultRefused, At: 30 * time.Minute, Group: pool, Value: refusedNode}.lasts(60)), rules: []Rule{RuleExplained},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"warned"`) })}
+			},
+		},
+		{
 			name: "tags are never removed", sc: back, rules: []Rule{RuleTidy},
 			guards: func() Guards { return Guards{Tags: func(t Tags) Tags { return noUntags{t} }} },
 		},

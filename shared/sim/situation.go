@@ -23,6 +23,7 @@ const (
 	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
+	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -45,7 +46,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused,
 	}
 }
 

@@ -154,6 +154,8 @@ type template struct {
 	declared []string
 	// breaks is the ailment of every machine that is launched from it.
 	breaks ailment
+	// refused: its nodes come without Karpenter's taint, and Karpenter does not register them.
+	refused bool
 	// console is what the console shows of a boot that breaks.
 	console string
 }
