@@ -232,6 +232,9 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || pol.Stop || p.gone {
 			return
 		}
+		if _, held := p.causeOutside(f, p.Diagnoses[f.Key()], pol); held && act != DeleteNode {
+			return
+		}
 		if i := p.instances[f.Instance]; i != nil {
 			if _, _, out := taggedOut(*i, p.Now); out {
 				return
