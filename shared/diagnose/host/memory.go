@@ -21,15 +21,15 @@ const (
 	lastingDay = 24 * time.Hour
 )
 
-// more adds to a pressure what has to do with it: of memory, the pods that may use as much
-// as there is; and the nodes of the group that had it before.
+// more adds to a pressure what has to do with it: the nodes of the group that had it before;
+// and of memory, the pods that may use as much as there is.
 func (l *look) more(p pressure, c cause.Cause, at time.Time) cause.Cause {
-	if p.condition == roll.MemoryPressure {
-		told, seen := l.unlimited()
+	if told, seen := l.again(p, at); told != "" {
 		c.Summary += told
 		c.Evidence = append(c.Evidence, seen)
 	}
-	if told, seen := l.again(p, at); told != "" {
+	if p.condition == roll.MemoryPressure {
+		told, seen := l.unlimited()
 		c.Summary += told
 		c.Evidence = append(c.Evidence, seen)
 	}
@@ -43,6 +43,10 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 	seen = roll.Evidence{Source: "pods", Field: "spec.containers[].resources.limits.memory", Expected: "a limit for each"}
 	if !fact.Known() {
 		seen.Observed = "unknown: " + fact.Missing("list of pods of node "+l.Finding.Node)
+		return "", seen
+	}
+	if len(fact.Value) == 0 {
+		seen.Observed = "no pod is on the node"
 		return "", seen
 	}
 	all := slices.DeleteFunc(slices.Clone(fact.Value), func(p evidence.Pod) bool {

@@ -88,7 +88,7 @@ func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 		summary string // its end
 		shown   string
 	}{
-		{"none", nil, "", "a limit for each"},
+		{"none", nil, "", "no pod is on the node"},
 		{"all have one", []evidence.Pod{limited}, "", "a limit for each"},
 		{"one", []evidence.Pod{limited, free("web", 512*mi, 0)}, "; 1 of its pods has no memory limit: shop/web (requests 512Mi)", "none for shop/web (requests 512Mi)"},
 		{"what was measured, then what was killed", []evidence.Pod{free("big", 2*gi, 0), killed, free("small", 0, 700*mi), evicted},
@@ -159,7 +159,7 @@ func TestAPressureOfTheGroupThatComesBack(t *testing.T) {
 		if end != strings.TrimPrefix(tt.want, ";") {
 			t.Errorf("%s: %s", tt.name, c.Summary)
 		}
-		if last := c.Evidence[len(c.Evidence)-1]; (last.Field == "MemoryPressure of nodes of "+string(group)) != (tt.want != "") {
+		if last := c.Evidence[len(c.Evidence)-2]; (last.Field == "MemoryPressure of nodes of "+string(group)) != (tt.want != "") {
 			t.Errorf("%s: %+v", tt.name, last)
 		}
 	}
