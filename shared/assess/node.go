@@ -39,6 +39,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 		return
 	}
 	group, lacks := a.countNode(m), a.lacks(m)
+	a.pressGroup(m, group)
 	a.registered(m, group, lacks == "")
 	primary := lacks != "" && a.uninitialized(m, lacks, false)
 	a.impaired(m)
@@ -65,6 +66,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 		return
 	}
 	group := a.countNode(m)
+	a.pressGroup(m, group)
 	a.registered(m, group, false)
 	// A node whose instance is stopped is silent for a reason of its own.
 	if n.Ready.Status != roll.ConditionFalse && (i == nil || i.State == roll.StateRunning) {

@@ -23,6 +23,8 @@ type groupTally struct {
 	seen   time.Time          // when the latest of its nodes was created
 	good   time.Time          // the latest launch that became a node that works
 	fresh  []sample           // nodes that the memory does not count yet
+	// pressed are pressures that the memory does not have yet.
+	pressed []ledger.GroupPressure
 
 	population Population
 }
@@ -119,8 +121,10 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 func (a *assessor) registrations() {
 	slices.Sort(a.out.NewRegistrations)
 	for name, g := range a.groups {
-		if len(g.fresh) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) {
-			a.out.Groups[name] = g.remembered()
+		if len(g.fresh) > 0 || len(g.pressed) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) {
+			m := g.remembered()
+			m.Pressed = a.pressedOf(g)
+			a.out.Groups[name] = m
 		}
 	}
 	if a.Snapshot.Target != "" {

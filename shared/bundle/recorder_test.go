@@ -143,6 +143,10 @@ func TestARecordingAnswersAsItsSourceDid(t *testing.T) {
 	source := opened(t, small(t))
 	r := NewRecorder(captured)
 	nodes, _ := source.Remembered()
+	for name, n := range nodes {
+		n.GroupPressures = []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: captured.Add(-time.Hour)}}
+		nodes[name] = n
+	}
 	r.Remember(nodes)
 	want := of(source).recorded(r).askAll(t)
 	files := written(t, r)

@@ -154,7 +154,7 @@ func (p Pressure) clone() Pressure {
 }
 
 func (m GroupMemory) clone() GroupMemory {
-	m.Seconds = slices.Clone(m.Seconds)
+	m.Seconds, m.Pressed = slices.Clone(m.Seconds), slices.Clone(m.Pressed)
 	return m
 }
 

@@ -158,9 +158,28 @@ type GroupMemory struct {
 	// Good is the latest launch of an instance whose node was seen Ready: an act
 	// before it was followed by a replacement that works.
 	Good time.Time `json:"good,omitzero"`
+	// Pressed are the latest nodes of the group that ran short of something, also of
+	// instances that are gone: at most PressuresKept, the earliest first. It may hold more
+	// than PressureMemory: it is cut when something is added to it.
+	Pressed []GroupPressure `json:"pressed,omitempty"`
 	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts:
 	// a replacement that never came is owed for ever.
 	Ended Ended `json:"ended,omitzero"`
+}
+
+const (
+	// PressureMemory is how long the pressure of a node has to do with the next one of its
+	// group, and PressuresKept how many are remembered.
+	PressureMemory = 24 * time.Hour
+	PressuresKept  = 10
+)
+
+// GroupPressure is what a node of a group ran short of.
+type GroupPressure struct {
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node"`
+	Type     string          `json:"type"` // such as MemoryPressure
+	Since    time.Time       `json:"since"`
 }
 
 // Ended is an instance that Rollcall ended, and that its group is to replace.
@@ -229,6 +248,9 @@ type NotReady struct {
 	Transition time.Time            `json:"transition"` // likewise
 	// Known: EC2 knew the instance then.
 	Known bool `json:"known,omitempty"`
+	// Told is when the last complete check before saw what the kubelet says of the node;
+	// zero if none did.
+	Told time.Time `json:"told,omitzero"`
 }
 
 // Rest is what is remembered of an instance that rests in its Auto Scaling group.

@@ -78,6 +78,58 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 	}
 }
 
+// A ladder by cause decides where its cause was found; where it may be there, no act is
+// done that it does not have, whichever of the two ladders is the harsher one.
+func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
+	const harsh, mild = "[{do: tag}, {do: notify}, {do: reboot, once: true}]", "[{do: notify}]"
+	unchecked := func(w *world) {
+		w.unchecked = map[roll.FindingKey][]string{{Instance: instanceID(1), Kind: roll.Unknown}: {"MemoryPressurePreceded"}}
+	}
+	decisive := func(w *world) { w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "") }
+	suggested := func(w *world) { w.because("MemoryPressurePreceded", roll.Suggestive, roll.CureReboot, "") }
+	other := func(w *world) { w.because("KernelPanic", roll.Decisive, roll.CureReboot, "") }
+	tests := []struct {
+		name      string
+		kind, own string
+		spoil     func(*world)
+		want      Action
+		held      Reason
+		why       string // words of the reason
+		next      string // how the tag rollcall:next begins
+	}{
+		{"found, and mild", harsh, mild, decisive, "", "", "", "notify only"},
+		{"found, and harsh", mild, harsh, decisive, Reboot, "", "", "reboot after"},
+		{"another one found", harsh, mild, other, Reboot, "", "", "reboot after"},
+		{"unread, and mild", harsh, mild, unchecked, "", CauseNotChecked, "sampled", "notify only"},
+		{"suggested, and mild", harsh, mild, suggested, "", CauseNotChecked, "it is only suggested", "notify only"},
+		{"not diagnosed, and mild", harsh, mild, func(*world) {}, "", CauseNotChecked, "nobody looked for it", "notify only"},
+		{"unread, and harsh", mild, harsh, unchecked, "", "", "", "notify only"},
+		{"unread, and the same", harsh, harsh, unchecked, Reboot, "", "", "reboot after"},
+	}
+	for _, tt := range tests {
+		w := sick()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: " + tt.kind + ", Unknown/MemoryPressurePreceded: " + tt.own + "}\n")
+		tt.spoil(w)
+		_, p := w.make(now)
+		var got Action
+		if len(p.Orders) == 1 {
+			got = p.Orders[0].Action
+		}
+		if got != tt.want || len(p.Held) > 0 != (tt.held != "") {
+			t.Errorf("%s: %q is ordered, want %q; held %+v", tt.name, got, tt.want, p.Held)
+			continue
+		}
+		if tt.held != "" && (p.Held[0].Reason != tt.held || !strings.Contains(p.Held[0].Detail, tt.why)) {
+			t.Errorf("%s: held %+v", tt.name, p.Held)
+		}
+		for _, c := range p.Tags {
+			if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, tt.next) {
+				t.Errorf("%s: next is %q", tt.name, next)
+			}
+		}
+	}
+}
+
 func TestAnOrderSaysWhyItDoesNotRebootFirst(t *testing.T) {
 	w := sick()
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")

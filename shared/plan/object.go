@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/assess"
@@ -94,10 +95,11 @@ const nodeDeletes = time.Hour
 // replacements that fail alike. It comes before the owner, since it tells more than who would
 // act.
 func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
-	if act == DeleteNode {
-		return "", "", false // no replacement follows from it
-	}
 	why := p.Diagnoses[f.Key()]
+	if act == DeleteNode { // no replacement follows from it
+		text, ok := p.doubted(f, act, pol)
+		return CauseNotChecked, text, ok
+	}
 	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
 		return Reason(c.Code), c.Summary, true // limits that a diagnosis may see before they count it
 	}
@@ -106,6 +108,9 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	}
 	if text, ok := p.causeOutside(f, why, pol); ok {
 		return CauseOutside, text, true
+	}
+	if text, ok := p.doubted(f, act, pol); ok {
+		return CauseNotChecked, text, true
 	}
 	for _, c := range why.Causes {
 		switch {
@@ -146,6 +151,24 @@ func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
 		}
 	}
 	return ledger.Action{}, false
+}
+
+// doubted tells whether a cause may be there whose own ladder does not have the act.
+func (p *planner) doubted(f roll.Finding, act Action, pol policy.Policy) (string, bool) {
+	for _, step := range p.ladder(f, pol) {
+		if step.Doubt == "" || p.actionOf(step.Do, f, pol) != act {
+			continue
+		}
+		key, why := policy.CauseKey{Kind: f.Kind, Code: step.Doubt}, p.Diagnoses[f.Key()]
+		unsure := "nobody looked for it"
+		if i := slices.IndexFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == step.Doubt }); i >= 0 {
+			unsure = why.NotChecked[i].Reason
+		} else if len(why.Causes) > 0 {
+			unsure = "it is only suggested"
+		}
+		return fmt.Sprintf("%s may be the cause (%s), and its ladder (ladders: %s) does not %s here", step.Doubt, unsure, key, act), true
+	}
+	return "", false
 }
 
 // sightingObjects asks whether the finding was seen twice, and after remediate was on.

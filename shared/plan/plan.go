@@ -440,7 +440,7 @@ func (p *planner) rememberGroups() {
 	for g, m := range memory {
 		known := p.State.Groups[g]
 		m.Ended = p.lastEnded(g)
-		if known.Good.Equal(m.Good) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
+		if known.Good.Equal(m.Good) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
 		if p.out.Changes.PutGroupMemory == nil {
@@ -455,6 +455,12 @@ func (p *planner) rememberGroups() {
 		}
 	}
 	slices.Sort(p.out.Changes.DropGroupMemory)
+}
+
+func samePressure(a, b ledger.GroupPressure) bool {
+	same := a.Since.Equal(b.Since)
+	a.Since = b.Since
+	return same && a == b
 }
 
 // sameFinding compares times as times: the same moment read from JSON and from an

@@ -198,7 +198,10 @@ func TestHolds(t *testing.T) {
 			w.seen(1, 10*time.Minute)
 		},
 		InstanceNotRunning: func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping },
-		ZonalShift:         func(w *world) { w.snapshot.Cluster.ZonalShift = true },
+		CauseNotChecked: func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: terminate}], Unknown/MemoryPressurePreceded: [{do: notify}]}\n")
+		},
+		ZonalShift: func(w *world) { w.snapshot.Cluster.ZonalShift = true },
 		StormCooldown: func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		},

@@ -49,6 +49,9 @@ const (
 	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
 	// node starts up, or is not its own.
 	CausePasses Reason = "CausePasses"
+	// CauseNotChecked: a cause that has a ladder of its own could not be ruled out, and that
+	// ladder does not have the act.
+	CauseNotChecked Reason = "CauseNotChecked"
 	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
 	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
@@ -195,6 +198,7 @@ var ends = map[Reason]string{
 	SharedCause:            "when you mend what the instances have in common",
 	CauseOutside:           "when you mend the cause where it lies, or set limits.causeOutside: tryOnce",
 	CausePasses:            "when the cause is gone",
+	CauseNotChecked:        "when a check finds the cause for certain or rules it out, or you give its ladder the act, too",
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
 	OwnerWillAct:           "when the owner has acted, or its time is over",
 	OwnerUnknown:           "when Rollcall may read what the owner does",

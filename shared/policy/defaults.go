@@ -36,6 +36,12 @@ var defaults = sync.OnceValue(func() []setting {
 		{"NetworkingReady", "False", 30 * time.Minute},
 		{"KernelReady", "False", 30 * time.Minute},
 		{"ContainerRuntimeReady", "False", 30 * time.Minute},
+		// The kubelet keeps a pressure up for 5 minutes after it saw the last of it
+		// (evictionPressureTransitionPeriod), so one that is over by then never shows here.
+		// https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation
+		{roll.MemoryPressure, "True", 10 * time.Minute},
+		{roll.DiskPressure, "True", 10 * time.Minute},
+		{roll.PIDPressure, "True", 10 * time.Minute},
 	} {
 		settings = append(settings, conditionSetting(c))
 	}

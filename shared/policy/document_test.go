@@ -145,13 +145,13 @@ func TestModeSet(t *testing.T) {
 }
 
 func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
-	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: DiskPressure, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: KernelDeadlock, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := defaultPolicy().Conditions
 	want[0].Tolerate = 2 * time.Hour
-	want = append(want, Condition{"DiskPressure", "True", time.Hour})
+	want = append(want, Condition{"KernelDeadlock", "True", time.Hour})
 	if diff := cmp.Diff(want, d.For("", "", roll.Selector{}).Conditions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -4,14 +4,16 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rollcall/shared/roll"
 )
 
 // overrides reads the overrides of a document. base are the layers under them, empty
-// when those have faults of their own, and presets those that they may refer to.
-func (r *reader) overrides(list field, base []layer, presets referable) []override {
+// when those have faults of their own; doc are the document's own settings, and presets
+// those that they may refer to.
+func (r *reader) overrides(list field, base []layer, doc []setting, presets referable) []override {
 	var overrides []override
 	items, _ := r.items(list)
 	type match struct{ cluster, group, preset string }
@@ -31,9 +33,25 @@ func (r *reader) overrides(list field, base []layer, presets referable) []overri
 		if len(base) > 0 {
 			r.deadlines(base, o.layer())
 		}
+		r.besides(o, doc)
 		overrides = append(overrides, o)
 	}
 	return overrides
+}
+
+// besides warns of ladders by cause of the document that go on before the ladder that an
+// override gives to their kind.
+func (r *reader) besides(o override, doc []setting) {
+	own := func(key string) int {
+		return slices.IndexFunc(o.settings, func(s setting) bool { return s.key == key })
+	}
+	for _, s := range doc {
+		kind, _, byCause := strings.Cut(s.key, "/")
+		if i := own(kind); byCause && i >= 0 && own(s.key) < 0 {
+			at := o.settings[i]
+			r.warnings = append(r.warnings, at.fault("does not change "+s.key+" of line "+strconv.Itoa(s.line)+", which goes before it: give that, too"))
+		}
+	}
 }
 
 func (r *reader) override(item field, presets referable) override {

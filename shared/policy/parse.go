@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
 )
 
@@ -81,7 +82,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 		r.presetDeadlines(base, d.own)
 	}
 	if overrides != nil {
-		d.overrides = r.overrides(*overrides, base, d.refer())
+		d.overrides = r.overrides(*overrides, base, d.settings, d.refer())
 	}
 	return d
 }
@@ -277,17 +278,42 @@ func (r *reader) status(f field) (string, bool) {
 
 func (r *reader) ladders(section field) []setting {
 	var settings []setting
-	found, ok := fields(r, section, thisVersion.finds)
+	found, ok := entries(r, section, r.ladderKey)
 	if ok {
 		r.idle(section, len(section.value.Content))
 	}
 	for _, f := range found {
-		kind := roll.Kind(f.name)
-		if steps, ok := r.ladder(f, kind); ok {
-			settings = append(settings, ladderSetting(kind, steps).at(line(f.key), column(f.key)))
+		kind, code, byCause := strings.Cut(f.name, "/")
+		steps, ok := r.ladder(f, roll.Kind(kind))
+		if !ok {
+			continue
 		}
+		s := ladderSetting(roll.Kind(kind), steps)
+		if byCause {
+			s = causeLadderSetting(CauseKey{roll.Kind(kind), code}, steps)
+		}
+		settings = append(settings, s.at(line(f.key), column(f.key)))
 	}
 	return settings
+}
+
+// ladderKey reports whether the key is a kind of finding, or one with a cause, and says
+// what is wrong with it if it is neither.
+func (r *reader) ladderKey(f field) bool {
+	kind, code, byCause := strings.Cut(f.name, "/")
+	switch known := isKnown(kind, thisVersion.finds); {
+	case known && (!byCause || cause.Known(cause.Code(code))):
+		return true
+	case known:
+		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
+	case byCause:
+		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(thisVersion.finds), didYouMean(kind, thisVersion.finds))
+	case cause.Known(cause.Code(kind)):
+		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
+	default:
+		r.unknown(f, didYouMean(f.name, thisVersion.finds), oneOf(thisVersion.finds))
+	}
+	return false
 }
 
 // ladder reads the steps of a kind and checks them together.

@@ -24,11 +24,14 @@ type Policy struct {
 	// Tolerances are how long a finding of these kinds may last before it is acted on:
 	// Impaired, Ghost, Orphaned and Conflict. The other kinds have sections of their own.
 	Tolerances map[roll.Kind]time.Duration
-	// Ladders by kind of finding. A kind without one has nothing done about it.
+	// Ladders by kind of finding. A kind without one has nothing done about it. Which one
+	// holds for a finding is told by [Policy.Ladder].
 	Ladders map[roll.Kind][]Step
-	Limits  Limits
-	Drain   Drain
-	Reboot  Reboot
+	// CauseLadders go before those of their kinds, for findings with the cause.
+	CauseLadders map[CauseKey][]Step
+	Limits       Limits
+	Drain        Drain
+	Reboot       Reboot
 	// SilentNode is what speaks against ending a node whose kubelet is silent.
 	SilentNode SilentNode
 	// Owners has a rule for every owner of roll.Owners.

@@ -23,6 +23,9 @@ func defaultPolicy() Policy {
 			{Type: "NetworkingReady", Status: "False", Tolerate: 30 * time.Minute},
 			{Type: "KernelReady", Status: "False", Tolerate: 30 * time.Minute},
 			{Type: "ContainerRuntimeReady", Status: "False", Tolerate: 30 * time.Minute},
+			{Type: "MemoryPressure", Status: "True", Tolerate: 10 * time.Minute},
+			{Type: "DiskPressure", Status: "True", Tolerate: 10 * time.Minute},
+			{Type: "PIDPressure", Status: "True", Tolerate: 10 * time.Minute},
 		},
 		Tolerances: map[roll.Kind]time.Duration{
 			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute,

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
 )
 
@@ -215,6 +216,19 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	for _, kind := range roll.Kinds() {
 		agree("ladders: {"+string(kind)+": []}", true)
 	}
+	for _, kind := range roll.Kinds() {
+		for _, do := range verbs {
+			use, _ := useOf(do, kind)
+			agree("ladders: {"+string(kind)+"/KernelPanic: [{do: "+string(do)+"}]}", use != senseless)
+		}
+	}
+	for _, code := range cause.Codes() {
+		agree("ladders: {Unknown/"+string(code)+": []}", true)
+	}
+	agree("ladders: {unknown/KernelPanic: []}", false)
+	agree("ladders: {Unknown/: []}", false)
+	agree("ladders: {KernelPanic: []}", false)
+	agree("ladders: {Unknown/KernelPanic: null}", false)
 	agree("ladders: {unknown: []}", false)
 	agree("ladders: {Unknown: null}", false)
 	agree("ladders: {Unknown: [null]}", false)

@@ -144,6 +144,20 @@ func ladderSetting(kind roll.Kind, steps []Step) setting {
 	}
 }
 
+// causeLadderSetting is likewise for the ladder of a cause.
+func causeLadderSetting(key CauseKey, steps []Step) setting {
+	return setting{
+		key:   "ladders." + key.String(),
+		value: ladderText(steps),
+		set: func(p *Policy) {
+			if p.CauseLadders == nil {
+				p.CauseLadders = make(map[CauseKey][]Step)
+			}
+			p.CauseLadders[key] = slices.Clone(steps)
+		},
+	}
+}
+
 func percentSetting(key string, share Percent) setting {
 	return setting{key: key, value: share.String(), set: func(p *Policy) {
 		switch key {

@@ -128,6 +128,8 @@ func (a *account) strike(f Fault) {
 		a.fell(f, flapping)
 	case FaultPart:
 		a.fell(f, failedPart)
+	case FaultShort:
+		a.fell(f, short)
 	case FaultNoJoin, FaultNoReady:
 		for _, g := range a.targets(f) {
 			g.unlucky, g.ill = f.Count, neverJoins
@@ -266,7 +268,7 @@ func (a *account) relent(f Fault) {
 		}
 	case FaultMode, FaultBadPolicy:
 		a.dep.setPolicy(a.sc.Policy)
-	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart:
+	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart, FaultShort:
 		for _, g := range a.targets(f) {
 			for _, m := range slices.Clone(g.members) {
 				if m.ail == f.Kind.ailment() && !m.stays {
@@ -294,6 +296,8 @@ func (k FaultKind) ailment() ailment {
 		return flapping
 	case FaultPart:
 		return failedPart
+	case FaultShort:
+		return short
 	}
 	return well
 }

@@ -327,6 +327,8 @@ func (m *machine) ails() {
 		m.touch()
 	case notReady, failedPart:
 		m.report()
+	case short:
+		m.press()
 	case flapping:
 		m.flap()
 	}
@@ -350,14 +352,22 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 	if m.state != running || m.ail != well || m.node == nil {
 		return
 	}
-	m.pressure = m.c.a.Now()
-	m.node.happened("Normal", "NodeHasInsufficientMemory", "Node "+m.node.name+" status is now: NodeHasInsufficientMemory")
-	m.report()
+	m.press()
 	m.c.a.in(after, func() {
 		if m.node != nil && !m.pressure.IsZero() {
 			m.fall(silent, false, reboots)
 		}
 	})
+}
+
+// press has the kubelet say that it runs short of memory.
+func (m *machine) press() {
+	if m.node == nil {
+		return
+	}
+	m.pressure = m.c.a.Now()
+	m.node.happened("Normal", "NodeHasInsufficientMemory", "Node "+m.node.name+" status is now: NodeHasInsufficientMemory")
+	m.report()
 }
 
 // cure makes the machine well.

@@ -63,6 +63,7 @@ type check struct {
 	Pods       []string `yaml:"pods"`
 	Tags       []string `yaml:"tags"`
 	Causes     []string `yaml:"causes"`
+	Says       []string `yaml:"says"`
 }
 
 // change is one thing that happens: exactly one of its fields is set.
@@ -189,6 +190,8 @@ type pod struct {
 	DaemonSet   bool              `yaml:"daemonSet"`
 	Mirror      bool              `yaml:"mirror"`
 	Lingers     bool              `yaml:"lingers"`
+	Limit       string            `yaml:"limit"`
+	Evicted     string            `yaml:"evicted"`
 }
 
 type budget struct {

@@ -101,7 +101,7 @@ func (w *world) change(ctx context.Context, c change) error {
 		return w.bed.FinishNodeClaim(ctx, c.FinishClaim)
 	case c.Pod != nil:
 		p := *c.Pod
-		return w.bed.RunPod(ctx, testbed.PodSpec{Name: p.Name, Node: p.Node, Labels: p.Labels, Annotations: p.Annotations, Phase: corev1.PodPhase(p.Phase), DaemonSet: p.DaemonSet, Mirror: p.Mirror, Lingers: p.Lingers})
+		return w.bed.RunPod(ctx, testbed.PodSpec{Name: p.Name, Node: p.Node, Labels: p.Labels, Annotations: p.Annotations, Phase: corev1.PodPhase(p.Phase), DaemonSet: p.DaemonSet, Mirror: p.Mirror, Lingers: p.Lingers, Limit: p.Limit, Evicted: p.Evicted})
 	case c.EndPod != "":
 		return w.bed.EndPod(ctx, c.EndPod)
 	case c.Budget != nil:

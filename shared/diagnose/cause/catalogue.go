@@ -125,6 +125,12 @@ func CureOf(c Code) roll.Cure {
 	return roll.CureUnclear
 }
 
+// Before reports whether the first code is told before the second where both causes are
+// decisive.
+func Before(a, b Code) bool {
+	return place(Cause{Code: a, Confidence: roll.Decisive}) < place(Cause{Code: b, Confidence: roll.Decisive})
+}
+
 // Order sorts causes as they are to be told: decisive ones first, among them the root
 // before what only shows it, and equals in the order of the catalogue.
 func Order(causes []Cause) {

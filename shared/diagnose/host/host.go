@@ -16,6 +16,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
@@ -51,6 +52,9 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		l.stopped()
 	case roll.ConditionFailed:
 		l.latched()
+		if slices.ContainsFunc(kinds, func(p pressure) bool { return p.condition == l.Finding.Condition }) {
+			l.pressures()
+		}
 		l.stopped()
 	}
 }

@@ -95,6 +95,39 @@ func hostCases() []Case {
 			},
 		},
 		{
+			Name: "short-of-memory-and-ready", Class: Broken, Report: silence,
+			Why:     "The node has said for 20 minutes that it runs short of memory, and is Ready. A pod without a limit was evicted, and another one goes on. Nothing is done to a node that works.",
+			Sources: []string{docPressure, docEviction},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.short(m, "MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available", 20*time.Minute)
+				b.workload(m, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+				b.workload(m, "web", object{"requests": object{"memory": "512Mi"}, "limits": object{"memory": "1Gi"}}, "")
+				b.workload(m, "jobs", object{}, "")
+				return finds(m, "ConditionFailed", "MemoryPressurePreceded").orders()
+			},
+		},
+		{
+			Name: "short-of-disk-space-and-ready", Class: Broken,
+			Why:     "The node has said for an hour that its disk is nearly full, and is Ready.",
+			Sources: []string{docPressure, docNodeStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.short(m, "DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure", time.Hour)
+				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
+			},
+		},
+		{
+			Name: "memory-pressure-that-is-over", Class: Well,
+			Why:     "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
+			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"},
+			Build: func(b *Bundle, h healthy) *verdict {
+				b.says(h.worker, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 3*time.Minute)
+				b.workload(h.worker, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+				return nothing()
+			},
+		},
+		{
 			Name: "monitoring-agent-content", Class: Well,
 			Why:     "All conditions of the monitoring agent are True.",
 			Sources: []string{docNodeHealth},

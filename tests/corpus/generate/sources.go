@@ -25,6 +25,7 @@ const (
 	docSkew            = "https://kubernetes.io/releases/version-skew-policy/"
 	docNodeStatus      = "https://kubernetes.io/docs/reference/node/node-status/"
 	docNodes           = "https://kubernetes.io/docs/concepts/architecture/nodes/"
+	docEviction        = "https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/eviction/helpers.go"
 	docPressure        = "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/"
 	docKarpenter       = "https://karpenter.sh/docs/troubleshooting/"
 	docNodePools       = "https://karpenter.sh/docs/concepts/nodepools/"
