@@ -169,9 +169,10 @@ type GroupMemory struct {
 
 const (
 	// PressureMemory is how long the pressure of a node has to do with the next one of its
-	// group, and PressuresKept how many are remembered.
+	// group.
 	PressureMemory = 24 * time.Hour
-	PressuresKept  = 10
+	// PressuresKept is how many pressures of a group are remembered.
+	PressuresKept = 10
 )
 
 // GroupPressure is what a node of a group ran short of.
