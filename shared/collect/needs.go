@@ -38,7 +38,7 @@ var needs = map[roll.Kind]need{
 	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
 	roll.Unknown:         needStatus | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
 	roll.ConditionFailed: needStatus | needNode | needEvents | needPods | needOwner,
-	roll.Flapping:        needStatus | needConsole | needNode | needEvents | needPods | needOwner,
+	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Impaired:        needStatus | needConsole | needNode | needOwner,
 	roll.Ghost:           needNode | needOwner,
 	roll.Orphaned:        needOwner,

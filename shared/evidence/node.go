@@ -117,18 +117,21 @@ type Pressure struct {
 
 // NodeClaim is Karpenter's record of an instance.
 type NodeClaim struct {
-	Name, UID  string
-	Created    time.Time
-	Deleting   time.Time // zero if it is not
-	NodePool   string
-	NodeClass  string
-	Instance   roll.InstanceID // "" before launch
-	Node       string          // status.nodeName, "" before registration
-	Image      string          // status.imageID
-	Conditions []Condition
-	Taints     []Taint
-	Startup    []Taint // spec.startupTaints
-	Events     Fact[[]Event]
+	Name, UID string
+	Created   time.Time
+	Deleting  time.Time // zero if it is not
+	NodePool  string
+	NodeClass string
+	Instance  roll.InstanceID // "" before launch
+	Node      string          // status.nodeName, "" before registration
+	Image     string          // status.imageID
+	// Type and Capacity are the labels of its instance type and of how that is bought
+	// (on-demand, spot, reserved); "" before launch.
+	Type, Capacity string
+	Conditions     []Condition
+	Taints         []Taint
+	Startup        []Taint // spec.startupTaints
+	Events         Fact[[]Event]
 }
 
 // Condition finds a condition by its type.

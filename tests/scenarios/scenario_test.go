@@ -31,6 +31,7 @@ type scenario struct {
 	instances []instance
 	nodes     []node
 	claims    []claim
+	pools     []pool
 	pods      []pod
 	budgets   []budget
 	groups    []group
@@ -76,6 +77,7 @@ type change struct {
 	Instance     *instanceChange `yaml:"instance"`
 	Forget       string          `yaml:"forget"`
 	Claim        *claim          `yaml:"claim"`
+	NodePool     *pool           `yaml:"nodePool"`
 	DeleteClaim  string          `yaml:"deleteClaim"`
 	FinishClaim  string          `yaml:"finishClaim"`
 	Pod          *pod            `yaml:"pod"`
@@ -177,8 +179,15 @@ type claim struct {
 	Name       string      `yaml:"name"`
 	NodePool   string      `yaml:"nodePool"`
 	Instance   string      `yaml:"instance"`
+	Node       string      `yaml:"node"`
 	Created    duration    `yaml:"created"`
 	Conditions []condition `yaml:"conditions"`
+}
+
+type pool struct {
+	Name          string  `yaml:"name"`
+	Taints        []taint `yaml:"taints"`
+	StartupTaints []taint `yaml:"startupTaints"`
 }
 
 type pod struct {
@@ -245,7 +254,7 @@ func load(dir string) (*scenario, error) {
 		into     any
 		optional bool
 	}{
-		{"scenario.yaml", s, false}, {"instances.yaml", &s.instances, true}, {"nodes.yaml", &s.nodes, true}, {"nodeclaims.yaml", &s.claims, true},
+		{"scenario.yaml", s, false}, {"instances.yaml", &s.instances, true}, {"nodes.yaml", &s.nodes, true}, {"nodeclaims.yaml", &s.claims, true}, {"nodepools.yaml", &s.pools, true},
 		{"pods.yaml", &s.pods, true}, {"budgets.yaml", &s.budgets, true}, {"groups.yaml", &s.groups, true},
 	} {
 		err := read(filepath.Join(dir, f.name), f.into)
@@ -280,7 +289,7 @@ func read(path string, into any) error {
 
 // validate finds what the decoder cannot.
 func (s *scenario) validate(dir string) error {
-	known := []string{"scenario.yaml", "instances.yaml", "nodes.yaml", "nodeclaims.yaml", "pods.yaml", "budgets.yaml", "groups.yaml", "policy.yaml"}
+	known := []string{"scenario.yaml", "instances.yaml", "nodes.yaml", "nodeclaims.yaml", "nodepools.yaml", "pods.yaml", "budgets.yaml", "groups.yaml", "policy.yaml"}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err

@@ -53,6 +53,9 @@ func build(ctx context.Context, bed *testbed.Bed, s *scenario, start time.Time) 
 	for i := range s.claims {
 		changes = append(changes, change{Claim: &s.claims[i]})
 	}
+	for i := range s.pools {
+		changes = append(changes, change{NodePool: &s.pools[i]})
+	}
 	for i := range s.pods {
 		changes = append(changes, change{Pod: &s.pods[i]})
 	}
@@ -95,6 +98,8 @@ func (w *world) change(ctx context.Context, c change) error {
 		return w.each(c.Forget, func(name string) error { return w.bed.ForgetInstance(ctx, w.ids[name]) })
 	case c.Claim != nil:
 		return w.claim(ctx, *c.Claim)
+	case c.NodePool != nil:
+		return w.bed.SetNodePool(ctx, c.NodePool.Name, taints(c.NodePool.Taints), taints(c.NodePool.StartupTaints))
 	case c.DeleteClaim != "":
 		return w.bed.DeleteNodeClaim(ctx, c.DeleteClaim)
 	case c.FinishClaim != "":
@@ -385,7 +390,7 @@ func (w *world) changeNode(ctx context.Context, c nodeChange) error {
 }
 
 func (w *world) claim(ctx context.Context, c claim) error {
-	spec := testbed.NodeClaimSpec{Name: c.Name, NodePool: c.NodePool, InstanceID: w.ids[c.Instance], Zone: w.spec[c.Instance].Zone, Created: w.ago(c.Created)}
+	spec := testbed.NodeClaimSpec{Name: c.Name, NodePool: c.NodePool, InstanceID: w.ids[c.Instance], Zone: w.spec[c.Instance].Zone, Node: c.Node, Created: w.ago(c.Created)}
 	w.add(c.Name, c.Name)
 	for _, one := range c.Conditions {
 		spec.Conditions = append(spec.Conditions, metav1.Condition{Type: one.Type, Status: metav1.ConditionStatus(one.Status), Reason: one.Reason, LastTransitionTime: metav1.NewTime(w.ago(one.Since))})

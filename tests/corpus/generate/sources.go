@@ -31,6 +31,7 @@ const (
 	docNodePools       = "https://karpenter.sh/docs/concepts/nodepools/"
 	docNodeClasses     = "https://karpenter.sh/docs/concepts/nodeclasses/"
 	docNodeClaims      = "https://karpenter.sh/docs/concepts/nodeclaims/"
+	docFAQ             = "https://karpenter.sh/docs/faq/"
 	docCilium          = "https://docs.cilium.io/en/stable/installation/taints/"
 	docBottlerocket    = "https://bottlerocket.dev/en/os/1.20.x/api/settings/kubernetes/"
 	docCloudInit       = "https://docs.cloud-init.io/en/latest/explanation/format.html"
