@@ -93,6 +93,7 @@ type change struct {
 	ZonalShift   string          `yaml:"zonalShift"`
 	ForgetLedger bool            `yaml:"forgetLedger"`
 	UnmapNodes   bool            `yaml:"unmapNodes"`
+	MapNodes     string          `yaml:"mapNodes"`
 }
 
 type cluster struct {
@@ -120,6 +121,8 @@ type instance struct {
 	OwnerID   string            `yaml:"ownerId"`
 	Platform  string            `yaml:"platform"`
 	Purchase  string            `yaml:"purchase"`
+	Image     string            `yaml:"image"`
+	Console   string            `yaml:"console"`
 	Hidden    string            `yaml:"hidden"`
 }
 

@@ -136,6 +136,8 @@ func (w *world) changeAround(ctx context.Context, c change) error {
 		return w.shift(ctx, c.ZonalShift)
 	case c.UnmapNodes:
 		return w.bed.UnmapNodes(ctx)
+	case c.MapNodes != "":
+		return w.bed.MapNodes(ctx, c.MapNodes)
 	case c.ForgetLedger:
 		w.dropLedger = true
 	}
@@ -211,7 +213,7 @@ func (w *world) launch(ctx context.Context, i instance) error {
 			name = fmt.Sprintf("%s-%d", i.Name, n+1)
 		}
 		id, err := w.bed.RunInstance(ctx, testbed.InstanceSpec{
-			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, Protected: i.Protected,
+			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, ImageID: i.Image, Protected: i.Protected,
 		})
 		if err != nil {
 			return err
@@ -219,7 +221,7 @@ func (w *world) launch(ctx context.Context, i instance) error {
 		w.add(i.Name, name)
 		w.ids[name], w.spec[name] = id, i
 		change := testbed.InstanceChange{
-			State: given(i.State), OwnerID: given(i.OwnerID), Platform: given(i.Platform), Purchase: given(i.Purchase), Lifecycle: given(i.Lifecycle), Hidden: given(testbed.Hiding(i.Hidden)),
+			State: given(i.State), OwnerID: given(i.OwnerID), Platform: given(i.Platform), Purchase: given(i.Purchase), Lifecycle: given(i.Lifecycle), Hidden: given(testbed.Hiding(i.Hidden)), Console: given(i.Console),
 		}
 		if err := w.bed.ChangeInstance(ctx, id, change); err != nil {
 			return fmt.Errorf("launch %s: %w", name, err)

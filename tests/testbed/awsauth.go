@@ -67,6 +67,12 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	}
 }
 
+// MapNodes maps another role with the groups of nodes in the place of the nodes' own, as somebody does who takes the one for
+// the other. It returns when the authenticator works by it.
+func (b *Bed) MapNodes(ctx context.Context, arn string) error {
+	return b.SetAWSAuth(ctx, strings.ReplaceAll(b.mapRoles(), NodeRoleARN, arn))
+}
+
 // UnmapNodes takes the role of nodes out of aws-auth, as somebody does who edits it by hand: no node can join any more.
 // It returns when the authenticator works by it.
 func (b *Bed) UnmapNodes(ctx context.Context) error {
