@@ -36,8 +36,9 @@ and tags say. The policy is read again right before each act, so what has not be
 does not begin. Checks, tags and notices go on; what is held says Stopped.
 
 The rest of the policy stays as it is written. A policy that does not validate is
-stopped too, though nothing is acted on under it; where there is none, one is
-written that observes and stops.
+stopped too, though nothing is acted on under it; where the stack's parameter is
+missing, one is written that observes and stops. A missing one that --parameter names
+is an error: it may be mistyped, or of another region.
 
 It needs ssm:GetParameter and ssm:PutParameter on the parameter, and
 cloudformation:DescribeStacks, unless --parameter names it; for a SecureString also
@@ -174,6 +175,13 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	before, err := s.read(ctx)
 	if err != nil {
 		return inForce{}, fmt.Errorf("nothing was written: %w\n%s", err, otherwise)
+	}
+	if before.missing && s.stack == "" {
+		// The name may be mistyped, or the region another one: the deployment reads its own
+		// parameter, and would go on.
+		now := s.look(before)
+		now.headline = "not stopped: nothing was written"
+		return now, fmt.Errorf("not stopped: there is no parameter %s in %s\ncorrect --parameter or --region; or name the deployment by --stack, whose parameter is written also if it is missing\n%s", s.name, s.region, otherwise)
 	}
 	text, err := policy.WithStop(before.text)
 	if err != nil {

@@ -234,6 +234,12 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	if now, printed, err := p.turn(t, false, policy.Remediate); err == nil || !strings.Contains(err.Error(), "there is no SSM parameter /rollcall/policy in eu-west-1") || p.puts != 0 || now.Acts || !strings.Contains(printed, "there is none") {
 		t.Errorf("nothing to resume: %v, %+v\n%s", err, now, printed)
 	}
+	// A name that a person gave may be mistyped: the deployment would go on.
+	p = &parameters{}
+	s := policySwitch{api: p, name: "/rollcall/polciy", region: "eu-west-1", permitted: policy.Remediate, principal: func(context.Context) string { return "" }}
+	if now, err := s.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "not stopped: there is no parameter /rollcall/polciy in eu-west-1\n") || !strings.Contains(err.Error(), "put-function-concurrency") || p.puts != 0 || now.Changed || now.Stop || now.headline != "not stopped: nothing was written" {
+		t.Errorf("mistyped: %v, %+v, %d writes", err, now, p.puts)
+	}
 	// What a person writes while it is created is not overwritten.
 	p = &parameters{between: func(p *parameters) { p.value, p.version = "apiVersion: rollcall/v1\n", 1 }}
 	if _, _, err := p.turn(t, true, policy.Remediate); err == nil || p.puts != 0 {
