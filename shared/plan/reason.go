@@ -111,14 +111,16 @@ const (
 	UnhealthyShare Reason = "UnhealthyShare"
 	// ReplacementRepeats: the last acts on its group brought no node that works.
 	ReplacementRepeats Reason = "ReplacementRepeats"
-	// ReplacementPending: the group has not brought the replacement of the last act yet.
+	// ReplacementPending: the group has not brought the replacement of the last act, which had
+	// its time.
 	ReplacementPending Reason = "ReplacementPending"
 	// DrainUnfinished: pods were left on the node when the time to drain it was over. A person
 	// is asked, unless the policy forces the next step after a while.
 	DrainUnfinished Reason = "DrainUnfinished"
 	// OtherFinding: the instance is acted on for another of its findings.
 	OtherFinding Reason = "OtherFinding"
-	// OneAtATime: another instance of its group is acted on in this check.
+	// OneAtATime: another instance of its group is acted on in this check, is on its ladder,
+	// or was ended, and its replacement has its time.
 	OneAtATime Reason = "OneAtATime"
 	// ActionUnresolved: an earlier act on the instance, or on another of its group,
 	// has no outcome yet.
@@ -164,7 +166,7 @@ const (
 // which nobody need be told in a notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
+	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
 		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
 		return true
 	}
@@ -221,10 +223,10 @@ var ends = map[Reason]string{
 	MassSilence:            "when enough of the nodes report again",
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
 	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
-	ReplacementPending:     "when the replacement is Ready, the desired capacity falls, or the instance is tagged rollcall:replace",
+	ReplacementPending:     "when a replacement is Ready, fewer are desired, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
 	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
 	OtherFinding:           "when what is done for the other finding has had its time",
-	OneAtATime:             "when the instance that comes first is done with",
+	OneAtATime:             "when the instance that comes first is done with, or its replacement is Ready or has had its time",
 	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",
 	ActionStuck:            "when the instance, or its node, is gone; end it by hand",
 	AlreadyBegun:           "when the act shows its effect; it is not repeated",
