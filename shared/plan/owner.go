@@ -228,7 +228,7 @@ func (p *planner) groupAtRest(f roll.Finding) (Reason, string, bool) {
 	case g.ReplaceSuspended == roll.Yes:
 		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
 	case g.LaunchSuspended == roll.Yes:
-		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
+		return GroupSuspended, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:

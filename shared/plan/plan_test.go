@@ -177,7 +177,9 @@ func TestHolds(t *testing.T) {
 			w.seen(1, 10*time.Minute)
 		},
 		ReplacementUnavailable: func(w *world) {
-			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
+			g := canLaunch
+			g.LaunchFailed = now.Add(-time.Hour)
+			w.snapshot.Groups["asg/w"] = g
 		},
 		CauseOutside: func(w *world) { w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") },
 		GroupSuspended: func(w *world) {

@@ -58,13 +58,13 @@ const (
 	// OwnerUnknown: what the owner is doing about it could not be read.
 	OwnerUnknown Reason = "OwnerUnknown"
 	// GroupSuspended: a person suspended processes of its Auto Scaling group, which leaves
-	// its instances as they are.
+	// its instances as they are or launches none.
 	GroupSuspended Reason = "GroupSuspended"
 	// NodeGroupUnhealthy: its managed node group is being changed, or EKS reports that
 	// something is wrong with it.
 	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
-	// ReplacementUnavailable: the group could not launch another instance now, or this
-	// one's capacity cannot be had again.
+	// ReplacementUnavailable: the latest launch of the group failed, or this instance's
+	// capacity cannot be had again.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
 	// StepUnavailable: the ladder has a step that this version cannot do; what
 	// stands behind it is not done either.
@@ -203,7 +203,7 @@ var ends = map[Reason]string{
 	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then",
 	GroupSuspended:         "when you resume the processes of the Auto Scaling group",
 	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
-	ReplacementUnavailable: "when a launch of the group succeeds, or you tag the instance rollcall:replace; a Capacity Block never gives another",
+	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed; never in a Capacity Block",
 	StepUnavailable:        "when you take the step out of the ladder, or update Rollcall",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",

@@ -33,7 +33,7 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 		}, ReplacementUnavailable, 0},
 		"launches are suspended": {func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
-		}, ReplacementUnavailable, 0},
+		}, GroupSuspended, 0},
 		"protected": {func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) }, TerminationProtected, 0},
 		"five in the hour": {func(w *world) {
 			for i := range 5 {
