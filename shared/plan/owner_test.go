@@ -183,6 +183,38 @@ func TestAnImpairedMemberIsItsGroups(t *testing.T) {
 	}
 }
 
+// Where two of its owners may act, the later time counts: what is said to go on, does.
+func TestAnImpairedMemberIsLeftToAutoRepairOnce(t *testing.T) {
+	for _, tt := range []struct {
+		age  time.Duration
+		want string
+	}{
+		{groupReplaces, "[OwnerWillAct]"},
+		{autoRepairs - time.Second, "[OwnerWillAct]"},
+		{autoRepairs, "[OwnerDidNotAct]"},
+		{autoRepairs + ownerSilence, "[terminate]"},
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Impaired: [{do: terminate}]}\n")
+		w.impaired(1)
+		w.snapshot.Impaired[instanceID(1)] = roll.Impairment{Since: now.Add(-tt.age)}
+		w.known(1, roll.Impaired, now.Add(-tt.age))
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-10 * time.Minute)}
+		w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
+		g := w.snapshot.Groups["asg/w"]
+		g.AutoRepair = roll.Yes
+		w.snapshot.Groups["asg/w"] = g
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+		}
+		if got != tt.want {
+			t.Errorf("impaired for %s: %s, want %s", tt.age, got, tt.want)
+		}
+	}
+}
+
 func TestConflictsAreHeldForAPerson(t *testing.T) {
 	w := healthy(10)
 	w.snapshot.Instances[0].State = roll.StateTerminated
