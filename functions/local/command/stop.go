@@ -133,16 +133,6 @@ type written struct {
 	kind    types.ParameterType
 }
 
-// empty reports that the parameter says nothing: it is missing, or has comments alone.
-func (w written) empty() bool {
-	for line := range strings.Lines(string(w.text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
-}
-
 // inForce is what holds in a deployment, for a person and as JSON.
 type inForce struct {
 	Parameter string `json:"parameter"`
@@ -183,7 +173,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 		now.headline = "not stopped: nothing was written"
 		return now, fmt.Errorf("not stopped: there is no parameter %s in %s\ncorrect --parameter or --region; or name the deployment by --stack, whose parameter is written also if it is missing\n%s", s.name, s.region, otherwise)
 	}
-	text, err := policy.WithStop(before.text)
+	text, anew, err := policy.WithStop(before.text)
 	if err != nil {
 		now := s.look(before)
 		now.headline = "not stopped: nothing was written"
@@ -203,7 +193,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	switch {
 	case len(now.Faults) > 0:
 		now.notes = append(now.notes, "the policy does not validate, so nothing is acted on under it in any case; with the stop in it nothing is when it is corrected, either")
-	case before.empty():
+	case anew:
 		now.notes = append(now.notes, "there was no policy: this one says mode: observe, which rollcall resume leaves as it is")
 	}
 	return now, err

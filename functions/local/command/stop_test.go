@@ -154,6 +154,8 @@ func TestWhatIsInForceIsPrintedWhateverThePolicyIs(t *testing.T) {
 		"nobody names a mode":      {holding("apiVersion: rollcall/v1\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\n", true, true, true, policy.Remediate, nil},
 		"there is no policy":       {&parameters{}, policy.Remediate, "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy", "version    1,", "mode: observe"}},
 		"it says nothing":          {holding("# Nothing yet.\n"), policy.Remediate, "# Nothing yet.\napiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
+		"it is null":               {holding("null\n"), policy.Remediate, "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
+		"it is a mark":             {holding("---\n"), policy.Remediate, "---\napiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
 		"it has a fault":           {holding("apiVersion: rollcall/v1\nmdoe: observe\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\nmdoe: observe\n", true, false, false, policy.Notify, []string{"does not validate", "fault      line 3: mdoe: unknown key"}},
 		"its stop is no stop":      {holding("apiVersion: rollcall/v1\nstop: yes\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\n", true, true, true, policy.Remediate, nil},
 		"it is no YAML":            {holding("apiVersion: rollcall/v1\nmode: {\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\nmode: {\n", true, false, false, policy.Notify, []string{"does not validate", "not YAML"}},
