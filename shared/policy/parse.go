@@ -83,6 +83,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 	if overrides != nil {
 		d.overrides = r.overrides(*overrides, base, d.refer())
 	}
+	r.drains(d)
 	return d
 }
 
