@@ -9,7 +9,8 @@ type Reason string
 // mean that nothing but the mode holds the act back, and Stopped nothing but these. One that
 // several steps may give, such as NotReadYet, stands at one of them.
 const (
-	// Conflicting: the node is Ready although EC2 says that its instance is gone.
+	// Conflicting: the node is Ready although EC2 says that its instance is gone, or no node
+	// carries the id of an instance that works.
 	Conflicting Reason = "Conflicting"
 	// ActionStuck: the act was carried out, and nothing came of it in good time.
 	ActionStuck Reason = "ActionStuck"

@@ -30,9 +30,9 @@ func stopCommand(env Environment) *cobra.Command {
 		Short: "Halt every act of a deployment, in every cluster and group at once",
 		Long: `Writes stop: true into the policy of a deployment, and prints what is in force.
 
-It halts every act (cordon, uncordon, drain, reboot, terminate, and the deletion of
-nodes and NodeClaims) in every cluster and group, whatever modes, overrides, presets
-and tags say. The policy is read again right before each act, so what has not begun
+It halts every act (cordon, uncordon, drain, reboot, terminate, the out-of-service
+taint, and the deletion of nodes and NodeClaims) in every cluster and group, whatever
+modes, overrides, presets and tags say. The policy is read again right before each act, so what has not begun
 does not begin. Checks, tags and notices go on; what is held says Stopped.
 
 The rest of the policy stays as it is written. A policy that does not validate is
