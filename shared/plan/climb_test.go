@@ -222,7 +222,7 @@ func (w *world) desired(n int) {
 }
 
 func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
-	acted := now.Add(-10 * time.Minute)
+	acted := now.Add(-policy.Default().For("demo", "", roll.Selector{}).Registration.Deadline) // the time of a replacement is just over
 	base := func() *world {
 		w := healthy(20)
 		w.silent(1, time.Hour)
@@ -242,6 +242,7 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		want string
 	}{
 		{"no replacement yet", func(*world) {}, "none: [ReplacementPending]"},
+		{"no replacement yet, and it has its time", func(w *world) { w.state.Actions[0].Outcome = done(acted.Add(time.Second)) }, "none: [OneAtATime]"},
 		{"it is not ready yet", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionFalse) }, "none: [ReplacementPending]"},
 		{"a ready one is older than the act", func(w *world) { replacement(w, acted.Add(-time.Second), roll.ConditionTrue) }, "none: [ReplacementPending]"},
 		{"it is ready", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionTrue) }, "terminate"},

@@ -23,8 +23,8 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if text, ok := p.repeats(f, good, pol.Limits.Replacements); ok {
 		return ReplacementRepeats, text, true
 	}
-	if text, ok := p.pending(f, act, good); ok {
-		return ReplacementPending, text, true
+	if reason, text, ok := p.pending(f, act, good, pol); ok {
+		return reason, text, true
 	}
 	for _, a := range p.State.Actions {
 		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
@@ -44,16 +44,21 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 // is not shown to work: no instance launched since is a Ready node. No time lifts that: a
 // group whose launches fail must not be emptied one by one. What does is a Ready node, a
 // desired capacity that is lower than it was, or a person who takes the loss. A reboot
-// takes nothing from the group.
-func (p *planner) pending(f roll.Finding, act Action, good time.Time) (string, bool) {
+// takes nothing from the group. While the replacement has the time that any instance of the
+// group has, the others take their turn; that it has not come by then is told.
+func (p *planner) pending(f roll.Finding, act Action, good time.Time, pol policy.Policy) (Reason, string, bool) {
 	last := p.lastEnded(f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossTaken(f) {
-		return "", false
+		return "", "", false
 	}
 	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
-		return "", false // it was given up, not replaced
+		return "", "", false // it was given up, not replaced
 	}
-	return fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
+	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
+		p.passes(until)
+		return OneAtATime, fmt.Sprintf("%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until)), true
+	}
+	return ReplacementPending, fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
 		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace), true
 }
 

@@ -193,22 +193,12 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	if reason, detail, held := p.groupAtRest(f); held {
 		return reason, detail, held
 	}
-	g := p.Snapshot.Groups[f.Group]
-	if f.Kind == roll.Impaired {
-		if reason, detail, held := p.ownerTime(f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)); held {
+	if until, what := p.scalingActs(f); what != "" {
+		if reason, detail, held := p.ownerTime(until, what); held {
 			return reason, detail, held
 		}
 	}
-	n := p.nodes[f.Instance]
-	if f.Owner == roll.OwnerManagedNodeGroup && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue) {
-		// Node auto repair looks at the conditions of nodes: not at an instance that never
-		// registered, nor at a taint that stays on a Ready node.
-		if g.AutoRepair == roll.Yes {
-			if reason, detail, held := p.ownerTime(f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)); held {
-				return reason, detail, held
-			}
-		}
-	}
+	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot {
 		return "", "", false // it replaces nothing
 	}
@@ -216,6 +206,21 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
 	}
 	return p.launchesFail(f, act)
+}
+
+// scalingActs is until when a finding is left to EKS or to the Auto Scaling group, and why: of
+// the two EKS has the longer time. "" if neither does anything about it.
+func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
+	n := p.nodes[f.Instance]
+	switch {
+	// Node auto repair looks at the conditions of nodes: not at an instance that never
+	// registered, nor at a taint that stays on a Ready node.
+	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):
+		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
+	case f.Kind == roll.Impaired:
+		return f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)
+	}
+	return time.Time{}, ""
 }
 
 // groupAtRest holds every act on a group that somebody works on or that is in trouble
@@ -228,7 +233,7 @@ func (p *planner) groupAtRest(f roll.Finding) (Reason, string, bool) {
 	case g.ReplaceSuspended == roll.Yes:
 		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
 	case g.LaunchSuspended == roll.Yes:
-		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
+		return GroupSuspended, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:

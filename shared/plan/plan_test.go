@@ -177,7 +177,9 @@ func TestHolds(t *testing.T) {
 			w.seen(1, 10*time.Minute)
 		},
 		ReplacementUnavailable: func(w *world) {
-			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
+			g := canLaunch
+			g.LaunchFailed = now.Add(-time.Hour)
+			w.snapshot.Groups["asg/w"] = g
 		},
 		CauseOutside: func(w *world) { w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") },
 		GroupSuspended: func(w *world) {
@@ -206,7 +208,7 @@ func TestHolds(t *testing.T) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		},
 		ReplacementPending: func(w *world) {
-			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}}}
+			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}}
 		},
 		ReplacementRepeats: func(w *world) {
 			w.doc = with("limits: {replacements: 0}\n")

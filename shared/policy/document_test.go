@@ -178,6 +178,38 @@ overrides:
 	}
 }
 
+func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
+	const idle, early = "does nothing: drain.force is afterBudgetTimeout nowhere", "the first try to drain takes longer"
+	for document, want := range map[string][]string{
+		"drain: {timeout: 2h}":                                           nil,
+		"drain: {force: afterBudgetTimeout}":                             nil,
+		"drain: {budgetTimeout: 2h}":                                     {"line 2: drain.budgetTimeout: " + idle},
+		"drain: {force: never, budgetTimeout: 2h}":                       {"line 2: drain.budgetTimeout: " + idle},
+		"overrides: [{match: {cluster: a}, drain: {budgetTimeout: 2h}}]": {"line 2: overrides[0].drain.budgetTimeout: " + idle},
+		"drain: {budgetTimeout: 2h}\noverrides: [{match: {cluster: a}, drain: {force: afterBudgetTimeout}}]":                                   nil,
+		"drain: {force: afterBudgetTimeout}\noverrides: [{match: {cluster: a}, drain: {budgetTimeout: 2h}}]":                                   nil,
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 10m}":                                                                               nil,
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 9m}":                                                                                {"line 2: drain.budgetTimeout: " + early},
+		"drain: {force: afterBudgetTimeout, timeout: 2h}":                                                                                      {"line 2: drain.timeout: " + early},
+		"drain: {force: afterBudgetTimeout}\noverrides: [{match: {cluster: a}, drain: {timeout: 90m}}, {match: {cluster: b}, mode: observe}]":  {"line 3: overrides[0].drain.timeout: " + early},
+		"drain: {timeout: 2h}\noverrides:\n  - match: {cluster: a}\n    drain: {force: afterBudgetTimeout}":                                    {"line 5: overrides[0].drain.force: " + early},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 5m}\noverrides: [{match: {cluster: a}, drain: {timeout: 4m}}]":                      {"line 2: drain.budgetTimeout: " + early},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 5m}\noverrides: [{match: {cluster: a}, drain: {force: never, budgetTimeout: 20m}}]": {"line 2: drain.budgetTimeout: " + early},
+	} {
+		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + document))
+		if err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		var got []string
+		for _, w := range d.Warnings() {
+			got = append(got, w.String())
+		}
+		if !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", document, got, want)
+		}
+	}
+}
+
 func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	d, err := Parse([]byte("apiVersion: rollcall/v1\nregistration: {deadline: 5m}\n"))
 	if err != nil {

@@ -193,17 +193,39 @@ func (r *reader) deadlines(below []layer, l layer) {
 
 // late reports a layer that sets a warning after its deadline.
 func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
-	var at setting
-	for _, s := range l.settings { // the later of two settings of a key holds
-		if s.key == deadlineKey || s.key == warnKey && at.key != deadlineKey {
-			at = s
-		}
-	}
-	if at.key == "" {
+	at, ok := l.place(deadlineKey, warnKey)
+	if !ok {
 		return
 	}
 	warn, deadline := settingOf(told, warnKey), settingOf(told, deadlineKey)
 	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
+}
+
+// drains warns of a drain.budgetTimeout that does nothing, since no drain is forced, and of
+// one that is over before the first try to drain is: the drain is forced later than it says.
+func (r *reader) drains(d *Document) {
+	root := d.layer().of("drain.")
+	layers := []layer{root}
+	for _, o := range d.overrides {
+		layers = append(layers, o.layer().of("drain."))
+	}
+	forced := slices.ContainsFunc(layers, func(l layer) bool {
+		return slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout) })
+	})
+	under := defaultLayer().of("drain.")
+	for _, l := range layers {
+		p, told := merge(under, root, l)
+		if at, ok := l.place(keyBudgetTimeout); ok && !forced {
+			r.warnings = append(r.warnings, at.fault("does nothing: "+keyForce+" is "+string(ForceAfterBudgetTimeout)+" nowhere"))
+		}
+		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
+			continue
+		}
+		if at, ok := l.place(keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
+			budget, try := settingOf(told, keyBudgetTimeout), settingOf(told, keyDrainTimeout)
+			r.warnings = append(r.warnings, at.fault("the first try to drain takes longer, "+try.Value+" ("+try.From+"), than "+keyBudgetTimeout+" of "+budget.Value+" ("+budget.From+"): no drain is forced before it is over"))
+		}
+	}
 }
 
 func settingOf(told []Setting, key string) Setting {

@@ -84,6 +84,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 	if overrides != nil {
 		d.overrides = r.overrides(*overrides, base, d.settings, d.refer())
 	}
+	r.drains(d)
 	return d
 }
 

@@ -42,6 +42,9 @@ const (
 	keyDeadline       = "registration.deadline"
 	keyInitWarnAfter  = "initialization.warnAfter"
 	keyInitialization = "initialization.deadline"
+	keyForce          = "drain.force"
+	keyDrainTimeout   = "drain.timeout"
+	keyBudgetTimeout  = "drain.budgetTimeout"
 )
 
 // tolerant are the sections that hold the tolerance of a kind and nothing else.
@@ -70,9 +73,9 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Initialization.Deadline = d
 		case "reboot.wait":
 			p.Reboot.Wait = d
-		case "drain.timeout":
+		case keyDrainTimeout:
 			p.Drain.Timeout = d
-		case "drain.budgetTimeout":
+		case keyBudgetTimeout:
 			p.Drain.BudgetTimeout = d
 		case "limits.stormCooldown":
 			p.Limits.StormCooldown = d
@@ -105,7 +108,7 @@ func withoutReplacementSetting(then WithoutReplacement) setting {
 }
 
 func forceSetting(force Force) setting {
-	return setting{key: "drain.force", value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
+	return setting{key: keyForce, value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
 }
 
 func guardSetting(key string, g Guard) setting {
