@@ -42,6 +42,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.registered(m, group, lacks == "")
 	primary := lacks != "" && a.uninitialized(m, lacks, false)
 	a.impaired(m)
+	a.scheduled(m)
 	if primary {
 		a.keepFlapping(m.Node, returns)
 		return
@@ -76,6 +77,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	}
 	a.absent(m, w)
 	a.impaired(m)
+	a.scheduled(m)
 }
 
 // mayRest reports whether an instance of which nobody can tell what its Auto Scaling

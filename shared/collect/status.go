@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -70,7 +69,7 @@ func instanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	out.Instance, out.InstanceSince = check(s.InstanceStatus)
 	out.System, out.SystemSince = check(s.SystemStatus)
 	for _, e := range s.Events {
-		if !past(aws.ToString(e.Description)) {
+		if !roll.EventOver(aws.ToString(e.Description)) {
 			out.Events = append(out.Events, string(e.Code))
 		}
 	}
@@ -88,11 +87,4 @@ func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 		}
 	}
 	return string(s.Status), since
-}
-
-// past reports events that are only still listed: for up to a week EC2 says so before
-// their description.
-// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
-func past(description string) bool {
-	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
 }

@@ -22,6 +22,8 @@ const (
 	Conflicting Reason = "Conflicting"
 	// InstanceNotRunning: the instance is stopped, or on its way there.
 	InstanceNotRunning Reason = "InstanceNotRunning"
+	// MachineSound: another status check of EC2 fails than those of the machine.
+	MachineSound Reason = "MachineSound"
 	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
 	NodeReady Reason = "NodeReady"
 	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
@@ -182,6 +184,7 @@ var ends = map[Reason]string{
 	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
 	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
 	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
+	MachineSound:           "when the check passes again: see to the volume, the application or the performance that it names",
 	NodeReady:              "when the node leaves Ready, or you replace it yourself",
 	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",

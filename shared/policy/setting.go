@@ -67,6 +67,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Initialization.Deadline = d
 		case "reboot.wait":
 			p.Reboot.Wait = d
+		case "scheduled.lead":
+			p.Scheduled.Lead = d
 		case "drain.timeout":
 			p.Drain.Timeout = d
 		case "drain.budgetTimeout":

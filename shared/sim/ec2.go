@@ -182,37 +182,26 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 // statusIDs is the most ids that DescribeInstanceStatus takes.
 const statusIDs = 100
 
-// DescribeInstanceStatus tells of the status checks of instances by their ids, or lists
-// the instances of the region that fail one of the two.
+// DescribeInstanceStatus tells of the status of instances by their ids, or lists that of all
+// that run in the region.
 func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	const call = "ec2:DescribeInstanceStatus"
-	check := ""
-	if len(in.Filters) == 1 && slices.Equal(in.Filters[0].Values, []string{"impaired"}) {
-		check = aws.ToString(in.Filters[0].Name)
-	}
-	byID := len(in.Filters) == 0 && len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
-	failing := (check == instanceCheck || check == systemCheck) && len(in.InstanceIds) == 0 && in.MaxResults != nil
-	if !byID && !failing {
+	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
+	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
+	if len(in.Filters) > 0 || !byID && !listed {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
 	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		switch {
-		case byID:
+		if byID {
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
-		case check == instanceCheck: // AWS's own part is never in trouble
-			out.InstanceStatuses, out.NextToken = cut(e.v.a.failing(), in.NextToken, in.MaxResults)
+			return err
 		}
-		return err
+		out.InstanceStatuses, out.NextToken = cut(e.v.a.running(), in.NextToken, in.MaxResults)
+		return nil
 	})
 	return answered(out, err)
 }
-
-// The filters by the results of the two status checks.
-const (
-	instanceCheck = "instance-status.status"
-	systemCheck   = "system-status.status"
-)
 
 // cut is a page of a list, and the token of the next.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
@@ -231,12 +220,12 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// failing are the statuses of the instances whose own check fails.
-func (a *account) failing() []types.InstanceStatus {
+// running are the statuses of the instances of the region that EC2 shows as running.
+func (a *account) running() []types.InstanceStatus {
 	var out []types.InstanceStatus
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
-			if m.failsCheck() {
+			if m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning {
 				out = append(out, m.status())
 			}
 		}
