@@ -68,6 +68,18 @@ func instanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	var out evidence.InstanceStatus
 	out.Instance, out.InstanceSince = check(s.InstanceStatus)
 	out.System, out.SystemSince = check(s.SystemStatus)
+	if e := s.AttachedEbsStatus; e != nil {
+		out.AttachedEBS = string(e.Status)
+		for _, d := range e.Details {
+			out.AttachedEBSSince = earlier(out.AttachedEBSSince, d.ImpairedSince)
+		}
+	}
+	if a := s.ApplicationStatus; a != nil {
+		out.Application, out.ApplicationSince = string(a.Status), earlier(time.Time{}, a.ImpairedSince)
+	}
+	if p := s.PerformanceStatus; p != nil {
+		out.Performance, out.PerformanceSince, out.Remediation = string(p.Status), earlier(time.Time{}, p.ImpairedSince), aws.ToString(p.Remediation)
+	}
 	for _, e := range s.Events {
 		if !roll.EventOver(aws.ToString(e.Description)) {
 			out.Events = append(out.Events, string(e.Code))
@@ -82,9 +94,15 @@ func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 		return "", time.Time{}
 	}
 	for _, d := range s.Details {
-		if d.ImpairedSince != nil && (since.IsZero() || d.ImpairedSince.Before(since)) {
-			since = d.ImpairedSince.UTC()
-		}
+		since = earlier(since, d.ImpairedSince)
 	}
 	return string(s.Status), since
+}
+
+// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
+func earlier(since time.Time, told *time.Time) time.Time {
+	if told != nil && (since.IsZero() || told.Before(since)) {
+		return told.UTC()
+	}
+	return since
 }

@@ -41,7 +41,7 @@ func defaultPolicy() Policy {
 			roll.Conflict:        {{Do: DoNotify}},
 		},
 		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour},
-		Drain:  Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
+		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
 			Replacements: 2, WithoutReplacement: WithoutReplacementHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
