@@ -183,12 +183,16 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 const statusIDs = 100
 
 // DescribeInstanceStatus tells of the status of instances by their ids, or lists that of all
-// that run in the region.
+// that run in the region, or of those of which a filter is true.
 func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	const call = "ec2:DescribeInstanceStatus"
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
-	if len(in.Filters) > 0 || !byID && !listed {
+	var says func(types.InstanceStatus) []string
+	if len(in.Filters) == 1 && listed {
+		says = statusFilters[aws.ToString(in.Filters[0].Name)]
+	}
+	if len(in.Filters) > 0 && says == nil || !byID && !listed {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
@@ -197,10 +201,31 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
 			return err
 		}
-		out.InstanceStatuses, out.NextToken = cut(e.v.a.running(), in.NextToken, in.MaxResults)
+		all := e.v.a.running()
+		if says != nil {
+			all = slices.DeleteFunc(all, func(s types.InstanceStatus) bool {
+				return !slices.ContainsFunc(says(s), func(v string) bool { return slices.Contains(in.Filters[0].Values, v) })
+			})
+		}
+		out.InstanceStatuses, out.NextToken = cut(all, in.NextToken, in.MaxResults)
 		return nil
 	})
 	return answered(out, err)
+}
+
+// statusFilters are the filters of statuses, by what they look at. AWS's own part is never
+// in trouble, nor are volumes, and nobody checks applications.
+var statusFilters = map[string]func(types.InstanceStatus) []string{
+	"instance-status.status":     func(s types.InstanceStatus) []string { return []string{string(s.InstanceStatus.Status)} },
+	"system-status.status":       func(s types.InstanceStatus) []string { return []string{string(s.SystemStatus.Status)} },
+	"attached-ebs-status.status": func(types.InstanceStatus) []string { return []string{"ok"} },
+	"application-status.status":  func(types.InstanceStatus) []string { return []string{"ok"} },
+	"event.code": func(s types.InstanceStatus) (codes []string) {
+		for _, e := range s.Events {
+			codes = append(codes, string(e.Code))
+		}
+		return codes
+	},
 }
 
 // cut is a page of a list, and the token of the next.
@@ -262,6 +287,14 @@ func (m *machine) status() types.InstanceStatus {
 	}
 	out := types.InstanceStatus{
 		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
+	}
+	if m.shown.State.Name == types.InstanceStateNameRunning { // what runs, and on what, is another matter
+		out.AttachedEbsStatus = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
+		out.ApplicationStatus = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
+		out.PerformanceStatus = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
+	}
+	if m.event != nil && m.shown.State.Name == types.InstanceStateNameRunning {
+		out.Events = []types.InstanceStatusEvent{m.event.told()}
 	}
 	switch {
 	case m.shown.State.Name != types.InstanceStateNameRunning:

@@ -22,6 +22,7 @@ const (
 	FaultOutageBetween FaultKind = "outage-between" // the network goes between an order and its act
 	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
+	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -44,7 +45,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, scheduledEvents,
 	}
 }
 
@@ -184,4 +185,6 @@ type machinePlight struct {
 	lost     *node
 	vanished time.Time
 	mutedAt  time.Time
+	// event is what EC2 has scheduled for it, or had; nil if nothing.
+	event *scheduledEvent
 }
