@@ -20,7 +20,7 @@ func (a *assessor) node(m roll.Member) {
 	switch a.fate(m) {
 	case leaving:
 		a.absence(m, time.Time{})
-		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.State)
+		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.Fate())
 	case dead:
 		if n.Ready.Status == roll.ConditionTrue {
 			a.conflict(m)

@@ -261,3 +261,17 @@ func TestShiftsThatCannotBeReadAreAGap(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsThatASpotInterruptionTookAnInstance(t *testing.T) {
+	for code, want := range map[string]bool{"Server.SpotInstanceTermination": true, "Server.SpotInstanceShutdown": true, "Client.UserInitiatedShutdown": false, "": false} {
+		a := newAccount(t)
+		i := a.launch(1, owned)
+		if i.State.Name = types.InstanceStateNameTerminated; code != "" {
+			i.StateReason = &types.StateReason{Code: aws.String(code)}
+		}
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if len(s.Instances) != 1 || s.Instances[0].SpotTaken != want {
+			t.Errorf("%s: %+v", code, s.Instances)
+		}
+	}
+}
