@@ -107,13 +107,15 @@ func (a *account) tellHealth(m *machine, d dice) {
 	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
 }
 
-// RuleScheduled: what EC2 is going to interrupt is moved before: it is cordoned and drained,
-// within the policy's lead, while the event is not over, and after the time that Karpenter
-// has to move it. It is never ended or rebooted by Rollcall.
-const RuleScheduled Rule = "scheduled"
-
-// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
-const karpenterMoves = 10 * time.Minute
+// The rule of what EC2 has scheduled, and the time that it leaves to Karpenter.
+const (
+	// RuleScheduled: what EC2 is going to interrupt is moved before: it is cordoned and
+	// drained, within the policy's lead, while the event is not over, and after the time that
+	// Karpenter has to move it. It is never ended or rebooted by Rollcall.
+	RuleScheduled Rule = "scheduled"
+	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
+	karpenterMoves = 10 * time.Minute
+)
 
 // moving looks at an act on a machine that works and for which EC2 scheduled an event. It
 // reports whether there is one.
