@@ -4,7 +4,7 @@
 //
 // A member of the cluster has at most one finding that says what it is as a node:
 // Conflict, Ghost, Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Beside
-// it stands Impaired, which EC2 tells. ConditionFailed and Flapping are about nodes
+// it stand Impaired and Scheduled, which EC2 tells. ConditionFailed and Flapping are about nodes
 // that are Ready and have no such finding.
 //
 // It judges only what was read. Where nodes are missing from the snapshot no

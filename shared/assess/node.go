@@ -20,7 +20,7 @@ func (a *assessor) node(m roll.Member) {
 	switch a.fate(m) {
 	case leaving:
 		a.absence(m, time.Time{})
-		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.State)
+		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.Fate())
 	case dead:
 		if n.Ready.Status == roll.ConditionTrue {
 			a.conflict(m)
@@ -43,6 +43,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.registered(m, group, lacks == "")
 	primary := lacks != "" && a.uninitialized(m, lacks, false)
 	a.impaired(m)
+	a.scheduled(m)
 	if primary {
 		a.keepFlapping(m.Node, returns)
 		return
@@ -78,6 +79,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	}
 	a.absent(m, w)
 	a.impaired(m)
+	a.scheduled(m)
 }
 
 // mayRest reports whether an instance of which nobody can tell what its Auto Scaling

@@ -40,6 +40,7 @@ var needs = map[roll.Kind]need{
 	roll.ConditionFailed: needStatus | needNode | needEvents | needPods | needOwner,
 	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Impaired:        needStatus | needConsole | needNode | needOwner,
+	roll.Scheduled:       needStatus | needNode,
 	roll.Ghost:           needNode | needOwner,
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,

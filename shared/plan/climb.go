@@ -92,6 +92,9 @@ func (p *planner) climb(f roll.Finding) {
 // if it is possible.
 func (p *planner) cannot(f roll.Finding, act Action) string {
 	n := p.nodes[f.Instance]
+	if f.Kind == roll.Scheduled && !moves(f, act) {
+		return fmt.Sprintf("no %s: EC2 does to the instance what it has scheduled", act)
+	}
 	switch act {
 	case Cordon, Drain:
 		switch {

@@ -53,7 +53,10 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if i.State != roll.StateRunning {
 		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && (f.Kind != roll.Uninitialized || f.Worked) {
+	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
+		return MachineSound, fmt.Sprintf("only the %s status check of %s fails, those of the instance and of the system do not: what fails is not the machine, and moves with the pods", only, f.Instance), true
+	}
+	if n != nil && n.Ready.Status == roll.ConditionTrue && !moves(f, act) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
 			return NodeReady, fmt.Sprintf("node %s is Ready and worked before: what runs on it may go on", n.Name), true
 		}
@@ -69,6 +72,13 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
 	}
 	return "", "", false
+}
+
+// moves reports the one case in which a node that works is interrupted: EC2 will interrupt
+// it, at a time that it has named, without asking any pod. So its pods are evicted before, as
+// their disruption budgets allow. What ends or restarts the instance is left to EC2.
+func moves(f roll.Finding, act Action) bool {
+	return f.Kind == roll.Scheduled && (act == Cordon || act == Drain)
 }
 
 // deleting leaves a node to whoever deletes it. A finalizer can keep it for ever: past its

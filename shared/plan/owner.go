@@ -37,6 +37,11 @@ const (
 	// ownerSilence is how long an act waits once its owner's time is over, so that whoever
 	// is told that the owner did nothing can do something else first.
 	ownerSilence = 15 * time.Minute
+	// karpenterMoves is how long Karpenter is given from the first sight of a scheduled event.
+	// With an interruption queue, or the permission ec2:DescribeInstanceStatus, it deletes the
+	// NodeClaim within a minute or two; nobody can tell from outside whether it has either.
+	// https://karpenter.sh/docs/concepts/disruption/#interruption
+	karpenterMoves = 10 * time.Minute
 	// karpenterCollects is how long Karpenter is given to remove a node whose instance
 	// is gone, or one with a failing status check.
 	karpenterCollects = 10 * time.Minute
@@ -117,6 +122,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 			return OwnerUnknown, fmt.Sprintf("no NodeClaim has %s, so there is none to delete", f.Instance), true
 		}
 	}
+	if f.Kind == roll.Scheduled {
+		if reason, detail, held := p.ownerTime(until, what); held {
+			return reason, detail, true
+		}
+	}
 	if p.Now.Before(until) {
 		p.passes(until)
 		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
@@ -178,6 +188,8 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 		return f.Began.Add(karpenterRepairsAccelerated + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
 	case f.Kind == roll.NotReady || f.Kind == roll.Unknown || f.Kind == roll.ConditionFailed:
 		return f.Began.Add(karpenterRepairs + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
+	case f.Kind == roll.Scheduled:
+		return f.Since.Add(karpenterMoves), "Karpenter moves what runs on such an instance if its interruption handling is on"
 	case f.Kind == roll.Impaired:
 		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if its node repair is on"
 	}
@@ -213,6 +225,10 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	n := p.nodes[f.Instance]
 	switch {
+	// The group, also one of a managed node group, replaces an instance when the time comes for
+	// which an event is scheduled, and not before; so until then nobody moves what runs there.
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
+	case f.Kind == roll.Scheduled:
 	// Node auto repair looks at the conditions of nodes: not at an instance that never
 	// registered, nor at a taint that stays on a Ready node.
 	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):

@@ -42,6 +42,8 @@ const (
 	OlderThanCluster Reason = "OlderThanCluster"
 	// InstanceNotRunning: the instance is stopped, or on its way there.
 	InstanceNotRunning Reason = "InstanceNotRunning"
+	// MachineSound: another status check of EC2 fails than those of the machine.
+	MachineSound Reason = "MachineSound"
 	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
 	NodeReady Reason = "NodeReady"
 	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
@@ -199,6 +201,7 @@ var ends = map[Reason]string{
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",
 	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
+	MachineSound:           "when the check passes again: see to the volume, the application or the performance that it names",
 	NodeReady:              "when the node leaves Ready, or you replace it yourself",
 	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",

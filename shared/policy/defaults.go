@@ -47,6 +47,7 @@ var defaults = sync.OnceValue(func() []setting {
 	}
 	return slices.Clip(append(settings,
 		durationSetting("impaired.tolerate", 5*time.Minute),
+		durationSetting("scheduled.lead", 24*time.Hour),
 		durationSetting("ghost.tolerate", 5*time.Minute),
 		durationSetting("orphaned.tolerate", 15*time.Minute),
 		durationSetting("conflict.tolerate", 5*time.Minute),
@@ -56,6 +57,7 @@ var defaults = sync.OnceValue(func() []setting {
 		ladderSetting(roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}}),
 		ladderSetting(roll.ConditionFailed, []Step{{Do: DoTag}, {Do: DoNotify}}),
 		ladderSetting(roll.Impaired, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}),
+		ladderSetting(roll.Scheduled, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}}),
 		ladderSetting(roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}),
 		ladderSetting(roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}),
 		ladderSetting(roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}),

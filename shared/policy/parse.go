@@ -20,7 +20,7 @@ const apiVersion = "rollcall/v1"
 // preset that it applies; a preset has those that are about an instance's start.
 var (
 	sections = []string{
-		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
+		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "ghost", "orphaned", "conflict",
 		"ladders", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
@@ -132,6 +132,7 @@ var sectionKeys = map[string][]string{
 	"registration":   {"warnAfter", "deadline"},
 	"initialization": {"warnAfter", "deadline", "taints"},
 	"impaired":       {"tolerate"},
+	"scheduled":      {"lead"},
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},
 	"conflict":       {"tolerate"},

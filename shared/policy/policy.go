@@ -32,6 +32,8 @@ type Policy struct {
 	Limits       Limits
 	Drain        Drain
 	Reboot       Reboot
+	// Scheduled is when a node is moved before an event that EC2 has scheduled.
+	Scheduled Scheduled
 	// SilentNode is what speaks against ending a node whose kubelet is silent.
 	SilentNode SilentNode
 	// Owners has a rule for every owner of roll.Owners.
@@ -51,6 +53,12 @@ type Initialization struct {
 	Deadline  time.Duration // always positive
 	// Taints are keys of startup taints beside the well-known ones.
 	Taints []string
+}
+
+// Scheduled is about events that EC2 has scheduled for instances.
+type Scheduled struct {
+	// Lead is how long before such an event may begin its node is emptied; always positive.
+	Lead time.Duration
 }
 
 // Drain is how a node is emptied before its instance is ended.

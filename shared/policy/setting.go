@@ -73,6 +73,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Initialization.Deadline = d
 		case "reboot.wait":
 			p.Reboot.Wait = d
+		case "scheduled.lead":
+			p.Scheduled.Lead = d
 		case keyDrainTimeout:
 			p.Drain.Timeout = d
 		case keyBudgetTimeout:

@@ -490,7 +490,7 @@ func (a *account) heal() {
 			g.remap()
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
-				m.muted, m.protected = false, false
+				m.muted, m.protected, m.event = false, false, nil
 				m.restore()
 				m.untag("rollcall:hold")
 				switch {

@@ -24,6 +24,7 @@ const (
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
+	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -46,7 +47,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents,
 	}
 }
 
@@ -188,4 +189,6 @@ type machinePlight struct {
 	lost     *node
 	vanished time.Time
 	mutedAt  time.Time
+	// event is what EC2 has scheduled for it, or had; nil if nothing.
+	event *scheduledEvent
 }

@@ -39,7 +39,7 @@ func tolerated(k roll.Kind) []string {
 			}
 		}
 		return out
-	case roll.Flapping:
+	case roll.Flapping, roll.Scheduled: // told at once
 		return nil
 	}
 	return []string{minutes(defaults.Tolerances[k])}

@@ -126,12 +126,23 @@ type instance struct {
 	Hidden    string            `yaml:"hidden"`
 }
 
+// scheduledEvent is an event that EC2 has scheduled: in that time, for two hours. Done is
+// Completed or Canceled once it is over.
+type scheduledEvent struct {
+	Code string   `yaml:"code"`
+	In   duration `yaml:"in"`
+	Done string   `yaml:"done"`
+}
+
 type instanceChange struct {
 	Name          string            `yaml:"name"`
 	State         *string           `yaml:"state"`
 	Launched      *duration         `yaml:"launched"`
 	Status        *string           `yaml:"status"`
 	SystemStatus  *string           `yaml:"systemStatus"`
+	EBSStatus     *string           `yaml:"ebsStatus"`
+	Event         *scheduledEvent   `yaml:"event"`
+	NoEvent       bool              `yaml:"noEvent"`
 	ImpairedSince *duration         `yaml:"impairedSince"`
 	Hidden        *string           `yaml:"hidden"`
 	Lifecycle     *string           `yaml:"lifecycle"`

@@ -240,7 +240,18 @@ func given[T ~string](v T) *T {
 
 func (w *world) changeInstance(ctx context.Context, name string, c instanceChange) error {
 	id := w.ids[name]
-	change := testbed.InstanceChange{State: c.State, InstanceStatus: c.Status, SystemStatus: c.SystemStatus, Lifecycle: c.Lifecycle}
+	change := testbed.InstanceChange{State: c.State, InstanceStatus: c.Status, SystemStatus: c.SystemStatus, AttachedEBSStatus: c.EBSStatus, Lifecycle: c.Lifecycle}
+	if c.NoEvent {
+		change.Events = &[]testbed.ScheduledEvent{}
+	}
+	if e := c.Event; e != nil {
+		at := w.ago(-e.In)
+		one := testbed.ScheduledEvent{ID: "instance-event-0d59937288b749b32", Code: e.Code, Description: "scheduled", NotBefore: at, NotAfter: at.Add(2 * time.Hour)}
+		if e.Done != "" {
+			one.Description = "[" + e.Done + "] scheduled"
+		}
+		change.Events = &[]testbed.ScheduledEvent{one}
+	}
 	if c.Launched != nil {
 		at := w.ago(*c.Launched)
 		change.LaunchTime = &at

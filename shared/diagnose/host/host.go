@@ -46,9 +46,14 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	case roll.Flapping:
 		l.pressures()
 		l.console()
-	case roll.Unregistered, roll.Impaired:
+	case roll.Unregistered:
 		l.console()
 		l.checks()
+		l.stopped()
+	case roll.Impaired:
+		l.console()
+		l.checks()
+		l.otherChecks()
 		l.stopped()
 	case roll.ConditionFailed:
 		l.latched()

@@ -57,6 +57,65 @@ func hostCases() []Case {
 			},
 		},
 		{
+			Name: "volume-impaired", Class: Misleading,
+			Why:     "A volume does not complete its I/O, and EC2 reaches the instance and its host: another instance would get the same volume.",
+			Sources: []string{docStatusChecks, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsStatusSummary.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.impaired(m, "AttachedEbsStatus", 4*time.Hour)
+				return finds(m, "Impaired", "").suggests("AttachedEbsImpaired").rulesOut("InstanceStatusImpaired", "SystemStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "application-impaired", Class: Misleading,
+			Why:     "A check of the application that somebody made does not get its answer; the machine is in order, and another would run the same application.",
+			Sources: []string{docInstanceStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				m.Status["ApplicationStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour)}
+				return finds(m, "Impaired", "").suggests("ApplicationStatusImpaired").rulesOut("InstanceStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "performance-impaired", Class: Misleading,
+			Why:     "EC2 says that the instance is slower than it should be, and what a person can do; its node works.",
+			Sources: []string{docInstanceStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				m.Status["PerformanceStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour), "Remediation": "Stop and start the instance"}
+				return finds(m, "Impaired", "").suggests("PerformanceStatusImpaired").rulesOut("SystemStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "retirement-tomorrow", Class: Misleading,
+			Why:     "EC2 will stop the instance in eight hours, since its hardware fails; nothing is wrong with the node, and its group will not move what runs there.",
+			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.scheduled(m, "instance-retirement", "The instance is running on degraded hardware", 8*time.Hour)
+				return finds(m, "Scheduled", "").orders("cordon")
+			},
+		},
+		{
+			Name: "reboot-in-two-weeks", Class: Misleading,
+			Why:     "EC2 will reboot the instance in two weeks: it is told of, and nothing needs to be done yet.",
+			Sources: []string{docScheduledEvents},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.scheduled(m, "instance-reboot", "scheduled reboot", 14*day)
+				return finds(m, "Scheduled", "").orders()
+			},
+		},
+		{
+			Name: "reboot-that-was-completed", Class: Well,
+			Why:     "EC2 rebooted the instance days ago, and still lists that.",
+			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.scheduled(worker(b), "system-reboot", "[Completed] scheduled reboot", -3*day)
+				return nothing().orders()
+			},
+		},
+		{
 			Name: "stopped", Class: Broken,
 			Why:     "Somebody stopped the instance, and its node is silent for that reason. There is nothing to terminate.",
 			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Stop_Start.html", docNodes},

@@ -18,6 +18,8 @@ const (
 	docUserData        = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"
 	docNodeadm         = "https://awslabs.github.io/amazon-eks-ami/nodeadm/"
 	docNodeHealth      = "https://docs.aws.amazon.com/eks/latest/userguide/node-health.html"
+	docInstanceStatus  = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatus.html"
+	docScheduledEvents = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html"
 	docStatusChecks    = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html"
 	docNodegroupIssue  = "https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html"
 	repostJoin         = "https://repost.aws/knowledge-center/eks-worker-nodes-cluster"
