@@ -26,7 +26,8 @@ type Budgets struct {
 	all []*policyv1.PodDisruptionBudget
 }
 
-// Volumes are the PersistentVolumes of a cluster that lie on a disk of some node.
+// Volumes are the PersistentVolumes of a cluster that hold data: the bound ones, and those
+// that were released and are retained.
 type Volumes struct{ all []*corev1.PersistentVolume }
 
 // Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
@@ -76,7 +77,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 	n := nodes[0]
 	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
 	var counted []*corev1.Pod // by budgets
-	claims := map[string]bool{}
+	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {
 		for _, claim := range claimsOf(p) {
 			claims[p.Namespace+"/"+claim] = true
@@ -84,7 +85,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		if stays(p) {
 			continue
 		}
-		one, err := c.silentPod(ctx, p, at)
+		one, err := c.silentPod(ctx, p, at, waitedFor)
 		if err != nil {
 			return roll.NodePods{}, err
 		}
@@ -143,8 +144,9 @@ func claimsOf(p *corev1.Pod) []string {
 	return out
 }
 
-// silentPod tells what is known of a pod of a silent node.
-func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time) (roll.Pod, error) {
+// silentPod tells what is known of a pod of a silent node, to which the volumes of some
+// claims are attached.
+func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, attached map[string]bool) (roll.Pod, error) {
 	cut := cutDown(p)
 	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
 	if !cut.stuck(at) {
@@ -152,7 +154,8 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time) (ro
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
 	out.Stuck = cut.leaving.UTC()
-	out.Waits = owner != nil && owner.Kind == "StatefulSet" || len(claimsOf(p)) > 0
+	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
+		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
 		return out, nil // nobody asks, or nothing can have taken its place
 	}
@@ -207,6 +210,40 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 	}
 	slices.SortFunc(out, func(x, y roll.Budget) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// attachedTo are the claims, by namespace/name, whose volumes are attached to the node. Of
+// volumes that were not read none is known to be. Drivers that attach nothing, such as
+// those of network file systems, are not in the node's status.
+// https://kubernetes-csi.github.io/docs/skip-attach.html
+func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
+	if v == nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, pv := range v.all {
+		name, claim := attachedAs(&pv.Spec), pv.Spec.ClaimRef
+		if claim != nil && slices.ContainsFunc(n.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return string(a.Name) == name }) {
+			out[claim.Namespace+"/"+claim.Name] = true
+		}
+	}
+	return out
+}
+
+// attachedAs is the name by which a node's status lists a volume, "" if it is of no driver.
+// An EBS volume of before the drivers is translated.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/csi/csi_plugin.go (GetVolumeName)
+// https://github.com/kubernetes/csi-translation-lib/blob/master/plugins/aws_ebs.go
+func attachedAs(s *corev1.PersistentVolumeSpec) string {
+	const csi = "kubernetes.io/csi/"
+	switch {
+	case s.CSI != nil:
+		return csi + s.CSI.Driver + "^" + s.CSI.VolumeHandle
+	case s.AWSElasticBlockStore != nil:
+		id := s.AWSElasticBlockStore.VolumeID
+		return csi + "ebs.csi.aws.com^" + id[strings.LastIndex(id, "/")+1:]
+	}
+	return ""
 }
 
 // on are the volumes on the node's own disks: those that can be used there alone, and

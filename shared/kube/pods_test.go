@@ -86,7 +86,7 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		"it stops":                {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
 		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
 		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
-		"it hangs with a volume":  {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
+		"it hangs with a claim":   {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
 		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
 		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
 		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since, Waits: true}}},
@@ -97,6 +97,39 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		want := roll.NodePods{Read: roll.Yes, Pods: tt.want, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+// A pod waits for the end of the instance if its volume is attached there. A network's file
+// system needs no attachment, and what takes the pod's place can start now.
+func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
+	const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"},"status":{"volumesAttached":[
+		{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""}]}}`
+	volume := func(claim, source string) string {
+		return fmt.Sprintf(`{"metadata":{"name":"pv"},"spec":{%s,"claimRef":{"namespace":"shop","name":%q}},"status":{"phase":"Bound"}}`, source, claim)
+	}
+	csi := func(driver, handle string) string {
+		return fmt.Sprintf(`"csi":{"driver":%q,"volumeHandle":%q}`, driver, handle)
+	}
+	attached := csi("ebs.csi.aws.com", "vol-0abc")
+	for name, tt := range map[string]struct {
+		spec, volume string
+		want         bool
+	}{
+		"attached":                {claiming, volume("data-0", attached), true},
+		"attached, of its own":    {`,"volumes":[{"name":"data","ephemeral":{}}]`, volume("p-data", attached), true},
+		"of before drivers":       {claiming, volume("data-0", `"awsElasticBlockStore":{"volumeID":"aws://eu-west-1a/vol-0abc"}`), true},
+		"attached elsewhere":      {claiming, volume("data-0", csi("ebs.csi.aws.com", "vol-0def")), false},
+		"of another driver":       {claiming, volume("data-0", csi("other", "vol-0abc")), false},
+		"a network's file system": {claiming, volume("data-0", csi("efs.csi.aws.com", "fs-0abc")), false},
+		"NFS":                     {claiming, volume("data-0", `"nfs":{"server":"s","path":"/"}`), false},
+		"another pod's":           {claiming, volume("data-1", attached), false},
+		"no volume of the claim":  {claiming, "", false},
+	} {
+		got, err := silent{silentNodePath: node, podsPath: running("p", "ReplicaSet", hanging, tt.spec, "False"), volumesPath: tt.volume}.read(t)
+		if err != nil || len(got.Pods) != 1 || got.Pods[0].Waits != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }
