@@ -3,7 +3,6 @@ package kube
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +54,7 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	for _, i := range items {
 		one, bad := Decode[T](i)
 		if bad != nil {
-			return nil, fmt.Errorf("%s: %w", q, bad)
+			return nil, q.unexpected(bad)
 		}
 		out = append(out, one)
 	}

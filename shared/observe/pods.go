@@ -94,6 +94,22 @@ func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, er
 		return roll.No
 	}
 	kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail})
+	unknown(s, call, kind, detail)
 	return roll.Unreadable
+}
+
+// unknown notes once what cannot be told of a suspect.
+func unknown(s *roll.Snapshot, call string, kind roll.GapKind, detail string) {
+	if g := (roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail}); !slices.Contains(s.Gaps, g) {
+		s.Gaps = append(s.Gaps, g)
+	}
+}
+
+// meetsAll reports whether the API server would fail to tell of any other object, too.
+func meetsAll(c roll.Cluster, err error) bool {
+	switch kind, _ := kube.Fault(c, err, ""); kind {
+	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:
+		return true
+	}
+	return false
 }

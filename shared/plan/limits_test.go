@@ -271,7 +271,7 @@ func TestNothingWithoutIntentIsEnded(t *testing.T) {
 		{"bare, opted in, no intent", optedIn, roll.No, NoNodeIntent},
 	} {
 		id := instanceID(1)
-		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, TerminationProtected: roll.No}}}
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, LeaseRead: roll.No, TerminationProtected: roll.No}}}
 		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
 		got, _, _ := p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)
 		if got != tt.want {

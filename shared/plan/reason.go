@@ -70,8 +70,8 @@ const (
 	TerminationProtected Reason = "TerminationProtected"
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Reason = "ScaleInProtected"
-	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
-	// doing with it, could not be read.
+	// ProtectionUnknown: whether it is protected, what its Auto Scaling group is doing with
+	// it, or whether it renews a lease though it has no node, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
 	// NotReadYet: what its owner does about it, whether it is protected, or whether a zonal
 	// shift is active, could not be read in this check, for a reason that passes.
@@ -201,7 +201,7 @@ var ends = map[Reason]string{
 	StepUnavailable:        "when you take the step out of the ladder, or update Rollcall",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
-	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
+	ProtectionUnknown:      "when Rollcall may read how the instance is protected and, if it has no node, its lease: see infra/README.md",
 	NotReadYet:             "when a check can read it; every check asks again",
 	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
 	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
