@@ -162,19 +162,41 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 	if err != nil {
 		return out, err
 	}
-	out.Replaced = slices.ContainsFunc(like, func(other *corev1.Pod) bool { return replaces(other, p, owner) })
+	out.Replaced = replaced(p, owner, like, at)
 	return out, nil
 }
 
-// replaces reports whether a pod took the place of one that is being deleted, and works.
-func replaces(other, p *corev1.Pod, owner *metav1.OwnerReference) bool {
-	theirs := metav1.GetControllerOfNoCopy(other)
-	deleted := p.DeletionTimestamp.Time
-	if p.DeletionGracePeriodSeconds != nil {
-		deleted = deleted.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+// replaced reports whether as many pods of the owner were created since and work elsewhere as
+// are stuck: which of them took whose place, nobody can tell.
+func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, at time.Time) bool {
+	theirs := slices.DeleteFunc(slices.Clone(like), func(other *corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(other)
+		return by == nil || by.UID != owner.UID || other.Name == p.Name
+	})
+	stuck, since := 1, deletedAt(p)
+	for _, other := range theirs {
+		if cut := cutDown(other); cut.stuck(at) {
+			stuck++
+			if d := deletedAt(other); d.Before(since) {
+				since = d
+			}
+		}
 	}
-	return theirs != nil && theirs.UID == owner.UID && other.DeletionTimestamp == nil && isReady(other) &&
-		other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(deleted)
+	for _, other := range theirs {
+		if other.DeletionTimestamp == nil && isReady(other) && other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(since) {
+			stuck--
+		}
+	}
+	return stuck <= 0
+}
+
+// deletedAt is when somebody deleted a pod: its grace period is in its deletion timestamp.
+func deletedAt(p *corev1.Pod) time.Time {
+	grace := int64(0)
+	if p.DeletionGracePeriodSeconds != nil {
+		grace = *p.DeletionGracePeriodSeconds
+	}
+	return p.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
 func isReady(p *corev1.Pod) bool {

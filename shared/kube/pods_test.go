@@ -162,6 +162,40 @@ func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 	}
 }
 
+// One pod takes the place of one: of several that hang, here or on other nodes, none is
+// replaced before as many work.
+func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
+	const like = "/api/v1/namespaces/shop/pods?labelSelector=app=db"
+	pod := func(name, node, metadata, ready string) string {
+		return strings.Replace(running(name, "ReplicaSet", metadata, "", ready), `"nodeName":"worker"`, fmt.Sprintf(`"nodeName":%q`, node), 1)
+	}
+	newer := `,"creationTimestamp":"2026-03-02T10:59:30Z"`
+	first := `,"deletionTimestamp":"2026-03-02T10:30:00Z","deletionGracePeriodSeconds":30`
+	p, q := pod("p", "worker", keptPod+hanging, "False"), pod("q", "worker", keptPod+hanging, "False")
+	one, two := pod("n1", "other", newer, "True"), pod("n2", "other", newer, "True")
+	for name, tt := range map[string]struct {
+		here, like []string
+		want       bool
+	}{
+		"two hang, one works":                   {[]string{p, q}, []string{p, q, one}, false},
+		"two hang, two work":                    {[]string{p, q}, []string{p, q, one, two}, true},
+		"two hang, one works, one starts":       {[]string{p, q}, []string{p, q, one, pod("n2", "other", newer, "False")}, false},
+		"one hangs on another node":             {[]string{p}, []string{p, pod("r", "third", keptPod+hanging, "False"), one}, false},
+		"one stops on another node":             {[]string{p}, []string{p, pod("r", "third", stopping, "False"), one}, true},
+		"one hangs for longer, and is replaced": {[]string{p}, []string{p, pod("r", "third", first, "False"), pod("n0", "other", `,"creationTimestamp":"2026-03-02T10:31:00Z"`, "True"), one}, true},
+	} {
+		got, err := silent{podsPath: strings.Join(tt.here, ","), like: strings.Join(tt.like, ",")}.read(t)
+		if err != nil || len(got.Pods) != len(tt.here) {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		for _, pod := range got.Pods {
+			if pod.Replaced != tt.want {
+				t.Errorf("%s: %+v", name, pod)
+			}
+		}
+	}
+}
+
 func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 	budget := func(selector, status string) string {
 		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"db","generation":2},"spec":{"selector":%s},"status":{"observedGeneration":2,"currentHealthy":2,"desiredHealthy":2%s}}`, selector, status)

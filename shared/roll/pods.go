@@ -38,7 +38,8 @@ type Pod struct {
 	// Waits: it is stuck, and what takes its place cannot start before the instance is gone:
 	// one of a StatefulSet, or with a volume that is attached here.
 	Waits bool
-	// Replaced: it is stuck, and what takes its place runs on another node.
+	// Replaced: it is stuck, and what takes its place, and that of all others of its owner
+	// that are stuck, runs on other nodes.
 	Replaced bool
 }
 
