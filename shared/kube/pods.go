@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -214,7 +215,7 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 		selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation,
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
@@ -265,6 +266,14 @@ func attachedAs(s *corev1.PersistentVolumeSpec) string {
 		return csi + "ebs.csi.aws.com^" + id[strings.LastIndex(id, "/")+1:]
 	}
 	return ""
+}
+
+// uncounted reports that the control plane could not count the pods of a budget: it leaves
+// the numbers of before in the status, and says so in a condition.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/disruption/disruption.go (failSafe)
+func uncounted(pdb *policyv1.PodDisruptionBudget) bool {
+	c := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	return c != nil && c.Reason == policyv1.SyncFailedReason
 }
 
 // on are the volumes on the node's own disks: those that can be used there alone, and

@@ -200,6 +200,9 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 	budget := func(selector, status string) string {
 		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"db","generation":2},"spec":{"selector":%s},"status":{"observedGeneration":2,"currentHealthy":2,"desiredHealthy":2%s}}`, selector, status)
 	}
+	disruption := func(status, reason string) string {
+		return fmt.Sprintf(`,"conditions":[{"type":"DisruptionAllowed","status":%q,"reason":%q}]`, status, reason)
+	}
 	const app = `{"matchLabels":{"app":"db"}}`
 	counts := func(ready int) []roll.Budget {
 		return []roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Pods: []string{"shop/p"}, Ready: ready}}
@@ -219,6 +222,10 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 		"of another namespace":     {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), "shop", "other", 1), nil},
 		"not up to date": {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), `"observedGeneration":2`, `"observedGeneration":1`, 1),
 			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+		"counted by nobody": {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("False", "SyncFailed")),
+			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+		"counted, and all are needed": {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("False", "InsufficientPods")), counts(0)},
+		"counted, and some are not":   {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("True", "SufficientPods")), counts(0)},
 	} {
 		got, err := silent{podsPath: tt.pod, budgetsPath: tt.budget}.read(t)
 		if diff := cmp.Diff(tt.want, got.Budgets); diff != "" || err != nil {

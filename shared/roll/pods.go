@@ -47,7 +47,7 @@ type Pod struct {
 type Budget struct {
 	Name string // namespace/name
 	// Healthy is how many pods count as healthy and Desired how many must, by its status;
-	// Unknown when the status is not up to date.
+	// Unknown when the status is not up to date, or the control plane could not count.
 	Healthy, Desired int
 	Unknown          bool
 	// Pods of the node are covered by it, but for those that wait for the end of the
