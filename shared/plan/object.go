@@ -120,7 +120,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 		}
 		return NotSeenTwice, text, true
 	}
-	if text, ok := foundBefore(f, known, p.since[f.Group], p.State.First); ok {
+	if text, ok := foundBefore(f, known, p.since[f.Group], p.first()); ok {
 		return FoundBeforeRemediate, text, true
 	}
 	return "", "", false
