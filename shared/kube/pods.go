@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -160,6 +161,9 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 		return out, nil // nobody asks, or nothing can have taken its place
 	}
 	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
+	if errors.Is(err, errTooLarge) {
+		return out, nil // nobody can tell, so its owner keeps it
+	}
 	if err != nil {
 		return out, err
 	}

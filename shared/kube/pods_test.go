@@ -284,6 +284,24 @@ func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 	}
 }
 
+// More pods like a kept one than can be read are no proof that it was replaced, and hide
+// nothing of its node.
+func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
+	c, _ := over(t, func(r *http.Request) (int, string, error) {
+		switch {
+		case r.URL.Path == silentNodePath:
+			return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
+		case r.URL.Query().Has("labelSelector"):
+			return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat(" ", maxAnswer+1) + `]}`, nil
+		}
+		return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + running("p", "ReplicaSet", keptPod+hanging, "", "False") + `]}`, nil
+	})
+	got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
+	if err != nil || len(got.Pods) != 1 || got.Pods[0].Replaced || got.Pods[0].NotToDisrupt == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // What was not read is neither empty nor an answer.
 func TestASilentNodeThatCannotBeRead(t *testing.T) {
 	for path := range map[string]bool{"/api/v1/nodes/worker": true, "/api/v1/pods": true} {
