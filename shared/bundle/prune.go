@@ -21,7 +21,7 @@ var keptOfPods = []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kub
 
 // keptOfVolumes are the fields of persistent volumes that are told: sources name servers
 // and secrets.
-var keptOfVolumes = []string{"local", "hostPath", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"}
+var keptOfVolumes = []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"}
 
 // keptOfContainers are the fields of containers that are told: environment, arguments
 // and probes hold secrets often enough.
@@ -56,6 +56,13 @@ func (s *scrubber) pruned(i *item) (any, error) {
 	case "PersistentVolume":
 		within(o, "spec", func(spec map[string]any) {
 			maps.DeleteFunc(spec, func(key string, _ any) bool { return !slices.Contains(keptOfVolumes, key) })
+			for _, source := range []string{"csi", "awsElasticBlockStore"} {
+				within(spec, source, func(s map[string]any) {
+					maps.DeleteFunc(s, func(key string, _ any) bool {
+						return !slices.Contains([]string{"driver", "volumeHandle", "volumeID"}, key)
+					})
+				})
+			}
 		})
 	case "Node":
 		// The names of all images that the node holds: most of its size, and nobody asks.

@@ -30,13 +30,23 @@ func trimAnnotations(o object) error {
 }
 
 // trimVolume leaves of a PersistentVolume what tells whose it is and where it can be used.
-// Sources name secrets and servers; of these only stays that it is a disk of a node.
+// Sources name secrets and servers; of these only stays that it is a disk of a node, or by
+// which name it is attached to one.
 func trimVolume(volume object) error {
 	if err := trimAnnotations(volume); err != nil {
 		return err
 	}
 	return alter(volume, "spec", func(spec object) error {
-		only(spec, []string{"local", "hostPath", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
+		only(spec, []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
+		for _, source := range []string{"csi", "awsElasticBlockStore"} {
+			err := alter(spec, source, func(s object) error {
+				only(s, []string{"driver", "volumeHandle", "volumeID"})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

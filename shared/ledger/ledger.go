@@ -89,7 +89,8 @@ type State struct {
 	Actions         []Action // in the order in which they began
 
 	// First is when a check first saw the whole cluster. Trouble that began before it was
-	// nobody's to see.
+	// nobody's to see. One from before the cluster was created is of an earlier cluster of
+	// its name, as RemediateSince may be, and is written anew.
 	First time.Time
 	// Checked is when a check last saw the whole cluster. It is written every few
 	// minutes, not with every check. What was wrong then is among Findings; what is

@@ -65,9 +65,6 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 		}
 		return NodeReady, fmt.Sprintf("node %s is Ready and may be doing its work", n.Name), true
 	}
-	if d := p.Snapshot.Details[f.Instance]; n == nil && f.Worked && d.LeaseRead != roll.No && d.LeaseRead != roll.Yes {
-		return unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("%s had a node; whether its kubelet still renews a lease could not be read (%s)", f.Instance, roll.CallLease))
-	}
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
 	}
@@ -190,7 +187,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 		}
 		return NotSeenTwice, text, true
 	}
-	if text, ok := foundBefore(f, known, p.since[f.Group], p.State.First); ok {
+	if text, ok := foundBefore(f, known, p.since[f.Group], p.first()); ok {
 		return FoundBeforeRemediate, text, true
 	}
 	return "", "", false

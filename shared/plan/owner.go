@@ -96,10 +96,29 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if reason, detail, held = Protection(p.Snapshot, *i); held {
 		return reason, detail, held
 	}
+	if reason, detail, held = p.leaseObjects(f, d); held {
+		return reason, detail, held
+	}
 	if i.CapacityBlock && act != Reboot {
 		return ReplacementUnavailable, fmt.Sprintf("%s runs in a Capacity Block: what is terminated there cannot be launched again at will", i.ID), true
 	}
 	return "", "", false
+}
+
+// leaseObjects leaves alone what has no node and may have a kubelet that renews a lease: its
+// Node was deleted, or is missing in a list, and it may do its work.
+func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
+	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Worked)
+	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
+		return "", "", false
+	}
+	reason, detail, held := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
+	if i := p.instances[f.Instance]; reason == ProtectionUnknown && i.PrivateDNS == "" {
+		detail += ": EC2 gives it no private DNS name, by which its lease would be called"
+	} else if reason == ProtectionUnknown {
+		detail += ": apply infra/rbac.yaml"
+	}
+	return reason, detail, held
 }
 
 // karpenterObjects leaves Karpenter what it does by itself.

@@ -276,9 +276,11 @@ func (p *planner) passes(at time.Time) {
 // to be on, and forgets it where the mode is another one. It does not wait for a finding: that
 // may come while the policy cannot be read, and must not count as found before remediate then.
 func (p *planner) remediateSince() {
-	p.since = maps.Clone(p.State.RemediateSince)
-	if p.since == nil {
-		p.since = map[roll.Group]time.Time{}
+	p.since = map[roll.Group]time.Time{}
+	for g, at := range p.State.RemediateSince {
+		if !p.predates(at) {
+			p.since[g] = at
+		}
 	}
 	if p.blind() || p.Lowered {
 		return // nothing is remembered of a check that saw only a part
@@ -296,6 +298,17 @@ func (p *planner) remediateSince() {
 	for g := range p.Assessment.Populations {
 		p.remediateIsOn(g)
 	}
+}
+
+// predates reports what is of an earlier cluster of the same name, which the ledger outlives.
+func (p *planner) predates(at time.Time) bool { return at.Before(p.Snapshot.Cluster.Created) }
+
+// first is when a check first saw the whole of this cluster.
+func (p *planner) first() time.Time {
+	if p.predates(p.State.First) {
+		return time.Time{}
+	}
+	return p.State.First
 }
 
 func (p *planner) remediateIsOn(g roll.Group) {
@@ -391,7 +404,7 @@ func (p *planner) remember() {
 	p.givenAgain()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.PutChecked = p.Now
-		if p.State.First.IsZero() {
+		if p.first().IsZero() {
 			c.PutFirst = p.SeenAt
 		}
 	}
@@ -406,7 +419,7 @@ func (p *planner) rememberOrigins() {
 	c.PutGroups = map[roll.Origin]time.Time{}
 	for o := range p.Assessment.GroupsWithNodes {
 		at, ok := p.State.GroupsWithNodes[o]
-		if !ok || at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRefresh {
+		if !ok || p.predates(at) || p.Now.Sub(at) >= ledger.IntentRefresh {
 			c.PutGroups[o] = p.Now
 		}
 	}
@@ -414,7 +427,7 @@ func (p *planner) rememberOrigins() {
 		return
 	}
 	for o, at := range p.State.GroupsWithNodes {
-		past := at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRetention
+		past := p.predates(at) || p.Now.Sub(at) >= ledger.IntentRetention
 		if past && !p.Assessment.GroupsWithNodes[o] {
 			c.DropGroups = append(c.DropGroups, o)
 		}

@@ -67,7 +67,7 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 		ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent), Reason: "NodeStatusUnknown"}
 	}
 	w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", n), Compute: roll.ComputeEC2, Instance: id, Created: now.Add(-48 * time.Hour), Ready: ready, Owner: roll.OwnerNone, Group: roll.GroupNone})
-	w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", Pods: nothingRuns}
+	w.snapshot.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", Pods: nothingRuns}
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
 

@@ -86,8 +86,8 @@ const (
 	TerminationProtected Reason = "TerminationProtected"
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Reason = "ScaleInProtected"
-	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
-	// doing with it, could not be read.
+	// ProtectionUnknown: whether it is protected, what its Auto Scaling group is doing with
+	// it, or whether it renews a lease though it has no node, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
 	// NotReadYet: what its owner does about it, whether it is protected, or whether a zonal
 	// shift is active, could not be read in this check, for a reason that passes.
@@ -219,7 +219,7 @@ var ends = map[Reason]string{
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
-	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
+	ProtectionUnknown:      "when Rollcall may read how the instance is protected and, if it has no node, its lease: see infra/README.md",
 	NotReadYet:             "when a check can read it; every check asks again",
 	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
 	NotSeenTwice:           "when a second check, a minute later, sees it too",

@@ -187,8 +187,9 @@ type Detail struct {
 	// it. No also when the cluster has no NodeClaims at all: Karpenter is gone.
 	HasNodeClaim Answer
 	NodeClaim    *NodeClaim
-	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id: LeaseOf is
-	// the name of the lease, and LeaseRenewed when it was last renewed.
+	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id, and
+	// Unreadable when it may have one by a name that was not read. LeaseOf is the name of the
+	// lease that was renewed last of those that were read, and LeaseRenewed when.
 	LeaseRead    Answer
 	LeaseOf      string
 	LeaseRenewed time.Time
