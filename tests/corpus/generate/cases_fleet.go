@@ -203,7 +203,7 @@ func fleetCases() []Case {
 			Name: "two-of-a-group-aside-from-every-route", Class: Broken,
 			Why:     "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
 			Sources: []string{docEndpoint, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict { return twoAside(b, Edge) },
+			Build:   func(b *Bundle, _ healthy) *verdict { return twoAside(b, Edge) },
 		},
 		{
 			Name: "two-of-a-group-without-an-instance-profile", Class: Broken,

@@ -51,7 +51,7 @@ func networkCases() []Case {
 			Name: "two-instances-in-a-subnet-without-a-route", Class: Broken,
 			Why:     "Both new instances of the group came into the subnet that has no way out, the older ones are elsewhere: other instances would fare no better.",
 			Sources: []string{docEndpoint, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict { return twoAside(b, Workers) },
+			Build:   func(b *Bundle, _ healthy) *verdict { return twoAside(b, Workers) },
 		},
 		{
 			Name: "default-route-to-a-transit-gateway", Class: Misleading,
