@@ -305,6 +305,28 @@ func (s *stub) DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsIn
 
 const secret = "Tr0ub4dor-and-3x"
 
+// What keeps a silent node where it is is in the bundle: whoever reads it comes to the same.
+func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
+	for _, key := range []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
+		value := map[bool]string{true: "false", false: "true"}[strings.HasSuffix(key, "safe-to-evict")]
+		r := NewRecorder(captured)
+		r.note(kube.AllNodes(), []*kube.Item{kube.NewItem(json.RawMessage(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"` + key + `": "` + value + `", "other": "x"}}}`))}, nil)
+		r.note(kube.PodsOf("n"), nil, nil)
+		files := least(t)
+		for file, text := range written(t, r) {
+			files[file] = &fstest.MapFile{Data: text}
+		}
+		client, err := opened(t, files).Kube().Dial(roll.Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has, err := client.SilentNode(t.Context(), "n", captured, nil, nil)
+		if want := key + "=" + value; err != nil || has.NotToDisrupt != want {
+			t.Errorf("%s: kept by %q, %v", want, has.NotToDisrupt, err)
+		}
+	}
+}
+
 // The same secret under names that announce it, in everything that is recorded.
 func TestNoSecretIsWritten(t *testing.T) {
 	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
