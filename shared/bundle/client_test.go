@@ -178,6 +178,9 @@ func TestAMissingFileIsAnErrorAndNoAnswer(t *testing.T) {
 		"instance-profiles.json":            call(i.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String("x")})),
 		"roles.json":                        call(i.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String("x")})),
 		"attached-policies.json":            call(i.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String("x")})),
+		"inline-policies.json":              call(i.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String("x"), PolicyName: aws.String("y")})),
+		"managed-policies.json":             call(i.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String("x")})),
+		"policy-versions.json":              call(i.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String("x"), VersionId: aws.String("v1")})),
 		"role-policies.json":                call(i.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String("x")})),
 	} {
 		if got := awserr.Describe(err, "some:Call", "arn:aws:iam::111122223333:role/me"); got != file+" is not in the bundle" {

@@ -46,6 +46,10 @@ type contents struct {
 	roles    table[iamtypes.Role]
 	attached table[attachedPolicies]
 	inline   table[inlinePolicies]
+	// what policies say
+	inlineTexts table[inlinePolicy]
+	managed     table[iamtypes.Policy]
+	policyTexts table[policyVersion]
 
 	shifts table[shifttypes.GetManagedResourceOutput]
 
@@ -101,6 +105,19 @@ type inlinePolicies struct {
 	PolicyNames []string
 }
 
+// inlinePolicy is what get-role-policy tells.
+type inlinePolicy struct {
+	RoleName, PolicyName, PolicyDocument *string
+}
+
+func inlineKey(role, policy string) string { return role + "/" + policy }
+
+// policyVersion is what get-policy-version tells of one policy.
+type policyVersion struct {
+	arn           string
+	PolicyVersion *iamtypes.PolicyVersion
+}
+
 type remembered struct {
 	node string
 	evidence.Remembered
@@ -137,6 +154,10 @@ func newContents() *contents {
 		roles:    newTable(fileRoles, func(r *iamtypes.Role) string { return aws.ToString(r.RoleName) }),
 		attached: newTable(fileAttached, func(p *attachedPolicies) string { return p.role }),
 		inline:   newTable(fileInline, func(p *inlinePolicies) string { return p.role }),
+
+		inlineTexts: newTable(fileInlineTexts, func(p *inlinePolicy) string { return inlineKey(aws.ToString(p.RoleName), aws.ToString(p.PolicyName)) }),
+		managed:     newTable(filePolicies, func(p *iamtypes.Policy) string { return aws.ToString(p.Arn) }),
+		policyTexts: newTable(filePolicyTexts, func(p *policyVersion) string { return p.arn }),
 
 		shifts:     newTable(fileShifts, func(*shifttypes.GetManagedResourceOutput) string { return "" }),
 		remembered: newTable(fileLedger, func(r *remembered) string { return r.node }),

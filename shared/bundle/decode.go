@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (d *decoder) object(v *value, target reflect.Value, path string) {
 			continue
 		}
 		inner := strings.TrimPrefix(path+"."+f.Name, ".")
-		if f.Name == policyField && member.kind == object {
+		if slices.Contains(policyFields, f.Name) && member.kind == object {
 			escaped := escapePolicy(d.in.data[member.from:member.to])
 			target.Field(i).Set(reflect.ValueOf(&escaped))
 			continue
@@ -83,10 +84,10 @@ func (d *decoder) object(v *value, target reflect.Value, path string) {
 	}
 }
 
-// policyField holds a policy, which the CLI shows as an object and the API as JSON in
+// policyFields hold a policy, which the CLI shows as an object and the API as JSON in
 // percent-encoding.
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_Role.html
-const policyField = "AssumeRolePolicyDocument"
+var policyFields = []string{"AssumeRolePolicyDocument", "PolicyDocument", "Document"}
 
 func escapePolicy(raw []byte) string {
 	var compact bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -116,10 +117,10 @@ func (e encoder) name(field string) string {
 }
 
 func (e encoder) text(v, name string) any {
-	switch name {
-	case "UserData":
+	switch {
+	case name == "UserData":
 		return e.scrub.encoded(v)
-	case policyField:
+	case slices.Contains(policyFields, name):
 		return e.policy(v)
 	}
 	return e.scrub.text(v)

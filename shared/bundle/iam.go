@@ -50,3 +50,30 @@ func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput,
 	}
 	return &iam.ListRolePoliciesOutput{PolicyNames: p.PolicyNames}, nil
 }
+
+// GetRolePolicy answers from inline-policies.json.
+func (i *IAM) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+	p, err := i.c.inlineTexts.find(inlineKey(aws.ToString(in.RoleName), aws.ToString(in.PolicyName)))
+	if err != nil {
+		return nil, err
+	}
+	return &iam.GetRolePolicyOutput{RoleName: p.RoleName, PolicyName: p.PolicyName, PolicyDocument: p.PolicyDocument}, nil
+}
+
+// GetPolicy answers from managed-policies.json.
+func (i *IAM) GetPolicy(_ context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
+	p, err := i.c.managed.find(aws.ToString(in.PolicyArn))
+	if err != nil {
+		return nil, err
+	}
+	return &iam.GetPolicyOutput{Policy: p}, nil
+}
+
+// GetPolicyVersion answers from policy-versions.json, which has the version in force.
+func (i *IAM) GetPolicyVersion(_ context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
+	p, err := i.c.policyTexts.find(aws.ToString(in.PolicyArn))
+	if err != nil {
+		return nil, err
+	}
+	return &iam.GetPolicyVersionOutput{PolicyVersion: p.PolicyVersion}, nil
+}

@@ -29,6 +29,7 @@ var served = []resource{
 	{filePods, "", "v1", "pods", "Pod"},
 	{fileBudgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"},
 	{fileVolumes, "", "v1", "persistentvolumes", "PersistentVolume"},
+	{fileAccounts, "", "v1", "serviceaccounts", "ServiceAccount"},
 	{fileEndpointSlices, "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
@@ -46,6 +47,7 @@ var kubectl = map[string]string{
 	filePods:           "get pods -A",
 	fileBudgets:        "get poddisruptionbudgets -A",
 	fileVolumes:        "get persistentvolumes",
+	fileAccounts:       "get serviceaccounts -A",
 	fileEndpointSlices: "get endpointslices -A",
 	fileWebhooks:       "get mutatingwebhookconfigurations,validatingwebhookconfigurations",
 }
@@ -60,8 +62,9 @@ func kubernetesSpecs() []spec {
 			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
 			read:  readObjects,
 			blank: func(c *contents) { c.objects[r.file].empty = true },
-			// Without these nothing is left unexplained, only what runs on a silent node.
-			beyond: r.file == fileBudgets || r.file == fileVolumes,
+			// Without these nothing is left unexplained, only what runs on a silent node, and
+			// whose a role is that no node has.
+			beyond: r.file == fileBudgets || r.file == fileVolumes || r.file == fileAccounts,
 		})
 	}
 	return out

@@ -15,7 +15,7 @@ import (
 var keptAnnotations = []string{
 	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict",
-	"node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
+	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
 // pruned is a Kubernetes object as it is written: without what may hold a secret and
@@ -43,6 +43,8 @@ func (s *scrubber) pruned(i *item) (any, error) {
 		})
 	})
 	switch i.Kind {
+	case "ServiceAccount":
+		maps.DeleteFunc(o, func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
 	case "Node":
 		// The names of all images that the node holds: most of its size, and nobody asks.
 		within(o, "status", func(status map[string]any) { delete(status, "images") })

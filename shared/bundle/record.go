@@ -350,6 +350,32 @@ func (i *RecordedIAM) ListRolePolicies(ctx context.Context, in *iam.ListRolePoli
 	})
 }
 
+// GetRolePolicy asks the client.
+func (i *RecordedIAM) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, opts ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+	out, err := i.next.GetRolePolicy(ctx, in, opts...)
+	return keep(i.r, fileInlineTexts, false, out, err, func(c *contents, out *iam.GetRolePolicyOutput) {
+		c.inlineTexts.put(inlinePolicy{in.RoleName, in.PolicyName, out.PolicyDocument})
+	})
+}
+
+// GetPolicy asks the client.
+func (i *RecordedIAM) GetPolicy(ctx context.Context, in *iam.GetPolicyInput, opts ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
+	out, err := i.next.GetPolicy(ctx, in, opts...)
+	return keep(i.r, filePolicies, false, out, err, func(c *contents, out *iam.GetPolicyOutput) {
+		if out.Policy != nil {
+			c.managed.put(*out.Policy)
+		}
+	})
+}
+
+// GetPolicyVersion asks the client.
+func (i *RecordedIAM) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersionInput, opts ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
+	out, err := i.next.GetPolicyVersion(ctx, in, opts...)
+	return keep(i.r, filePolicyTexts, false, out, err, func(c *contents, out *iam.GetPolicyVersionOutput) {
+		c.policyTexts.put(policyVersion{aws.ToString(in.PolicyArn), out.PolicyVersion})
+	})
+}
+
 type zonalShiftAPI interface {
 	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }

@@ -54,10 +54,14 @@ const (
 	fileVPCs           = "vpcs.json"
 	fileAccessPolicies = "access-policies.json"
 	fileInline         = "role-policies.json"
+	fileInlineTexts    = "inline-policies.json"
+	filePolicies       = "managed-policies.json"
+	filePolicyTexts    = "policy-versions.json"
 	fileAttributes     = "instance-attributes.json"
 	fileShifts         = "zonal-shifts.json"
 	fileBudgets        = "poddisruptionbudgets.json"
 	fileVolumes        = "persistentvolumes.json"
+	fileAccounts       = "serviceaccounts.json"
 )
 
 // spec is how one JSON file is read.
@@ -99,6 +103,9 @@ func awsSpecs() []spec {
 		beyond(perName(fileAccessPolicies, "aws eks list-associated-access-policies", "associatedAccessPolicies", func(c *contents) *table[accessPolicies] { return &c.policies }, func(p *accessPolicies, name string) { p.principal = name })),
 		perName(fileAttached, "aws iam list-attached-role-policies", "AttachedPolicies", func(c *contents) *table[attachedPolicies] { return &c.attached }, func(p *attachedPolicies, name string) { p.role = name }),
 		beyond(perName(fileInline, "aws iam list-role-policies", "PolicyNames", func(c *contents) *table[inlinePolicies] { return &c.inline }, func(p *inlinePolicies, name string) { p.role = name })),
+		beyond(listing(shape{file: fileInlineTexts, command: "aws iam get-role-policy, once for each,", list: "RolePolicies", id: "PolicyName"}, func(c *contents) *table[inlinePolicy] { return &c.inlineTexts })),
+		beyond(listing(shape{file: filePolicies, command: "aws iam get-policy, once for each,", list: "Policies", id: "Arn", one: "Policy"}, func(c *contents) *table[iamtypes.Policy] { return &c.managed })),
+		beyond(perName(filePolicyTexts, "aws iam get-policy-version", "PolicyVersion", func(c *contents) *table[policyVersion] { return &c.policyTexts }, func(p *policyVersion, arn string) { p.arn = arn })),
 		perName(fileVPCAttributes, "aws ec2 describe-vpc-attribute", "EnableDnsSupport", func(c *contents) *table[vpcFlags] { return &c.vpcFlags }, func(f *vpcFlags, name string) { f.vpc = name }),
 		beyond(perName(fileAttributes, "aws ec2 describe-instance-attribute --attribute disableApiTermination", "DisableApiTermination", func(c *contents) *table[protection] { return &c.protections }, func(p *protection, name string) { p.instance = name })),
 		beyond(spec{name: fileShifts, command: "aws arc-zonal-shift get-managed-resource --resource-identifier ARN --output json", read: readShifts, blank: func(c *contents) { c.shifts.empty = true }}),

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,13 +20,15 @@ const (
 	// entriesPages bounds the listing of access entries, which has 100 on a page.
 	entriesPages = 5
 	// entriesOwn is how many entries of node roles are described in one check, and
-	// entriesOther how many that look like those of another node role, or of what
-	// launches nodes, where the role of Karpenter's nodes has none: whoever sets Karpenter
-	// up makes two roles and may map the wrong one.
-	entriesOwn, entriesOther = 10, 3
+	// entriesOther how many of other roles, until entriesNodes are found to be nodes', where
+	// the role of Karpenter's nodes has none: whoever sets Karpenter up makes two roles and
+	// may map the wrong one, whatever its name is.
+	entriesOwn, entriesOther, entriesNodes = 10, 8, 3
 	// controllersTotal is how many roles are read that are mapped in place of that of
-	// Karpenter's nodes.
-	controllersTotal = 3
+	// Karpenter's nodes, until one is found that EC2 may not assume, and documentsTotal how
+	// many policies of that. Karpenter's own template spreads over five what its controller
+	// may do. https://karpenter.sh/docs/reference/cloudformation/
+	controllersTotal, documentsTotal = 6, 6
 	// entryEC2 is the type of entries of EKS Auto Mode's nodes, whose rights are an
 	// access policy. The others for nodes can have none.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html
@@ -95,17 +98,27 @@ func (l *look) readAccessEntries() {
 	}
 	entries := evidence.AccessEntries{Principals: principals, Entries: map[string]evidence.Fact[evidence.AccessEntry]{}}
 	describe, policies := l.action("eks:DescribeAccessEntry"), l.action("eks:ListAssociatedAccessPolicies")
-	for _, principal := range l.entriesToRead(principals) {
+	own, others := l.entriesToRead(principals)
+	for _, principal := range own {
 		entries.Entries[principal] = l.accessEntry(describe, policies, principal)
+	}
+	nodes := 0
+	for _, principal := range others {
+		if nodes >= l.most(entriesNodes) {
+			break
+		}
+		entries.Entries[principal] = l.accessEntry(describe, policies, principal)
+		if strings.HasPrefix(entries.Entries[principal].Value.Type, entryEC2) {
+			nodes++
+		}
 	}
 	l.ev.Cluster.AccessEntries = evidence.Read(entries)
 }
 
 // entriesToRead are the principals of the node roles' own entries, and where one has
-// none, of those that might stand in its place.
-func (l *look) entriesToRead(principals []string) []string {
+// none, of those that might stand in its place, the likeliest first.
+func (l *look) entriesToRead(principals []string) (own, others []string) {
 	roles := l.nodeRoles()
-	var own, others []string
 	found := map[string]bool{}
 	for _, p := range principals {
 		if c := canonical(p); slices.Contains(roles, c) {
@@ -116,12 +129,12 @@ func (l *look) entriesToRead(principals []string) []string {
 	}
 	own, _ = first(own, l.most(entriesOwn))
 	if !l.byKarpenter() || len(found) == len(roles) && len(roles) > 0 {
-		return own
+		return own, nil
 	}
 	others = slices.DeleteFunc(others, func(p string) bool { return l.likeness(p) == 0 })
 	slices.SortStableFunc(others, func(a, b string) int { return l.likeness(b) - l.likeness(a) })
 	others, _ = first(others, l.most(entriesOther))
-	return append(own, others...)
+	return own, others
 }
 
 // canonical is a role's ARN as authenticators compare it, without its path and in lower
@@ -149,22 +162,23 @@ func (l *look) nodeRoles() []string {
 	return distinct(roles)
 }
 
-// likeness is how much a principal looks like a role of nodes, or of what launches them.
+// likeness is how much a principal looks like a role of nodes, or of what launches them; 0
+// is that it cannot be one: a user, or a role of AWS's own or of IAM Identity Center.
 func (l *look) likeness(principal string) int {
-	if !strings.Contains(principal, ":role/") {
+	if !strings.Contains(principal, ":role/") || strings.Contains(principal, ":role/aws-") {
 		return 0
 	}
 	name := lastPart(principal)
 	lower := strings.ToLower(name)
 	switch {
 	case l.isNodeClassRole(name):
-		return 3
+		return 4
 	case strings.Contains(lower, "karpenter"):
-		return 2
+		return 3
 	case strings.Contains(lower, "node"):
-		return 1
+		return 2
 	}
-	return 0
+	return 1
 }
 
 func (l *look) isNodeClassRole(name string) bool {
@@ -212,36 +226,74 @@ func (l *look) byKarpenter() bool {
 	return slices.ContainsFunc(l.needing(needAuth), func(f roll.Finding) bool { return f.Owner == roll.OwnerKarpenter })
 }
 
-// readControllerRoles reads the roles that stand in the stores, mapped for nodes, where
-// that of Karpenter's nodes does not: who may assume one tells whether it is the
-// controller's.
+// readControllerRoles reads the roles that stand in the stores, mapped for nodes, where one
+// of Karpenter's nodes does not: who may assume a role, what it may do, and whether it is
+// that of Karpenter's service account, tell whether it is the controller's.
 func (l *look) readControllerRoles() {
 	own := l.nodeRoles()
-	if !l.byKarpenter() || len(own) == 0 || l.inStores(own) {
+	if !l.byKarpenter() || l.inStores(own) {
 		return
 	}
-	account := ":" + l.in.Snapshot.Cluster.ID.Account + ":"
 	var names []string
 	for _, arn := range l.mappedRoles() {
 		name := lastPart(arn)
-		lower := strings.ToLower(name)
 		_, known := l.ev.Roles[name]
-		if !known && strings.Contains(arn, account) && (strings.Contains(lower, "karpenter") || strings.Contains(lower, "controller")) {
+		if !known && !slices.Contains(own, canonical(arn)) && !l.isNodeClassRole(name) && strings.Contains(arn, ":"+l.in.Snapshot.Cluster.ID.Account+":") {
 			names = append(names, name)
 		}
 	}
-	names, _ = first(distinct(names), l.most(controllersTotal))
-	a := l.action("iam:GetRole")
-	for _, name := range names {
-		l.ev.Roles[name] = l.role(a, name)
+	if len(names) == 0 {
+		return
 	}
+	names = distinct(names)
+	slices.SortStableFunc(names, func(a, b string) int { return suspicion(b) - suspicion(a) })
+	a, found := l.action("iam:GetRole"), 0
+	for i, name := range names {
+		if i >= l.most(controllersTotal) || found >= l.most(1) {
+			l.ev.Roles[name] = evidence.Skipped[evidence.Role](fmt.Sprintf("the roles that are mapped in place of the nodes' are read until one is found that EC2 may not assume, %d a check at most", controllersTotal))
+			continue
+		}
+		l.ev.Roles[name] = l.role(a, name)
+		if r := l.ev.Roles[name]; r.Known() && !strings.Contains(r.Value.TrustPolicy, "ec2.amazonaws.com") {
+			found++
+			l.readDocuments(r.Value)
+		}
+	}
+	l.ev.Cluster.Controllers = items(l.kube.topic(), kube.ControllerAccounts(), serviceAccount)
 }
 
-// inStores reports whether one of the roles, in canonical form, stands in a store, as
+// suspicion is how much a name looks like one of a controller's role.
+func suspicion(name string) int {
+	switch name = strings.ToLower(name); {
+	case strings.Contains(name, "karpenter"), strings.Contains(name, "controller"):
+		return 2
+	case strings.Contains(name, "node"):
+		return 0
+	}
+	return 1
+}
+
+type serviceAccountJSON struct {
+	Metadata struct {
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+}
+
+// serviceAccount reads the role that the pods of a service account assume.
+// https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
+func serviceAccount(a *serviceAccountJSON) evidence.ServiceAccount {
+	return evidence.ServiceAccount{Namespace: a.Metadata.Namespace, Name: a.Metadata.Name, RoleARN: a.Metadata.Annotations[kube.AnnotationRoleARN]}
+}
+
+// inStores reports whether all of the roles, in canonical form, stand in a store, as
 // whatever.
 func (l *look) inStores(roles []string) bool {
-	return slices.ContainsFunc(l.ev.Cluster.AccessEntries.Value.Principals, func(p string) bool { return slices.Contains(roles, canonical(p)) }) ||
-		slices.ContainsFunc(l.ev.Cluster.AwsAuth.Value.Roles, func(m evidence.RoleMapping) bool { return slices.Contains(roles, m.Canonical) })
+	return !slices.ContainsFunc(roles, func(role string) bool {
+		return !slices.ContainsFunc(l.ev.Cluster.AccessEntries.Value.Principals, func(p string) bool { return canonical(p) == role }) &&
+			!slices.ContainsFunc(l.ev.Cluster.AwsAuth.Value.Roles, func(m evidence.RoleMapping) bool { return m.Canonical == role })
+	})
 }
 
 // mappedRoles are the ARNs of the roles that the stores map for nodes, as far as they
@@ -257,7 +309,7 @@ func (l *look) mappedRoles() []string {
 		}
 	}
 	for _, m := range l.ev.Cluster.AwsAuth.Value.Roles {
-		if m.Effective && slices.Contains(m.Groups, "system:nodes") {
+		if m.Effective && (slices.Contains(m.Groups, "system:nodes") || slices.Contains(m.Groups, "system:bootstrappers")) {
 			arns = append(arns, m.ARN)
 		}
 	}

@@ -83,21 +83,48 @@ func entry(role, kind string) ekstypes.AccessEntry {
 
 func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 	a, in := oneOfEach()
-	a.entries = []ekstypes.AccessEntry{entry("admin", "STANDARD"), entry("old-nodes", "EC2_LINUX"), entry("KarpenterController-demo", "EC2_LINUX"), entry("other-node", "EC2_LINUX"), entry("more-nodes", "EC2_LINUX")}
-	a.addRole("KarpenterController-demo", "arn:aws:iam::111122223333:role/KarpenterController-demo")
-	a.addRole("karpenter-mapped", "arn:aws:iam::111122223333:role/karpenter-mapped")
-	a.api.put("/api/v1/namespaces/kube-system/configmaps/aws-auth", thing{"data": thing{"mapRoles": "- rolearn: arn:aws:iam::111122223333:role/karpenter-mapped\n  username: system:node:{{EC2PrivateDNSName}}\n  groups: [system:bootstrappers, system:nodes]\n- rolearn: arn:aws:iam::111122223333:role/karpenter-admin\n  username: admin\n  groups: [system:masters]\n"}})
+	a.entries = []ekstypes.AccessEntry{entry("admin", "STANDARD"), entry("aws-reserved/sso.amazonaws.com/x", "STANDARD"), entry("old-nodes", "EC2_LINUX"), entry("KarpenterOfNodes", "EC2_LINUX"), entry("other-node", "EC2_LINUX"), entry("more-nodes", "EC2_LINUX")}
+	for _, name := range []string{"KarpenterOfNodes", "f3a91c", "old-nodes"} {
+		a.addRole(name, "arn:aws:iam::111122223333:role/"+name)
+	}
+	a.roles["KarpenterOfNodes"].AssumeRolePolicyDocument = aws.String("ec2.amazonaws.com")
+	a.attached["f3a91c"], a.inline["f3a91c"] = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess", "arn:aws:iam::111122223333:policy/b7"}, []string{"own"}
+	a.api.put("/api/v1/namespaces/kube-system/configmaps/aws-auth", thing{"data": thing{"mapRoles": "- rolearn: arn:aws:iam::111122223333:role/f3a91c\n  username: system:node:{{EC2PrivateDNSName}}\n  groups: [system:bootstrappers, system:nodes]\n- rolearn: arn:aws:iam::111122223333:role/karpenter-admin\n  username: admin\n  groups: [system:masters]\n"}})
+	a.api.put("/api/v1/namespaces/tools/serviceaccounts/karpenter", thing{"metadata": thing{"namespace": "tools", "annotations": thing{"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/f3a91c"}}})
+	a.api.put("/api/v1/namespaces/tools/serviceaccounts/other", thing{"metadata": thing{"namespace": "tools"}})
 	e := a.collector().Collect(t.Context(), in)
-	want := []string{"arn:aws:iam::111122223333:role/KarpenterController-demo", "arn:aws:iam::111122223333:role/old-nodes", "arn:aws:iam::111122223333:role/other-node"}
+	want := []string{"arn:aws:iam::111122223333:role/KarpenterOfNodes", "arn:aws:iam::111122223333:role/old-nodes", "arn:aws:iam::111122223333:role/other-node"}
 	if got := slices.Sorted(maps.Keys(e.Cluster.AccessEntries.Value.Entries)); !slices.Equal(got, want) {
 		t.Errorf("entries of %v, want %v", got, want)
 	}
-	if got := slices.Sorted(maps.Keys(e.Roles)); !slices.Equal(got, []string{"KarpenterController-demo", "demo-node", "karpenter-mapped"}) {
-		t.Errorf("roles %v", got)
+	if got := a.asked("iam:GetRole"); !slices.Equal(got, []string{"KarpenterOfNodes", "demo-node", "f3a91c"}) || !strings.Contains(e.Roles["old-nodes"].Gap(), "until one is found") {
+		t.Errorf("asked of %v; %+v", got, e.Roles["old-nodes"])
 	}
 	if got := e.Roles["demo-node"].Value; got.TrustPolicy != `{"Version":"2012-10-17"}` || got.ARN != nodeRole {
 		t.Errorf("%+v", got)
 	}
+	documents := []evidence.PolicyDocument{{Name: "own", Text: `{"Id":"own"}`}, {Name: "arn:aws:iam::111122223333:policy/b7", Text: `{"Id":"v3"}`}}
+	if got := e.Documents["f3a91c"]; !slices.Equal(got.Value, documents) || got.Why != "" || len(e.Documents) != 1 {
+		t.Errorf("%+v", e.Documents)
+	}
+	accounts := []evidence.ServiceAccount{{Namespace: "tools", Name: "karpenter", RoleARN: "arn:aws:iam::111122223333:role/f3a91c"}}
+	if got := e.Cluster.Controllers; !slices.Equal(got.Value, accounts) {
+		t.Errorf("%+v", got)
+	}
+
+	// What could not be read of it is told, and the rest is of use.
+	for action, told := range map[string]func() string{
+		"iam:GetRolePolicy":    func() string { return e.Documents["f3a91c"].Why },
+		"iam:GetPolicy":        func() string { return e.Documents["f3a91c"].Why },
+		"iam:GetPolicyVersion": func() string { return e.Documents["f3a91c"].Why },
+		"serviceaccounts":      func() string { return e.Cluster.Controllers.Gap() },
+	} {
+		a.fail, a.api.denied = map[string]error{action: denied(action)}, map[string]bool{action: true}
+		if e = a.collector().Collect(t.Context(), in); !strings.Contains(told(), action) || action != "serviceaccounts" && len(e.Documents["f3a91c"].Value) != 1 {
+			t.Errorf("without %s: %q, %+v", action, told(), e.Documents)
+		}
+	}
+	a.fail, a.api.denied = map[string]error{}, map[string]bool{}
 
 	// Another owner's nodes have no controller's role.
 	a.log, a.calls = nil, map[string]int{}

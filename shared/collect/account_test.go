@@ -503,6 +503,28 @@ func (a *account) ListRolePolicies(ctx context.Context, in *iam.ListRolePolicies
 	return &iam.ListRolePoliciesOutput{PolicyNames: page, Marker: next, IsTruncated: next != nil}, nil
 }
 
+func (a *account) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+	name := aws.ToString(in.PolicyName)
+	if err := a.call(ctx, "iam:GetRolePolicy", name); err != nil {
+		return nil, err
+	}
+	return &iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String("%7B%22Id%22%3A%22" + name + "%22%7D")}, nil
+}
+
+func (a *account) GetPolicy(ctx context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
+	if err := a.call(ctx, "iam:GetPolicy", aws.ToString(in.PolicyArn)); err != nil {
+		return nil, err
+	}
+	return &iam.GetPolicyOutput{Policy: &iamtypes.Policy{Arn: in.PolicyArn, DefaultVersionId: aws.String("v3")}}, nil
+}
+
+func (a *account) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
+	if err := a.call(ctx, "iam:GetPolicyVersion", aws.ToString(in.PolicyArn)); err != nil {
+		return nil, err
+	}
+	return &iam.GetPolicyVersionOutput{PolicyVersion: &iamtypes.PolicyVersion{VersionId: in.VersionId, Document: aws.String("%7B%22Id%22%3A%22" + aws.ToString(in.VersionId) + "%22%7D")}}, nil
+}
+
 // asked are the things that the calls of an action were about, sorted.
 func (a *account) asked(action string) []string {
 	var out []string

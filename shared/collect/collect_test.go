@@ -28,6 +28,7 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	a, in := oneOfEach()
 	got := unknown(a.collector().Collect(t.Context(), in))
 	want := []string{
+		".Cluster.Controllers: not asked",
 		".Groups[nodegroup/workers].NodeClaims: not asked",
 		".Groups[nodegroup/workers].NodeClass: not asked",
 		".Groups[nodegroup/workers].NodePool: not asked",

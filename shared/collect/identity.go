@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -113,4 +114,76 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 	}
 	fact.Value.Inline, fact.Value.InlineRead = names, true
 	return fact
+}
+
+// readDocuments reads what the policies of a role say that may be a controller's. Where the
+// trust policy names a service account, that says whose it is.
+func (l *look) readDocuments(r evidence.Role) {
+	if strings.Contains(r.TrustPolicy, "system:serviceaccount:") {
+		return
+	}
+	policies := l.policies(l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies"), r.Name)
+	l.ev.Policies[r.Name], l.ev.Documents[r.Name] = policies, l.documents(r.Name, policies)
+}
+
+// documents reads what the role's policies say, but for AWS's own: the first of them that
+// could not be read is why the rest is of use and not whole.
+func (l *look) documents(role string, p evidence.Fact[evidence.Policies]) evidence.Fact[[]evidence.PolicyDocument] {
+	if !p.Known() {
+		return evidence.Fact[[]evidence.PolicyDocument]{State: p.State, Why: p.Why}
+	}
+	inline, managed, version := l.action("iam:GetRolePolicy"), l.action("iam:GetPolicy"), l.action("iam:GetPolicyVersion")
+	out := evidence.Read([]evidence.PolicyDocument{})
+	out.Why = p.Why
+	add := func(f evidence.Fact[evidence.PolicyDocument]) {
+		if f.Known() {
+			out.Value = append(out.Value, f.Value)
+		} else if out.Why == "" {
+			out.Why = f.Gap()
+		}
+	}
+	arns := slices.DeleteFunc(slices.Clone(p.Value.Attached), func(arn string) bool { return strings.Contains(arn, ":iam::aws:policy/") })
+	names, leftNames := first(p.Value.Inline, l.most(documentsTotal))
+	arns, leftARNs := first(arns, l.most(documentsTotal-len(names)))
+	for _, name := range names {
+		add(l.inlineDocument(inline, role, name))
+	}
+	for _, arn := range arns {
+		add(l.managedDocument(managed, version, arn))
+	}
+	if len(leftNames)+len(leftARNs) > 0 && out.Why == "" {
+		out.Why = fmt.Sprintf("%d policies of %s are read, and it has more", documentsTotal, role)
+	}
+	return out
+}
+
+func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[evidence.PolicyDocument] {
+	return one(a, func(ctx context.Context) (*iam.GetRolePolicyOutput, error) {
+		return l.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+	}, func(out *iam.GetRolePolicyOutput) evidence.Fact[evidence.PolicyDocument] {
+		return evidence.Read(evidence.PolicyDocument{Name: name, Text: policyText(aws.ToString(out.PolicyDocument))})
+	})
+}
+
+// managedDocument reads the version of a managed policy that is in force.
+func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
+	id := one(policy, func(ctx context.Context) (*iam.GetPolicyOutput, error) {
+		return l.IAM.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
+	}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
+		if out.Policy == nil {
+			return evidence.Failed[string]("iam:GetPolicy of " + arn + ": the answer holds none")
+		}
+		return evidence.Read(aws.ToString(out.Policy.DefaultVersionId))
+	})
+	if !id.Known() {
+		return evidence.Fact[evidence.PolicyDocument]{State: id.State, Why: id.Why}
+	}
+	return one(version, func(ctx context.Context) (*iam.GetPolicyVersionOutput, error) {
+		return l.IAM.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
+	}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
+		if out.PolicyVersion == nil {
+			return evidence.Failed[evidence.PolicyDocument]("iam:GetPolicyVersion of " + arn + ": the answer holds none")
+		}
+		return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
+	})
 }

@@ -7,6 +7,9 @@ type Cluster struct {
 	Config        Fact[ClusterConfig]
 	AwsAuth       Fact[AwsAuth] // Absent: there is no such ConfigMap
 	AccessEntries Fact[AccessEntries]
+	// Controllers are the service accounts of Karpenter's controller, as its chart names
+	// them; asked only where another role than the nodes' is mapped.
+	Controllers Fact[[]ServiceAccount]
 	// Webhooks are the admission webhooks that are asked about nodes.
 	Webhooks Fact[[]Webhook]
 	// Version of Karpenter is not told by any API: it is known as far as its objects

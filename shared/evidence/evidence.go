@@ -19,8 +19,11 @@ type Evidence struct {
 	Profiles  map[string]Fact[InstanceProfile] // by ARN
 	Roles     map[string]Fact[Role]            // by name
 	Policies  map[string]Fact[Policies]        // by role name
-	Images    map[string]Fact[Image]           // by AMI id
-	Templates map[string]Fact[LaunchTemplate]  // by id:version
+	// Documents are what the policies of roles say that may be a controller's, by role
+	// name. Known with Why: some of them could not be read.
+	Documents map[string]Fact[[]PolicyDocument]
+	Images    map[string]Fact[Image]          // by AMI id
+	Templates map[string]Fact[LaunchTemplate] // by id:version
 	Groups    map[roll.Group]Group
 	Network   Network
 	// Zones count the cluster's nodes by availability zone; nil if Alone.

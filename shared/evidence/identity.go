@@ -27,6 +27,18 @@ type Policies struct {
 	InlineRead bool
 }
 
+// PolicyDocument is what a managed or inline policy of a role says.
+type PolicyDocument struct {
+	Name string // of the inline policy, or the ARN of the managed one
+	Text string // JSON
+}
+
+// ServiceAccount is a Kubernetes service account whose pods may assume an IAM role.
+type ServiceAccount struct {
+	Namespace, Name string
+	RoleARN         string // annotation eks.amazonaws.com/role-arn, "" if it has none
+}
+
 // AccessEntry is an EKS access entry.
 type AccessEntry struct {
 	Principal string // ARN of the role or user

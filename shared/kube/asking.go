@@ -73,6 +73,7 @@ var (
 	resourceValidating = resource{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"}
 	resourceBudget     = resource{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}
 	resourceVolume     = resource{"", "v1", "persistentvolumes", "PersistentVolume"}
+	resourceAccount    = resource{"", "v1", "serviceaccounts", "ServiceAccount"}
 	resourceSlice      = resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}
 )
 
@@ -92,6 +93,7 @@ var askings = map[topic]asking{
 	topicNodeClaims:      {of: []resource{resourceNodeClaim}, sel: labelled(labelNodePool), thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
 	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: segment},
 	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
+	topicAccounts:        {of: []resource{resourceAccount}, sel: called, thing: "service accounts called %s", trim: trimAccount, nameable: segment},
 	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
 	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
 }
@@ -112,6 +114,12 @@ func about(kind string) func(string, *metav1.ListOptions) {
 
 func onNode(name string, o *metav1.ListOptions) {
 	o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
+}
+
+// called selects by name, which RBAC takes for a request about that name alone.
+// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+func called(name string, o *metav1.ListOptions) {
+	o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 }
 
 func carrying(name string, o *metav1.ListOptions) { o.LabelSelector = name }

@@ -37,6 +37,7 @@ var ErrNotCaptured = errors.New("it was not captured")
 //	/api/v1/pods?fieldSelector=spec.nodeName=NODE
 //	/api/v1/namespaces/NAMESPACE/pods?labelSelector=KEY=VALUE,KEY=VALUE
 //	/api/v1/persistentvolumes
+//	/api/v1/serviceaccounts?fieldSelector=metadata.name=karpenter
 //	/apis/policy/v1/poddisruptionbudgets
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=POOL
 //	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (POOL,POOL)

@@ -75,6 +75,12 @@ func ANodePool(name string) Question { return Question{topic: topicNodePool, nam
 // and may hold secrets.
 func AnEC2NodeClass(name string) Question { return Question{topic: topicEC2NodeClass, name: name} }
 
+// ControllerAccounts asks for the service accounts of Karpenter's controller, of all
+// namespaces: those that are called as its chart calls them. Of each comes the role that its
+// pods assume.
+// https://karpenter.sh/docs/getting-started/getting-started-with-karpenter/
+func ControllerAccounts() Question { return Question{topic: topicAccounts, name: "karpenter"} }
+
 // Webhooks asks for the mutating and the validating webhook configurations, in one List.
 func Webhooks() Question { return Question{topic: topicWebhooks} }
 
@@ -128,4 +134,5 @@ const (
 	topicPodsLike
 	topicBudgets
 	topicVolumes
+	topicAccounts
 )

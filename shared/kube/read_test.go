@@ -31,6 +31,7 @@ var asked = map[Question]string{
 	PodsLike("team", map[string]string{"b": "c", "a": "b"}): "/api/v1/namespaces/team/pods?labelSelector=a=b,b=c",
 	AllBudgets():                       "/apis/policy/v1/poddisruptionbudgets",
 	AllVolumes():                       "/api/v1/persistentvolumes",
+	ControllerAccounts():               "/api/v1/serviceaccounts?fieldSelector=metadata.name=karpenter",
 	NodeClaimsOf("default"):            "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=default",
 	ANodePool("default"):               "/apis/karpenter.sh/v1/nodepools/default",
 	AnEC2NodeClass("default"):          "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default",
@@ -105,6 +106,7 @@ func TestQuestionsAreToldInWords(t *testing.T) {
 		AllLeases():              "list leases of nodes",
 		PodsLike("team", map[string]string{"a": "b"}): "list pods like team/a=b",
 		AllVolumes():                  "list persistent volumes",
+		ControllerAccounts():          "list service accounts called karpenter",
 		EndpointSlicesOf("team", "s"): "list EndpointSlices of service team/s",
 		{}:                            "nothing",
 	} {
@@ -285,6 +287,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		PodsLike("team", map[string]string{"a": "b", "b": "c"}): "list pods in team",
 		AllBudgets():                       "list poddisruptionbudgets.policy",
 		AllVolumes():                       "list persistentvolumes",
+		ControllerAccounts():               "list serviceaccounts",
 		NodeClaimsOf("default"):            "list nodeclaims.karpenter.sh",
 		ANodePool("default"):               "get nodepools.karpenter.sh",
 		AnEC2NodeClass("default"):          "get ec2nodeclasses.karpenter.k8s.aws",

@@ -46,6 +46,22 @@ func trimAnnotations(o object) error {
 	})
 }
 
+// AnnotationRoleARN is by what a service account says which IAM role its pods assume.
+// https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
+const AnnotationRoleARN = "eks.amazonaws.com/role-arn"
+
+// trimAccount leaves of a service account the role that its pods assume: it also names
+// secrets.
+func trimAccount(account object) error {
+	only(account, []string{"apiVersion", "kind", "metadata"})
+	return alter(account, "metadata", func(m object) error {
+		return alter(m, "annotations", func(a object) error {
+			only(a, []string{AnnotationRoleARN})
+			return nil
+		})
+	})
+}
+
 // trimVolume leaves of a PersistentVolume what tells whose it is and where it can be used.
 // Sources name secrets and servers; of these only stays that it is a disk of a node, or by
 // which name it is attached to one.

@@ -105,6 +105,17 @@ func TestVolumesLeaveThePackageWithoutTheirSources(t *testing.T) {
 	}
 }
 
+// Which secrets a service account may use is nobody's business.
+func TestServiceAccountsLeaveThePackageWithTheirRoleAlone(t *testing.T) {
+	c, _ := over(t, saying(http.StatusOK, `{"kind":"ServiceAccountList","apiVersion":"v1","items":[{
+		"metadata": {"name": "karpenter", "namespace": "kube-system", "annotations": {"a": "`+planted+`", "eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/x"}},
+		"secrets": [{"name": "`+planted+`"}], "imagePullSecrets": [{"name": "`+planted+`"}]}]}`))
+	got, err := c.Read(t.Context(), ControllerAccounts())
+	if err != nil || strings.Contains(string(got), planted) || !strings.Contains(string(got), `"eks.amazonaws.com/role-arn":"arn:aws:iam::111122223333:role/x"`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // Whatever a pod looks like: it is trimmed, or it is an error.
 func FuzzWhateverAPodHolds(f *testing.F) {
 	f.Add([]byte(fullPod))

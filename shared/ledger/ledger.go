@@ -162,6 +162,7 @@ type GroupMemory struct {
 	// Pressed are the latest nodes of the group that ran short of something, also of
 	// instances that are gone: at most PressuresKept, the earliest first. It may hold more
 	// than PressureMemory: it is cut when something is added to it.
+	Pressed []GroupPressure `json:"pressed,omitempty"`
 	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts: a
 	// replacement that never came is owed for as long as the group has nodes, and for
 	// IntentRetention where it has none.

@@ -445,7 +445,9 @@ func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
 // ever: nobody can tell that a group is gone for good.
 func TestTheMemoryOfAGroupWithoutNodesEnds(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	ended := func(d time.Duration) ledger.Ended { return ledger.Ended{Instance: instanceID(99), At: ago(d), Done: ago(d)} }
+	ended := func(d time.Duration) ledger.Ended {
+		return ledger.Ended{Instance: instanceID(99), At: ago(d), Done: ago(d)}
+	}
 	const acts, owed = ledger.ActionRetention, ledger.IntentRetention
 	for name, tt := range map[string]struct {
 		memory ledger.GroupMemory

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -115,11 +116,57 @@ func (i iamAPI) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAttach
 	return answered(out, err)
 }
 
-// ListRolePolicies lists the policies that are written into a role: none are.
+// controllerPolicy is written into the role of Karpenter's controller.
+// https://karpenter.sh/docs/reference/cloudformation/
+const (
+	controllerPolicy = "KarpenterController"
+	controllerMay    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet","ec2:TerminateInstances","iam:PassRole"],"Resource":"*"}]}`
+)
+
+// inline are the names of the policies that are written into a role.
+func (r role) inline() []string {
+	if len(r.policies) > 0 { // a node's
+		return []string{}
+	}
+	return []string{controllerPolicy}
+}
+
+// ListRolePolicies lists the policies that are written into a role.
 func (i iamAPI) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+	out := new(iam.ListRolePoliciesOutput)
 	err := i.v.call(ctx, "iam:ListRolePolicies", reads, "", func() error {
-		_, err := i.v.a.existing(in.RoleName)
+		r, err := i.v.a.existing(in.RoleName)
+		out.PolicyNames = r.inline()
 		return err
 	})
-	return answered(&iam.ListRolePoliciesOutput{PolicyNames: []string{}}, err)
+	return answered(out, err)
+}
+
+// GetRolePolicy tells what a policy says that is written into a role.
+func (i iamAPI) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+	out := &iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String(url.PathEscape(controllerMay))}
+	err := i.v.call(ctx, "iam:GetRolePolicy", reads, "", func() error {
+		r, err := i.v.a.existing(in.RoleName)
+		if err == nil && !slices.Contains(r.inline(), aws.ToString(in.PolicyName)) {
+			err = noSuch("NoSuchEntity", "The role policy with name %s cannot be found.", aws.ToString(in.PolicyName))
+		}
+		return err
+	})
+	return answered(out, err)
+}
+
+// GetPolicy tells of a managed policy of the account: it has none.
+func (i iamAPI) GetPolicy(ctx context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
+	err := i.v.call(ctx, "iam:GetPolicy", reads, "", func() error {
+		return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
+	})
+	return answered(new(iam.GetPolicyOutput), err)
+}
+
+// GetPolicyVersion likewise.
+func (i iamAPI) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
+	err := i.v.call(ctx, "iam:GetPolicyVersion", reads, "", func() error {
+		return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
+	})
+	return answered(new(iam.GetPolicyVersionOutput), err)
 }

@@ -44,6 +44,7 @@ var kubeLists = map[string]func(*kubeQuery) ([]*kube.Item, error){
 	"policy/v1/poddisruptionbudgets": (*kubeQuery).listBudgets,
 	"v1/persistentvolumes":           (*kubeQuery).listVolumes,
 	"v1/persistentvolumeclaims":      (*kubeQuery).listVolumeClaims,
+	"v1/serviceaccounts":             none, // Karpenter's has its role by EKS Pod Identity, and says nothing of it
 	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
 	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
 	"discovery.k8s.io/v1/endpointslices":                              none,

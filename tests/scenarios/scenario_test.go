@@ -93,7 +93,9 @@ type change struct {
 	ZonalShift   string          `yaml:"zonalShift"`
 	ForgetLedger bool            `yaml:"forgetLedger"`
 	UnmapNodes   bool            `yaml:"unmapNodes"`
-	MapNodes     string          `yaml:"mapNodes"`
+	// MapController is the name of the controller's role that is mapped in place of the nodes'.
+	MapController string `yaml:"mapController"`
+	MapNodes      bool   `yaml:"mapNodes"`
 }
 
 type cluster struct {

@@ -136,8 +136,10 @@ func (w *world) changeAround(ctx context.Context, c change) error {
 		return w.shift(ctx, c.ZonalShift)
 	case c.UnmapNodes:
 		return w.bed.UnmapNodes(ctx)
-	case c.MapNodes != "":
-		return w.bed.MapNodes(ctx, c.MapNodes)
+	case c.MapNodes:
+		return w.bed.ResetAWSAuth(ctx)
+	case c.MapController != "":
+		return w.bed.MapController(ctx, c.MapController)
 	case c.ForgetLedger:
 		w.dropLedger = true
 	}

@@ -218,6 +218,28 @@ func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
 	}
 }
 
+// Karpenter's controller has the mapping of its nodes. Its role's name says nothing, so both
+// functions read what it may do.
+func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
+	s := deploy(t, "remediate")
+	s.Step = 6 * time.Minute
+	fleet(t, 3)
+	must(t, bed.MapController(t.Context(), "f3a91c"))
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
+	must(t, err)
+	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must(t, s.Advance(t.Context(), 30*time.Minute))
+	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	if got := tagsOf(t, id)[roll.TagCause]; got != "ControllerRoleMapped" {
+		t.Errorf("the tag %s is %q", roll.TagCause, got)
+	}
+	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
+	if len(d.Findings) != 1 || len(d.Findings[0].Causes) == 0 || !strings.Contains(d.Findings[0].Causes[0].Summary, "f3a91c") {
+		t.Errorf("the evidence is about %+v", d.Findings)
+	}
+}
+
 // A permission that is missing costs what it shows, and no more: what could not be
 // checked is said so, and the instance is ended all the same.
 func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {

@@ -61,7 +61,7 @@ func told(t *testing.T, file string) []string {
 var forTheCause = []string{
 	"DescribeDhcpOptions", "DescribeImages", "DescribeLaunchTemplateVersions", "DescribeNatGateways", "DescribeNetworkAcls", "DescribeRouteTables",
 	"DescribeSecurityGroups", "DescribeSubnets", "DescribeVpcAttribute", "DescribeVpcEndpoints", "DescribeVpcs", "GetConsoleOutput",
-	"DescribeAccessEntry", "ListAccessEntries", "ListAssociatedAccessPolicies", "GetInstanceProfile", "GetRole", "ListAttachedRolePolicies", "ListRolePolicies",
+	"DescribeAccessEntry", "ListAccessEntries", "ListAssociatedAccessPolicies", "GetInstanceProfile", "GetRole", "ListAttachedRolePolicies", "ListRolePolicies", "GetRolePolicy", "GetPolicy", "GetPolicyVersion",
 }
 
 // moreThanReadForTheCause numbers the calls at which a function is to die, from 1: all,

@@ -179,11 +179,14 @@ func needOf(q *http.Request) (p permission, err error) {
 	if len(segments) > 1 {
 		p.name = segments[1]
 	}
+	if byName, ok := strings.CutPrefix(q.URL.Query().Get("fieldSelector"), "metadata.name="); ok {
+		p.name = byName
+	}
 	if len(segments) > 2 {
 		p.resource += "/" + segments[2]
 	}
 	p.verb = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[q.Method]
-	if q.Method == http.MethodGet && p.name == "" {
+	if q.Method == http.MethodGet && len(segments) == 1 {
 		p.verb = "list"
 	}
 	return p, nil
@@ -193,7 +196,7 @@ func needOf(q *http.Request) (p permission, err error) {
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
 	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
-	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
+	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "ControllerAccounts": kube.ControllerAccounts(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "ANodePool": kube.ANodePool("default"),
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"),
 }
 
@@ -253,7 +256,7 @@ func acts(t *testing.T) map[string][]permission {
 // and only the other may change anything.
 func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 	look := []string{
-		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "ec2nodeclasses.karpenter.k8s.aws get",
+		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "serviceaccounts list karpenter", "ec2nodeclasses.karpenter.k8s.aws get",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io list", "validatingwebhookconfigurations.admissionregistration.k8s.io list", "endpointslices.discovery.k8s.io list",
 		"configmaps get aws-auth in kube-system", "leases.coordination.k8s.io get in kube-node-lease", "leases.coordination.k8s.io list in kube-node-lease",
 	}

@@ -69,6 +69,7 @@ const (
 	networks  = "arn:aws:ec2:eu-west-1:*:vpc/*" // also those that another account shares
 	profiles  = "arn:aws:iam::123456789012:instance-profile/*"
 	roles     = "arn:aws:iam::123456789012:role/*"
+	managed   = "arn:aws:iam::123456789012:policy/*"
 	policies  = "arn:aws:ssm:eu-west-1:123456789012:parameter/rollcall/policy"
 	schedules = "arn:aws:scheduler:eu-west-1:123456789012:schedule/${Schedules}/*"
 	bus       = "arn:aws:events:eu-west-1:123456789012:event-bus/default"
@@ -79,7 +80,8 @@ var diagnosis = []string{
 	"ec2:DescribeDhcpOptions *", "ec2:DescribeImages *", "ec2:DescribeLaunchTemplateVersions *", "ec2:DescribeNatGateways *", "ec2:DescribeNetworkAcls *",
 	"ec2:DescribeRouteTables *", "ec2:DescribeSecurityGroups *", "ec2:DescribeSubnets *", "ec2:DescribeVpcEndpoints *", "ec2:DescribeVpcs *",
 	"ec2:GetConsoleOutput " + instances, "ec2:DescribeVpcAttribute " + networks,
-	"iam:GetInstanceProfile " + profiles, "iam:GetRole " + roles, "iam:ListAttachedRolePolicies " + roles, "iam:ListRolePolicies " + roles,
+	"iam:GetInstanceProfile " + profiles, "iam:GetRole " + roles, "iam:ListAttachedRolePolicies " + roles, "iam:ListRolePolicies " + roles, "iam:GetRolePolicy " + roles,
+	"iam:GetPolicy " + managed, "iam:GetPolicyVersion " + managed,
 	"eks:ListAccessEntries " + clusters, "eks:DescribeAccessEntry " + entries, "eks:ListAssociatedAccessPolicies " + entries,
 }
 

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,16 +69,39 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	}
 }
 
-// MapNodes maps another role with the groups of nodes in the place of the nodes' own, as somebody does who takes the one for
-// the other. It returns when the authenticator works by it.
-func (b *Bed) MapNodes(ctx context.Context, arn string) error {
-	return b.SetAWSAuth(ctx, strings.ReplaceAll(b.mapRoles(), NodeRoleARN, arn))
-}
-
 // UnmapNodes takes the role of nodes out of aws-auth, as somebody does who edits it by hand: no node can join any more.
 // It returns when the authenticator works by it.
 func (b *Bed) UnmapNodes(ctx context.Context) error {
 	return b.SetAWSAuth(ctx, strings.TrimPrefix(b.mapRoles(), mapNodes))
+}
+
+// What the role of Karpenter's controller may do, and who may assume it, by EKS Pod Identity.
+// https://karpenter.sh/docs/reference/cloudformation/
+const (
+	controllerTrust    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	controllerLaunches = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":"*"}]}`
+	controllerPasses   = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:PassRole","Resource":"*"}]}`
+)
+
+// MapController makes a role of that name for Karpenter's controller and maps it in aws-auth where the role of nodes
+// should be, as somebody does who mistakes the one for the other: no node can join any more. It returns when the
+// authenticator works by it.
+func (b *Bed) MapController(ctx context.Context, name string) error {
+	client := iam.NewFromConfig(b.AWSConfigFor(Seeder))
+	if _, err := client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String(name), AssumeRolePolicyDocument: aws.String(controllerTrust)}); err != nil {
+		return fmt.Errorf("make the role %s: %w", name, err)
+	}
+	if _, err := client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String(name), PolicyName: aws.String("launches"), PolicyDocument: aws.String(controllerLaunches)}); err != nil {
+		return fmt.Errorf("write a policy into the role %s: %w", name, err)
+	}
+	made, err := client.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String(name + "-passes"), PolicyDocument: aws.String(controllerPasses)})
+	if err != nil {
+		return fmt.Errorf("make a policy: %w", err)
+	}
+	if _, err := client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String(name), PolicyArn: made.Policy.Arn}); err != nil {
+		return fmt.Errorf("attach a policy to the role %s: %w", name, err)
+	}
+	return b.SetAWSAuth(ctx, strings.Replace(b.mapRoles(), NodeRoleARN, "arn:aws:iam::"+AccountID+":role/"+name, 1))
 }
 
 // ResetAWSAuth puts aws-auth back to what it is after [Start], if it is not so.

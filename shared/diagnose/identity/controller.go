@@ -1,6 +1,9 @@
 package identity
 
 import (
+	"encoding/json"
+	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -10,47 +13,253 @@ import (
 )
 
 // otherRole is a role that is mapped for nodes and is not that of the instance.
-type otherRole struct{ arn, source, field string }
-
-// controller finds the role of the Karpenter controller among those that are mapped for
-// nodes: whoever sets Karpenter up makes two roles, and maps the wrong one. A role with
-// Karpenter's name alone may well be that of another pool's nodes; it is the
-// controller's if it says so, or if EC2 may not assume it.
-func (d *door) controller(r evidence.Role, mode string) (otherRole, bool) {
-	if d.Finding.Owner != roll.OwnerKarpenter {
-		return otherRole{}, false
-	}
-	for _, o := range d.others(r, mode) {
-		name := strings.ToLower(last(o.arn))
-		if !strings.Contains(name, "karpenter") {
-			continue
-		}
-		if strings.Contains(name, "controller") || strings.Contains(name, "irsa") {
-			return o, true
-		}
-		if known := d.Roles[last(o.arn)]; known.Known() && trusts(known.Value.TrustPolicy) == denies && known.Value.TrustPolicy != "" {
-			return o, true
-		}
-	}
-	return otherRole{}, false
+type otherRole struct {
+	arn, source, field string
+	// by says by what it is recognized as a controller's, the strongest first.
+	by []roll.Evidence
+	// sure is how sure that is; 0 is not recognized.
+	sure sureness
+	// karpenter: what recognizes it tells of Karpenter, and not of some pods alone.
+	karpenter bool
+	account   string // whose pods assume it, "" if that is not told
+	nodes     bool   // it is a node's, as far as can be told
+	gap       string // what stands in the way of telling whose it is, "" if nothing does
 }
 
-// others are the roles that the enabled stores map for nodes.
-func (d *door) others(r evidence.Role, mode string) (out []otherRole) {
+// sureness is by what a role is recognized as a controller's, the weakest first.
+type sureness uint8
+
+const (
+	byName     sureness = iota + 1
+	byPolicies          // it launches instances, and EC2 may not assume it
+	byTrust             // pods may assume it, and EC2 may not
+	byAccount           // Karpenter's own service account names it
+)
+
+// namesTold is how many roles that are mapped for nodes a cause names.
+const namesTold = 5
+
+// others are the roles that the enabled stores map for nodes in place of the role, and why
+// it cannot be said of all whether they are a controller's. Roles of Fargate and of nodes
+// outside of EC2 stand in nobody's place.
+func (d *door) others(r evidence.Role, mode string) (out []otherRole, gap string) {
 	if mode != modeConfigMap {
-		for arn, e := range d.Cluster.AccessEntries.Value.Entries {
-			if e.Known() && arn != r.ARN && slices.Contains(nodeTypes, e.Value.Type) {
-				out = append(out, otherRole{arn, "access entry", "principalArn"})
+		unread := 0
+		for _, arn := range d.Cluster.AccessEntries.Value.Principals {
+			e := d.Cluster.AccessEntries.Value.Entries[arn]
+			switch {
+			case arn == r.ARN, !strings.Contains(arn, ":role/"), strings.Contains(arn, ":role/aws-"):
+			case !e.Known():
+				unread++
+			case strings.HasPrefix(e.Value.Type, "EC2"):
+				out = append(out, otherRole{arn: arn, source: "access entry", field: "principalArn"})
 			}
+		}
+		if unread > 0 {
+			gap = fmt.Sprintf("of %d access entries it was not read whether they are nodes'", unread)
 		}
 		sort.Slice(out, func(i, j int) bool { return out[i].arn < out[j].arn })
 	}
 	if mode != modeAPI && d.Cluster.AwsAuth.Known() {
 		for _, m := range d.Cluster.AwsAuth.Value.Roles {
-			if m.Effective && slices.Contains(m.Groups, groupNodes) {
-				out = append(out, otherRole{m.ARN, "aws-auth", field(m.Index, "rolearn")})
+			if m.Effective && (slices.Contains(m.Groups, groupNodes) || slices.Contains(m.Groups, groupBootstrappers)) && !slices.Contains(m.Groups, groupFargate) {
+				out = append(out, otherRole{arn: m.ARN, source: "aws-auth", field: field(m.Index, "rolearn")})
 			}
 		}
 	}
+	if d.Finding.Owner != roll.OwnerKarpenter {
+		return out, "" // nobody mapped a controller's role in place of theirs
+	}
+	for i := range out {
+		d.recognize(&out[i])
+		if out[i].gap != "" {
+			gap = out[i].gap
+		}
+	}
+	return out, gap
+}
+
+// groupFargate is of Fargate's nodes alone.
+// https://docs.aws.amazon.com/eks/latest/userguide/fargate-getting-started.html
+const groupFargate = "system:node-proxier"
+
+// recognize finds out whether the role is a controller's. Whoever sets Karpenter up makes
+// two roles, and may map the wrong one, which may have any name. Karpenter's service
+// account says which is its own; else who may assume a role tells, then what it may do, and
+// its name last. A role that EC2 may assume is a node's, whatever its name and policies.
+// https://karpenter.sh/docs/reference/cloudformation/
+func (d *door) recognize(o *otherRole) {
+	name := last(o.arn)
+	for _, a := range d.Cluster.Controllers.Value {
+		if sameRole(a.RoleARN, o.arn) {
+			o.is(byAccount, true, roll.Evidence{Source: "service account", Field: a.Namespace + "/" + a.Name + " eks.amazonaws.com/role-arn", Observed: a.RoleARN, Expected: "a role that no node is mapped by"})
+		}
+	}
+	role, trust := d.Roles[name], unclear
+	if !strings.Contains(o.arn, ":"+d.ClusterID.Account+":") {
+		role = evidence.Skipped[evidence.Role](name + " is a role of another account")
+	}
+	who := assumers{}
+	if role.Known() && role.Value.TrustPolicy != "" {
+		trust, who = trusts(role.Value.TrustPolicy), readAssumers(role.Value.TrustPolicy)
+	}
+	o.nodes = trust == allows || who.fargate || d.ofNodes(name)
+	if o.nodes {
+		return
+	}
+	if who.pods != "" && trust == denies {
+		o.account = who.account
+		o.is(byTrust, strings.Contains(strings.ToLower(who.account), "karpenter"), roll.Evidence{Source: "role " + name, Field: "AssumeRolePolicyDocument", Observed: who.pods, Expected: "sts:AssumeRole by ec2.amazonaws.com, if it were a node's"})
+	}
+	documents := d.Documents[name]
+	if names := launches(documents.Value); names != "" {
+		o.is(byPolicies, true, roll.Evidence{Source: "role " + name, Field: "policies", Observed: names + " allow it to launch instances and to give them roles", Expected: "what a node needs"})
+	}
+	if named(name, trust) {
+		o.is(byName, true, roll.Evidence{Source: "role " + name, Field: "RoleName", Observed: name, Expected: "no name of a controller's; this is the weakest hint"})
+	}
+	switch {
+	case o.sure > 0:
+	case !role.Known():
+		o.gap = role.Missing("the role " + name)
+	case documents.Why != "":
+		o.gap = documents.Why
+	case d.Cluster.Controllers.State == evidence.Unreadable:
+		o.gap = d.Cluster.Controllers.Gap()
+	default:
+		o.gap = "nothing tells whose role " + name + " is, which is mapped for nodes"
+	}
+}
+
+// is notes that the role is a controller's.
+func (o *otherRole) is(sure sureness, karpenter bool, by roll.Evidence) {
+	o.by = append(o.by, by)
+	o.sure = max(o.sure, sure)
+	o.karpenter = o.karpenter || karpenter
+}
+
+// ofNodes reports a role that instances are known to have or to be launched with.
+func (d *door) ofNodes(name string) bool {
+	for _, p := range d.Profiles {
+		if slices.Contains(p.Value.Roles, name) {
+			return true
+		}
+	}
+	for _, g := range d.Groups {
+		if g.NodeClass.Known() && g.NodeClass.Value.Role == name || g.NodeGroup.Known() && last(g.NodeGroup.Value.RoleARN) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports a name that a controller's role goes by. Where EC2 may not assume the role,
+// Karpenter's name is enough.
+func named(name string, trust verdict) bool {
+	name = strings.ToLower(name)
+	if !strings.Contains(name, "karpenter") {
+		return false
+	}
+	return trust == denies || !strings.Contains(name, "node") && (strings.Contains(name, "controller") || strings.Contains(name, "irsa"))
+}
+
+// launches names the policies by which a role may launch instances and give them a role, as
+// Karpenter's controller must; "" if they do not allow both. That of an administrator, who
+// may do everything, is no sign of a controller.
+func launches(documents []evidence.PolicyDocument) string {
+	var launch, pass []string
+	for _, doc := range documents {
+		var policy struct{ Statement statements }
+		if json.Unmarshal([]byte(doc.Text), &policy) != nil {
+			continue
+		}
+		for _, st := range policy.Statement {
+			if !strings.EqualFold(st.Effect, "Allow") {
+				continue
+			}
+			if st.names("ec2:RunInstances") || st.names("ec2:CreateFleet") {
+				launch = append(launch, last(doc.Name))
+			}
+			if st.names("iam:PassRole") {
+				pass = append(pass, last(doc.Name))
+			}
+		}
+	}
+	if len(launch) == 0 || len(pass) == 0 {
+		return ""
+	}
+	all := append(launch, pass...)
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// names reports whether one of the statement's actions is of the action's service and
+// matches it: * and ? stand for any letters, and case does not count.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html
+func (s statement) names(action string) bool {
+	action = strings.ToLower(action)
+	service, _, _ := strings.Cut(action, ":")
+	return slices.ContainsFunc(s.Action, func(pattern string) bool {
+		pattern = strings.ToLower(pattern)
+		ok, err := path.Match(pattern, action)
+		return err == nil && ok && strings.HasPrefix(pattern, service+":")
+	})
+}
+
+// controllers is the role that is surest a controller's.
+func controllers(others []otherRole) (found otherRole, ok bool) {
+	for _, o := range others {
+		if o.sure > found.sure {
+			found = o
+		}
+	}
+	return found, found.sure > 0
+}
+
+// whose says whose role it is, for a person.
+func (o otherRole) whose() string {
+	pods := ""
+	if o.account != "" {
+		pods = ", service account " + o.account
+	}
+	switch {
+	case o.sure == byName:
+		return "by its name the role of the Karpenter controller"
+	case o.karpenter:
+		return "the role of the Karpenter controller" + pods
+	}
+	return "a role that pods assume" + pods
+}
+
+// mapping is where a store maps the role.
+func (o otherRole) mapping(own evidence.Role) roll.Evidence {
+	return roll.Evidence{Source: o.source, Field: o.field, Observed: o.arn, Expected: own.ARN}
+}
+
+// mappings name the roles that are mapped for nodes, first those that are no node's as far
+// as can be told.
+func mappings(others []otherRole, own evidence.Role) (out []roll.Evidence) {
+	sort.SliceStable(others, func(i, j int) bool { return !others[i].nodes && others[j].nodes })
+	for i, o := range others {
+		e := o.mapping(own)
+		switch {
+		case i == namesTold:
+			e.Observed = fmt.Sprintf("%d further roles are mapped for nodes", len(others)-i)
+			return append(out, e)
+		case o.nodes:
+			e.Observed += ", the role of other nodes"
+		}
+		out = append(out, e)
+	}
 	return out
+}
+
+// inPlace names the role that may stand in the place of the nodes' own, for a summary.
+func inPlace(others []otherRole) string {
+	for _, o := range others {
+		if o.gap != "" {
+			return "; mapped for nodes is " + last(o.arn) + ", of which nothing tells that it is a node's"
+		}
+	}
+	return ""
 }

@@ -15,13 +15,17 @@ import (
 )
 
 const (
-	nodeRole    = "arn:aws:iam::111122223333:role/payments-node"
-	profile     = "arn:aws:iam::111122223333:instance-profile/payments-node"
-	controller  = "arn:aws:iam::111122223333:role/KarpenterController-payments"
-	trustEC2    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}`
-	trustOIDC   = `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/oidc.eks"},"Action":"sts:AssumeRoleWithWebIdentity"}}`
-	instance    = roll.InstanceID("i-0123456789abcdef0")
-	groupOfNode = roll.Group("nodepool/default")
+	nodeRole     = "arn:aws:iam::111122223333:role/payments-node"
+	profile      = "arn:aws:iam::111122223333:instance-profile/payments-node"
+	controller   = "arn:aws:iam::111122223333:role/KarpenterController-payments"
+	trustEC2     = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}`
+	trustOIDC    = `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/oidc.eks"},"Action":"sts:AssumeRoleWithWebIdentity"}}`
+	trustPods    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	trustSA      = `{"Statement":[{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/A1"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"oidc.eks.eu-west-1.amazonaws.com/id/A1:aud":"sts.amazonaws.com","oidc.eks.eu-west-1.amazonaws.com/id/A1:sub":"system:serviceaccount:kube-system:karpenter"}}}]}`
+	trustLB      = `{"Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/issuer.example"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringLike":{"issuer.example:sub":["system:serviceaccount:kube-system:aws-lb"]}}}}`
+	trustAccount = `{"Statement":{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"sts:AssumeRole"}}`
+	instance     = roll.InstanceID("i-0123456789abcdef0")
+	groupOfNode  = roll.Group("nodepool/default")
 )
 
 var (
@@ -138,6 +142,53 @@ func TestWhatIsFound(t *testing.T) {
 			e.Roles["Karpenter-payments"] = evidence.Read(evidence.Role{Name: "Karpenter-payments", TrustPolicy: trustOIDC})
 		}, "ControllerRoleMapped"},
 
+		{"a pod's role of any name is mapped", configMap, func(e *evidence.Evidence) { other(e, "f3a91c", trustOIDC) }, "ControllerRoleMapped"},
+		{"a pod's role of any name has the entry", api, func(e *evidence.Evidence) {
+			e.Cluster.AccessEntries = entries(entry("arn:aws:iam::111122223333:role/f3a91c", "EC2_LINUX"))
+			e.Roles["f3a91c"] = evidence.Read(evidence.Role{Name: "f3a91c", TrustPolicy: trustPods})
+		}, "ControllerRoleMapped"},
+		{"it is mapped with one of the groups", configMap, func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustPods)
+			e.Cluster.AwsAuth.Value.Roles[0].Groups = []string{"system:bootstrappers"}
+		}, "ControllerRoleMapped"},
+		{"another controller's role is mapped", configMap, func(e *evidence.Evidence) { other(e, "lb", trustLB) }, "ControllerRoleMapped"},
+		{"what launches instances is mapped", configMap, func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{
+				{Name: "arn:aws:iam::111122223333:policy/a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:Create*","Resource":"*"}}`},
+				{Name: "b", Text: `{"Statement":[{"Effect":"Allow","Action":["iam:PassRole"],"Resource":"*","Condition":{}}]}`}})}
+		}, "ControllerRoleMapped"},
+		{"what may launch and give no roles", configMap, func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:*"}}`}, {Name: "b", Text: `{"Statement":{"Effect":"Deny","Action":"iam:PassRole"}}`}})}
+		}, "NodeRoleNotMapped"},
+		{"an administrator is mapped", configMap, func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"*"}}`}})}
+		}, "NodeRoleNotMapped"},
+		{"Karpenter's service account names it", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"))
+			e.Cluster.Controllers = evidence.Read([]evidence.ServiceAccount{{Namespace: "kube-system", Name: "karpenter", RoleARN: "arn:aws:iam::111122223333:role/tools/f3a91c"}})
+		}, "ControllerRoleMapped"},
+		{"a controller's name, and EC2 may assume it", configMap, func(e *evidence.Evidence) { other(e, "KarpenterControllerRole", trustEC2) }, "NodeRoleNotMapped"},
+		{"a controller's name and a node's", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/KarpenterControllerNodes"))
+		}, "NodeRoleNotMapped"},
+		{"the role of another pool's nodes, by its class", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller))
+			e.Groups["nodepool/other"] = evidence.Group{NodeClass: evidence.Read(evidence.NodeClass{Role: "KarpenterController-payments"})}
+		}, "NodeRoleNotMapped"},
+		{"a role that a build system assumes", configMap, func(e *evidence.Evidence) {
+			other(e, "ci", `{"Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"},"Action":"sts:AssumeRoleWithWebIdentity"}}`)
+		}, "NodeRoleNotMapped"},
+		{"Fargate's role is mapped", configMap, func(e *evidence.Evidence) {
+			other(e, "KarpenterFargate", `{"Statement":{"Effect":"Allow","Principal":{"Service":"eks-fargate-pods.amazonaws.com"},"Action":"sts:AssumeRole"}}`)
+		}, "NodeRoleNotMapped"},
+		{"a role of another account", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::444455556666:role/f3a91c"))
+			e.Roles["f3a91c"] = evidence.Read(evidence.Role{Name: "f3a91c", TrustPolicy: trustPods})
+		}, "NodeRoleNotMapped"},
+
 		{"an entry for a person", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD")) }, "AccessEntryWrongType"},
 		{"an entry for Auto Mode without its policy", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2")) }, "AccessEntryWrongType"},
 		{"an entry for Auto Mode", both, func(e *evidence.Evidence) {
@@ -222,6 +273,81 @@ func TestWhatIsFound(t *testing.T) {
 				t.Errorf("%s: %+v", tt.name, c)
 			}
 		}
+	}
+}
+
+// other maps a role in place of the nodes'.
+func other(e *evidence.Evidence, name, trust string) {
+	e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/" + name))
+	e.Roles[name] = evidence.Read(evidence.Role{Name: name, TrustPolicy: trust})
+}
+
+// What is mapped in place of the nodes' role is told with what it was recognized by, and
+// named where that is nothing.
+func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
+	unread := func(e *evidence.Evidence) {
+		e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"), mapped("arn:aws:iam::111122223333:role/others"))
+		e.Roles["others"] = evidence.Read(evidence.Role{Name: "others", TrustPolicy: trustEC2})
+		e.Roles["f3a91c"] = evidence.Failed[evidence.Role]("iam:GetRole of f3a91c: no permission")
+	}
+	for _, tt := range []struct {
+		name     string
+		spoil    func(*evidence.Evidence)
+		code     cause.Code
+		summary  string
+		evidence []string
+		open     string
+	}{
+		{"by its trust policy", func(e *evidence.Evidence) { other(e, "f3a91c", trustSA) }, cause.ControllerRoleMapped, "payments maps f3a91c, the role of the Karpenter controller, service account kube-system:karpenter, for nodes; the nodes have payments-node, which is not in aws-auth",
+			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "AssumeRolePolicyDocument: sts:AssumeRoleWithWebIdentity by the OIDC provider of a cluster, service account kube-system:karpenter"}, ""},
+		{"of another controller", func(e *evidence.Evidence) { other(e, "lb", trustLB) }, cause.ControllerRoleMapped, "payments maps lb, a role that pods assume, service account kube-system:aws-lb, for nodes; the nodes have payments-node, which is not in aws-auth", nil, ""},
+		{"by its name alone", func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, cause.ControllerRoleMapped, "payments maps KarpenterController-payments, by its name the role of the Karpenter controller, for nodes; the nodes have payments-node, which is not in aws-auth",
+			[]string{"RoleName: KarpenterController-payments"}, ""},
+		{"it could not be read", unread, cause.NodeRoleNotMapped, "; mapped for nodes is f3a91c, of which nothing tells that it is a node's",
+			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "mapRoles[1].rolearn: arn:aws:iam::111122223333:role/others, the role of other nodes"}, "iam:GetRole of f3a91c: no permission"},
+		{"nothing tells whose it is", func(e *evidence.Evidence) { other(e, "f3a91c", trustAccount) }, cause.NodeRoleNotMapped, "; mapped for nodes is f3a91c, of which nothing tells that it is a node's", nil, "nothing tells whose role f3a91c is"},
+		{"its policies could not be read", func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": {State: evidence.Known, Why: "iam:GetRolePolicy: no permission"}}
+		}, cause.NodeRoleNotMapped, "of which nothing tells that it is a node's", nil, "iam:GetRolePolicy: no permission"},
+		{"Karpenter's service account could not be read", func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Cluster.Controllers = evidence.Failed[[]evidence.ServiceAccount]("list serviceaccounts: no permission")
+		}, cause.NodeRoleNotMapped, "of which nothing tells that it is a node's", nil, "list serviceaccounts: no permission"},
+	} {
+		e := sound("CONFIG_MAP")
+		tt.spoil(e)
+		s := analyze(e, roll.Unregistered)
+		c := s.Causes()[0]
+		var seen []string
+		for _, one := range c.Evidence {
+			seen = append(seen, one.Field+": "+one.Observed)
+		}
+		if c.Code != tt.code || !strings.HasSuffix(c.Summary, tt.summary) {
+			t.Errorf("%s: %s: %s", tt.name, c.Code, c.Summary)
+		}
+		for _, want := range tt.evidence {
+			if !slices.Contains(seen, want) {
+				t.Errorf("%s: %q lacks %q", tt.name, seen, want)
+			}
+		}
+		open := ""
+		for _, u := range s.Open() {
+			if u.Code == cause.ControllerRoleMapped {
+				open = u.Reason
+			}
+		}
+		if !strings.Contains(open, tt.open) || (open == "") != (tt.open == "") {
+			t.Errorf("%s: not checked because of %q, want %q", tt.name, open, tt.open)
+		}
+	}
+	e := sound("API")
+	e.Cluster.AccessEntries = entries()
+	e.Cluster.AccessEntries.Value.Principals = []string{controller, "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/x", "arn:aws:iam::111122223333:user/u"}
+	if s := analyze(e, roll.Unregistered); told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool {
+		return u.Code == cause.ControllerRoleMapped && strings.HasPrefix(u.Reason, "of 1 access entries")
+	}) {
+		t.Errorf("entries that nobody read: %s, %v", told(s), s.Open())
 	}
 }
 

@@ -181,21 +181,26 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 		not = "is in " + stores
 	}
 	found := d.notFound(r, mode)
-	if other, ok := d.controller(r, mode); ok {
+	others, gap := d.others(r, mode)
+	if wrong, ok := controllers(others); ok {
 		d.s.RuledOut(cause.NodeRoleNotMapped)
 		d.found(cause.Cause{
 			Code: cause.ControllerRoleMapped, Subject: "role/" + r.ARN,
-			Summary:  fmt.Sprintf("%s maps %s, the role of the Karpenter controller, for nodes; the nodes have %s, which %s", d.ClusterID.Name, last(other.arn), r.Name, not),
-			Evidence: append([]roll.Evidence{{Source: other.source, Field: other.field, Observed: other.arn, Expected: r.ARN}}, found...),
+			Summary:  fmt.Sprintf("%s maps %s, %s, for nodes; the nodes have %s, which %s", d.ClusterID.Name, last(wrong.arn), wrong.whose(), r.Name, not),
+			Evidence: slices.Concat([]roll.Evidence{wrong.mapping(r)}, wrong.by, found),
 			Fix:      d.fixMapping(r, mode),
 		})
 		return
 	}
-	d.s.RuledOut(cause.ControllerRoleMapped)
+	if gap == "" {
+		d.s.RuledOut(cause.ControllerRoleMapped)
+	} else {
+		d.s.NotChecked(gap, cause.ControllerRoleMapped)
+	}
 	d.found(cause.Cause{
 		Code: cause.NodeRoleNotMapped, Subject: "role/" + r.ARN,
-		Summary:  fmt.Sprintf("the role %s of %s %s of %s, so the API server refuses its kubelet", r.Name, d.Finding.Instance, not, d.ClusterID.Name),
-		Evidence: found,
+		Summary:  fmt.Sprintf("the role %s of %s %s of %s, so the API server refuses its kubelet%s", r.Name, d.Finding.Instance, not, d.ClusterID.Name, inPlace(others)),
+		Evidence: append(found, mappings(others, r)...),
 		Fix:      d.fixMapping(r, mode),
 	})
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -151,4 +152,75 @@ func (s statement) meansEC2() (meant, known bool) {
 		}
 	}
 	return false, true
+}
+
+// assumers are who may assume a role beside EC2.
+type assumers struct {
+	pods    string // how pods assume it, "" if they may not
+	account string // the service account that the policy names, as namespace:name; "" if none
+	fargate bool
+}
+
+const (
+	podIdentity   = "pods.eks.amazonaws.com"
+	fargatePods   = "eks-fargate-pods.amazonaws.com"
+	webIdentity   = "sts:AssumeRoleWithWebIdentity"
+	accountPrefix = "system:serviceaccount:"
+)
+
+// readAssumers reads from a trust policy whether pods may assume the role: by the cluster's
+// OIDC provider, where a condition names the service account as the subject of its token,
+// or by EKS Pod Identity.
+// https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
+// https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
+func readAssumers(policy string) (out assumers) {
+	var doc struct{ Statement statements }
+	if err := json.Unmarshal([]byte(policy), &doc); err != nil {
+		return out
+	}
+	for _, st := range doc.Statement {
+		var by map[string]texts
+		if !strings.EqualFold(st.Effect, "Allow") || json.Unmarshal(st.Principal, &by) != nil {
+			continue
+		}
+		out.fargate = out.fargate || slices.Contains(by["Service"], fargatePods)
+		account := st.serviceAccount()
+		cluster := func(provider string) bool {
+			return strings.Contains(provider, ":oidc-provider/") && (account != "" || strings.Contains(provider, "/oidc.eks"))
+		}
+		switch {
+		case slices.Contains(by["Service"], podIdentity):
+			out.pods = "sts:AssumeRole by " + podIdentity
+		case slices.ContainsFunc(by["Federated"], cluster) && slices.ContainsFunc(st.Action, func(a string) bool { return strings.EqualFold(a, webIdentity) }):
+			out.pods = webIdentity + " by the OIDC provider of a cluster"
+		default:
+			continue
+		}
+		if account != "" {
+			out.account = account
+			out.pods += ", service account " + account
+		}
+	}
+	return out
+}
+
+// serviceAccount is the one that a condition of the statement asks for, "" if none does.
+func (s statement) serviceAccount() string {
+	var tests map[string]map[string]texts
+	if json.Unmarshal(s.Condition, &tests) != nil {
+		return ""
+	}
+	for _, test := range tests {
+		for key, values := range test {
+			for _, v := range values {
+				if name, ok := strings.CutPrefix(v, accountPrefix); ok && strings.HasSuffix(key, ":sub") {
+					return name
+				}
+				if strings.HasSuffix(key, "/kubernetes-service-account") { // a session tag of Pod Identity
+					return v
+				}
+			}
+		}
+	}
+	return ""
 }
