@@ -42,6 +42,17 @@ type profile struct {
 	Roles []role
 }
 
+// inlinePolicy and policyVersion have their policy as an object, likewise.
+type inlinePolicy struct {
+	RoleName, PolicyName string
+	PolicyDocument       map[string]any
+}
+
+type policyVersion struct {
+	iamtypes.PolicyVersion
+	Document map[string]any
+}
+
 type attached struct{ AttachedPolicies []iamtypes.AttachedPolicy }
 
 // shapes are the types that describe each file at its source. The field names of the
@@ -61,6 +72,11 @@ var shapes = map[string]func() any{
 	"instance-profiles.json":      func() any { return &struct{ InstanceProfiles []profile }{} },
 	"roles.json":                  func() any { return &struct{ Roles []role }{} },
 	"attached-policies.json":      func() any { return &map[string]attached{} },
+	"role-policies.json":          func() any { return &map[string]struct{ PolicyNames []string }{} },
+	"inline-policies.json":        func() any { return &struct{ RolePolicies []inlinePolicy }{} },
+	"managed-policies.json":       func() any { return &struct{ Policies []iamtypes.Policy }{} },
+	"policy-versions.json":        func() any { return &map[string]struct{ PolicyVersion policyVersion }{} },
+	"serviceaccounts.json":        func() any { return &list[core.ServiceAccount]{} },
 	"auto-scaling-instances.json": func() any { return &autoscaling.DescribeAutoScalingInstancesOutput{} },
 	"auto-scaling-groups.json":    func() any { return &autoscaling.DescribeAutoScalingGroupsOutput{} },
 	"scaling-activities.json":     func() any { return &autoscaling.DescribeScalingActivitiesOutput{} },

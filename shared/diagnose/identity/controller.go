@@ -254,12 +254,19 @@ func mappings(others []otherRole, own evidence.Role) (out []roll.Evidence) {
 	return out
 }
 
-// inPlace names the role that may stand in the place of the nodes' own, for a summary.
+// inPlace names the roles that may stand in the place of the nodes' own, for a summary.
 func inPlace(others []otherRole) string {
+	var names []string
 	for _, o := range others {
 		if o.gap != "" {
-			return "; mapped for nodes is " + last(o.arn) + ", of which nothing tells that it is a node's"
+			names = append(names, last(o.arn))
 		}
 	}
-	return ""
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > namesTold:
+		names = append(names[:namesTold], fmt.Sprintf("%d more", n-namesTold))
+	}
+	return "; mapped for nodes, as whose role is not known: " + strings.Join(names, ", ")
 }

@@ -25,6 +25,8 @@ type Bundle struct {
 	NodeClaims, NodePools, NodeClasses                    []object
 	Entries, Profiles, Roles                              []object
 	Policies                                              map[string][]object // by role name
+	Inline, Managed, Accounts                             []object            // written only where a case has some
+	Versions                                              object              // of Managed, by ARN
 	Members, ScalingGroups, Activities, NodeGroups        []object
 	Templates, Images                                     []object
 	Subnets, RouteTables, SecurityGroups, ACLs, Endpoints []object
@@ -85,6 +87,7 @@ func (b *Bundle) Files() map[string][]byte {
 		"endpointslices.json":           kubernetes(b.Slices),
 		"webhooks.json":                 kubernetes(append(slices.Clone(b.Mutating), b.Validating...)),
 	}
+	b.controllers(files)
 	if b.Ledger != nil {
 		files["ledger.json"] = document(b.Ledger)
 	}
@@ -101,6 +104,24 @@ func (b *Bundle) Files() map[string][]byte {
 		delete(files, name)
 	}
 	return files
+}
+
+// controllers are files that tell whose a role is that no node has.
+func (b *Bundle) controllers(files map[string][]byte) {
+	if b.Inline != nil {
+		names := object{}
+		for _, p := range b.Inline {
+			role := p["RoleName"].(string)
+			names[role] = object{"PolicyNames": []string{p["PolicyName"].(string)}}
+		}
+		files["role-policies.json"], files["inline-policies.json"] = document(names), document(object{"RolePolicies": b.Inline})
+	}
+	if b.Managed != nil {
+		files["managed-policies.json"], files["policy-versions.json"] = document(object{"Policies": b.Managed}), document(b.Versions)
+	}
+	if b.Accounts != nil {
+		files["serviceaccounts.json"] = kubernetes(b.Accounts)
+	}
 }
 
 // reservations puts every instance into a reservation of its own.

@@ -54,7 +54,7 @@ type Case struct {
 
 // Cases are all cases, by topic.
 func Cases() []Case {
-	return slices.Concat(identityCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
+	return slices.Concat(identityCases(), controllerCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
 		networkCases(), endpointCases(), startupCases(), hostCases(), silentCases(), fleetCases(), wellCases())
 }
 

@@ -120,3 +120,59 @@ func (b *Bundle) controller() string {
 	b.role(controllerRole, "/", "pods.eks.amazonaws.com")
 	return "arn:aws:iam::" + Account + ":role/" + controllerRole
 }
+
+// Controllers' roles and their like, under names that say nothing.
+const (
+	namelessRole = "pay-7f3a91c2"
+	oidcIssuer   = "oidc.eks." + Region + ".amazonaws.com/id/6ECB5A3C1D2E4F608A7B9C0D1E2F3A4B"
+)
+
+// assumed adds a role that somebody else than EC2 may assume, and gives its ARN.
+func (b *Bundle) assumed(name string, statement object) string {
+	r := b.role(name, "/", "ec2.amazonaws.com")
+	statement["Effect"] = "Allow"
+	r["AssumeRolePolicyDocument"] = object{"Version": "2012-10-17", "Statement": []object{statement}}
+	return "arn:aws:iam::" + Account + ":role/" + name
+}
+
+// webIdentity lets the pods of a service account assume a role by the cluster's OIDC provider.
+func webIdentity(account string) object {
+	return object{
+		"Principal": object{"Federated": "arn:aws:iam::" + Account + ":oidc-provider/" + oidcIssuer}, "Action": "sts:AssumeRoleWithWebIdentity",
+		"Condition": object{"StringEquals": object{oidcIssuer + ":aud": "sts.amazonaws.com", oidcIssuer + ":sub": "system:serviceaccount:" + account}},
+	}
+}
+
+// byAccount lets whoever the account lets assume a role.
+func byAccount() object {
+	return object{"Principal": object{"AWS": "arn:aws:iam::" + Account + ":root"}, "Action": "sts:AssumeRole"}
+}
+
+// may writes a policy into a role.
+func (b *Bundle) may(role string, actions ...string) {
+	b.Policies[role] = []object{}
+	b.Inline = append(b.Inline, object{"RoleName": role, "PolicyName": "own", "PolicyDocument": allowing(actions...)})
+}
+
+// mayToo attaches a managed policy of the account's own to a role.
+func (b *Bundle) mayToo(role, name string, actions ...string) {
+	arn := "arn:aws:iam::" + Account + ":policy/" + name
+	b.Policies[role] = append(b.Policies[role], object{"PolicyName": name, "PolicyArn": arn})
+	b.Managed = append(b.Managed, object{"PolicyName": name, "PolicyId": "ANPA" + token(name), "Arn": arn, "Path": "/", "DefaultVersionId": "v2", "AttachmentCount": 1, "IsAttachable": true})
+	if b.Versions == nil {
+		b.Versions = object{}
+	}
+	b.Versions[arn] = object{"PolicyVersion": object{"VersionId": "v2", "IsDefaultVersion": true, "Document": allowing(actions...)}}
+}
+
+func allowing(actions ...string) object {
+	return object{"Version": "2012-10-17", "Statement": []object{{"Effect": "Allow", "Action": actions, "Resource": "*"}}}
+}
+
+// account is Karpenter's service account, whose pods assume a role.
+func (b *Bundle) account(role string) {
+	b.Accounts = append(b.Accounts, object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{
+		"name": "karpenter", "namespace": "kube-system", "uid": uid("serviceaccount", "karpenter"), "creationTimestamp": "2025-07-01T09:50:00Z",
+		"annotations": object{"eks.amazonaws.com/role-arn": role},
+	}})
+}
