@@ -159,8 +159,9 @@ type GroupMemory struct {
 	// Good is the latest launch of an instance whose node was seen Ready: an act
 	// before it was followed by a replacement that works.
 	Good time.Time `json:"good,omitzero"`
-	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts:
-	// a replacement that never came is owed for ever.
+	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts: a
+	// replacement that never came is owed for as long as the group has nodes, and for
+	// IntentRetention where it has none.
 	Ended Ended `json:"ended,omitzero"`
 }
 

@@ -462,7 +462,8 @@ func (p *planner) rememberGroups() {
 	}
 	for g, m := range p.State.Groups {
 		idle := p.Assessment.Count[g].Nodes == 0 && p.Now.Sub(m.Counted) >= ledger.ActionRetention && p.Now.Sub(m.Good) >= ledger.ActionRetention
-		if idle && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
+		owes := !m.Good.After(m.Ended.At) && p.Now.Sub(m.Ended.Done) < ledger.IntentRetention
+		if idle && !owes && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
 			p.out.Changes.DropGroupMemory = append(p.out.Changes.DropGroupMemory, g)
 		}
 	}
