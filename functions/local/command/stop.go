@@ -30,9 +30,9 @@ func stopCommand(env Environment) *cobra.Command {
 		Short: "Halt every act of a deployment, in every cluster and group at once",
 		Long: `Writes stop: true into the policy of a deployment, and prints what is in force.
 
-It halts every act (cordon, uncordon, drain, reboot, terminate, the out-of-service
-taint, and the deletion of nodes and NodeClaims) in every cluster and group, whatever
-modes, overrides, presets and tags say. The policy is read again right before each act, so what has not begun
+It halts every act (cordon, uncordon, drain, reboot, terminate, out-of-service, and the
+deletion of nodes and NodeClaims) in every cluster and group, whatever modes, overrides,
+presets and tags say. The policy is read again right before each act, so what has not begun
 does not begin. Checks, tags and notices go on; what is held says Stopped.
 
 The rest of the policy stays as it is written. A policy that does not validate is
@@ -180,10 +180,10 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 		return now, fmt.Errorf("the policy in parameter %s: %w\n%s", s.name, err, otherwise)
 	}
 	now, err := s.write(ctx, before, text)
-	if now.headline == "" {
-		return now, fmt.Errorf("%w\n%s", err, otherwise)
-	}
 	switch {
+	case err != nil && !now.Changed:
+		now.headline = "not stopped: nothing was written"
+		return now, fmt.Errorf("%w\n%s", err, otherwise)
 	case err != nil:
 	case !now.Changed:
 		now.headline = "stopped already: nothing was written"
@@ -242,16 +242,16 @@ func (s policySwitch) read(ctx context.Context) (written, error) {
 }
 
 // write writes a text if it is another one than before, and looks at what is in force
-// then. The headline is "" if nothing was written that should have been.
+// then.
 func (s policySwitch) write(ctx context.Context, before written, text []byte) (inForce, error) {
+	unchanged := s.look(before)
+	unchanged.headline = "nothing was written"
 	if !before.missing && bytes.Equal(before.text, text) {
-		now := s.look(before)
-		now.headline = "nothing was written"
-		return now, nil
+		return unchanged, nil
 	}
 	version, err := s.put(ctx, before, text)
 	if err != nil {
-		return inForce{}, fmt.Errorf("nothing was written: %w", err)
+		return unchanged, fmt.Errorf("nothing was written: %w", err)
 	}
 	now, err := s.readBack(ctx, version)
 	if err != nil {
