@@ -133,7 +133,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	w := demo()
 	w.turn(2, roll.ConditionUnknown, 0)
 	w.snapshot.Nodes[1].Ready.Reason = "NodeStatusUnknown"
-	w.snapshot.Details[w.instance(2)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.snapshot.Details[w.instance(2)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", LeaseRead: roll.No}
 	w.check(time.Minute)
 	key := roll.FindingKey{Instance: w.instance(2), Kind: roll.Unknown}
 	w.evidence(t, key)
