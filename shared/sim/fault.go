@@ -412,6 +412,7 @@ func (a *account) spec(g *group) GroupSpec {
 // place. Its machines are shut out, but for those that are up if the fault is bare.
 func (g *group) unmap(bare bool) {
 	c := g.c
+	g.unmapped = true
 	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(m mapping) bool { return m.role == g.role })
 	c.mapped = append(c.mapped, mapping{role: "KarpenterControllerRole-" + c.name, username: nodeUser, groups: nodeGroups})
 	c.changed()
@@ -426,11 +427,14 @@ func (g *group) unmap(bare bool) {
 
 // remap maps the group's role again; its machines find their way by themselves.
 func (g *group) remap() {
-	if g.c.maps(g.role) {
+	if !g.unmapped {
 		return
 	}
-	g.c.mapRoles()
-	g.c.changed()
+	g.unmapped = false
+	if !g.c.maps(g.role) { // or another group's role was mapped again, and this one's with it
+		g.c.mapRoles()
+		g.c.changed()
+	}
 	g.template.breaks = well
 	for _, m := range slices.Clone(g.members) {
 		if m.stays {

@@ -109,6 +109,7 @@ type group struct {
 	suspended bool
 	// dry: there is no capacity to launch from, until then.
 	dry        time.Time
+	unmapped   bool       // its role was taken out of aws-auth
 	unlucky    int        // how many of the next machines are launched ill
 	ill        ailment    // and of what
 	bounces    bool       // kubelets restart while their nodes start
