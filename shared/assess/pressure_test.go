@@ -107,7 +107,7 @@ func TestPressuresAreRememberedOfTheGroup(t *testing.T) {
 			if tt.spoil != nil {
 				tt.spoil(i, n, s)
 			}
-		}, ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Counted: ago(0), Good: ago(0), Pressed: tt.known}}})
+		}, ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Counted: ago(0), Good: ago(0), Proven: ago(0), Pressed: tt.known}}})
 		got, changed := a.Groups["asg/w"]
 		if changed != (tt.want != nil) || changed && !cmp.Equal(tt.want, got.Pressed) {
 			t.Errorf("%s: %v, remembered (-want +got):\n%s", tt.name, changed, cmp.Diff(tt.want, got.Pressed))

@@ -263,14 +263,14 @@ func TestActsOfAGroup(t *testing.T) {
 // that there are none.
 func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
 	a, in := oneOfEach()
-	good := at.Add(-2 * time.Hour)
-	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Good: good}}
-	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Good.Equal(good) {
-		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	proven := at.Add(-2 * time.Hour)
+	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Proven: proven}}
+	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 	}
 	in.Snapshot.Target = in.Findings[0].Instance
-	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Good.Equal(good) {
-		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 	}
 }
 

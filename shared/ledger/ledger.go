@@ -156,9 +156,12 @@ type GroupMemory struct {
 	Seconds []int `json:"seconds,omitempty"`
 	// Counted is when the latest node was created that Seconds counts.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node was seen Ready: an act
-	// before it was followed by a replacement that works.
+	// Good is the latest launch of an instance whose node was seen Ready: of an act before
+	// it the replacement has come.
 	Good time.Time `json:"good,omitzero"`
+	// Proven is the latest launch of an instance whose node then stayed Ready for as long as
+	// the policy asks (limits.provenAfter): replacements work.
+	Proven time.Time `json:"proven,omitzero"`
 	// Pressed are the latest nodes of the group that ran short of something, also of
 	// instances that are gone: at most PressuresKept, the earliest first. It may hold more
 	// than PressureMemory: it is cut when something is added to it.

@@ -453,7 +453,7 @@ func (p *planner) rememberGroups() {
 	for g, m := range memory {
 		known := p.State.Groups[g]
 		m.Ended = p.lastEnded(g)
-		if known.Good.Equal(m.Good) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
+		if known.Good.Equal(m.Good) && known.Proven.Equal(m.Proven) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
 		if p.out.Changes.PutGroupMemory == nil {

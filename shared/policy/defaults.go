@@ -75,6 +75,7 @@ var defaults = sync.OnceValue(func() []setting {
 		percentSetting("limits.massSilence", 10),
 		durationSetting("limits.stormCooldown", 15*time.Minute),
 		countSetting("limits.replacements", 2),
+		durationSetting("limits.provenAfter", time.Hour),
 		withoutReplacementSetting(WithoutReplacementHold),
 		causeOutsideSetting(CauseOutsideHold),
 		durationSetting("limits.replacementWait", 30*time.Minute),

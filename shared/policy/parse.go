@@ -139,7 +139,7 @@ var sectionKeys = map[string][]string{
 	"drain":          {"timeout", "force", "budgetTimeout"},
 	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes", "outOfServiceTaint"},
 	"reboot":         {"wait"},
-	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "causeOutside", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "provenAfter", "withoutReplacement", "causeOutside", "replacementWait", "actionsPerCheck", "actionsPerHour"},
 }
 
 // keys reads a section that is a plain mapping.

@@ -128,9 +128,10 @@ type Limits struct {
 	// StormCooldown is how long nothing is ordered after the cluster as a whole was in
 	// trouble.
 	StormCooldown time.Duration
-	// Replacements is how many acts on a group may go by without a new node of it
-	// becoming Ready.
+	// Replacements is how many acts on a group may go by without a replacement that has
+	// stayed Ready for ProvenAfter.
 	Replacements int
+	ProvenAfter  time.Duration
 	// WithoutReplacement is what happens while the replacement of the last instance that was
 	// ended in a group is not Ready, or the group's latest launch failed.
 	WithoutReplacement WithoutReplacement

@@ -47,7 +47,7 @@ func defaultPolicy() Policy {
 		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
-			Replacements: 2, WithoutReplacement: WithoutReplacementHold, CauseOutside: CauseOutsideHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
+			Replacements: 2, ProvenAfter: time.Hour, WithoutReplacement: WithoutReplacementHold, CauseOutside: CauseOutsideHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
 		},
 		Owners: map[roll.Owner]OwnerRule{
 			roll.OwnerNone:             OwnerNotify,

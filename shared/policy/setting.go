@@ -81,6 +81,8 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Drain.BudgetTimeout = d
 		case "limits.stormCooldown":
 			p.Limits.StormCooldown = d
+		case "limits.provenAfter":
+			p.Limits.ProvenAfter = d
 		case "limits.replacementWait":
 			p.Limits.ReplacementWait = d
 		default:
