@@ -32,12 +32,17 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	}
 	known, ok := a.State.NotReady[n.Instance]
 	w := absence{since: began, began: began}
+	var told time.Time
+	if checked := a.State.Checked; !ok && !checked.After(began) && checked.After(n.Created) {
+		told = checked
+	}
 	if ok && a.sameAbsence(m, known, began, left) {
-		w.since = known.Since.UTC()
+		w.since, told = known.Since.UTC(), known.Told
 	}
 	a.out.NotReady[n.Instance] = ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: began,
 		Known: m.Instance != nil || known.Known, // what was known once cannot be a mistake later
+		Told:  told,
 	}
 	return w
 }

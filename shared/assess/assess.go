@@ -4,7 +4,7 @@
 //
 // A member of the cluster has at most one finding that says what it is as a node:
 // Conflict, Ghost, Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Beside
-// it stands Impaired, which EC2 tells. ConditionFailed and Flapping are about nodes
+// it stand Impaired and Scheduled, which EC2 tells. ConditionFailed and Flapping are about nodes
 // that are Ready and have no such finding.
 //
 // It judges only what was read. Where nodes are missing from the snapshot no
@@ -362,6 +362,15 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 		}
 	}
 	return f
+}
+
+// warn gives a finding the stage in which it is first spoken of, from that time on.
+func (a *assessor) warn(f *roll.Finding, at time.Time) {
+	f.WarnAt = at
+	if f.Stage == roll.Watching && !a.Now.Before(at) {
+		f.Stage = roll.Warned
+	}
+	a.next(at)
 }
 
 // rememberedGroup is the group that an instance had when a finding about it was made.

@@ -277,6 +277,7 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		s := snapshot([]roll.Instance{tt.instance}, tt.nodes)
 		s.Details[id] = tt.detail
 		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: now.Add(-time.Hour)}}
+		s.Scheduled = map[roll.InstanceID]roll.Event{id: {Code: "instance-stop", NotBefore: now}}
 		if a := judge(s, ledger.State{}); len(a.Findings) != 0 {
 			t.Errorf("%s: got %+v", name, a.Findings)
 		}

@@ -13,7 +13,7 @@ type Count struct {
 	Nodes int
 	// Overdue counts members with at least one finding past its tolerance: each once, and
 	// instances that would have one if their Auto Scaling group could be asked about them.
-	// Flapping does not count, since such a node does its work, nor do Ghost and
+	// Flapping and Scheduled do not count, since such a node does its work, nor do Ghost and
 	// Conflict, whose instances EC2 says are no more: a limit on how many may be
 	// replaced has nothing to do with them.
 	Overdue int
@@ -51,7 +51,7 @@ type zoneTally struct {
 // countsAsOverdue reports the kinds that limits on shares count.
 func countsAsOverdue(k roll.Kind) bool {
 	switch k {
-	case roll.Ghost, roll.Conflict, roll.Flapping:
+	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled:
 		return false
 	}
 	return true

@@ -143,7 +143,7 @@ func (a *assessor) conflict(m roll.Member) {
 
 func (a *assessor) deathNote(m roll.Member) string {
 	if m.Instance != nil {
-		return fmt.Sprintf("EC2 says that its instance %s is %s", m.ID(), m.Instance.State)
+		return fmt.Sprintf("EC2 says that its instance %s is %s", m.ID(), m.Instance.Fate())
 	}
 	return fmt.Sprintf("EC2 knows its instance %s no longer", m.ID())
 }

@@ -188,3 +188,23 @@ func TestAReadyNodeWhoseInstanceWasNeverSeenIsInOrder(t *testing.T) {
 		t.Errorf("findings %+v, missing %v, notes %q", a.Findings, a.Missing, a.Notes)
 	}
 }
+
+// Why a node went is said; what is done about it stays its owner's.
+func TestASpotInterruptionIsSaid(t *testing.T) {
+	for state, want := range map[roll.InstanceState]string{
+		roll.StateTerminated:   "EC2 says that its instance " + string(id) + " is terminated by a Spot interruption",
+		roll.StateShuttingDown: "its instance " + string(id) + " is shutting-down by a Spot interruption; it is not judged",
+	} {
+		a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.State, i.SpotTaken = state, true
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
+		}, ledger.State{})
+		said := strings.Join(a.Notes, "; ")
+		for _, f := range a.Findings {
+			said += f.Summary
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: %q", state, said)
+		}
+	}
+}

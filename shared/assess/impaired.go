@@ -1,13 +1,16 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"rollcall/shared/roll"
 )
 
-// impaired finds a running instance of which EC2 says that a status check fails.
+// impaired finds a running instance of which EC2 says that a status check fails. Where only
+// another check than the instance's and the system's does, it is told and nothing follows:
+// see plan.MachineSound.
 func (a *assessor) impaired(m roll.Member) {
 	i := m.Instance
 	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes {
@@ -25,7 +28,7 @@ func (a *assessor) impaired(m roll.Member) {
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Impaired}]; ok && failing.Since.IsZero() && !known.Since.Before(i.Launched) {
 		since = known.Since.UTC()
 	}
-	check := "instance"
+	check := cmp.Or(failing.Only, "instance")
 	if failing.System {
 		check = "system"
 	}

@@ -26,7 +26,7 @@ func (a *assessor) keepUnread() {
 	for _, f := range a.out.Findings {
 		delete(a.out.Kept, f.Key())
 	}
-	var statuses map[roll.InstanceID]bool
+	statuses := map[roll.FindingKey]bool{}
 	current := make(map[roll.FindingKey]bool, len(a.out.Findings))
 	for _, f := range a.out.Findings {
 		current[f.Key()] = true
@@ -36,19 +36,19 @@ func (a *assessor) keepUnread() {
 		case current[k]:
 		case a.unread(k):
 			a.out.Kept[k] = true
-		case k.Kind == roll.Impaired && a.Snapshot.StatusRead != roll.Yes:
-			if statuses == nil {
-				statuses = map[roll.InstanceID]bool{}
-			}
-			statuses[k.Instance] = true
+		case (k.Kind == roll.Impaired || k.Kind == roll.Scheduled) && a.Snapshot.StatusRead != roll.Yes:
+			statuses[k] = true
 		}
 	}
-	if statuses == nil {
+	if len(statuses) == 0 {
 		return
 	}
 	for n := range a.Snapshot.Instances {
-		if i := &a.Snapshot.Instances[n]; statuses[i.ID] && i.State == roll.StateRunning {
-			a.out.Kept[roll.FindingKey{Instance: i.ID, Kind: roll.Impaired}] = true
+		for _, kind := range []roll.Kind{roll.Impaired, roll.Scheduled} {
+			k := roll.FindingKey{Instance: a.Snapshot.Instances[n].ID, Kind: kind}
+			if statuses[k] && a.Snapshot.Instances[n].State == roll.StateRunning {
+				a.out.Kept[k] = true
+			}
 		}
 	}
 }

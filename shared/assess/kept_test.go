@@ -44,7 +44,7 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 		{"not all instances", gap(roll.ScopeInstances), all},
 		{"not all nodes", gap(roll.ScopeNodes), all},
 		{"not the cluster", gap(roll.ScopeCluster), all},
-		{"the status checks were not", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.Unreadable }, []roll.Kind{roll.Impaired}},
+		{"the status checks were not", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.Unreadable }, []roll.Kind{roll.Impaired, roll.Scheduled}},
 		{"nor were they, of an instance that is stopped", func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			i.State, s.StatusRead = roll.StateStopped, roll.Unreadable
 		}, nil},

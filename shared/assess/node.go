@@ -20,7 +20,7 @@ func (a *assessor) node(m roll.Member) {
 	switch a.fate(m) {
 	case leaving:
 		a.absence(m, time.Time{})
-		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.State)
+		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.Fate())
 	case dead:
 		if n.Ready.Status == roll.ConditionTrue {
 			a.conflict(m)
@@ -39,9 +39,11 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 		return
 	}
 	group, lacks := a.countNode(m), a.lacks(m)
+	a.pressGroup(m, group)
 	a.registered(m, group, lacks == "")
 	primary := lacks != "" && a.uninitialized(m, lacks, false)
 	a.impaired(m)
+	a.scheduled(m)
 	if primary {
 		a.keepFlapping(m.Node, returns)
 		return
@@ -65,6 +67,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 		return
 	}
 	group := a.countNode(m)
+	a.pressGroup(m, group)
 	a.registered(m, group, false)
 	// A node whose instance is stopped is silent for a reason of its own.
 	if n.Ready.Status != roll.ConditionFalse && (i == nil || i.State == roll.StateRunning) {
@@ -76,6 +79,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	}
 	a.absent(m, w)
 	a.impaired(m)
+	a.scheduled(m)
 }
 
 // mayRest reports whether an instance of which nobody can tell what its Auto Scaling
@@ -160,15 +164,15 @@ func (a *assessor) unmarked(m roll.Member) string {
 	return "is Karpenter's and not marked as initialized (label karpenter.sh/initialized)"
 }
 
-// uninitialized finds a node that is not ready for work, once its time for that is
-// over. always says that it never was: that is dated, so nothing need be guessed. It
-// reports whether it made a finding.
+// uninitialized finds a node that is not ready for work, once it is time to speak of it.
+// always says that it never was: that is dated, so nothing need be guessed. It reports
+// whether it made a finding.
 //
 // A node that was in order before and lacks something again is a finding at once,
 // within its tolerance: the world does not tell since when, so the ledger must.
 func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool {
 	n := m.Node
-	deadline := a.Policy(m.Selector()).Initialization.Deadline
+	warnAfter, deadline := a.Policy(m.Selector()).Initialization.WarnAfter, a.Policy(m.Selector()).Initialization.Deadline
 	start, event := a.past(n.Created, time.Time{}), "its creation at "
 	if m.Instance != nil && m.Instance.Launched.After(start) {
 		start, event = a.past(m.Instance.Launched, time.Time{}), "its instance was started at " // another boot of the same node
@@ -178,17 +182,17 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 		since, later = a.began(key, start, deadline)
 		worked = a.worked(m, key, start, deadline)
 	}
-	due := since.Add(deadline)
-	waits := !later && a.Now.Before(due)
+	warnAt := since.Add(warnAfter)
+	waits := !later && a.Now.Before(warnAt)
 	if waits {
-		a.out.Waiting++
-		a.next(due)
+		a.wait(warnAt)
 		if len(a.out.Starting) == startingKept {
 			return false
 		}
 	}
-	f := a.finding(m, roll.Uninitialized, since, due)
+	f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))
 	f.Worked = worked
+	a.warn(&f, warnAt)
 	if later {
 		event = ""
 	}

@@ -74,8 +74,11 @@ func TestANodeThatWasNeverReadyIsUninitialized(t *testing.T) {
 		stage roll.Stage
 		next  time.Duration // from now
 	}{
-		{0, 0, "", "", 15 * time.Minute},
-		{15*time.Minute - time.Second, 0, "", "", time.Second},
+		{0, 0, "", "", 5 * time.Minute},
+		{5*time.Minute - time.Second, 0, "", "", time.Second},
+		{5 * time.Minute, 0, roll.Uninitialized, roll.Warned, 10 * time.Minute},
+		{5*time.Minute + time.Second, 0, roll.Uninitialized, roll.Warned, 10*time.Minute - time.Second},
+		{15*time.Minute - time.Second, 0, roll.Uninitialized, roll.Warned, time.Second},
 		{15 * time.Minute, 0, roll.Uninitialized, roll.Overdue, time.Minute},
 		{15*time.Minute + time.Second, 0, roll.Uninitialized, roll.Overdue, time.Minute},
 		{15 * time.Minute, 9 * time.Second, roll.Uninitialized, roll.Overdue, time.Minute},
@@ -136,7 +139,7 @@ func TestAReadyNodeIsUninitializedBy(t *testing.T) {
 	for _, tt := range tests {
 		i, n := pair()
 		tt.change(&i, &n)
-		for age, stage := range map[time.Duration]roll.Stage{15*time.Minute - time.Second: "", 15 * time.Minute: roll.Overdue} {
+		for age, stage := range map[time.Duration]roll.Stage{5*time.Minute - time.Second: "", 5 * time.Minute: roll.Warned, 15*time.Minute - time.Second: roll.Warned, 15 * time.Minute: roll.Overdue} {
 			i.Launched, n.Created, n.Ready.Since = ago(age+time.Minute), ago(age), ago(age-time.Second)
 			f := one(t, tt.name, assess.Assess(assess.Input{Snapshot: snapshot([]roll.Instance{i}, []roll.Node{n}), Policy: warming, Now: now}))
 			if tt.want == "" {
@@ -236,7 +239,7 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 			{"checked when its time was over", last, last, roll.Overdue},
 			{"checked a little later", last.Add(time.Second), last.Add(time.Second), roll.Overdue},
 			{"checked a minute ago", ago(time.Minute), ago(time.Minute), roll.Watching},
-			{"checked just not long enough ago", ago(15*time.Minute - time.Second), ago(15*time.Minute - time.Second), stageBefore(kind)},
+			{"checked just not long enough ago", ago(15*time.Minute - time.Second), ago(15*time.Minute - time.Second), roll.Warned},
 			{"checked long enough ago", ago(15 * time.Minute), ago(15 * time.Minute), roll.Overdue},
 		}
 		for _, c := range tests {
@@ -262,14 +265,6 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 	}
 }
 
-// stageBefore is the stage of a finding of the kind right before its tolerance ends.
-func stageBefore(kind roll.Kind) roll.Stage {
-	if kind == roll.Unregistered {
-		return roll.Warned
-	}
-	return roll.Watching
-}
-
 func TestConditionFailed(t *testing.T) {
 	condition := func(kind string, status roll.ConditionStatus, since time.Duration) roll.TypedCondition {
 		return roll.TypedCondition{Type: kind, Condition: roll.Condition{Status: status, Since: ago(since), Reason: "Why"}}
@@ -285,7 +280,12 @@ func TestConditionFailed(t *testing.T) {
 		{"past it", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 30*time.Minute+time.Second)}, "KernelReady", roll.Overdue},
 		{"accelerators sooner", []roll.TypedCondition{condition("AcceleratedHardwareReady", roll.ConditionFalse, 10*time.Minute)}, "AcceleratedHardwareReady", roll.Overdue},
 		{"a status that is tolerated", []roll.TypedCondition{condition("KernelReady", roll.ConditionTrue, time.Hour)}, "", ""},
-		{"a condition that its policy does not watch", []roll.TypedCondition{condition("MyOwnReady", roll.ConditionFalse, time.Hour), condition(roll.MemoryPressure, roll.ConditionTrue, time.Hour)}, "", ""},
+		{"a condition that its policy does not watch", []roll.TypedCondition{condition("MyOwnReady", roll.ConditionFalse, time.Hour)}, "", ""},
+		{"short of memory, within its tolerance", []roll.TypedCondition{condition(roll.MemoryPressure, roll.ConditionTrue, 10*time.Minute-time.Second)}, roll.MemoryPressure, roll.Watching},
+		{"short of memory, at its end", []roll.TypedCondition{condition(roll.MemoryPressure, roll.ConditionTrue, 10*time.Minute)}, roll.MemoryPressure, roll.Overdue},
+		{"short of disk space, past it", []roll.TypedCondition{condition(roll.DiskPressure, roll.ConditionTrue, 10*time.Minute+time.Second)}, roll.DiskPressure, roll.Overdue},
+		{"short of process ids, past it", []roll.TypedCondition{condition(roll.PIDPressure, roll.ConditionTrue, time.Hour)}, roll.PIDPressure, roll.Overdue},
+		{"short of nothing", []roll.TypedCondition{condition(roll.MemoryPressure, roll.ConditionFalse, time.Hour)}, "", ""},
 		{"of two, the one that is due first", []roll.TypedCondition{condition("KernelReady", roll.ConditionFalse, 15*time.Minute), condition("AcceleratedHardwareReady", roll.ConditionFalse, 5*time.Minute)}, "AcceleratedHardwareReady", roll.Watching},
 		{"of two, the one that is due first, whatever its name", []roll.TypedCondition{condition("StorageReady", roll.ConditionFalse, 29*time.Minute), condition("KernelReady", roll.ConditionFalse, 28*time.Minute)}, "StorageReady", roll.Watching},
 		{"of two due at once, the first by name", []roll.TypedCondition{condition("StorageReady", roll.ConditionFalse, time.Hour), condition("KernelReady", roll.ConditionFalse, time.Hour)}, "KernelReady", roll.Overdue},
@@ -447,16 +447,15 @@ func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	}
 }
 
-// A node that still has time to initialize is no finding, so what else is wrong with it
-// is told.
+// What else is wrong with a node that is not initialized is told by its diagnosis.
 func TestAConditionOfANodeThatIsStillInitializing(t *testing.T) {
 	a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		i.Launched, n.Created, n.Ready.Since = ago(15*time.Minute), ago(14*time.Minute), ago(13*time.Minute)
 		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
 		n.Conditions = []roll.TypedCondition{{Type: "AcceleratedHardwareReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(12 * time.Minute)}}}
 	}, ledger.State{})
-	if f := one(t, "initializing", a); f.Kind != roll.ConditionFailed || a.Waiting != 1 {
-		t.Errorf("%+v, %d waiting", f, a.Waiting)
+	if f := one(t, "initializing", a); f.Kind != roll.Uninitialized || f.Stage != roll.Warned {
+		t.Errorf("%+v", f)
 	}
 }
 

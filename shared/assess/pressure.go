@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -40,19 +41,56 @@ func (a *assessor) pressures(n *roll.Node) {
 	}
 }
 
+// pressedAgain is by how much the same pressure of a node may be dated differently: a clock
+// that runs ahead of ours counts as now. The kubelet keeps a pressure up for 5 minutes, so
+// another one never begins sooner.
+const pressedAgain = 5 * time.Minute
+
+// pressGroup has the ledger remember of the node's group what it runs short of: that
+// outlives the node, and tells whether the next one of the group has the same.
+func (a *assessor) pressGroup(m roll.Member, g *groupTally) {
+	if !a.whole || m.Group() == roll.GroupNone {
+		return
+	}
+	for _, c := range m.Node.Conditions {
+		p := ledger.GroupPressure{Instance: m.Node.Instance, Node: m.Node.Name, Type: c.Type, Since: a.past(c.Since, m.Node.Created)}
+		known := slices.ContainsFunc(g.memory.Pressed, func(k ledger.GroupPressure) bool {
+			return k.Instance == p.Instance && k.Type == p.Type && p.Since.Sub(k.Since).Abs() < pressedAgain
+		})
+		if pressure(c) && !known && a.Now.Sub(p.Since) < ledger.PressureMemory {
+			g.pressed = append(g.pressed, p)
+		}
+	}
+}
+
+// pressedOf is what is remembered of the group's pressures: the latest ones.
+func (a *assessor) pressedOf(g *groupTally) []ledger.GroupPressure {
+	all := slices.Concat(g.memory.Pressed, g.pressed)
+	if len(g.pressed) == 0 {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(p ledger.GroupPressure) bool { return a.Now.Sub(p.Since) >= ledger.PressureMemory })
+	slices.SortStableFunc(all, func(x, y ledger.GroupPressure) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Instance, y.Instance), cmp.Compare(x.Type, y.Type))
+	})
+	return all[max(0, len(all)-ledger.PressuresKept):]
+}
+
+// pressure reports a condition by which a node says that it runs short of something.
+func pressure(c roll.TypedCondition) bool {
+	return c.Status == roll.ConditionTrue && (c.Type == roll.MemoryPressure || c.Type == roll.DiskPressure || c.Type == roll.PIDPressure)
+}
+
 // pressed is what a node says that it runs short of.
 func (a *assessor) pressed(n *roll.Node) ledger.Pressure {
 	var p ledger.Pressure
 	for _, c := range n.Conditions {
-		if c.Status != roll.ConditionTrue {
+		if !pressure(c) {
 			continue
 		}
-		switch c.Type {
-		case roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure:
-			p.Types = append(p.Types, c.Type)
-			if since := a.past(c.Since, n.Created); p.Since.IsZero() || since.Before(p.Since) {
-				p.Since = since
-			}
+		p.Types = append(p.Types, c.Type)
+		if since := a.past(c.Since, n.Created); p.Since.IsZero() || since.Before(p.Since) {
+			p.Since = since
 		}
 	}
 	slices.Sort(p.Types)

@@ -40,7 +40,7 @@ func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%
 // verdict must be sound on them all.
 func (d dice) world() (*roll.Snapshot, ledger.State) {
 	s := snapshot(nil, nil)
-	s.NotFound, s.Impaired = map[roll.InstanceID]bool{}, map[roll.InstanceID]roll.Impairment{}
+	s.NotFound, s.Impaired, s.Scheduled = map[roll.InstanceID]bool{}, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}
 	s.StatusRead = pick(d, roll.Yes, roll.Yes, roll.Unreadable)
 	var state ledger.State
 	state.Apply(ledger.Changes{})
@@ -80,6 +80,9 @@ func (d dice) member(n int, s *roll.Snapshot, state *ledger.State) {
 	}
 	if d.one(5) {
 		s.Impaired[of] = roll.Impairment{Since: pick(d, time.Time{}, d.before()), System: d.one(2)}
+	}
+	if d.one(5) {
+		s.Scheduled[of] = roll.Event{Code: "system-reboot", NotBefore: d.before().Add(pick(d, 0, 24*time.Hour, 100*time.Hour))}
 	}
 	if !d.one(4) {
 		s.Details[of] = roll.Detail{
@@ -189,7 +192,7 @@ func eachWorld(t *testing.T, try func(t *testing.T, d dice)) {
 // primary reports the kinds of which a member has one at most.
 func primary(k roll.Kind) bool {
 	switch k {
-	case roll.Impaired, roll.ConditionFailed, roll.Flapping:
+	case roll.Impaired, roll.Scheduled, roll.ConditionFailed, roll.Flapping:
 		return false
 	}
 	return true
@@ -263,7 +266,7 @@ func TestNothingIsJudgedFromWhatWasNotRead(t *testing.T) {
 				bad = !s.Has(roll.ScopeNodes) || s.Details[f.Instance].HasNodeClaim != roll.No
 			case roll.Ghost, roll.Conflict:
 				bad = !s.Has(roll.ScopeInstances)
-			case roll.Impaired:
+			case roll.Impaired, roll.Scheduled:
 				bad = s.StatusRead != roll.Yes
 			}
 			if bad {

@@ -64,6 +64,16 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			return p
 		}
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
+		// Which ladder holds is known with the causes: what one of them may do is asked for.
+		byCause := assess.Assess(assess.Input{Snapshot: s, Now: now, Policy: func(of roll.Selector) policy.Policy {
+			p := pol(of)
+			p.CauseLadders = map[policy.CauseKey][]policy.Step{{Kind: roll.Unknown, Code: "KernelPanic"}: p.Ladders[roll.Unknown]}
+			p.Ladders = map[roll.Kind][]policy.Step{roll.Unknown: {{Do: policy.DoNotify}}}
+			return p
+		}})
+		if diff := cmp.Diff(a.Questions, byCause.Questions); diff != "" {
+			t.Errorf("%s: by the ladder of a cause (-by that of the kind +got):\n%s", tt.name, diff)
+		}
 		var want []roll.Question
 		if tt.want != (roll.Question{}) {
 			tt.want.Instance = id

@@ -22,7 +22,10 @@ type groupTally struct {
 	memory ledger.GroupMemory // as the ledger has it
 	seen   time.Time          // when the latest of its nodes was created
 	good   time.Time          // the latest launch that became a node that works
+	proven time.Time          // likewise, of one that has stayed Ready since
 	fresh  []sample           // nodes that the memory does not count yet
+	// pressed are pressures that the memory does not have yet.
+	pressed []ledger.GroupPressure
 
 	population Population
 }
@@ -38,7 +41,7 @@ func (a *assessor) group(name roll.Group) *groupTally {
 	g, ok := a.groups[name]
 	if !ok {
 		memory := a.State.Groups[name]
-		g = &groupTally{memory: memory, seen: memory.Counted, good: memory.Good}
+		g = &groupTally{memory: memory, seen: memory.Counted, good: memory.Good, proven: memory.Proven}
 		a.groups[name] = g
 	}
 	return g
@@ -57,6 +60,9 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	}
 	if works && i.Launched.After(g.good) {
 		g.good = i.Launched.UTC()
+	}
+	if works && i.Launched.After(g.proven) && a.Now.Sub(n.Ready.Since) >= a.Policy(m.Selector()).Limits.ProvenAfter {
+		g.proven = i.Launched.UTC()
 	}
 	if !n.Created.After(g.memory.Counted) {
 		return
@@ -112,15 +118,17 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 		seconds = append(seconds, int(s.took/time.Second))
 	}
 	seconds = seconds[max(0, len(seconds)-ledger.RegistrationSamples):]
-	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good, Ended: g.memory.Ended}
+	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good, Proven: g.proven, Ended: g.memory.Ended}
 }
 
 // registrations hands out what is to be remembered of groups, and the sums.
 func (a *assessor) registrations() {
 	slices.Sort(a.out.NewRegistrations)
 	for name, g := range a.groups {
-		if len(g.fresh) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) {
-			a.out.Groups[name] = g.remembered()
+		if len(g.fresh) > 0 || len(g.pressed) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) || !g.proven.Equal(g.memory.Proven) {
+			m := g.remembered()
+			m.Pressed = a.pressedOf(g)
+			a.out.Groups[name] = m
 		}
 	}
 	if a.Snapshot.Target != "" {

@@ -50,15 +50,12 @@ func (a *assessor) unpaired(m roll.Member) {
 		return
 	default:
 		f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))
-		f.WarnAt, f.Worked = warnAt, later || a.knownToWork(f)
+		f.Worked = later || a.knownToWork(f)
 		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
 		if later {
 			f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))
 		}
-		if f.Stage == roll.Watching && !a.Now.Before(warnAt) {
-			f.Stage = roll.Warned
-		}
-		a.next(warnAt)
+		a.warn(&f, warnAt)
 		a.add(f, m)
 	}
 	a.impaired(m)

@@ -22,7 +22,7 @@ func (a *assessor) vanished(m roll.Member, since time.Time) bool {
 	switch c := d.NodeClaim; {
 	case c != nil && c.DeletedAt.IsZero() && c.Initialized.Status == roll.ConditionTrue:
 		says = fmt.Sprintf("its NodeClaim %s is initialized", c.Name)
-	case d.LeaseRead == roll.Yes && a.Now.Sub(d.LeaseRenewed) < freshLease:
+	case a.Now.Sub(d.LeaseRenewed) < freshLease:
 		says = fmt.Sprintf("its kubelet renewed the lease %s at %s", d.LeaseOf, roll.Clock(d.LeaseRenewed))
 	default:
 		return false

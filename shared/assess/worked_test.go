@@ -81,6 +81,7 @@ func TestANodeThatVanishedIsAConflict(t *testing.T) {
 		{"its kubelet renews its lease", lease(10 * time.Second), roll.Conflict},
 		{"its kubelet did lately", lease(2*time.Minute - time.Second), roll.Conflict},
 		{"its kubelet did once", lease(2 * time.Minute), roll.Unregistered},
+		{"another lease is unread", roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.Unreadable, LeaseOf: "node-a", LeaseRenewed: ago(10 * time.Second)}, roll.Conflict},
 	} {
 		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
 		s.Details[id] = tt.detail

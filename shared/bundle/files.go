@@ -143,7 +143,7 @@ func (f *filer) ledger(c *contents) {
 	}
 	nodes := map[string]any{}
 	for _, r := range c.remembered.rows {
-		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips}
+		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips, GroupPressures: r.GroupPressures}
 		for _, k := range r.Conditions {
 			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since, k.Heartbeat})
 		}

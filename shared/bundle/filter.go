@@ -93,12 +93,18 @@ func instanceAttributes(i *types.Instance) attributes {
 }
 
 func statusAttributes(s *types.InstanceStatus) attributes {
-	a := attributes{"instance-status.status": nil, "system-status.status": nil, "instance-state-name": nil, "availability-zone": one(s.AvailabilityZone), "event.code": nil}
+	a := attributes{"instance-status.status": nil, "system-status.status": nil, "attached-ebs-status.status": nil, "application-status.status": nil, "instance-state-name": nil, "availability-zone": one(s.AvailabilityZone), "event.code": nil}
 	if s.InstanceStatus != nil {
 		a["instance-status.status"] = []string{string(s.InstanceStatus.Status)}
 	}
 	if s.SystemStatus != nil {
 		a["system-status.status"] = []string{string(s.SystemStatus.Status)}
+	}
+	if s.AttachedEbsStatus != nil {
+		a["attached-ebs-status.status"] = []string{string(s.AttachedEbsStatus.Status)}
+	}
+	if s.ApplicationStatus != nil {
+		a["application-status.status"] = []string{string(s.ApplicationStatus.Status)}
 	}
 	if s.InstanceState != nil {
 		a["instance-state-name"] = []string{string(s.InstanceState.Name)}

@@ -119,6 +119,8 @@ type rememberedNode struct {
 	At         time.Time
 	Conditions []rememberedCondition
 	ReadyFlips []time.Time
+
+	GroupPressures []evidence.Pressure
 }
 
 type rememberedCondition struct {
@@ -137,7 +139,7 @@ func readLedger(c *contents, in *input, v *value) {
 	for i := range nodes.fields {
 		var n rememberedNode
 		in.decode(&nodes.fields[i].value, &n)
-		r := remembered{node: nodes.fields[i].name, Remembered: evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips}}
+		r := remembered{node: nodes.fields[i].name, Remembered: evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips, GroupPressures: n.GroupPressures}}
 		for _, k := range n.Conditions {
 			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime, Heartbeat: k.LastHeartbeatTime})
 		}

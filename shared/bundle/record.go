@@ -46,7 +46,11 @@ func (e *RecordedEC2) DescribeInstances(ctx context.Context, in *ec2.DescribeIns
 func (e *RecordedEC2) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	out, err := e.next.DescribeInstanceStatus(ctx, in, opts...)
 	return keep(e.r, fileStatuses, len(in.Filters) > 0, out, err, func(c *contents, out *ec2.DescribeInstanceStatusOutput) {
-		c.statuses.put(out.InstanceStatuses...)
+		for _, s := range out.InstanceStatuses { // a listing of the region has other clusters' too
+			if len(in.InstanceIds) > 0 || c.instances.has(aws.ToString(s.InstanceId)) {
+				c.statuses.put(s)
+			}
+		}
 	})
 }
 

@@ -146,6 +146,10 @@ func TestARecordingAnswersAsItsSourceDid(t *testing.T) {
 	source := opened(t, small(t))
 	r := NewRecorder(captured)
 	nodes, _ := source.Remembered()
+	for name, n := range nodes {
+		n.GroupPressures = []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: captured.Add(-time.Hour)}}
+		nodes[name] = n
+	}
 	r.Remember(nodes)
 	want := of(source).recorded(r).askAll(t)
 	files := written(t, r)
@@ -303,6 +307,28 @@ func (s *stub) DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsIn
 }
 
 const secret = "Tr0ub4dor-and-3x"
+
+// What keeps a silent node where it is is in the bundle: whoever reads it comes to the same.
+func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
+	for _, key := range []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
+		value := map[bool]string{true: "false", false: "true"}[strings.HasSuffix(key, "safe-to-evict")]
+		r := NewRecorder(captured)
+		r.note(kube.AllNodes(), []*kube.Item{kube.NewItem(json.RawMessage(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"` + key + `": "` + value + `", "other": "x"}}}`))}, nil)
+		r.note(kube.PodsOf("n"), nil, nil)
+		files := least(t)
+		for file, text := range written(t, r) {
+			files[file] = &fstest.MapFile{Data: text}
+		}
+		client, err := opened(t, files).Kube().Dial(roll.Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has, err := client.SilentNode(t.Context(), "n", captured, nil, nil)
+		if want := key + "=" + value; err != nil || has.NotToDisrupt != want {
+			t.Errorf("%s: kept by %q, %v", want, has.NotToDisrupt, err)
+		}
+	}
+}
 
 // The same secret under names that announce it, in everything that is recorded.
 func TestNoSecretIsWritten(t *testing.T) {

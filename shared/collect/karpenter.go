@@ -206,7 +206,7 @@ func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
 	return evidence.NodeClaim{
 		Name: c.Metadata.Name, UID: c.Metadata.UID, Created: c.Metadata.CreationTimestamp.UTC(), Deleting: c.Metadata.DeletionTimestamp.UTC(),
 		NodePool: c.Metadata.Labels[tagNodePool], NodeClass: c.Spec.NodeClassRef.Name,
-		Instance: instance, Node: c.Status.NodeName, Image: c.Status.ImageID, Conditions: conditions(c.Status.Conditions),
+		Instance: instance, Node: c.Status.NodeName, Image: c.Status.ImageID, Type: c.Metadata.Labels["node.kubernetes.io/instance-type"], Capacity: c.Metadata.Labels["karpenter.sh/capacity-type"], Conditions: conditions(c.Status.Conditions),
 		Taints: taints(c.Spec.Taints), Startup: taints(c.Spec.StartupTaints),
 		Labels: c.Metadata.Labels, Requirements: c.Spec.requirements(),
 	}

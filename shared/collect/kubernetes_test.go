@@ -201,6 +201,21 @@ func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
 			ledger.State{Flips: map[roll.InstanceID][]time.Time{instanceID(1): {min(70), min(60)}}},
 			evidence.Read(evidence.Remembered{At: min(60), ReadyFlips: []time.Time{min(70), min(60)}}),
 		},
+		"none, of a node that told so": {
+			ledger.State{Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Told: min(44)}}},
+			evidence.Read(evidence.Remembered{At: min(44), Conditions: noPressure()}),
+		},
+		"a pressure, and when it was seen": {
+			ledger.State{
+				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Told: min(44)}},
+				Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(50)}},
+			},
+			evidence.Read(evidence.Remembered{At: min(44), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(50)}}}),
+		},
+		"those of its group": {
+			ledger.State{Checked: min(45), Groups: map[roll.Group]ledger.GroupMemory{workers: {Pressed: []ledger.GroupPressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}}},
+			evidence.Read(evidence.Remembered{At: min(45), GroupPressures: []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}),
+		},
 	} {
 		f := found(1, roll.Unknown, workers)
 		l := newLook(t.Context(), newAccount().collector().o, Input{Snapshot: seen(f), Findings: []roll.Finding{f}, State: tt.state})
@@ -248,14 +263,14 @@ func TestActsOfAGroup(t *testing.T) {
 // that there are none.
 func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
 	a, in := oneOfEach()
-	good := at.Add(-2 * time.Hour)
-	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Good: good}}
-	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Good.Equal(good) {
-		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	proven := at.Add(-2 * time.Hour)
+	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Proven: proven}}
+	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 	}
 	in.Snapshot.Target = in.Findings[0].Instance
-	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Good.Equal(good) {
-		t.Errorf("alone %v, zones %+v, good %s", e.Alone, e.Zones, e.Groups[pool].Good)
+	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 	}
 }
 

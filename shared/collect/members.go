@@ -21,7 +21,7 @@ func (l *look) readMembers() {
 		affected[f.Group] = true
 	}
 	for group := range affected {
-		l.group(group, func(g *evidence.Group) { g.Acts, g.Good = l.acts(group), l.in.State.Groups[group].Good })
+		l.group(group, func(g *evidence.Group) { g.Acts, g.Proven = l.acts(group), l.in.State.Groups[group].Proven })
 	}
 	delete(affected, roll.GroupNone)
 	for _, m := range roll.Pair(l.in.Snapshot) {

@@ -29,6 +29,11 @@ func (l *look) readPodEvents() {
 			asked++
 			p := &pods[i] // the list is this task's alone: no other one of this step looks at it
 			p.Events = slices.DeleteFunc(inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event)).Value, func(e evidence.Event) bool { return e.Type != "Warning" })
+			for _, e := range p.Events {
+				if e.Reason == "Evicted" {
+					p.MemoryUsed = max(p.MemoryUsed, evictedUsing(e.Message))
+				}
+			}
 		}
 	}
 }
@@ -54,11 +59,12 @@ func unready(pods []evidence.Pod) []int {
 type podJSON struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		Containers []struct {
-			Name string `json:"name"`
-		} `json:"containers"`
+		Containers []containerSpec `json:"containers"`
+		Resources  resources       `json:"resources"`
 	} `json:"spec"`
 	Status struct {
+		Reason                string            `json:"reason"`
+		Message               string            `json:"message"`
 		Phase                 string            `json:"phase"`
 		Conditions            []condition       `json:"conditions"`
 		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
@@ -101,6 +107,7 @@ func pod(p *podJSON) evidence.Pod {
 	for _, c := range statuses {
 		out.Restarts += c.RestartCount
 	}
+	memory(&out, p)
 	waiting, terminated := trouble(statuses)
 	out.Waiting, out.Terminated = waiting.Reason, terminated.Reason
 	message := waiting.Message

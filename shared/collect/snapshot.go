@@ -16,6 +16,12 @@ func (l *look) fromSnapshot() {
 		l.ev.Zones = zones(l.in.Snapshot)
 	}
 	l.readMembers()
+	l.ev.Proven = map[roll.FindingKey][]roll.Proof{}
+	for _, f := range l.findings {
+		if known := l.in.State.Findings[f.Key()]; known.Began.Equal(f.Began) && len(known.Proven) > 0 {
+			l.ev.Proven[f.Key()] = known.Proven
+		}
+	}
 	states := map[string]roll.Node{}
 	for _, n := range l.in.Snapshot.Nodes {
 		states[n.Name] = n
@@ -74,12 +80,23 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	}
 	pressure, pressed := l.in.State.Pressures[f.Instance]
 	flips := l.in.State.Flips[f.Instance]
-	if f.Instance == "" || !pressed && len(flips) == 0 {
+	told, group := l.in.State.NotReady[f.Instance].Told, l.in.State.Groups[f.Group].Pressed
+	if f.Instance == "" || !pressed && len(flips) == 0 && told.IsZero() && len(group) == 0 {
 		return evidence.None[evidence.Remembered]()
 	}
 	r := evidence.Remembered{At: lastSeen(l.in.State, now), ReadyFlips: slices.Clone(flips)}
-	if pressed {
+	if !told.IsZero() {
+		r.At = told
+	}
+	for _, p := range group {
+		r.GroupPressures = append(r.GroupPressures, evidence.Pressure(p))
+	}
+	switch {
+	case pressed:
 		r.Conditions = pressures(pressure)
+	case !told.IsZero():
+		// It is remembered while it lasts, and for an hour after: there was none then.
+		r.Conditions = noPressure()
 	}
 	if r.At.IsZero() {
 		r.At = latest(append(slices.Clone(flips), pressure.Since, pressure.Until)...)
@@ -106,6 +123,14 @@ func pressures(p ledger.Pressure) []evidence.Condition {
 	var out []evidence.Condition
 	for _, kind := range p.Types {
 		out = append(out, evidence.Condition{Type: kind, Status: string(status), Since: since})
+	}
+	return out
+}
+
+// noPressure are the conditions of a node that runs short of nothing, for long.
+func noPressure() (out []evidence.Condition) {
+	for _, kind := range []string{roll.DiskPressure, roll.MemoryPressure, roll.PIDPressure} {
+		out = append(out, evidence.Condition{Type: kind, Status: string(roll.ConditionFalse)})
 	}
 	return out
 }

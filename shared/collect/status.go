@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -69,8 +68,20 @@ func instanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	var out evidence.InstanceStatus
 	out.Instance, out.InstanceSince = check(s.InstanceStatus)
 	out.System, out.SystemSince = check(s.SystemStatus)
+	if e := s.AttachedEbsStatus; e != nil {
+		out.AttachedEBS = string(e.Status)
+		for _, d := range e.Details {
+			out.AttachedEBSSince = earlier(out.AttachedEBSSince, d.ImpairedSince)
+		}
+	}
+	if a := s.ApplicationStatus; a != nil {
+		out.Application, out.ApplicationSince = string(a.Status), earlier(time.Time{}, a.ImpairedSince)
+	}
+	if p := s.PerformanceStatus; p != nil {
+		out.Performance, out.PerformanceSince, out.Remediation = string(p.Status), earlier(time.Time{}, p.ImpairedSince), aws.ToString(p.Remediation)
+	}
 	for _, e := range s.Events {
-		if !past(aws.ToString(e.Description)) {
+		if !roll.EventOver(aws.ToString(e.Description)) {
 			out.Events = append(out.Events, string(e.Code))
 		}
 	}
@@ -83,16 +94,15 @@ func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 		return "", time.Time{}
 	}
 	for _, d := range s.Details {
-		if d.ImpairedSince != nil && (since.IsZero() || d.ImpairedSince.Before(since)) {
-			since = d.ImpairedSince.UTC()
-		}
+		since = earlier(since, d.ImpairedSince)
 	}
 	return string(s.Status), since
 }
 
-// past reports events that are only still listed: for up to a week EC2 says so before
-// their description.
-// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
-func past(description string) bool {
-	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
+// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
+func earlier(since time.Time, told *time.Time) time.Time {
+	if told != nil && (since.IsZero() || told.Before(since)) {
+		return told.UTC()
+	}
+	return since
 }

@@ -35,7 +35,7 @@ type PolicyParameterStore struct {
 
 // ErrNoPolicy is that there is no parameter of the name. A deployment has one from the
 // start, so this is no policy that says nothing: it is one that cannot be read.
-var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without one; create it, with at least the document \"apiVersion: rollcall/v1\"")
+var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without one; create it, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
 
 // NewPolicyStore reads the parameter that the settings name. The settings' times for
 // registration hold where the document names none.

@@ -53,6 +53,7 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	if broken != "" {
 		s.NotChecked(broken, undecided(s)...)
 	}
+	remembered(s, e.Proven[f.Key()])
 	var d roll.Diagnosis
 	for _, found := range s.Causes() {
 		d.Causes = append(d.Causes, roll.Cause{
@@ -69,6 +70,22 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	}
 	secrets.scrub(&d)
 	return d
+}
+
+// remembered notes what an earlier check proved of the same trouble, unless it is ruled out
+// by now: a verdict does not weaken because what proved it shows no more.
+func remembered(s *cause.Sheet, proven []roll.Proof) {
+	clear := s.Clear()
+	for _, p := range proven {
+		code := cause.Code(p.Code)
+		if !cause.Known(code) || slices.Contains(clear, code) {
+			continue
+		}
+		s.Found(cause.Cause{
+			Code: code, Confidence: roll.Decisive, Subject: p.Subject, Fix: p.Fix, Evidence: slices.Clone(p.Evidence),
+			Summary: fmt.Sprintf("%s (as of %s)", p.Summary, roll.Clock(p.At)),
+		})
+	}
 }
 
 // attempt runs an analyzer. What it stumbles over in what was read must not keep a check

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -39,6 +40,36 @@ func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 	for _, n := range d.NotChecked {
 		if !strings.Contains(n.Reason, "defect of Rollcall") || strings.Contains(n.Reason, "out of range") {
 			t.Errorf("%s: %s", n.Code, n.Reason)
+		}
+	}
+}
+
+// What was proven does not become doubtful with age: only what rules it out ends it.
+func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
+	const code = cause.UndeclaredStartupTaint
+	at := time.Date(2026, 3, 10, 12, 5, 0, 0, time.UTC)
+	proof := roll.Proof{At: at, Code: string(code), Subject: "nodepool/p", Summary: "the taint is not declared", Fix: "kubectl patch", Evidence: []roll.Evidence{{Source: "node", Observed: "a taint"}}}
+	for name, tt := range map[string]struct {
+		now  func(*cause.Sheet)
+		want roll.Confidence
+		says string
+	}{
+		"nothing is noted of it": {func(*cause.Sheet) {}, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
+		"it is only suggested":   {func(s *cause.Sheet) { s.Found(cause.Cause{Code: code, Confidence: roll.Suggestive, Summary: "maybe"}) }, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
+		"it is not checked":      {func(s *cause.Sheet) { s.NotChecked("denied", code) }, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
+		"it is found again": {func(s *cause.Sheet) {
+			s.Found(cause.Cause{Code: code, Confidence: roll.Decisive, Summary: "it still is"})
+		}, roll.Decisive, "it still is"},
+		"it is ruled out": {func(s *cause.Sheet) { s.RuledOut(code) }, "", ""},
+	} {
+		with(t, func(_ *evidence.Case, s *cause.Sheet) { tt.now(s) })
+		d := Diagnose(&evidence.Evidence{Findings: []roll.Finding{finding}, Proven: map[roll.FindingKey][]roll.Proof{finding.Key(): {proof}}})[finding.Key()]
+		var got roll.Cause
+		if len(d.Causes) == 1 {
+			got = d.Causes[0]
+		}
+		if got.Confidence != tt.want || !strings.Contains(got.Summary, tt.says) || tt.want != "" && got.Cure != roll.CureChange || len(d.NotChecked) != 0 {
+			t.Errorf("%s: %+v", name, d)
 		}
 	}
 }

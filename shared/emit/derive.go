@@ -158,7 +158,7 @@ func (d *derived) findings(before ledger.State) {
 		switch {
 		case !running[key.Instance]:
 			how[key] = Gone
-		case replaced[key.Instance] && key.Kind != roll.Impaired:
+		case replaced[key.Instance] && key.Kind != roll.Impaired && key.Kind != roll.Scheduled:
 			how[key] = Changed
 		default:
 			how[key] = Cleared
@@ -206,7 +206,7 @@ func (d *derived) done(f ledger.Finding, before ledger.State) (out []string) {
 // beside reports the kinds of which an instance may have one beside another finding. Of
 // the others it has one at most: a new one takes the place of the last.
 func beside(k roll.Kind) bool {
-	return k == roll.Impaired || k == roll.ConditionFailed || k == roll.Flapping
+	return k == roll.Impaired || k == roll.Scheduled || k == roll.ConditionFailed || k == roll.Flapping
 }
 
 // running tells of the instances whose findings are dropped which still run. At
@@ -228,7 +228,7 @@ func (d *derived) running() map[roll.InstanceID]bool {
 func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	out := Finding{
 		Head: d.head, Subject: subject(d.id, put.Instance, put.Node, put.Group, put.Kind, put.Since),
-		Condition: f.Condition, Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
+		Condition: f.Condition, Event: report.Scheduled(f), Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
 		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: sentence(f.Summary), Evidence: put.Evidence,
 	}
 	why := d.check.Diagnoses[f.Key()]

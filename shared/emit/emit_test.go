@@ -47,7 +47,7 @@ func healthy(n int) *world {
 		id := instance(i + 1)
 		w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: noon.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Zone: "eu-west-1a"})
 		w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", i+1), Compute: roll.ComputeEC2, Instance: id, Created: noon.Add(-48 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone})
-		w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+		w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", LeaseRead: roll.No}
 		w.turn(i+1, roll.ConditionTrue, -48*time.Hour)
 	}
 	return w
@@ -202,7 +202,7 @@ func TestTheSameKindAnewEndsTheFirst(t *testing.T) {
 func TestAHeldActIsToldOnce(t *testing.T) {
 	w := healthy(3)
 	w.turn(1, roll.ConditionUnknown, 0)
-	w.snapshot.Details[instance(1)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.snapshot.Details[instance(1)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", LeaseRead: roll.No}
 	events := w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue", "ActionHeld reboot held TerminationProtected")
 	a, ok := events[1].Detail.(emit.Action)
 	if !ok || a.Instance != string(instance(1)) || a.Node != "node-1" || a.Owner != "autoscaling-group" || a.Order != "" || a.Detail == "" || !a.Since.Equal(noon) {

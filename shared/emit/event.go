@@ -88,22 +88,24 @@ type Finding struct {
 	Head
 	Subject
 	Message
-	Condition string               `json:"condition,omitempty"` // the node condition that failed, for that kind only
-	Owner     string               `json:"owner"`
-	Zone      string               `json:"zone,omitempty"`
-	Stage     string               `json:"stage"`
-	Since     time.Time            `json:"since"`  // when the trouble began
-	Opened    time.Time            `json:"opened"` // when a check first saw it past its warning time
-	Due       time.Time            `json:"due"`    // when its tolerance ends, or ended
-	Summary   string               `json:"summary"`
-	Next      *report.StepDocument `json:"next,omitempty"`     // what follows if nothing changes
-	Ordered   *Ordered             `json:"ordered,omitempty"`  // what this check ordered
-	Held      *Hold                `json:"held,omitempty"`     // what this check held back
-	Cause     string               `json:"cause,omitempty"`    // code of the first decisive cause
-	Why       string               `json:"why,omitempty"`      // that cause as a sentence
-	Fix       string               `json:"fix,omitempty"`      // what a person can paste against it
-	Causes    []Cause              `json:"causes,omitempty"`   // all, as a diagnosis orders them, mostCauses at most
-	Evidence  string               `json:"evidence,omitempty"` // where what was read is kept
+	Condition string `json:"condition,omitempty"` // the node condition that failed, for that kind only
+	// Event is what EC2 has scheduled, for that kind only.
+	Event    *report.EventDocument `json:"event,omitempty"`
+	Owner    string                `json:"owner"`
+	Zone     string                `json:"zone,omitempty"`
+	Stage    string                `json:"stage"`
+	Since    time.Time             `json:"since"`  // when the trouble began
+	Opened   time.Time             `json:"opened"` // when a check first saw it past its warning time
+	Due      time.Time             `json:"due"`    // when its tolerance ends, or ended
+	Summary  string                `json:"summary"`
+	Next     *report.StepDocument  `json:"next,omitempty"`     // what follows if nothing changes
+	Ordered  *Ordered              `json:"ordered,omitempty"`  // what this check ordered
+	Held     *Hold                 `json:"held,omitempty"`     // what this check held back
+	Cause    string                `json:"cause,omitempty"`    // code of the first decisive cause
+	Why      string                `json:"why,omitempty"`      // that cause as a sentence
+	Fix      string                `json:"fix,omitempty"`      // what a person can paste against it
+	Causes   []Cause               `json:"causes,omitempty"`   // all, as a diagnosis orders them, mostCauses at most
+	Evidence string                `json:"evidence,omitempty"` // where what was read is kept
 }
 
 // mostCauses bounds the causes of an event.

@@ -133,7 +133,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	w := demo()
 	w.turn(2, roll.ConditionUnknown, 0)
 	w.snapshot.Nodes[1].Ready.Reason = "NodeStatusUnknown"
-	w.snapshot.Details[w.instance(2)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.snapshot.Details[w.instance(2)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", LeaseRead: roll.No}
 	w.check(time.Minute)
 	key := roll.FindingKey{Instance: w.instance(2), Kind: roll.Unknown}
 	w.evidence(t, key)
@@ -170,6 +170,16 @@ func condition(t *testing.T) map[string]emit.Event {
 	w.snapshot.Nodes[4].Conditions = nil
 	out["finding-resolved-condition"] = w.sample(t, 40*time.Minute, "FindingResolved ConditionFailed cleared")
 	return out
+}
+
+// scheduled is a node that EC2 is going to stop.
+func scheduled(t *testing.T) map[string]emit.Event {
+	w := demo()
+	w.snapshot.Scheduled = map[roll.InstanceID]roll.Event{w.instance(5): {
+		ID: "instance-event-0d59937288b749b32", Code: "instance-stop",
+		NotBefore: noon.AddDate(0, 0, 14), NotAfter: noon.AddDate(0, 0, 14).Add(2 * time.Hour), Deadline: noon.AddDate(0, 0, 21),
+	}}
+	return map[string]emit.Event{"finding-opened-scheduled": w.sample(t, time.Minute, "FindingOpened Scheduled warned")}
 }
 
 // late are acts that were not told by whoever carried them out.
@@ -215,7 +225,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 // samples are events as this code makes them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
-	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, late, unseen} {
+	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, late, unseen} {
 		maps.Copy(out, story(t))
 	}
 	return out
@@ -342,7 +352,7 @@ func places(object map[string]any, path string) (out []place) {
 // optional are the fields that may be missing, by the path to them; ActionHeld and its
 // like where it is one of theirs only.
 var optional = []string{
-	".node", ".console", ".condition", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
+	".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
 }
 
@@ -378,7 +388,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 // free are the fields of which the schema does not know the form.
 var free = []string{
 	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
-	".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
+	".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
 }
 
 func TestSchemaRefusesOtherValues(t *testing.T) {

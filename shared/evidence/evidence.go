@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
 )
 
 // Evidence is everything that was read for the findings of one check of one cluster.
@@ -33,6 +34,8 @@ type Evidence struct {
 	// Findings are all findings of the check, watching ones too, for what shows only in
 	// several.
 	Findings []roll.Finding
+	// Proven are the decisive causes that earlier checks found, of the same trouble.
+	Proven map[roll.FindingKey][]roll.Proof
 	// Gaps are those of the snapshot: what it could not read.
 	Gaps []roll.Gap
 }
@@ -76,6 +79,21 @@ func (c *Case) Group() Group { return c.Groups[c.Finding.Group] }
 
 // Config is what EC2 says of the finding's instance.
 func (c *Case) Config() Fact[InstanceConfig] { return c.Instance().Config }
+
+// UserData is the instance's user data, and where it was read. Where its own was not read,
+// that of its launch template is the same, if an Auto Scaling group launched it: the group
+// has no other to give.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
+func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
+	own := c.Instance().UserData
+	if i := c.Config(); !own.Settled() && i.Known() && i.Value.ASG != "" && i.Value.LaunchTemplate != "" {
+		t := c.Templates[i.Value.LaunchTemplate+":"+i.Value.LaunchTemplateVersion]
+		if t.Known() && t.Value.UserData.Settled() {
+			return t.Value.UserData, "launch template " + i.Value.LaunchTemplate + ":" + i.Value.LaunchTemplateVersion
+		}
+	}
+	return own, "user data"
+}
 
 // Image is the AMI of the finding's instance.
 func (c *Case) Image() Fact[Image] {

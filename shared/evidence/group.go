@@ -24,9 +24,9 @@ type Group struct {
 	// Members are all instances of the group that the snapshot shows and whether each
 	// has a Ready node: what failing and healthy ones have in common.
 	Members []Member
-	// Good is the latest launch of an instance of the group whose node was seen to work,
-	// as far as the ledger remembers; zero if none is.
-	Good time.Time
+	// Proven is the latest launch of an instance of the group whose node stayed Ready, as
+	// far as the ledger remembers; zero if none did.
+	Proven time.Time
 	// Acts are the group's acts that the ledger remembers.
 	Acts Fact[[]Act]
 }

@@ -69,7 +69,13 @@ type InstanceStatus struct {
 	System        string    // likewise
 	InstanceSince time.Time // impairedSince of the instance's check, zero if not told
 	SystemSince   time.Time
-	Events        []string // codes of scheduled events that are not completed, such as instance-retirement
+	// AttachedEBS, Application and Performance are the checks beside these two, "" where EC2
+	// makes none.
+	AttachedEBS, Application, Performance                string
+	AttachedEBSSince, ApplicationSince, PerformanceSince time.Time
+	// Remediation is what EC2 recommends against an impaired performance.
+	Remediation string
+	Events      []string // codes of scheduled events that are not completed, such as instance-retirement
 }
 
 // AutoScalingInstance is an instance as its group sees it.

@@ -84,6 +84,13 @@ type Pod struct {
 	Restarts            int
 	Containers          []string
 	Labels              map[string]string
+	// Unlimited: neither the pod as a whole nor each of its containers has a memory limit.
+	Unlimited bool
+	// MemoryRequest is what its containers request together, and MemoryUsed what they used
+	// when the kubelet evicted it, as far as it says; in bytes, 0 if that is not told.
+	MemoryRequest, MemoryUsed int64
+	// OutOfMemory: a container of it was killed for want of memory.
+	OutOfMemory bool
 	// Events are warnings about it, newest last; nil if none were read.
 	Events []Event
 }
@@ -95,21 +102,35 @@ type Remembered struct {
 	Conditions []Condition
 	// ReadyFlips are the moments at which Ready left or came back.
 	ReadyFlips []time.Time
+	// GroupPressures are what nodes of its group ran short of lately, itself among them,
+	// also of instances that are gone; the earliest first.
+	GroupPressures []Pressure
+}
+
+// Pressure is what a node of a group ran short of.
+type Pressure struct {
+	Instance roll.InstanceID
+	Node     string
+	Type     string // such as MemoryPressure
+	Since    time.Time
 }
 
 // NodeClaim is Karpenter's record of an instance.
 type NodeClaim struct {
-	Name, UID  string
-	Created    time.Time
-	Deleting   time.Time // zero if it is not
-	NodePool   string
-	NodeClass  string
-	Instance   roll.InstanceID // "" before launch
-	Node       string          // status.nodeName, "" before registration
-	Image      string          // status.imageID
-	Conditions []Condition
-	Taints     []Taint
-	Startup    []Taint // spec.startupTaints
+	Name, UID string
+	Created   time.Time
+	Deleting  time.Time // zero if it is not
+	NodePool  string
+	NodeClass string
+	Instance  roll.InstanceID // "" before launch
+	Node      string          // status.nodeName, "" before registration
+	Image     string          // status.imageID
+	// Type and Capacity are the labels of its instance type and of how that is bought
+	// (on-demand, spot, reserved); "" before launch.
+	Type, Capacity string
+	Conditions     []Condition
+	Taints         []Taint
+	Startup        []Taint // spec.startupTaints
 	// Labels are those that Karpenter writes on the node when it registers it, and
 	// Requirements what was asked for when the instance was launched.
 	Labels       map[string]string

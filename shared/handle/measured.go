@@ -87,7 +87,7 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 	}
 	age := time.Duration(0)
 	for _, f := range findings {
-		if !kept[f.Instance] {
+		if !kept[f.Instance] && f.Kind != roll.Scheduled { // announced weeks ahead
 			age = max(age, s.At.Sub(f.Since))
 		}
 	}

@@ -15,6 +15,7 @@ func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 		{Instance: "i-00000001", Since: at.Add(-48 * time.Hour)},
 		{Instance: "i-00000002", Since: at.Add(-time.Hour)},
 		{Instance: "i-00000003", Since: at.Add(-72 * time.Hour)},
+		{Instance: "i-00000002", Kind: roll.Scheduled, Since: at.Add(-14 * 24 * time.Hour)}, // announced long ahead
 	}
 	for name, tt := range map[string]struct {
 		hold   string

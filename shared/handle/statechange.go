@@ -32,8 +32,8 @@ type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-// StateChange turns batches of EC2 state changes into schedules of checks. It judges
-// nothing.
+// StateChange turns batches of EC2 state changes, and of events of AWS Health about
+// instances, into schedules of checks. It judges nothing.
 type StateChange struct {
 	Ambient
 	EC2 instancesAPI
@@ -46,7 +46,8 @@ type StateChange struct {
 	Home trigger.Home
 }
 
-// change is a state change, and the message that told it.
+// change is a state change, and the message that told it. It has no State where AWS Health
+// has something to say of the instance.
 type change struct {
 	trigger.StateChange
 	message string
@@ -112,6 +113,10 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 	var changes []change
 	for _, m := range batch.Records {
 		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.Home)
+		var health trigger.Health
+		if ignored != nil && ignored.Reason == trigger.ForeignSource {
+			health, ignored, err = trigger.ParseHealth([]byte(m.Body), h.Home)
+		}
 		switch {
 		case err != nil:
 			t.malformed++
@@ -119,6 +124,10 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 		case ignored != nil:
 			t.ignored++
 			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
+		case len(health.Instances) > 0:
+			for _, id := range health.Instances {
+				changes = append(changes, change{StateChange: trigger.StateChange{Instance: id, At: health.At}, message: m.MessageId})
+			}
 		default:
 			changes = append(changes, change{StateChange: c, message: m.MessageId})
 		}
@@ -206,6 +215,9 @@ func (h *StateChange) wanted(i types.Instance) bool {
 func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
 	if c.State == roll.StateRunning {
 		return trigger.Deadlines(launched, p.Registration.WarnAfter, p.Registration.Deadline, now)
+	}
+	if c.State == "" {
+		return []time.Time{trigger.Soonest(now)} // what EC2 has scheduled is there to be read
 	}
 	due := trigger.DueAt(c.At.Add(goneAfter))
 	if soonest := trigger.Soonest(now); due.Before(soonest) {

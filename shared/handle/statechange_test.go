@@ -336,3 +336,35 @@ func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
 		}
 	}
 }
+
+// What AWS Health says of instances brings the next check of their clusters forward.
+func TestAHealthEventBringsACheckForward(t *testing.T) {
+	a := newAccount()
+	a.launch(1, now.Add(-48*time.Hour), claim, "owned")
+	a.launch(2, now.Add(-48*time.Hour), "kubernetes.io/cluster/other", "owned")
+	a.launch(3, now.Add(-48*time.Hour)) // of no cluster
+	health := func(ids ...string) string {
+		var entities []string
+		for _, id := range ids {
+			entities = append(entities, fmt.Sprintf(`{"entityValue":%q}`, id))
+		}
+		return fmt.Sprintf(`{"version":"0","id":"h-1","detail-type":"AWS Health Event","source":"aws.health","account":"111122223333","time":"2026-03-10T12:00:20Z","region":"eu-west-1","resources":[],"detail":{"service":"EC2","affectedEntities":[%s]}}`, strings.Join(entities, ","))
+	}
+	batch := events.SQSEvent{Records: []events.SQSMessage{
+		{MessageId: "m-1", Body: health("i-00000000000000001", "i-00000000000000002", "i-00000000000000003", "i-00000000000000009")},
+		{MessageId: "m-2", Body: health("i-00000000000000001")},
+		{MessageId: "m-3", Body: health("vol-1")},
+	}}
+	response, err := a.handler().Handle(t.Context(), batch)
+	if err != nil || len(response.BatchItemFailures) != 0 {
+		t.Fatal(response, err)
+	}
+	want := []string{trigger.Soonest(now).Format("15:04")}
+	if !slices.Equal(a.dues("demo"), want) || !slices.Equal(a.dues("other"), want) || len(a.scheduled) != 2 || a.describes != 1 {
+		t.Errorf("checks %v after %d look-ups, want each at %s", a.scheduled, a.describes, want)
+	}
+	a.failEC2 = map[int]bool{2: true}
+	if response, _ = a.handler().Handle(t.Context(), batch); !slices.Equal(failures(response), []string{"m-1", "m-2"}) {
+		t.Errorf("comes again: %v", failures(response))
+	}
+}

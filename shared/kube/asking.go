@@ -168,6 +168,12 @@ func (q Question) asking() (asking, error) {
 	return a, q.operation(a, a.of[0]).failed(q.misnames(a))
 }
 
+// unexpected says that an answer came, and is not what it should be.
+func (q Question) unexpected(err error) error {
+	a := askings[q.topic]
+	return q.operation(a, a.of[0]).failed(err)
+}
+
 // misnames tells what is wrong with the names in the question. An empty one would ask for
 // another thing: all objects, or the pods of no node.
 func (q Question) misnames(a asking) error {

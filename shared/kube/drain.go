@@ -43,7 +43,8 @@ type Pass struct {
 	// against which they hang in Terminating.
 	Now time.Time
 	// Since is when the node was cordoned at the latest: what was created after it and
-	// runs there tolerates the cordon and would only come back. Zero if it is not cordoned.
+	// runs there tolerates the cordon and would only come back. Zero if it is not cordoned, or
+	// nobody can tell since when.
 	Since time.Time
 }
 

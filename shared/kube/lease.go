@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -23,7 +22,7 @@ func (c *Client) LeaseRenewed(ctx context.Context, node string) (time.Time, erro
 		err = errors.New("it has no renewTime")
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the lease of node %s: %w", node, err)
+		return time.Time{}, LeaseOf(node).unexpected(err)
 	}
 	return lease.Spec.RenewTime.UTC(), nil
 }

@@ -50,7 +50,8 @@ func ValidPool(name string) bool {
 type NodeClaims struct {
 	// Of are those that have an instance, by its id.
 	Of map[roll.InstanceID]roll.NodeClaim
-	// Latest is how the latest launch went of which a NodeClaim of the node pool tells.
+	// Latest is how the latest launch went of which a NodeClaim of the node pool tells: of
+	// several of one second, one that failed.
 	Latest map[string]Launch
 }
 
@@ -59,6 +60,15 @@ type Launch struct {
 	Created time.Time // of the NodeClaim
 	Failed  time.Time // zero if it did not fail
 	Message string
+}
+
+// later keeps the launch if it is later than the latest one of its pool. Of several of one
+// second the failed one counts: the others may have been lucky.
+func (n NodeClaims) later(pool string, l Launch) {
+	latest, known := n.Latest[pool]
+	if !known || l.Created.After(latest.Created) || l.Created.Equal(latest.Created) && !l.Failed.IsZero() {
+		n.Latest[pool] = l
+	}
 }
 
 // NodeClaims lists the NodeClaims of the node pools. A cluster without Karpenter has none,
@@ -78,8 +88,8 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 					claims.Of[id] = claim
 				}
 				pool := c.Metadata.Labels[labelNodePool]
-				if l, known := c.launch(); known && !l.Created.Before(claims.Latest[pool].Created) {
-					claims.Latest[pool] = l
+				if l, known := c.launch(); known {
+					claims.later(pool, l)
 				}
 			}
 			return next, err

@@ -87,6 +87,36 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	}
 }
 
+// Several NodeClaims of a pool are created in one second. If one of their launches failed, the
+// latest did, in whatever order they are listed.
+func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {
+	created, failed := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 2, 12, 1, 0, 0, time.UTC)
+	at := func(n int, created time.Time, c metav1.Condition) claim {
+		out := claimOf(n, "default")
+		c.Type, c.LastTransitionTime = "Launched", metav1.NewTime(failed)
+		out.Metadata.CreationTimestamp, out.Status["conditions"] = metav1.NewTime(created), []metav1.Condition{c}
+		return out
+	}
+	works, fails := metav1.Condition{Status: metav1.ConditionTrue}, metav1.Condition{Status: metav1.ConditionUnknown, Reason: "LaunchFailed"}
+	for name, tt := range map[string]struct {
+		claims []claim
+		failed bool
+	}{
+		"the failed one first":     {[]claim{at(1, created, fails), at(2, created, works)}, true},
+		"the failed one last":      {[]claim{at(1, created, works), at(2, created, fails)}, true},
+		"one works a second later": {[]claim{at(1, created.Add(time.Second), works), at(2, created, fails)}, false},
+		"one fails a second later": {[]claim{at(1, created, works), at(2, created.Add(time.Second), fails)}, true},
+		"both work":                {[]claim{at(1, created, works), at(2, created, works)}, false},
+	} {
+		s := newAPIServer(t)
+		s.groups, s.claims = []string{"karpenter.sh"}, tt.claims
+		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
+		if l, known := got.Latest["default"]; err != nil || !known || l.Failed.IsZero() == tt.failed {
+			t.Errorf("%s: %+v, %v", name, got.Latest, err)
+		}
+	}
+}
+
 // "No NodeClaims" condemns instances: it takes an API server that says what it serves,
 // and Karpenter is not among it.
 func TestAClusterWithoutNodeClaims(t *testing.T) {

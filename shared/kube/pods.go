@@ -3,13 +3,14 @@ package kube
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -26,7 +27,8 @@ type Budgets struct {
 	all []*policyv1.PodDisruptionBudget
 }
 
-// Volumes are the PersistentVolumes of a cluster that lie on a disk of some node.
+// Volumes are the PersistentVolumes of a cluster that hold data: the bound ones, and those
+// that were released and are retained.
 type Volumes struct{ all []*corev1.PersistentVolume }
 
 // Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
@@ -54,7 +56,7 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	for _, i := range items {
 		one, bad := Decode[T](i)
 		if bad != nil {
-			return nil, fmt.Errorf("%s: %w", q, bad)
+			return nil, q.unexpected(bad)
 		}
 		out = append(out, one)
 	}
@@ -76,7 +78,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 	n := nodes[0]
 	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
 	var counted []*corev1.Pod // by budgets
-	claims := map[string]bool{}
+	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {
 		for _, claim := range claimsOf(p) {
 			claims[p.Namespace+"/"+claim] = true
@@ -84,7 +86,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		if stays(p) {
 			continue
 		}
-		one, err := c.silentPod(ctx, p, at)
+		one, err := c.silentPod(ctx, p, at, waitedFor)
 		if err != nil {
 			return roll.NodePods{}, err
 		}
@@ -143,8 +145,9 @@ func claimsOf(p *corev1.Pod) []string {
 	return out
 }
 
-// silentPod tells what is known of a pod of a silent node.
-func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time) (roll.Pod, error) {
+// silentPod tells what is known of a pod of a silent node, to which the volumes of some
+// claims are attached.
+func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, attached map[string]bool) (roll.Pod, error) {
 	cut := cutDown(p)
 	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
 	if !cut.stuck(at) {
@@ -152,27 +155,53 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time) (ro
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
 	out.Stuck = cut.leaving.UTC()
-	out.Waits = owner != nil && owner.Kind == "StatefulSet" || len(claimsOf(p)) > 0
+	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
+		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
 		return out, nil // nobody asks, or nothing can have taken its place
 	}
 	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
+	if errors.Is(err, errTooLarge) {
+		return out, nil // nobody can tell, so its owner keeps it
+	}
 	if err != nil {
 		return out, err
 	}
-	out.Replaced = slices.ContainsFunc(like, func(other *corev1.Pod) bool { return replaces(other, p, owner) })
+	out.Replaced = replaced(p, owner, like, at)
 	return out, nil
 }
 
-// replaces reports whether a pod took the place of one that is being deleted, and works.
-func replaces(other, p *corev1.Pod, owner *metav1.OwnerReference) bool {
-	theirs := metav1.GetControllerOfNoCopy(other)
-	deleted := p.DeletionTimestamp.Time
-	if p.DeletionGracePeriodSeconds != nil {
-		deleted = deleted.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+// replaced reports whether as many pods of the owner were created since and work elsewhere as
+// are stuck: which of them took whose place, nobody can tell.
+func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, at time.Time) bool {
+	theirs := slices.DeleteFunc(slices.Clone(like), func(other *corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(other)
+		return by == nil || by.UID != owner.UID || other.Name == p.Name
+	})
+	stuck, since := 1, deletedAt(p)
+	for _, other := range theirs {
+		if cut := cutDown(other); cut.stuck(at) {
+			stuck++
+			if d := deletedAt(other); d.Before(since) {
+				since = d
+			}
+		}
 	}
-	return theirs != nil && theirs.UID == owner.UID && other.DeletionTimestamp == nil && isReady(other) &&
-		other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(deleted)
+	for _, other := range theirs {
+		if other.DeletionTimestamp == nil && isReady(other) && other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(since) {
+			stuck--
+		}
+	}
+	return stuck <= 0
+}
+
+// deletedAt is when somebody deleted a pod: its grace period is in its deletion timestamp.
+func deletedAt(p *corev1.Pod) time.Time {
+	grace := int64(0)
+	if p.DeletionGracePeriodSeconds != nil {
+		grace = *p.DeletionGracePeriodSeconds
+	}
+	return p.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -190,7 +219,7 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 		selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation,
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
@@ -207,6 +236,48 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 	}
 	slices.SortFunc(out, func(x, y roll.Budget) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// attachedTo are the claims, by namespace/name, whose volumes are attached to the node. Of
+// volumes that were not read none is known to be. Drivers that attach nothing, such as
+// those of network file systems, are not in the node's status.
+// https://kubernetes-csi.github.io/docs/skip-attach.html
+func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
+	if v == nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, pv := range v.all {
+		name, claim := attachedAs(&pv.Spec), pv.Spec.ClaimRef
+		if claim != nil && slices.ContainsFunc(n.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return string(a.Name) == name }) {
+			out[claim.Namespace+"/"+claim.Name] = true
+		}
+	}
+	return out
+}
+
+// attachedAs is the name by which a node's status lists a volume, "" if it is of no driver.
+// An EBS volume of before the drivers is translated.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/csi/csi_plugin.go (GetVolumeName)
+// https://github.com/kubernetes/csi-translation-lib/blob/master/plugins/aws_ebs.go
+func attachedAs(s *corev1.PersistentVolumeSpec) string {
+	const csi = "kubernetes.io/csi/"
+	switch {
+	case s.CSI != nil:
+		return csi + s.CSI.Driver + "^" + s.CSI.VolumeHandle
+	case s.AWSElasticBlockStore != nil:
+		id := s.AWSElasticBlockStore.VolumeID
+		return csi + "ebs.csi.aws.com^" + id[strings.LastIndex(id, "/")+1:]
+	}
+	return ""
+}
+
+// uncounted reports that the control plane could not count the pods of a budget: it leaves
+// the numbers of before in the status, and says so in a condition.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/disruption/disruption.go (failSafe)
+func uncounted(pdb *policyv1.PodDisruptionBudget) bool {
+	c := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	return c != nil && c.Reason == policyv1.SyncFailedReason
 }
 
 // on are the volumes on the node's own disks: those that can be used there alone, and

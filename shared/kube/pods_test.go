@@ -86,7 +86,7 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		"it stops":                {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
 		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
 		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
-		"it hangs with a volume":  {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
+		"it hangs with a claim":   {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
 		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
 		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
 		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since, Waits: true}}},
@@ -97,6 +97,39 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		want := roll.NodePods{Read: roll.Yes, Pods: tt.want, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+// A pod waits for the end of the instance if its volume is attached there. A network's file
+// system needs no attachment, and what takes the pod's place can start now.
+func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
+	const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"},"status":{"volumesAttached":[
+		{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""}]}}`
+	volume := func(claim, source string) string {
+		return fmt.Sprintf(`{"metadata":{"name":"pv"},"spec":{%s,"claimRef":{"namespace":"shop","name":%q}},"status":{"phase":"Bound"}}`, source, claim)
+	}
+	csi := func(driver, handle string) string {
+		return fmt.Sprintf(`"csi":{"driver":%q,"volumeHandle":%q}`, driver, handle)
+	}
+	attached := csi("ebs.csi.aws.com", "vol-0abc")
+	for name, tt := range map[string]struct {
+		spec, volume string
+		want         bool
+	}{
+		"attached":                {claiming, volume("data-0", attached), true},
+		"attached, of its own":    {`,"volumes":[{"name":"data","ephemeral":{}}]`, volume("p-data", attached), true},
+		"of before drivers":       {claiming, volume("data-0", `"awsElasticBlockStore":{"volumeID":"aws://eu-west-1a/vol-0abc"}`), true},
+		"attached elsewhere":      {claiming, volume("data-0", csi("ebs.csi.aws.com", "vol-0def")), false},
+		"of another driver":       {claiming, volume("data-0", csi("other", "vol-0abc")), false},
+		"a network's file system": {claiming, volume("data-0", csi("efs.csi.aws.com", "fs-0abc")), false},
+		"NFS":                     {claiming, volume("data-0", `"nfs":{"server":"s","path":"/"}`), false},
+		"another pod's":           {claiming, volume("data-1", attached), false},
+		"no volume of the claim":  {claiming, "", false},
+	} {
+		got, err := silent{silentNodePath: node, podsPath: running("p", "ReplicaSet", hanging, tt.spec, "False"), volumesPath: tt.volume}.read(t)
+		if err != nil || len(got.Pods) != 1 || got.Pods[0].Waits != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }
@@ -129,9 +162,46 @@ func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 	}
 }
 
+// One pod takes the place of one: of several that hang, here or on other nodes, none is
+// replaced before as many work.
+func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
+	const like = "/api/v1/namespaces/shop/pods?labelSelector=app=db"
+	pod := func(name, node, metadata, ready string) string {
+		return strings.Replace(running(name, "ReplicaSet", metadata, "", ready), `"nodeName":"worker"`, fmt.Sprintf(`"nodeName":%q`, node), 1)
+	}
+	newer := `,"creationTimestamp":"2026-03-02T10:59:30Z"`
+	first := `,"deletionTimestamp":"2026-03-02T10:30:00Z","deletionGracePeriodSeconds":30`
+	p, q := pod("p", "worker", keptPod+hanging, "False"), pod("q", "worker", keptPod+hanging, "False")
+	one, two := pod("n1", "other", newer, "True"), pod("n2", "other", newer, "True")
+	for name, tt := range map[string]struct {
+		here, like []string
+		want       bool
+	}{
+		"two hang, one works":                   {[]string{p, q}, []string{p, q, one}, false},
+		"two hang, two work":                    {[]string{p, q}, []string{p, q, one, two}, true},
+		"two hang, one works, one starts":       {[]string{p, q}, []string{p, q, one, pod("n2", "other", newer, "False")}, false},
+		"one hangs on another node":             {[]string{p}, []string{p, pod("r", "third", keptPod+hanging, "False"), one}, false},
+		"one stops on another node":             {[]string{p}, []string{p, pod("r", "third", stopping, "False"), one}, true},
+		"one hangs for longer, and is replaced": {[]string{p}, []string{p, pod("r", "third", first, "False"), pod("n0", "other", `,"creationTimestamp":"2026-03-02T10:31:00Z"`, "True"), one}, true},
+	} {
+		got, err := silent{podsPath: strings.Join(tt.here, ","), like: strings.Join(tt.like, ",")}.read(t)
+		if err != nil || len(got.Pods) != len(tt.here) {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		for _, pod := range got.Pods {
+			if pod.Replaced != tt.want {
+				t.Errorf("%s: %+v", name, pod)
+			}
+		}
+	}
+}
+
 func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 	budget := func(selector, status string) string {
 		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"db","generation":2},"spec":{"selector":%s},"status":{"observedGeneration":2,"currentHealthy":2,"desiredHealthy":2%s}}`, selector, status)
+	}
+	disruption := func(status, reason string) string {
+		return fmt.Sprintf(`,"conditions":[{"type":"DisruptionAllowed","status":%q,"reason":%q}]`, status, reason)
 	}
 	const app = `{"matchLabels":{"app":"db"}}`
 	counts := func(ready int) []roll.Budget {
@@ -152,6 +222,10 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 		"of another namespace":     {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), "shop", "other", 1), nil},
 		"not up to date": {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), `"observedGeneration":2`, `"observedGeneration":1`, 1),
 			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+		"counted by nobody": {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("False", "SyncFailed")),
+			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+		"counted, and all are needed": {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("False", "InsufficientPods")), counts(0)},
+		"counted, and some are not":   {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("True", "SufficientPods")), counts(0)},
 	} {
 		got, err := silent{podsPath: tt.pod, budgetsPath: tt.budget}.read(t)
 		if diff := cmp.Diff(tt.want, got.Budgets); diff != "" || err != nil {
@@ -207,6 +281,24 @@ func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+// More pods like a kept one than can be read are no proof that it was replaced, and hide
+// nothing of its node.
+func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
+	c, _ := over(t, func(r *http.Request) (int, string, error) {
+		switch {
+		case r.URL.Path == silentNodePath:
+			return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
+		case r.URL.Query().Has("labelSelector"):
+			return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat(" ", maxAnswer+1) + `]}`, nil
+		}
+		return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + running("p", "ReplicaSet", keptPod+hanging, "", "False") + `]}`, nil
+	})
+	got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
+	if err != nil || len(got.Pods) != 1 || got.Pods[0].Replaced || got.Pods[0].NotToDisrupt == "" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

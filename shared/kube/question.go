@@ -61,7 +61,8 @@ func PodsLike(namespace string, carry map[string]string) Question {
 func AllBudgets() Question { return Question{topic: topicBudgets} }
 
 // AllVolumes asks for the PersistentVolumes: of each which claim it is for, on which nodes
-// it can be used, and whether it lies on a disk of one; not where its data comes from.
+// it can be used, and whether it lies on a disk of one or by which name it is attached; not
+// where its data comes from.
 func AllVolumes() Question { return Question{topic: topicVolumes} }
 
 // NodeClaimsOf asks for the NodeClaims of one node pool of Karpenter, in full.

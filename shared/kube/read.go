@@ -18,7 +18,8 @@ import (
 // What never leaves the package: metadata.managedFields and the last applied
 // configuration of any object; of pods also most annotations, volumes but for their claims,
 // what a container wrote when it ended, and everything about a container but its name, image
-// and resources; of volumes where their data comes from. Environment variables, arguments and probes hold secrets often enough.
+// and resources; of volumes where their data comes from, but for the name by which one is
+// attached. Environment variables, arguments and probes hold secrets often enough.
 //
 // The errors are [ErrGone] where there is no such object, [ErrNoNodeClaims] and
 // [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that

@@ -16,6 +16,23 @@ var containerFields = []string{"name", "image", "resources"}
 // where it is, and whether it is a static one.
 var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, corev1.MirrorPodAnnotationKey}
 
+// Trim takes from an object of a kind, as JSON, what never leaves this package: see
+// [Client.ReadEach]. Objects of most kinds stay as they are.
+func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
+	trim := map[string]func(object) error{resourcePod.kind: trimPod, resourceBudget.kind: trimAnnotations, resourceVolume.kind: trimVolume}[kind]
+	if trim == nil {
+		return data, nil
+	}
+	var o object
+	if err := json.Unmarshal(data, &o); err != nil {
+		return nil, err
+	}
+	if err := trim(o); err != nil {
+		return nil, err
+	}
+	return json.Marshal(o)
+}
+
 // only drops all fields of an object but some.
 func only(o object, fields []string) {
 	maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
@@ -46,13 +63,23 @@ func trimAccount(account object) error {
 }
 
 // trimVolume leaves of a PersistentVolume what tells whose it is and where it can be used.
-// Sources name secrets and servers; of these only stays that it is a disk of a node.
+// Sources name secrets and servers; of these only stays that it is a disk of a node, or by
+// which name it is attached to one.
 func trimVolume(volume object) error {
 	if err := trimAnnotations(volume); err != nil {
 		return err
 	}
 	return alter(volume, "spec", func(spec object) error {
-		only(spec, []string{"local", "hostPath", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
+		only(spec, []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
+		for _, source := range []string{"csi", "awsElasticBlockStore"} {
+			err := alter(spec, source, func(s object) error {
+				only(s, []string{"driver", "volumeHandle", "volumeID"})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

@@ -98,9 +98,9 @@ func TestVolumesLeaveThePackageWithoutTheirSources(t *testing.T) {
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"PersistentVolumeList","apiVersion":"v1","items":[{
 		"metadata": {"name": "pv", "annotations": {"a": "`+planted+`"}}, "status": {"phase": "Bound"},
 		"spec": {"claimRef": {"namespace": "shop", "name": "data"}, "hostPath": {"path": "/data"}, "nodeAffinity": {},
-			"csi": {"volumeAttributes": {"a": "`+planted+`"}}, "nfs": {"server": "`+planted+`"}, "mountOptions": ["`+planted+`"]}}]}`))
+			"csi": {"driver": "d", "volumeHandle": "h", "nodePublishSecretRef": {"name": "`+planted+`"}, "volumeAttributes": {"a": "`+planted+`"}}, "nfs": {"server": "`+planted+`"}, "mountOptions": ["`+planted+`"]}}]}`))
 	got, err := c.Read(t.Context(), AllVolumes())
-	if err != nil || strings.Contains(string(got), planted) || !strings.Contains(string(got), `"claimRef"`) || !strings.Contains(string(got), `"hostPath"`) {
+	if err != nil || strings.Contains(string(got), planted) || !strings.Contains(string(got), `"claimRef"`) || !strings.Contains(string(got), `"volumeHandle"`) || !strings.Contains(string(got), `"hostPath"`) {
 		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -69,8 +69,26 @@ func (a Action) Interrupted() bool {
 	return !a.Free && !failed
 }
 
+// TookUntil is when the act last took something from the workload, as far as the ledger
+// knows: a drain goes on for a while, and evicts until its end.
+func (a Action) TookUntil() time.Time {
+	if a.Outcome != nil && a.Outcome.At.After(a.At) {
+		return a.Outcome.At
+	}
+	return a.At
+}
+
+// since reports an act that took something after a time, or goes on: a drain without an
+// outcome.
+func (a Action) since(t time.Time) bool {
+	return a.TookUntil().After(t) || a.Do == drain && a.Outcome == nil
+}
+
+// drain is the Do of the act that goes on.
+const drain = "drain"
+
 // Budget bounds how many instances of a cluster are interrupted: at most Max by acts
-// whose intent lies after Since. A drain and the termination that follows it are about
+// that ended after Since, or go on. A drain and the termination that follows it are about
 // one instance and count once. A budget of zero permits nothing.
 type Budget struct {
 	Max   int
@@ -100,7 +118,7 @@ func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 	used := map[roll.InstanceID]bool{}
 	for _, a := range actions {
-		if a.Interrupted() && a.At.After(b.Since) && (but == "" || a.Instance != but) {
+		if a.Interrupted() && a.since(b.Since) && (but == "" || a.Instance != but) {
 			used[a.Instance] = true
 		}
 	}
@@ -127,12 +145,12 @@ func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, b
 	return of, found
 }
 
-// ActsOf lists the acts on members of a group whose intent lies after a time, in the
+// ActsOf lists the acts on members of a group that ended after a time, or go on, in the
 // order in which they began, whatever came of them.
 func (s State) ActsOf(group roll.Group, since time.Time) []Action {
 	var out []Action
 	for _, a := range s.Actions {
-		if a.Group == group && a.At.After(since) {
+		if a.Group == group && a.since(since) {
 			out = append(out, a)
 		}
 	}

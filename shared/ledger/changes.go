@@ -79,7 +79,7 @@ func (s *State) Apply(c Changes) {
 		delete(s.RemediateSince, g)
 	}
 	for _, f := range c.PutFindings {
-		s.Findings[f.Key()] = f
+		s.Findings[f.Key()] = f.clone()
 	}
 	for _, k := range c.DropFindings {
 		delete(s.Findings, k)
@@ -154,7 +154,7 @@ func (p Pressure) clone() Pressure {
 }
 
 func (m GroupMemory) clone() GroupMemory {
-	m.Seconds = slices.Clone(m.Seconds)
+	m.Seconds, m.Pressed = slices.Clone(m.Seconds), slices.Clone(m.Pressed)
 	return m
 }
 
@@ -199,7 +199,9 @@ func (s State) Clone() State {
 	var c State
 	c.init()
 	maps.Copy(c.RemediateSince, s.RemediateSince)
-	maps.Copy(c.Findings, s.Findings)
+	for k, f := range s.Findings {
+		c.Findings[k] = f.clone()
+	}
 	maps.Copy(c.NotReady, s.NotReady)
 	maps.Copy(c.Rests, s.Rests)
 	maps.Copy(c.GroupsWithNodes, s.GroupsWithNodes)

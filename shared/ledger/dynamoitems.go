@@ -133,9 +133,8 @@ func (i actionItem) sortKey() string    { return actionSort(i.Action, i.Turn) }
 func (budgetItem) sortKey() string      { return kindBudget }
 
 // shapes are the attributes that an item must have to be understood, with their
-// types. Those that are not always written are not among them: texts, lists and flags
-// that are empty, and what an earlier version did not know. Further ones are ignored,
-// so that a later version may add some.
+// types. Texts, lists and flags that are empty are not written, so they are not among
+// them. Further ones are ignored, so that a later version may add some.
 var shapes = map[string]map[string]string{
 	kindFinding:   {"instance": "S", "kind": "S", "group": "S", "stage": "S", "firstSeen": "S", "since": "S", "began": "S"},
 	kindNotReady:  {"instance": "S", "since": "S", "status": "S", "transition": "S"},

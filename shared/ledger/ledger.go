@@ -89,7 +89,8 @@ type State struct {
 	Actions         []Action // in the order in which they began
 
 	// First is when a check first saw the whole cluster. Trouble that began before it was
-	// nobody's to see.
+	// nobody's to see. One from before the cluster was created is of an earlier cluster of
+	// its name, as RemediateSince may be, and is written anew.
 	First time.Time
 	// Checked is when a check last saw the whole cluster. It is written every few
 	// minutes, not with every check. What was wrong then is among Findings; what is
@@ -155,12 +156,36 @@ type GroupMemory struct {
 	Seconds []int `json:"seconds,omitempty"`
 	// Counted is when the latest node was created that Seconds counts.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node was seen Ready: an act
-	// before it was followed by a replacement that works.
+	// Good is the latest launch of an instance whose node was seen Ready: of an act before
+	// it the replacement has come.
 	Good time.Time `json:"good,omitzero"`
-	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts:
-	// a replacement that never came is owed for ever.
+	// Proven is the latest launch of an instance whose node then stayed Ready for as long as
+	// the policy asks (limits.provenAfter): replacements work.
+	Proven time.Time `json:"proven,omitzero"`
+	// Pressed are the latest nodes of the group that ran short of something, also of
+	// instances that are gone: at most PressuresKept, the earliest first. It may hold more
+	// than PressureMemory: it is cut when something is added to it.
+	Pressed []GroupPressure `json:"pressed,omitempty"`
+	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts: a
+	// replacement that never came is owed for as long as the group has nodes, and for
+	// IntentRetention where it has none.
 	Ended Ended `json:"ended,omitzero"`
+}
+
+const (
+	// PressureMemory is how long the pressure of a node has to do with the next one of its
+	// group.
+	PressureMemory = 24 * time.Hour
+	// PressuresKept is how many pressures of a group are remembered.
+	PressuresKept = 10
+)
+
+// GroupPressure is what a node of a group ran short of.
+type GroupPressure struct {
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node"`
+	Type     string          `json:"type"` // such as MemoryPressure
+	Since    time.Time       `json:"since"`
 }
 
 // Ended is an instance that Rollcall ended, and that its group is to replace.
@@ -206,11 +231,20 @@ type Finding struct {
 	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before
 	Worked    bool            `json:"worked,omitempty"`    // as roll.Finding has it
 	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
+	Proven    []roll.Proof    `json:"proven,omitempty"`    // its decisive causes that last, as they were first found
 }
 
 // Key identifies the finding.
 func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
+}
+
+func (f Finding) clone() Finding {
+	f.Proven = slices.Clone(f.Proven)
+	for i := range f.Proven {
+		f.Proven[i].Evidence = slices.Clone(f.Proven[i].Evidence)
+	}
+	return f
 }
 
 // NotReady is what is remembered of a node that is not ready.
@@ -220,6 +254,9 @@ type NotReady struct {
 	Transition time.Time            `json:"transition"` // likewise
 	// Known: EC2 knew the instance then.
 	Known bool `json:"known,omitempty"`
+	// Told is when the last complete check before saw what the kubelet says of the node;
+	// zero if none did.
+	Told time.Time `json:"told,omitzero"`
 }
 
 // Rest is what is remembered of an instance that rests in its Auto Scaling group.

@@ -114,6 +114,7 @@ func TestWhatUsesUpABudget(t *testing.T) {
 	act := func(do string, instance roll.InstanceID, at time.Time, o *ledger.Outcome) ledger.Action {
 		return ledger.Action{ID: do + string(instance), Do: do, Instance: instance, At: at, Outcome: o}
 	}
+	doneAt := func(at time.Time) *ledger.Outcome { return &ledger.Outcome{Result: ledger.Done, At: at} }
 	free := act("uncordon", "i-1", now, nil)
 	free.Free = true
 	for _, tt := range []struct {
@@ -134,10 +135,12 @@ func TestWhatUsesUpABudget(t *testing.T) {
 		{"two instances", []ledger.Action{act("drain", "i-1", now, nil), act("drain", "i-2", now, nil)}, "", 2},
 		{"two but for one", []ledger.Action{act("drain", "i-1", now, nil), act("drain", "i-2", now, nil)}, "i-2", 1},
 		{"but for one that is not among them", []ledger.Action{act("drain", "i-1", now, nil)}, "i-3", 1},
-		{"just before the window", []ledger.Action{act("drain", "i-1", since.Add(-time.Nanosecond), nil)}, "", 0},
-		{"at its edge", []ledger.Action{act("drain", "i-1", since, nil)}, "", 0},
-		{"just within", []ledger.Action{act("drain", "i-1", since.Add(time.Nanosecond), nil)}, "", 1},
-		{"drain before, terminate within", []ledger.Action{act("drain", "i-1", since, outcome(ledger.Done, "")), act("terminate", "i-1", now, nil)}, "", 1},
+		{"just before the window", []ledger.Action{act("drain", "i-1", since.Add(-time.Nanosecond), doneAt(since.Add(-time.Nanosecond)))}, "", 0},
+		{"at its edge", []ledger.Action{act("drain", "i-1", since, doneAt(since))}, "", 0},
+		{"just within", []ledger.Action{act("drain", "i-1", since.Add(time.Nanosecond), doneAt(since.Add(time.Nanosecond)))}, "", 1},
+		{"a drain that ended within", []ledger.Action{act("drain", "i-1", since.Add(-9*time.Minute), doneAt(since.Add(time.Minute)))}, "", 1},
+		{"a drain that goes on", []ledger.Action{act("drain", "i-1", since.Add(-time.Minute), nil)}, "", 1},
+		{"drain before, terminate within", []ledger.Action{act("drain", "i-1", since, doneAt(since)), act("terminate", "i-1", now, nil)}, "", 1},
 		{"a clock ahead", []ledger.Action{act("drain", "i-1", now.Add(time.Minute), nil)}, "", 1},
 	} {
 		if got := (ledger.Budget{Since: since}).Spent(tt.acts, tt.but); got != tt.want {

@@ -293,19 +293,36 @@ func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInst
 	}
 	var found []types.InstanceStatus
 	for _, s := range a.statuses {
-		of := func(name string) string {
+		of := func(name string) (all []string) {
 			switch name {
 			case "instance-status.status":
-				return string(s.InstanceStatus.Status)
+				return []string{string(s.InstanceStatus.Status)}
 			case "system-status.status":
-				return string(s.SystemStatus.Status)
+				return []string{string(s.SystemStatus.Status)}
+			case "attached-ebs-status.status":
+				if s.AttachedEbsStatus != nil {
+					all = []string{string(s.AttachedEbsStatus.Status)}
+				}
+				return all
+			case "application-status.status":
+				if s.ApplicationStatus != nil {
+					all = []string{string(s.ApplicationStatus.Status)}
+				}
+				return all
+			case "event.code":
+				for _, e := range s.Events {
+					all = append(all, string(e.Code))
+				}
+				return all
 			}
 			panic("the fake EC2 knows no filter " + name)
 		}
 		if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, aws.ToString(s.InstanceId)) {
 			continue
 		}
-		if !slices.ContainsFunc(in.Filters, func(f types.Filter) bool { return !slices.Contains(f.Values, of(aws.ToString(f.Name))) }) {
+		if !slices.ContainsFunc(in.Filters, func(f types.Filter) bool {
+			return !slices.ContainsFunc(of(aws.ToString(f.Name)), func(v string) bool { return slices.Contains(f.Values, v) })
+		}) {
 			found = append(found, s)
 		}
 	}

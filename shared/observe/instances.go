@@ -267,6 +267,13 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	if i.IamInstanceProfile != nil {
 		out.Profile = p.texts.One(aws.ToString(i.IamInstanceProfile.Arn))
 	}
+	if i.StateReason != nil {
+		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
+		switch aws.ToString(i.StateReason.Code) {
+		case "Server.SpotInstanceTermination", "Server.SpotInstanceShutdown":
+			out.SpotTaken = true
+		}
+	}
 	if i.State != nil {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))
 	}

@@ -19,39 +19,45 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 	if len(names) == 0 {
 		return
 	}
-	gap := func(kind roll.GapKind, detail string) {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: roll.CallLease, Detail: detail})
-	}
 	client, err := o.kube.Dial(s.Cluster)
-	reads, failed := 0, err
+	over := err != nil // a failure that meets all of them is met once
+	if over {
+		o.unread(ctx, s, roll.CallLease, err)
+	}
+	reads, left := 0, 0
 	for _, q := range questions {
 		if !q.Lease {
 			continue
 		}
 		d := s.Details[q.Instance]
 		d.LeaseRead = roll.No
+		unread := len(names[q.Instance]) == 0
+		if unread {
+			unknown(s, roll.CallLease, roll.GapFailed, fmt.Sprintf("%s has no private DNS name, by which its node and its lease would be called", q.Instance))
+		}
 		for _, name := range names[q.Instance] {
-			if failed != nil || reads == leaseReads {
-				d.LeaseRead = roll.Unreadable
-				break
+			if over || reads == leaseReads {
+				unread, left = true, left+1
+				continue
 			}
 			reads++
 			at, err := client.LeaseRenewed(ctx, name)
 			switch {
 			case errors.Is(err, kube.ErrGone):
 			case err != nil:
-				failed, d.LeaseRead = err, roll.Unreadable
+				unread = o.unread(ctx, s, roll.CallLease, err) == roll.Unreadable || unread
+				over = meetsAll(s.Cluster, err)
 			case at.After(d.LeaseRenewed):
 				d.LeaseRead, d.LeaseRenewed, d.LeaseOf = roll.Yes, at, name
 			}
 		}
+		if unread {
+			d.LeaseRead = roll.Unreadable
+		}
 		s.Details[q.Instance] = d
 	}
-	switch {
-	case failed != nil:
-		gap(kube.Fault(s.Cluster, failed, o.principal(ctx)))
-	case reads == leaseReads:
-		gap(roll.GapFailed, fmt.Sprintf("the leases of %d instances without a node were wanted, and %d were read", len(names), leaseReads))
+	if left > 0 && !over {
+		unknown(s, roll.CallLease, roll.GapFailed, fmt.Sprintf("%d leases of instances without a node were wanted, and %d were read", reads+left, reads))
 	}
 }
 

@@ -2,8 +2,11 @@ package observe
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -24,7 +27,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 		d.Pods = &pods
 		s.Details[id] = d
 	}
-	now, later := inTurn(asked, int(s.At.Unix()/60))
+	now, later := inTurn(asked, s.At)
 	for _, q := range later {
 		set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
 	}
@@ -44,7 +47,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 		if !over {
 			if pods, err = client.SilentNode(ctx, q.Pods, s.At, budgets, volumes); err != nil {
 				pods.Read = o.unread(ctx, s, roll.CallPods, err)
-				over = pods.Read == roll.Unreadable && !errors.Is(err, kube.ErrGone)
+				over = meetsAll(s.Cluster, err)
 			}
 		}
 		if pods.Read != roll.Yes {
@@ -56,17 +59,18 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 }
 
 // inTurn divides suspects into those that are read now and those that another check reads:
-// half of the reads are for the most urgent, the others for each in its turn, so that what
-// is held for long keeps nobody waiting for ever. turn grows from check to check.
-func inTurn(asked []roll.Question, turn int) (now, later []roll.Question) {
+// half of the reads are for the most urgent, the others go round, so that what is held for
+// long keeps nobody waiting for ever. Where they begin is drawn by the minute of the check:
+// any step from minute to minute would, at some interval of checks, leave out the same ones.
+func inTurn(asked []roll.Question, at time.Time) (now, later []roll.Question) {
 	if len(asked) <= podReads {
 		return asked, nil
 	}
 	const urgent = podReads / 2
 	now = slices.Clone(asked[:urgent])
 	rest := asked[urgent:]
-	const step = 7919 // prime: checks at equal intervals meet all places
-	from := (turn * step) % len(rest)
+	drawn := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()/60)))
+	from := int(binary.BigEndian.Uint64(drawn[:]) % uint64(len(rest)))
 	for i := range rest {
 		q := rest[(from+i)%len(rest)]
 		if i < podReads-urgent {
@@ -94,6 +98,22 @@ func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, er
 		return roll.No
 	}
 	kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail})
+	unknown(s, call, kind, detail)
 	return roll.Unreadable
+}
+
+// unknown notes once what cannot be told of a suspect.
+func unknown(s *roll.Snapshot, call string, kind roll.GapKind, detail string) {
+	if g := (roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail}); !slices.Contains(s.Gaps, g) {
+		s.Gaps = append(s.Gaps, g)
+	}
+}
+
+// meetsAll reports whether the API server would fail to tell of any other object, too.
+func meetsAll(c roll.Cluster, err error) bool {
+	switch kind, _ := kube.Fault(c, err, ""); kind {
+	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:
+		return true
+	}
+	return false
 }

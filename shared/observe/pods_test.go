@@ -72,11 +72,49 @@ func TestReadsWhatSilentNodesRun(t *testing.T) {
 	}
 }
 
+// What fails for one node hides no other; what fails for all is met once.
+func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
+	for status, want := range map[int]roll.Answer{404: roll.Yes, 422: roll.Yes, 401: roll.Unreadable, 403: roll.Unreadable, 429: roll.Unreadable, 500: roll.Unreadable} {
+		p := &podAPI{fails: map[string]int{"/api/v1/nodes/node-0": status}}
+		s := p.ask(t, 2, at)
+		first, second := s.Details[roll.InstanceID(instanceID(0))].Pods.Read, s.Details[roll.InstanceID(instanceID(1))].Pods.Read
+		if first != roll.Unreadable || second != want || len(s.Gaps) != 1 {
+			t.Errorf("%d: %v and %v, gaps %+v", status, first, second, s.Gaps)
+		}
+	}
+}
+
+// Whatever the interval of checks, and however many are silent: with time each is read.
+func TestEveryoneHasATurn(t *testing.T) {
+	for minutes := 1; minutes <= 15; minutes++ {
+		for _, n := range []int{podReads + 1, 12, 15, 17, 25, 26, 35, 50, 65, 97, 125} {
+			var asked []roll.Question
+			for i := range n {
+				asked = append(asked, roll.Question{Instance: roll.InstanceID(instanceID(i))})
+			}
+			read := map[roll.InstanceID]bool{}
+			checks := 0
+			for at := at; len(read) < n && checks < 4*n; at = at.Add(time.Duration(minutes) * time.Minute) {
+				now, later := inTurn(asked, at)
+				for _, q := range now {
+					read[q.Instance] = true
+				}
+				if checks++; len(now) != podReads || len(now)+len(later) != n {
+					t.Fatalf("%d now, %d later of %d", len(now), len(later), n)
+				}
+			}
+			if len(read) < n {
+				t.Errorf("every %d min: %d of %d were read in %d checks", minutes, len(read), n, checks)
+			}
+		}
+	}
+}
+
 // One check reads the pods of so many nodes, and with time those of all.
 func TestThePodsOfManySilentNodesAreReadInTurn(t *testing.T) {
-	const n = 50
+	const n, checks = 50, 100
 	read := map[int]int{}
-	for check := range 40 {
+	for check := range checks {
 		s := (&podAPI{}).ask(t, n, at.Add(time.Duration(check)*5*time.Minute))
 		now := 0
 		for i := range n {
@@ -93,8 +131,8 @@ func TestThePodsOfManySilentNodesAreReadInTurn(t *testing.T) {
 		}
 	}
 	for i := range n {
-		if read[i] == 0 || i < podReads/2 && read[i] != 40 {
-			t.Errorf("node %d was read %d times in 40 checks", i, read[i])
+		if read[i] == 0 || i < podReads/2 && read[i] != checks {
+			t.Errorf("node %d was read %d times in %d checks", i, read[i], checks)
 		}
 	}
 }

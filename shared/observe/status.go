@@ -14,81 +14,177 @@ import (
 
 const callInstanceStatus = "ec2:DescribeInstanceStatus"
 
-// readStatus reads which of the snapshot's instances fail a status check of EC2. It
-// asks for the failing ones of the whole region, which are few, and in two listings,
-// since EC2 joins filters of different names with AND.
+// statuses is what a listing says of instances: of those with something to say.
+type statuses struct {
+	failing   map[roll.InstanceID]roll.Impairment
+	scheduled map[roll.InstanceID]roll.Event
+}
+
+func newStatuses() statuses {
+	return statuses{failing: map[roll.InstanceID]roll.Impairment{}, scheduled: map[roll.InstanceID]roll.Event{}}
+}
+
+// statusFilters ask for the instances that have something to say, each in a listing of its
+// own, since EC2 joins filters of different names with AND. There is none for the
+// performance status.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
+func statusFilters() (all [][]types.Filter) {
+	for _, check := range []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} {
+		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{string(types.SummaryStatusImpaired)}}})
+	}
+	var codes []string
+	for _, code := range types.EventCode("").Values() {
+		codes = append(codes, string(code))
+	}
+	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
+}
+
+// readStatus reads which of the snapshot's instances fail a status check of EC2, and what
+// EC2 has scheduled for them. The running instances of most regions fit on one page, which
+// tells everything in one call. Where they do not, it asks for those with something to say,
+// which are few.
 func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 	s.StatusRead = roll.Unreadable
 	if !s.Has(roll.ScopeInstances) {
 		return // nothing is judged anyway
 	}
-	failing := map[roll.InstanceID]roll.Impairment{}
-	for _, check := range []string{"instance-status.status", "system-status.status"} {
-		err := o.statuses(ctx, &ec2.DescribeInstanceStatusInput{
-			Filters:    []types.Filter{{Name: aws.String(check), Values: []string{string(types.SummaryStatusImpaired)}}},
-			MaxResults: aws.Int32(pageSize),
-		}, failing)
-		if err != nil {
-			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
-			return
-		}
+	said, err := o.statusesOfRegion(ctx, len(s.Instances))
+	if err != nil {
+		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
+		return
 	}
-	s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{}
-	if len(failing) == 0 {
+	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}
+	if len(said.failing)+len(said.scheduled) == 0 {
 		return
 	}
 	for i := range s.Instances {
-		if f, ok := failing[s.Instances[i].ID]; ok {
-			s.Impaired[s.Instances[i].ID] = f
+		id := s.Instances[i].ID
+		if f, ok := said.failing[id]; ok {
+			s.Impaired[id] = f
+		}
+		if e, ok := said.scheduled[id]; ok {
+			s.Scheduled[id] = e
 		}
 	}
 }
 
-// readTargetStatus reads the status checks of the one instance that is looked at.
+func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, error) {
+	if known <= pageSize {
+		said := newStatuses()
+		token, err := o.statusPage(ctx, &ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize)}, said, true)
+		if err != nil || aws.ToString(token) == "" {
+			return said, err
+		}
+	}
+	said := newStatuses()
+	for _, filters := range statusFilters() {
+		if err := o.listStatuses(ctx, &ec2.DescribeInstanceStatusInput{Filters: filters, MaxResults: aws.Int32(pageSize)}, said, false); err != nil {
+			return said, err
+		}
+	}
+	return said, nil
+}
+
+// readTargetStatus reads the same of the one instance that is looked at.
 func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
-	failing := map[roll.InstanceID]roll.Impairment{}
-	err := o.statuses(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}}, failing)
+	said := newStatuses()
+	err := o.listStatuses(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}}, said, true)
 	if err != nil && !awserr.IsNotFound(err) { // an instance that does not exist fails no check
 		s.StatusRead = roll.Unreadable
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
 		return
 	}
-	s.StatusRead, s.Impaired = roll.Yes, failing
+	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, said.failing, said.scheduled
 }
 
-// statuses adds the failing status checks of a listing. Only running instances have
-// any.
-func (o *Observer) statuses(ctx context.Context, in *ec2.DescribeInstanceStatusInput, failing map[roll.InstanceID]roll.Impairment) error {
-	in.IncludeManagedResources = aws.Bool(true)
+// listStatuses adds what a listing says, page by page. Only running instances have a status.
+func (o *Observer) listStatuses(ctx context.Context, in *ec2.DescribeInstanceStatusInput, said statuses, all bool) error {
 	for {
-		if err := o.turn(ctx); err != nil {
+		token, err := o.statusPage(ctx, in, said, all)
+		if err != nil || aws.ToString(token) == "" {
 			return err
 		}
-		out, err := o.ec2.DescribeInstanceStatus(ctx, in)
-		if err != nil {
-			return err
-		}
-		for i := range out.InstanceStatuses {
-			if f, ok := impairment(&out.InstanceStatuses[i]); ok {
-				failing[roll.InstanceID(aws.ToString(out.InstanceStatuses[i].InstanceId))] = f
-			}
-		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return nil
-		}
+		in.NextToken = token
 	}
 }
 
+// statusPage adds what one page says, and tells where the next begins. all says that the
+// listing has every instance: one that asks by filters would show the performance of some by
+// chance.
+func (o *Observer) statusPage(ctx context.Context, in *ec2.DescribeInstanceStatusInput, said statuses, all bool) (*string, error) {
+	in.IncludeManagedResources = aws.Bool(true)
+	if err := o.turn(ctx); err != nil {
+		return nil, err
+	}
+	out, err := o.ec2.DescribeInstanceStatus(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.InstanceStatuses {
+		status := &out.InstanceStatuses[i]
+		id := roll.InstanceID(aws.ToString(status.InstanceId))
+		if f, ok := impairment(status, all); ok {
+			said.failing[id] = f
+		}
+		if e, ok := firstEvent(status.Events); ok {
+			said.scheduled[id] = e
+		}
+	}
+	return out.NextToken, nil
+}
+
 // impairment reads since when which check fails; the second result is false if none
-// does.
-func impairment(i *types.InstanceStatus) (roll.Impairment, bool) {
+// does. A check of the instance or the system goes before the others: those two are about
+// the machine.
+func impairment(i *types.InstanceStatus, performance bool) (roll.Impairment, bool) {
 	instance, instanceSince := failingSince(i.InstanceStatus)
 	system, systemSince := failingSince(i.SystemStatus)
 	since := instanceSince
 	if since.IsZero() || !systemSince.IsZero() && systemSince.Before(since) {
 		since = systemSince
 	}
-	return roll.Impairment{Since: since, System: system}, instance || system
+	if instance || system {
+		return roll.Impairment{Since: since, System: system}, true
+	}
+	const bad = types.SummaryStatusImpaired
+	switch {
+	case i.AttachedEbsStatus != nil && i.AttachedEbsStatus.Status == bad:
+		for _, d := range i.AttachedEbsStatus.Details {
+			since = earlier(since, d.ImpairedSince)
+		}
+		return roll.Impairment{Since: since, Only: "attached EBS"}, true
+	case i.ApplicationStatus != nil && i.ApplicationStatus.Status == bad:
+		return roll.Impairment{Since: earlier(since, i.ApplicationStatus.ImpairedSince), Only: "application"}, true
+	case performance && i.PerformanceStatus != nil && i.PerformanceStatus.Status == bad:
+		return roll.Impairment{Since: earlier(since, i.PerformanceStatus.ImpairedSince), Only: "performance"}, true
+	}
+	return roll.Impairment{}, false
+}
+
+// firstEvent is the event that comes first of those that are to come or go on. One without a
+// date cannot be told to be either.
+func firstEvent(events []types.InstanceStatusEvent) (first roll.Event, ok bool) {
+	for _, e := range events {
+		if roll.EventOver(aws.ToString(e.Description)) || e.NotBefore == nil {
+			continue
+		}
+		one := roll.Event{
+			ID: aws.ToString(e.InstanceEventId), Code: string(e.Code),
+			NotBefore: e.NotBefore.UTC(), NotAfter: aws.ToTime(e.NotAfter).UTC(), Deadline: aws.ToTime(e.NotBeforeDeadline).UTC(),
+		}
+		if !ok || one.NotBefore.Before(first.NotBefore) || one.NotBefore.Equal(first.NotBefore) && one.ID < first.ID {
+			first, ok = one, true
+		}
+	}
+	return first, ok
+}
+
+// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
+func earlier(since time.Time, told *time.Time) time.Time {
+	if told != nil && (since.IsZero() || told.Before(since)) {
+		return told.UTC()
+	}
+	return since
 }
 
 // failingSince is the earliest time at which one of the checks began to fail, zero if
@@ -98,9 +194,7 @@ func failingSince(s *types.InstanceStatusSummary) (failing bool, since time.Time
 		return false, time.Time{}
 	}
 	for _, d := range s.Details {
-		if d.ImpairedSince != nil && (since.IsZero() || d.ImpairedSince.Before(since)) {
-			since = d.ImpairedSince.UTC()
-		}
+		since = earlier(since, d.ImpairedSince)
 	}
 	return true, since
 }

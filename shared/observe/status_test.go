@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,6 @@ const (
 func TestReadsStatusChecksThatFail(t *testing.T) {
 	early, late := at.Add(-2*time.Hour), at.Add(-time.Hour)
 	a := newAccount(t)
-	a.pageSize = 2
 	for n := 1; n <= 7; n++ {
 		a.launch(n, owned)
 	}
@@ -49,30 +49,131 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 	a.check(6, types.SummaryStatusInitializing, types.SummaryStatusInitializing, nil, nil)
 	a.check(7, impaired, impaired, []time.Time{early}, nil)
 	a.check(8, impaired, impaired, []time.Time{early}, nil)
-	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	want := map[roll.InstanceID]roll.Impairment{
 		roll.InstanceID(instanceID(2)): {Since: early}, roll.InstanceID(instanceID(3)): {Since: late, System: true},
 		roll.InstanceID(instanceID(4)): {Since: early, System: true}, roll.InstanceID(instanceID(5)): {},
 		roll.InstanceID(instanceID(7)): {Since: early, System: true},
 	}
-	if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Gaps) != 0 {
-		t.Errorf("read %v, gaps %+v (-want +got)\n%s", s.StatusRead, s.Gaps, diff)
-	}
-	var filters []string
-	for _, in := range a.checks {
-		if !aws.ToBool(in.IncludeManagedResources) || aws.ToBool(in.IncludeAllInstances) || aws.ToInt32(in.MaxResults) != 1000 || len(in.Filters) != 1 {
-			t.Errorf("asks with %+v", in)
+	// One page holds all that run; where it does not, only those are asked for that have
+	// something to say.
+	for pageSize, calls := range map[int][]string{
+		1000: {" "},
+		5: {
+			" ", "instance-status.status=impaired ", "system-status.status=impaired ", "attached-ebs-status.status=impaired ", "application-status.status=impaired ",
+			"event.code=instance-reboot,system-reboot,system-maintenance,instance-retirement,instance-stop ",
+		},
+		3: {
+			" ", "instance-status.status=impaired ", "instance-status.status=impaired from-3", "system-status.status=impaired ", "system-status.status=impaired from-3",
+			"attached-ebs-status.status=impaired ", "application-status.status=impaired ", "event.code=instance-reboot,system-reboot,system-maintenance,instance-retirement,instance-stop ",
+		},
+	} {
+		a.pageSize, a.checks = pageSize, nil
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Gaps) != 0 || len(s.Scheduled) != 0 {
+			t.Errorf("pages of %d: read %v, gaps %+v (-want +got)\n%s", pageSize, s.StatusRead, s.Gaps, diff)
 		}
-		filters = append(filters, aws.ToString(in.Filters[0].Name)+"="+in.Filters[0].Values[0]+" "+aws.ToString(in.NextToken))
+		var asked []string
+		for _, in := range a.checks {
+			if !aws.ToBool(in.IncludeManagedResources) || aws.ToBool(in.IncludeAllInstances) || aws.ToInt32(in.MaxResults) != 1000 || len(in.Filters) > 1 {
+				t.Errorf("asks with %+v", in)
+			}
+			filter := ""
+			for _, f := range in.Filters {
+				filter = aws.ToString(f.Name) + "=" + strings.Join(f.Values, ",")
+			}
+			asked = append(asked, filter+" "+aws.ToString(in.NextToken))
+		}
+		if !slices.Equal(asked, calls) {
+			t.Errorf("pages of %d\n got %q\nwant %q", pageSize, asked, calls)
+		}
 	}
-	if want := []string{"instance-status.status=impaired ", "instance-status.status=impaired from-2", "instance-status.status=impaired from-4", "system-status.status=impaired ", "system-status.status=impaired from-2"}; !slices.Equal(filters, want) {
-		t.Errorf("pages\n got %q\nwant %q", filters, want)
+}
+
+func TestReadsOfOtherChecksOnlyWhatFailsAlone(t *testing.T) {
+	since := at.Add(-time.Hour)
+	ebs := &types.EbsStatusSummary{Status: impaired, Details: []types.EbsStatusDetails{{ImpairedSince: aws.Time(since)}}}
+	app := &types.ApplicationStatusSummary{Status: impaired, ImpairedSince: aws.Time(since)}
+	slow := &types.PerformanceStatusSummary{Status: impaired, ImpairedSince: aws.Time(since)}
+	tests := []struct {
+		name   string
+		status types.InstanceStatus
+		want   roll.Impairment // zero is that nothing fails
+	}{
+		{"a volume", types.InstanceStatus{AttachedEbsStatus: ebs}, roll.Impairment{Since: since, Only: "attached EBS"}},
+		{"a volume that is in order", types.InstanceStatus{AttachedEbsStatus: &types.EbsStatusSummary{Status: ok}}, roll.Impairment{}},
+		{"a volume of which EC2 knows nothing", types.InstanceStatus{AttachedEbsStatus: &types.EbsStatusSummary{Status: types.SummaryStatusInsufficientData}}, roll.Impairment{}},
+		{"the application", types.InstanceStatus{ApplicationStatus: app}, roll.Impairment{Since: since, Only: "application"}},
+		{"the performance", types.InstanceStatus{PerformanceStatus: slow}, roll.Impairment{Since: since, Only: "performance"}},
+		{"a volume and the rest", types.InstanceStatus{AttachedEbsStatus: ebs, ApplicationStatus: app, PerformanceStatus: slow}, roll.Impairment{Since: since, Only: "attached EBS"}},
+		{"the instance and a volume", types.InstanceStatus{InstanceStatus: &types.InstanceStatusSummary{Status: impaired}, AttachedEbsStatus: ebs}, roll.Impairment{}},
+	}
+	for _, tt := range tests {
+		a := newAccount(t)
+		a.launch(1, owned)
+		tt.status.InstanceId = aws.String(instanceID(1))
+		if tt.status.InstanceStatus == nil {
+			tt.status.InstanceStatus = &types.InstanceStatusSummary{Status: ok}
+		}
+		tt.status.SystemStatus = &types.InstanceStatusSummary{Status: ok}
+		a.statuses = append(a.statuses, tt.status)
+		_, found := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}).Impaired[one]
+		got := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}).Impaired[one]
+		if fails := tt.want != (roll.Impairment{}) || tt.status.InstanceStatus.Status == impaired; got != tt.want || found != fails {
+			t.Errorf("%s: %+v, found %v", tt.name, got, found)
+		}
+	}
+}
+
+func TestReadsTheFirstEventThatIsNotOver(t *testing.T) {
+	event := func(id, description string, in time.Duration) types.InstanceStatusEvent {
+		return types.InstanceStatusEvent{
+			InstanceEventId: aws.String(id), Code: types.EventCodeSystemReboot, Description: aws.String(description),
+			NotBefore: aws.Time(at.Add(in)), NotAfter: aws.Time(at.Add(in + time.Hour)),
+		}
+	}
+	of := func(id string, in time.Duration) roll.Event {
+		return roll.Event{ID: id, Code: "system-reboot", NotBefore: at.Add(in), NotAfter: at.Add(in + time.Hour)}
+	}
+	dateless := event("e-1", "scheduled reboot", 0)
+	dateless.NotBefore = nil
+	tests := []struct {
+		name   string
+		events []types.InstanceStatusEvent
+		want   roll.Event
+	}{
+		{"to come", []types.InstanceStatusEvent{event("e-1", "scheduled reboot", time.Hour)}, of("e-1", time.Hour)},
+		{"going on", []types.InstanceStatusEvent{event("e-1", "", -time.Hour)}, of("e-1", -time.Hour)},
+		{"two", []types.InstanceStatusEvent{event("e-2", "", 2*time.Hour), event("e-1", "", time.Hour)}, of("e-1", time.Hour)},
+		{"two at once", []types.InstanceStatusEvent{event("e-2", "", time.Hour), event("e-1", "", time.Hour)}, of("e-1", time.Hour)},
+		{"completed", []types.InstanceStatusEvent{event("e-1", "[Completed] scheduled reboot", time.Hour)}, roll.Event{}},
+		{"canceled", []types.InstanceStatusEvent{event("e-1", "[Canceled] scheduled reboot", time.Hour)}, roll.Event{}},
+		{"one is over", []types.InstanceStatusEvent{event("e-1", "[Completed] scheduled reboot", -time.Hour), event("e-2", "", time.Hour)}, of("e-2", time.Hour)},
+		{"no date", []types.InstanceStatusEvent{dateless}, roll.Event{}},
+	}
+	for _, tt := range tests {
+		for _, pageSize := range []int{1000, 1} {
+			a := newAccount(t)
+			a.launch(1, owned)
+			a.launch(2, owned)
+			a.check(1, ok, ok, nil, nil)
+			a.statuses[0].Events = tt.events
+			a.check(2, ok, ok, nil, nil)
+			a.pageSize = pageSize
+			for _, s := range []*roll.Snapshot{a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}), a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})} {
+				e, found := s.Scheduled[one]
+				if diff := cmp.Diff(tt.want, e); diff != "" || found != (tt.want != roll.Event{}) || s.StatusRead != roll.Yes {
+					t.Errorf("%s: read %v (-want +got)\n%s", tt.name, s.StatusRead, diff)
+				}
+			}
+		}
 	}
 }
 
 func TestStatusChecksThatCannotBeReadSayNothing(t *testing.T) {
 	for _, call := range []string{"ec2:DescribeInstanceStatus", "ec2:DescribeInstanceStatus 2"} {
 		a := newAccount(t)
+		a.pageSize = 1
+		a.check(2, impaired, impaired, nil, nil)
 		a.launch(1, owned)
 		a.check(1, impaired, impaired, nil, nil)
 		a.fail[call] = apiError("EC2", "DescribeInstanceStatus", "UnauthorizedOperation", "You are not authorized to perform this operation.")
@@ -157,6 +258,20 @@ func TestShiftsThatCannotBeReadAreAGap(t *testing.T) {
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		if s.ShiftsRead != roll.Unreadable || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != "arc-zonal-shift:GetManagedResource" || len(s.Instances) != 1 {
 			t.Errorf("%s: read %v, gaps %+v", code, s.ShiftsRead, s.Gaps)
+		}
+	}
+}
+
+func TestReadsThatASpotInterruptionTookAnInstance(t *testing.T) {
+	for code, want := range map[string]bool{"Server.SpotInstanceTermination": true, "Server.SpotInstanceShutdown": true, "Client.UserInitiatedShutdown": false, "": false} {
+		a := newAccount(t)
+		i := a.launch(1, owned)
+		if i.State.Name = types.InstanceStateNameTerminated; code != "" {
+			i.StateReason = &types.StateReason{Code: aws.String(code)}
+		}
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if len(s.Instances) != 1 || s.Instances[0].SpotTaken != want {
+			t.Errorf("%s: %+v", code, s.Instances)
 		}
 	}
 }

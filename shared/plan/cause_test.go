@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -42,9 +43,16 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 			w.because("KubeletRestartedDuringStartup", roll.Suggestive, roll.CureWait, "")
 		}, Reboot, ""},
 		{"its replacements fail", func(w *world) {
-			w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x")
+			w.because("KernelPanic", roll.Decisive, roll.CureReboot, "")
 			w.because("ReplacementRepeats", roll.Decisive, roll.CureChange, "asg/w")
 		}, "", ReplacementRepeats},
+		{"a role has to change", func(w *world) { w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") }, "", CauseOutside},
+		{"perhaps a role has to", func(w *world) { w.because("NodeRoleNotMapped", roll.Suggestive, roll.CureChange, "role/x") }, Reboot, ""},
+		{"something of its own has to", func(w *world) { w.because("UserDataEmpty", roll.Decisive, roll.CureChange, "") }, Reboot, ""},
+		{"a role has to change, and its zone is down", func(w *world) {
+			w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a")
+			w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x")
+		}, "", ZoneOutage},
 		{"it was stopped", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, DeleteNode, ""},
 		{"it was stopped, and is Karpenter's", func(w *world) {
 			w.snapshot.Instances[0].State = roll.StateStopped
@@ -66,6 +74,58 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 		}
 		if tt.reason != "" && !slices.Contains(reasons(p), tt.reason) {
 			t.Errorf("%s: held for %v, want %s", tt.name, reasons(p), tt.reason)
+		}
+	}
+}
+
+// A ladder by cause decides where its cause was found; where it may be there, no act is
+// done that it does not have, whichever of the two ladders is the harsher one.
+func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
+	const harsh, mild = "[{do: tag}, {do: notify}, {do: reboot, once: true}]", "[{do: notify}]"
+	unchecked := func(w *world) {
+		w.unchecked = map[roll.FindingKey][]string{{Instance: instanceID(1), Kind: roll.Unknown}: {"MemoryPressurePreceded"}}
+	}
+	decisive := func(w *world) { w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "") }
+	suggested := func(w *world) { w.because("MemoryPressurePreceded", roll.Suggestive, roll.CureReboot, "") }
+	other := func(w *world) { w.because("KernelPanic", roll.Decisive, roll.CureReboot, "") }
+	tests := []struct {
+		name      string
+		kind, own string
+		spoil     func(*world)
+		want      Action
+		held      Reason
+		why       string // words of the reason
+		next      string // how the tag rollcall:next begins
+	}{
+		{"found, and mild", harsh, mild, decisive, "", "", "", "notify only"},
+		{"found, and harsh", mild, harsh, decisive, Reboot, "", "", "reboot after"},
+		{"another one found", harsh, mild, other, Reboot, "", "", "reboot after"},
+		{"unread, and mild", harsh, mild, unchecked, "", CauseNotChecked, "sampled", "notify only"},
+		{"suggested, and mild", harsh, mild, suggested, "", CauseNotChecked, "it is only suggested", "notify only"},
+		{"not diagnosed, and mild", harsh, mild, func(*world) {}, "", CauseNotChecked, "nobody looked for it", "notify only"},
+		{"unread, and harsh", mild, harsh, unchecked, "", "", "", "notify only"},
+		{"unread, and the same", harsh, harsh, unchecked, Reboot, "", "", "reboot after"},
+	}
+	for _, tt := range tests {
+		w := sick()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: " + tt.kind + ", Unknown/MemoryPressurePreceded: " + tt.own + "}\n")
+		tt.spoil(w)
+		_, p := w.make(now)
+		var got Action
+		if len(p.Orders) == 1 {
+			got = p.Orders[0].Action
+		}
+		if got != tt.want || len(p.Held) > 0 != (tt.held != "") {
+			t.Errorf("%s: %q is ordered, want %q; held %+v", tt.name, got, tt.want, p.Held)
+			continue
+		}
+		if tt.held != "" && (p.Held[0].Reason != tt.held || !strings.Contains(p.Held[0].Detail, tt.why)) {
+			t.Errorf("%s: held %+v", tt.name, p.Held)
+		}
+		for _, c := range p.Tags {
+			if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, tt.next) {
+				t.Errorf("%s: next is %q", tt.name, next)
+			}
 		}
 	}
 }
@@ -134,6 +194,46 @@ func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
 	for _, h := range p.Held {
 		if h.Reason != SharedCause {
 			t.Fatalf("held for %s: %s", h.Reason, h.Detail)
+		}
+	}
+}
+
+// The policy may allow to end one instance of a group for a cause that lies outside of it, and
+// no second one.
+func TestACauseOutsideIsTriedOnce(t *testing.T) {
+	ended := func(of roll.Group, id roll.InstanceID, code string, what Action, outcome *ledger.Outcome) []ledger.Action {
+		at := now.Add(-24 * time.Hour)
+		return []ledger.Action{{ID: "t", Do: string(what), Instance: id, Group: of, Kind: roll.Unknown, Cause: code, At: at, Outcome: outcome}}
+	}
+	worked := &ledger.Outcome{Result: ledger.Done, At: now.Add(-24 * time.Hour)}
+	failed := &ledger.Outcome{Result: ledger.Failed, At: now.Add(-24 * time.Hour)}
+	const code = "NodeRoleNotMapped"
+	for name, tt := range map[string]struct {
+		limits string
+		before []ledger.Action
+		want   Reason // "" is an order
+	}{
+		"by default":                         {"", nil, CauseOutside},
+		"for the first time":                 {"causeOutside: tryOnce", nil, ""},
+		"for the second time":                {"causeOutside: tryOnce", ended("asg/w", instanceID(9), code, Terminate, worked), CauseOutside},
+		"after its own reboot":               {"causeOutside: tryOnce", ended("asg/w", instanceID(1), code, Terminate, failed), ""},
+		"after a try that failed":            {"causeOutside: tryOnce", ended("asg/w", instanceID(9), code, Terminate, failed), ""},
+		"after another instance's reboot":    {"causeOutside: tryOnce", ended("asg/w", instanceID(9), code, Reboot, worked), ""},
+		"after a try in another group":       {"causeOutside: tryOnce", ended("asg/v", instanceID(9), code, Terminate, worked), ""},
+		"after a try for a cause of its own": {"causeOutside: tryOnce", ended("asg/w", instanceID(9), "KernelPanic", Terminate, worked), ""},
+		"after a try whose end nobody knows": {"causeOutside: tryOnce", ended("asg/w", instanceID(9), code, Terminate, nil), CauseOutside},
+	} {
+		w := sick()
+		limits := "withoutReplacement: proceed"
+		if tt.limits != "" {
+			limits += ", " + tt.limits
+		}
+		w.doc = with("limits: {" + limits + "}\n")
+		w.because(code, roll.Decisive, roll.CureChange, "role/x")
+		w.state.Actions = tt.before
+		_, p := w.make(now)
+		if got := reasons(p); tt.want == "" && len(p.Orders) != 1 || tt.want != "" && !slices.Equal(got, []Reason{tt.want}) {
+			t.Errorf("%s: %d orders, held for %v, want %q", name, len(p.Orders), got, tt.want)
 		}
 	}
 }

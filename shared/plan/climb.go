@@ -27,6 +27,11 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 	return Action(do) // they have the same names
 }
 
+// ladder is the ladder of a finding, by what a diagnosis found.
+func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
+	return pol.Ladder(f.Kind, p.Diagnoses[f.Key()])
+}
+
 // climb takes a finding up its ladder as far as its time, and what became of the acts
 // before, allow. One act is ordered at a time; the wait of the step behind it counts
 // from its outcome.
@@ -36,7 +41,7 @@ func (p *planner) climb(f roll.Finding) {
 	p.until = time.Time{}
 	var skipped []string
 	var rebooted time.Time
-	for _, step := range pol.Ladders[f.Kind] {
+	for _, step := range p.ladder(f, pol) {
 		at = at.Add(step.After)
 		if boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {
 			at = boots
@@ -55,7 +60,9 @@ func (p *planner) climb(f roll.Finding) {
 		}
 		if f.Stage != roll.Overdue || p.Now.Before(at) {
 			p.next(at)
-			p.announce(f, step.Do, at)
+			if step.Doubt == "" {
+				p.announce(f, step.Do, at)
+			}
 			return
 		}
 		ended, stop := p.past(f, step, act, pol)
@@ -85,6 +92,9 @@ func (p *planner) climb(f roll.Finding) {
 // if it is possible.
 func (p *planner) cannot(f roll.Finding, act Action) string {
 	n := p.nodes[f.Instance]
+	if f.Kind == roll.Scheduled && !moves(f, act) {
+		return fmt.Sprintf("no %s: EC2 does to the instance what it has scheduled", act)
+	}
 	switch act {
 	case Cordon, Drain:
 		switch {
@@ -230,6 +240,9 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 		act := p.actionOf(do, f, pol)
 		at = p.notBefore(f, act, at)
 		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || pol.Stop || p.gone {
+			return
+		}
+		if _, held := p.causeOutside(f, p.Diagnoses[f.Key()], pol); held && act != DeleteNode {
 			return
 		}
 		if i := p.instances[f.Instance]; i != nil {

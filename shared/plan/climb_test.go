@@ -222,7 +222,7 @@ func (w *world) desired(n int) {
 }
 
 func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
-	acted := now.Add(-10 * time.Minute)
+	acted := now.Add(-policy.Default().For("demo", "", roll.Selector{}).Registration.Deadline) // the time of a replacement is just over
 	base := func() *world {
 		w := healthy(20)
 		w.silent(1, time.Hour)
@@ -242,6 +242,7 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		want string
 	}{
 		{"no replacement yet", func(*world) {}, "none: [ReplacementPending]"},
+		{"no replacement yet, and it has its time", func(w *world) { w.state.Actions[0].Outcome = done(acted.Add(time.Second)) }, "none: [OneAtATime]"},
 		{"it is not ready yet", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionFalse) }, "none: [ReplacementPending]"},
 		{"a ready one is older than the act", func(w *world) { replacement(w, acted.Add(-time.Second), roll.ConditionTrue) }, "none: [ReplacementPending]"},
 		{"it is ready", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionTrue) }, "terminate"},
@@ -437,5 +438,33 @@ func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
 	}
 	if _, p = w.make(now.Add(80 * time.Minute)); ordered1(p) != "terminate" {
 		t.Errorf("ordered %s", ordered1(p))
+	}
+}
+
+// What a group without nodes still owes is remembered for longer than its acts, and not for
+// ever: nobody can tell that a group is gone for good.
+func TestTheMemoryOfAGroupWithoutNodesEnds(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	ended := func(d time.Duration) ledger.Ended {
+		return ledger.Ended{Instance: instanceID(99), At: ago(d), Done: ago(d)}
+	}
+	const acts, owed = ledger.ActionRetention, ledger.IntentRetention
+	for name, tt := range map[string]struct {
+		memory ledger.GroupMemory
+		drop   bool
+	}{
+		"it had a node lately":     {ledger.GroupMemory{Good: ago(acts - time.Second)}, false},
+		"it had one once":          {ledger.GroupMemory{Good: ago(acts)}, true},
+		"its last was replaced":    {ledger.GroupMemory{Good: ago(acts), Ended: ended(acts + time.Hour)}, true},
+		"its last was not":         {ledger.GroupMemory{Good: ago(acts + time.Hour), Ended: ended(acts)}, false},
+		"its last was not, nearly": {ledger.GroupMemory{Good: ago(owed + time.Hour), Ended: ended(owed - time.Second)}, false},
+		"its last was not, long":   {ledger.GroupMemory{Good: ago(owed + time.Hour), Ended: ended(owed)}, true},
+	} {
+		w := healthy(3)
+		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/none": tt.memory}
+		_, p := w.make(now)
+		if got := slices.Contains(p.Changes.DropGroupMemory, "asg/none"); got != tt.drop {
+			t.Errorf("%s: dropped %v", name, got)
+		}
 	}
 }

@@ -20,11 +20,11 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 		return "", "", false // instances of no group have nothing to do with each other
 	}
 	good := p.good(f.Group)
-	if text, ok := p.repeats(f, good, pol.Limits.Replacements); ok {
+	if text, ok := p.repeats(f, pol.Limits); ok {
 		return ReplacementRepeats, text, true
 	}
-	if text, ok := p.pending(f, act, good); ok {
-		return ReplacementPending, text, true
+	if reason, text, ok := p.pending(f, act, good, pol); ok {
+		return reason, text, true
 	}
 	for _, a := range p.State.Actions {
 		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
@@ -44,16 +44,21 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 // is not shown to work: no instance launched since is a Ready node. No time lifts that: a
 // group whose launches fail must not be emptied one by one. What does is a Ready node, a
 // desired capacity that is lower than it was, or a person who takes the loss. A reboot
-// takes nothing from the group.
-func (p *planner) pending(f roll.Finding, act Action, good time.Time) (string, bool) {
+// takes nothing from the group. While the replacement has the time that any instance of the
+// group has, the others take their turn; that it has not come by then is told.
+func (p *planner) pending(f roll.Finding, act Action, good time.Time, pol policy.Policy) (Reason, string, bool) {
 	last := p.lastEnded(f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossTaken(f) {
-		return "", false
+		return "", "", false
 	}
 	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
-		return "", false // it was given up, not replaced
+		return "", "", false // it was given up, not replaced
 	}
-	return fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
+	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
+		p.passes(until)
+		return OneAtATime, fmt.Sprintf("%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until)), true
+	}
+	return ReplacementPending, fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
 		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace), true
 }
 
@@ -107,30 +112,42 @@ func (p *planner) good(g roll.Group) time.Time {
 	return good
 }
 
-// repeats tells whether the last acts on the group brought no node that works. That no
-// instance was launched since proves nothing, the group may have shrunk: one that was,
-// and is in trouble itself, does.
-func (p *planner) repeats(f roll.Finding, good time.Time, limit int) (string, bool) {
-	if limit == 0 {
+// stayed is the latest launch of an instance of the group whose node stayed Ready, as far
+// as anybody remembers.
+func (p *planner) stayed(g roll.Group) time.Time {
+	proven := p.State.Groups[g].Proven
+	if seen := p.Assessment.Groups[g].Proven; seen.After(proven) {
+		proven = seen
+	}
+	return proven
+}
+
+// repeats tells whether the last acts on the group brought no node that stayed Ready: one
+// that was Ready for minutes may be as sick as the one before it. That no instance was
+// launched since proves nothing, the group may have shrunk: one that was, and is in trouble
+// itself, does.
+func (p *planner) repeats(f roll.Finding, limits policy.Limits) (string, bool) {
+	if limits.Replacements == 0 {
 		return "limits.replacements is 0: nothing is replaced", true
 	}
+	proven := p.stayed(f.Group)
 	var first time.Time
 	n := 0
 	for _, a := range p.State.Actions {
-		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(good) || p.Now.Sub(a.At) >= repeatsMemory || !a.Interrupted() {
+		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(proven) || p.Now.Sub(a.At) >= repeatsMemory || !a.Interrupted() {
 			continue
 		}
 		if n++; first.IsZero() || a.At.Before(first) {
 			first = a.At
 		}
 	}
-	if n < limit {
+	if n < limits.Replacements {
 		return "", false
 	}
 	for _, other := range p.Assessment.Findings {
 		i := p.instances[other.Instance]
 		if other.Group == f.Group && i != nil && i.Launched.After(first) {
-			return fmt.Sprintf("%d %s on %s since %s, and no node launched since then works: %s, launched at %s, has the same fate; another would hardly do better", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first), i.ID, roll.Clock(i.Launched)), true
+			return fmt.Sprintf("%d %s on %s since %s, and no node launched since then has stayed Ready: %s, launched at %s, is in trouble too; another would hardly do better", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first), i.ID, roll.Clock(i.Launched)), true
 		}
 	}
 	return "", false

@@ -282,13 +282,21 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 			gone = true
 		}
 	}
-	if recent {
-		return gone
+	return gone
+}
+
+// forgetHolds forgets, with a notice that tells of an order, for what instances were held
+// that are not held for it now: whoever reads that one is acted on is told when it is held
+// after all. Otherwise what was told stays told for as long as the incident lasts: two
+// reasons that alternate are not news in turn.
+func (n *Notice) forgetHolds() {
+	if !slices.Contains(n.News, NewsOrdered) {
+		return
 	}
-	still := slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
+	n.Incident.Gists = slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
 		reason, held := strings.CutPrefix(gist, gistHeld)
 		if !held || Reason(reason).Passing() {
-			return false // that it once came past its tolerance, had a cause, or waited, stays so for the whole incident
+			return false
 		}
 		for id := range n.Said.Members {
 			if is, told := n.Said.Said(id); is == gist || told == gist {
@@ -297,9 +305,6 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 		}
 		return true
 	})
-	gone = gone || len(still) < len(n.Incident.Gists)
-	n.Incident.Gists = still
-	return gone
 }
 
 // elsewhere reports that an instance is in another incident of the same group and kind by

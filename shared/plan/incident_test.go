@@ -444,6 +444,34 @@ func (w *world) refuse(p Plan, at time.Time) {
 	}
 }
 
+// Two reasons that take turns are told once each: what was told stays told while the
+// incident lasts, not for an hour.
+func TestReasonsThatAlternateAreToldOnce(t *testing.T) {
+	w := healthy(20)
+	w.silent(1, 2*time.Hour)
+	var told []string
+	for minute := 0; minute < 12*60; minute += 10 {
+		suspended := minute/120%2 == 1
+		w.snapshot.Instances[0].Hold = map[bool]string{false: "true"}[suspended]
+		group := canLaunch
+		if suspended {
+			group.LaunchSuspended = roll.Yes
+		}
+		w.snapshot.Groups["asg/w"] = group
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		for _, n := range p.Notices {
+			told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
+		}
+		w.apply(p)
+		if want := map[bool]Reason{false: InstanceHeld, true: GroupSuspended}[suspended]; !slices.Equal(reasons(p), []Reason{want}) {
+			t.Fatalf("minute %d: held for %v, want %s", minute, reasons(p), want)
+		}
+	}
+	if want := []string{"0 [opened]", "120 [held]"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // An order that wavered, and is then given in every check, is told again within the hour.
 func TestAnOrderThatWaversNoMoreIsTold(t *testing.T) {
 	w := healthy(20)

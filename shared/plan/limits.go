@@ -61,8 +61,8 @@ func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.Insta
 func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.Time) time.Time {
 	last := map[roll.InstanceID]time.Time{}
 	for _, a := range actions {
-		if a.Interrupted() && a.At.After(now.Add(-Hour)) && a.Instance != but && a.At.After(last[a.Instance]) {
-			last[a.Instance] = a.At
+		if took := a.TookUntil(); a.Interrupted() && took.After(now.Add(-Hour)) && a.Instance != but && took.After(last[a.Instance]) {
+			last[a.Instance] = took
 		}
 	}
 	if limit == 0 || len(last) < limit {

@@ -138,6 +138,34 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 	}
 }
 
+// A cluster that was deleted and created again under its name has an earlier one's memory.
+func TestAClusterMadeAnewHasHadNoCheckAndNoRemediate(t *testing.T) {
+	before, after := now.Add(-30*24*time.Hour), now.Add(-20*time.Hour)
+	for name, tt := range map[string]struct {
+		created, first, since time.Time
+		want                  string
+		first2, since2        bool // are written anew
+	}{
+		"as old as the memory":         {before, before, before, string(Terminate), false, false},
+		"EKS does not say":             {time.Time{}, before, before, string(Terminate), false, false},
+		"younger than all of it":       {after, before, before, "none: [FoundBeforeRemediate]", true, true},
+		"the first check is of before": {after, before, after, "none: [FoundBeforeRemediate]", true, false},
+		"remediate is of before":       {after, after, before, "none: [FoundBeforeRemediate]", false, true},
+		"it is its own":                {after, after, after, string(Terminate), false, false},
+	} {
+		w := sick()
+		w.snapshot.Cluster.Created, w.state.First = tt.created, tt.first
+		w.state.RemediateSince = map[roll.Group]time.Time{"asg/w": tt.since}
+		for i := range w.snapshot.Instances {
+			w.snapshot.Instances[i].Launched = now.Add(-19 * time.Hour)
+		}
+		_, p := w.make(now)
+		if ordered1(p) != tt.want || !p.Changes.PutFirst.IsZero() != tt.first2 || !p.Changes.PutRemediate["asg/w"].IsZero() != tt.since2 {
+			t.Errorf("%s: ordered %s, first %s, remediate %s, held %+v", name, ordered1(p), p.Changes.PutFirst, p.Changes.PutRemediate, p.Held)
+		}
+	}
+}
+
 func TestTriedBefore(t *testing.T) {
 	tried := func(o *ledger.Outcome) ledger.State {
 		return ledger.State{Actions: []ledger.Action{{ID: "a", Outcome: o}}}
@@ -271,7 +299,7 @@ func TestNothingWithoutIntentIsEnded(t *testing.T) {
 		{"bare, opted in, no intent", optedIn, roll.No, NoNodeIntent},
 	} {
 		id := instanceID(1)
-		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, TerminationProtected: roll.No}}}
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, LeaseRead: roll.No, TerminationProtected: roll.No}}}
 		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
 		got, _, _ := p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)
 		if got != tt.want {

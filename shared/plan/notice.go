@@ -146,6 +146,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
+		n.forgetHolds()
 		p.sent(&n)
 		p.out.Notices = append(p.out.Notices, n)
 		return
@@ -214,7 +215,7 @@ func (p *planner) said(f roll.Finding, before ledger.Notice) (was, told string) 
 // ladder has an act for it at all.
 func (p *planner) left(f roll.Finding) (time.Time, string) {
 	pol := p.Policy(f.Selector)
-	for _, step := range pol.Ladders[f.Kind] {
+	for _, step := range p.ladder(f, pol) {
 		if act := p.actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.cannot(f, act) == "" {
 			return p.karpenterActs(f, act)
 		}

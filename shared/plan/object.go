@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -51,7 +53,10 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if i.State != roll.StateRunning {
 		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && (f.Kind != roll.Uninitialized || f.Worked) {
+	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
+		return MachineSound, fmt.Sprintf("only the %s status check of %s fails, those of the instance and of the system do not: what fails is not the machine, and moves with the pods", only, f.Instance), true
+	}
+	if n != nil && n.Ready.Status == roll.ConditionTrue && !moves(f, act) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
 			return NodeReady, fmt.Sprintf("node %s is Ready and worked before: what runs on it may go on", n.Name), true
 		}
@@ -60,13 +65,17 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 		}
 		return NodeReady, fmt.Sprintf("node %s is Ready and may be doing its work", n.Name), true
 	}
-	if d := p.Snapshot.Details[f.Instance]; n == nil && f.Worked && d.LeaseRead != roll.No && d.LeaseRead != roll.Yes {
-		return unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("%s had a node; whether its kubelet still renews a lease could not be read (%s)", f.Instance, roll.CallLease))
-	}
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
 	}
 	return "", "", false
+}
+
+// moves reports the one case in which a node that works is interrupted: EC2 will interrupt
+// it, at a time that it has named, without asking any pod. So its pods are evicted before, as
+// their disruption budgets allow. What ends or restarts the instance is left to EC2.
+func moves(f roll.Finding, act Action) bool {
+	return f.Kind == roll.Scheduled && (act == Cordon || act == Drain)
 }
 
 // deleting leaves a node to whoever deletes it. A finalizer can keep it for ever: past its
@@ -89,18 +98,26 @@ func (p *planner) deleting(f roll.Finding, act Action, since time.Time) (Reason,
 const nodeDeletes = time.Hour
 
 // causeObjects asks whether what a diagnosis found speaks against ending the instance: a
-// cause that others share, one that passes by itself, or replacements that fail alike. It
-// comes before the owner, since it tells more than who would act.
-func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Reason, string, bool) {
-	if act == DeleteNode {
-		return "", "", false // no replacement follows from it
-	}
+// cause that others share, one that lies outside of it, one that passes by itself, or
+// replacements that fail alike. It comes before the owner, since it tells more than who would
+// act.
+func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	why := p.Diagnoses[f.Key()]
+	if act == DeleteNode { // no replacement follows from it
+		text, ok := p.doubted(f, act, pol)
+		return CauseNotChecked, text, ok
+	}
 	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
 		return Reason(c.Code), c.Summary, true // limits that a diagnosis may see before they count it
 	}
 	if text, ok := p.shares.object(f, why); ok {
 		return SharedCause, text, true
+	}
+	if text, ok := p.causeOutside(f, why, pol); ok {
+		return CauseOutside, text, true
+	}
+	if text, ok := p.doubted(f, act, pol); ok {
+		return CauseNotChecked, text, true
 	}
 	for _, c := range why.Causes {
 		switch {
@@ -114,6 +131,53 @@ func (p *planner) causeObjects(f roll.Finding, act Action, _ policy.Policy) (Rea
 	return "", "", false
 }
 
+// causeOutside tells of a decisive cause that a person has to mend in a role, template, subnet
+// or cluster: to end the instance is in vain. The policy may allow to try that once in a
+// group.
+func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Policy) (string, bool) {
+	for _, c := range outside(why.Causes) {
+		if c.Cure != roll.CureChange || c.Code == string(ReplacementRepeats) {
+			continue
+		}
+		told := fmt.Sprintf("the cause %s lies in %s, not in the instance: a replacement would have it too", c.Code, c.Subject)
+		if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {
+			return told, true
+		}
+		if tried, ok := p.triedFor(f, c.Code); ok {
+			return fmt.Sprintf("%s, as %s had, which was ended at %s", told, tried.Instance, roll.Clock(tried.At)), true
+		}
+	}
+	return "", false
+}
+
+// triedFor finds another instance of the group that was ended for the same cause.
+func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
+	for _, a := range p.State.Actions {
+		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
+			return a, true
+		}
+	}
+	return ledger.Action{}, false
+}
+
+// doubted tells whether a cause may be there whose own ladder does not have the act.
+func (p *planner) doubted(f roll.Finding, act Action, pol policy.Policy) (string, bool) {
+	for _, step := range p.ladder(f, pol) {
+		if step.Doubt == "" || p.actionOf(step.Do, f, pol) != act {
+			continue
+		}
+		key, why := policy.CauseKey{Kind: f.Kind, Code: step.Doubt}, p.Diagnoses[f.Key()]
+		unsure := "nobody looked for it"
+		if i := slices.IndexFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == step.Doubt }); i >= 0 {
+			unsure = why.NotChecked[i].Reason
+		} else if len(why.Causes) > 0 {
+			unsure = "it is only suggested"
+		}
+		return fmt.Sprintf("%s may be the cause (%s), and its ladder (ladders: %s) does not %s here", step.Doubt, unsure, key, act), true
+	}
+	return "", false
+}
+
 // sightingObjects asks whether the finding was seen twice, and after remediate was on.
 func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Reason, string, bool) {
 	known, seen := p.known(f)
@@ -123,7 +187,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) (Re
 		}
 		return NotSeenTwice, text, true
 	}
-	if text, ok := foundBefore(f, known, p.since[f.Group], p.State.First); ok {
+	if text, ok := foundBefore(f, known, p.since[f.Group], p.first()); ok {
 		return FoundBeforeRemediate, text, true
 	}
 	return "", "", false

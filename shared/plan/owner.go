@@ -37,6 +37,11 @@ const (
 	// ownerSilence is how long an act waits once its owner's time is over, so that whoever
 	// is told that the owner did nothing can do something else first.
 	ownerSilence = 15 * time.Minute
+	// karpenterMoves is how long Karpenter is given from the first sight of a scheduled event.
+	// With an interruption queue, or the permission ec2:DescribeInstanceStatus, it deletes the
+	// NodeClaim within a minute or two; nobody can tell from outside whether it has either.
+	// https://karpenter.sh/docs/concepts/disruption/#interruption
+	karpenterMoves = 10 * time.Minute
 	// karpenterCollects is how long Karpenter is given to remove a node whose instance
 	// is gone, or one with a failing status check.
 	karpenterCollects = 10 * time.Minute
@@ -91,10 +96,29 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (R
 	if reason, detail, held = Protection(p.Snapshot, *i); held {
 		return reason, detail, held
 	}
+	if reason, detail, held = p.leaseObjects(f, d); held {
+		return reason, detail, held
+	}
 	if i.CapacityBlock && act != Reboot {
 		return ReplacementUnavailable, fmt.Sprintf("%s runs in a Capacity Block: what is terminated there cannot be launched again at will", i.ID), true
 	}
 	return "", "", false
+}
+
+// leaseObjects leaves alone what has no node and may have a kubelet that renews a lease: its
+// Node was deleted, or is missing in a list, and it may do its work.
+func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
+	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Worked)
+	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
+		return "", "", false
+	}
+	reason, detail, held := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
+	if i := p.instances[f.Instance]; reason == ProtectionUnknown && i.PrivateDNS == "" {
+		detail += ": EC2 gives it no private DNS name, by which its lease would be called"
+	} else if reason == ProtectionUnknown {
+		detail += ": apply infra/rbac.yaml"
+	}
+	return reason, detail, held
 }
 
 // karpenterObjects leaves Karpenter what it does by itself.
@@ -115,6 +139,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
 			return OwnerUnknown, fmt.Sprintf("no NodeClaim has %s, so there is none to delete", f.Instance), true
+		}
+	}
+	if f.Kind == roll.Scheduled {
+		if reason, detail, held := p.ownerTime(until, what); held {
+			return reason, detail, true
 		}
 	}
 	if p.Now.Before(until) {
@@ -178,6 +207,8 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 		return f.Began.Add(karpenterRepairsAccelerated + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
 	case f.Kind == roll.NotReady || f.Kind == roll.Unknown || f.Kind == roll.ConditionFailed:
 		return f.Began.Add(karpenterRepairs + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
+	case f.Kind == roll.Scheduled:
+		return f.Since.Add(karpenterMoves), "Karpenter moves what runs on such an instance if its interruption handling is on"
 	case f.Kind == roll.Impaired:
 		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if its node repair is on"
 	}
@@ -193,22 +224,12 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 	if reason, detail, held := p.groupAtRest(f); held {
 		return reason, detail, held
 	}
-	g := p.Snapshot.Groups[f.Group]
-	if f.Kind == roll.Impaired {
-		if reason, detail, held := p.ownerTime(f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)); held {
+	if until, what := p.scalingActs(f); what != "" {
+		if reason, detail, held := p.ownerTime(until, what); held {
 			return reason, detail, held
 		}
 	}
-	n := p.nodes[f.Instance]
-	if f.Owner == roll.OwnerManagedNodeGroup && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue) {
-		// Node auto repair looks at the conditions of nodes: not at an instance that never
-		// registered, nor at a taint that stays on a Ready node.
-		if g.AutoRepair == roll.Yes {
-			if reason, detail, held := p.ownerTime(f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)); held {
-				return reason, detail, held
-			}
-		}
-	}
+	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot {
 		return "", "", false // it replaces nothing
 	}
@@ -216,6 +237,25 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bo
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
 	}
 	return p.launchesFail(f, act)
+}
+
+// scalingActs is until when a finding is left to EKS or to the Auto Scaling group, and why: of
+// the two EKS has the longer time. "" if neither does anything about it.
+func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
+	n := p.nodes[f.Instance]
+	switch {
+	// The group, also one of a managed node group, replaces an instance when the time comes for
+	// which an event is scheduled, and not before; so until then nobody moves what runs there.
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
+	case f.Kind == roll.Scheduled:
+	// Node auto repair looks at the conditions of nodes: not at an instance that never
+	// registered, nor at a taint that stays on a Ready node.
+	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):
+		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
+	case f.Kind == roll.Impaired:
+		return f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)
+	}
+	return time.Time{}, ""
 }
 
 // groupAtRest holds every act on a group that somebody works on or that is in trouble
@@ -228,7 +268,7 @@ func (p *planner) groupAtRest(f roll.Finding) (Reason, string, bool) {
 	case g.ReplaceSuspended == roll.Yes:
 		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
 	case g.LaunchSuspended == roll.Yes:
-		return ReplacementUnavailable, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
+		return GroupSuspended, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:

@@ -33,8 +33,8 @@ func TestOwners(t *testing.T) {
 		{"node repair is off", roll.OwnerKarpenter, roll.Unknown, 40 * time.Minute, "", claim, roll.GroupDetail{}, "reboot"},
 		{"the claim is deleted instead", roll.OwnerKarpenter, roll.NotReady, time.Hour, deleteClaims + "ladders: {NotReady: [{do: terminate}]}\n", claim, roll.GroupDetail{}, "delete-nodeclaim"},
 		{"a group that can launch", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
-		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "ReplacementUnavailable"},
-		{"nor is one rebooted, since somebody works on the group", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "ReplacementUnavailable"},
+		{"a group that does not launch", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "GroupSuspended"},
+		{"nor is one rebooted, since somebody works on the group", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}, "GroupSuspended"},
 		{"nobody knows whether it launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.Unreadable}, "OwnerUnknown"},
 		{"nobody knows of its launches", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Unreadable}, "OwnerUnknown"},
 		{"the latest launch failed", roll.OwnerAutoScalingGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Minute)}, "ReplacementUnavailable"},
@@ -179,6 +179,38 @@ func TestAnImpairedMemberIsItsGroups(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("impaired for %s, suspended %d: %s, want %s", tt.age, tt.suspended, got, tt.want)
+		}
+	}
+}
+
+// Where two of its owners may act, the later time counts: what is said to go on, does.
+func TestAnImpairedMemberIsLeftToAutoRepairOnce(t *testing.T) {
+	for _, tt := range []struct {
+		age  time.Duration
+		want string
+	}{
+		{groupReplaces, "[OwnerWillAct]"},
+		{autoRepairs - time.Second, "[OwnerWillAct]"},
+		{autoRepairs, "[OwnerDidNotAct]"},
+		{autoRepairs + ownerSilence, "[terminate]"},
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Impaired: [{do: terminate}]}\n")
+		w.impaired(1)
+		w.snapshot.Impaired[instanceID(1)] = roll.Impairment{Since: now.Add(-tt.age)}
+		w.known(1, roll.Impaired, now.Add(-tt.age))
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-10 * time.Minute)}
+		w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
+		g := w.snapshot.Groups["asg/w"]
+		g.AutoRepair = roll.Yes
+		w.snapshot.Groups["asg/w"] = g
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+		}
+		if got != tt.want {
+			t.Errorf("impaired for %s: %s, want %s", tt.age, got, tt.want)
 		}
 	}
 }

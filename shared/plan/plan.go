@@ -276,9 +276,11 @@ func (p *planner) passes(at time.Time) {
 // to be on, and forgets it where the mode is another one. It does not wait for a finding: that
 // may come while the policy cannot be read, and must not count as found before remediate then.
 func (p *planner) remediateSince() {
-	p.since = maps.Clone(p.State.RemediateSince)
-	if p.since == nil {
-		p.since = map[roll.Group]time.Time{}
+	p.since = map[roll.Group]time.Time{}
+	for g, at := range p.State.RemediateSince {
+		if !p.predates(at) {
+			p.since[g] = at
+		}
 	}
 	if p.blind() || p.Lowered {
 		return // nothing is remembered of a check that saw only a part
@@ -296,6 +298,17 @@ func (p *planner) remediateSince() {
 	for g := range p.Assessment.Populations {
 		p.remediateIsOn(g)
 	}
+}
+
+// predates reports what is of an earlier cluster of the same name, which the ledger outlives.
+func (p *planner) predates(at time.Time) bool { return at.Before(p.Snapshot.Cluster.Created) }
+
+// first is when a check first saw the whole of this cluster.
+func (p *planner) first() time.Time {
+	if p.predates(p.State.First) {
+		return time.Time{}
+	}
+	return p.State.First
 }
 
 func (p *planner) remediateIsOn(g roll.Group) {
@@ -360,6 +373,7 @@ func (p *planner) remember() {
 		if ok {
 			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
 		}
+		put.Proven = p.proven(f, known.Proven)
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
 			put.Opened = p.SeenAt
 		}
@@ -390,7 +404,7 @@ func (p *planner) remember() {
 	p.givenAgain()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.PutChecked = p.Now
-		if p.State.First.IsZero() {
+		if p.first().IsZero() {
 			c.PutFirst = p.SeenAt
 		}
 	}
@@ -405,7 +419,7 @@ func (p *planner) rememberOrigins() {
 	c.PutGroups = map[roll.Origin]time.Time{}
 	for o := range p.Assessment.GroupsWithNodes {
 		at, ok := p.State.GroupsWithNodes[o]
-		if !ok || at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRefresh {
+		if !ok || p.predates(at) || p.Now.Sub(at) >= ledger.IntentRefresh {
 			c.PutGroups[o] = p.Now
 		}
 	}
@@ -413,7 +427,7 @@ func (p *planner) rememberOrigins() {
 		return
 	}
 	for o, at := range p.State.GroupsWithNodes {
-		past := at.Before(p.Snapshot.Cluster.Created) || p.Now.Sub(at) >= ledger.IntentRetention
+		past := p.predates(at) || p.Now.Sub(at) >= ledger.IntentRetention
 		if past && !p.Assessment.GroupsWithNodes[o] {
 			c.DropGroups = append(c.DropGroups, o)
 		}
@@ -439,7 +453,7 @@ func (p *planner) rememberGroups() {
 	for g, m := range memory {
 		known := p.State.Groups[g]
 		m.Ended = p.lastEnded(g)
-		if known.Good.Equal(m.Good) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
+		if known.Good.Equal(m.Good) && known.Proven.Equal(m.Proven) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
 		if p.out.Changes.PutGroupMemory == nil {
@@ -449,19 +463,50 @@ func (p *planner) rememberGroups() {
 	}
 	for g, m := range p.State.Groups {
 		idle := p.Assessment.Count[g].Nodes == 0 && p.Now.Sub(m.Counted) >= ledger.ActionRetention && p.Now.Sub(m.Good) >= ledger.ActionRetention
-		if idle && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
+		owes := !m.Good.After(m.Ended.At) && p.Now.Sub(m.Ended.Done) < ledger.IntentRetention
+		if idle && !owes && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
 			p.out.Changes.DropGroupMemory = append(p.out.Changes.DropGroupMemory, g)
 		}
 	}
 	slices.Sort(p.out.Changes.DropGroupMemory)
 }
 
+func samePressure(a, b ledger.GroupPressure) bool {
+	same := a.Since.Equal(b.Since)
+	a.Since = b.Since
+	return same && a == b
+}
+
 // sameFinding compares times as times: the same moment read from JSON and from an
 // API differs in its location.
 func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
-	a.FirstSeen, a.Opened, a.Since, a.Began = b.FirstSeen, b.Opened, b.Since, b.Began
-	return times && a == b
+	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
+	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Evidence == b.Evidence
+}
+
+// proofs is how many causes are remembered of a finding: the first are the roots.
+const proofs = 3
+
+// proven is what is remembered of the finding's decisive causes: as they were found first,
+// and none that a diagnosis has not found again.
+func (p *planner) proven(f roll.Finding, known []roll.Proof) []roll.Proof {
+	why, diagnosed := p.Diagnoses[f.Key()]
+	if !diagnosed {
+		return known
+	}
+	var out []roll.Proof
+	for _, c := range why.Causes {
+		if !c.Lasts() || len(out) == proofs {
+			continue
+		}
+		proof := roll.Proof{At: p.Now, Code: c.Code, Subject: c.Subject, Summary: c.Summary, Evidence: c.Evidence, Fix: c.Fix}
+		if i := slices.IndexFunc(known, func(k roll.Proof) bool { return k.Code == c.Code && k.Subject == c.Subject }); i >= 0 {
+			proof = known[i]
+		}
+		out = append(out, proof)
+	}
+	return out
 }
 
 // changed is what must be put into, and dropped from, what is known so that it becomes

@@ -67,7 +67,7 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 		ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-silent), Reason: "NodeStatusUnknown"}
 	}
 	w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: fmt.Sprintf("node-%d", n), Compute: roll.ComputeEC2, Instance: id, Created: now.Add(-48 * time.Hour), Ready: ready, Owner: roll.OwnerNone, Group: roll.GroupNone})
-	w.snapshot.Details[id] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", Pods: nothingRuns}
+	w.snapshot.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", Pods: nothingRuns}
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
 
@@ -177,8 +177,11 @@ func TestHolds(t *testing.T) {
 			w.seen(1, 10*time.Minute)
 		},
 		ReplacementUnavailable: func(w *world) {
-			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
+			g := canLaunch
+			g.LaunchFailed = now.Add(-time.Hour)
+			w.snapshot.Groups["asg/w"] = g
 		},
+		CauseOutside: func(w *world) { w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") },
 		GroupSuspended: func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate", LaunchesRead: roll.Yes}
 		},
@@ -197,12 +200,15 @@ func TestHolds(t *testing.T) {
 			w.seen(1, 10*time.Minute)
 		},
 		InstanceNotRunning: func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping },
-		ZonalShift:         func(w *world) { w.snapshot.Cluster.ZonalShift = true },
+		CauseNotChecked: func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: terminate}], Unknown/MemoryPressurePreceded: [{do: notify}]}\n")
+		},
+		ZonalShift: func(w *world) { w.snapshot.Cluster.ZonalShift = true },
 		StormCooldown: func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		},
 		ReplacementPending: func(w *world) {
-			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}}}
+			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}}
 		},
 		ReplacementRepeats: func(w *world) {
 			w.doc = with("limits: {replacements: 0}\n")

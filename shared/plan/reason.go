@@ -4,36 +4,35 @@ package plan
 // reported like an act.
 type Reason string
 
-// The reasons, in the order in which they are looked for: what makes every
-// verdict worthless first, the stop and the mode last. So ModeObserve and ModeNotify mean
-// that nothing but the mode holds the act back, and Stopped nothing but these.
+// The reasons, in the order in which they are asked for: what became of the act, what makes
+// every verdict worthless, and so on to the stop and the mode. So ModeObserve and ModeNotify
+// mean that nothing but the mode holds the act back, and Stopped nothing but these. One that
+// several steps may give, such as NotReadYet, stands at one of them.
 const (
+	// Conflicting: the node is Ready although EC2 says that its instance is gone, or no node
+	// carries the id of an instance that works.
+	Conflicting Reason = "Conflicting"
+	// ActionStuck: the act was carried out, and nothing came of it in good time.
+	ActionStuck Reason = "ActionStuck"
+	// AlreadyBegun: this order was begun before; it is never begun again.
+	AlreadyBegun Reason = "AlreadyBegun"
+	// DrainUnfinished: pods were left on the node when the time to drain it was over. A person
+	// is asked, unless the policy forces the next step after a while.
+	DrainUnfinished Reason = "DrainUnfinished"
 	// ClusterNotActive: the cluster is not in status ACTIVE.
 	ClusterNotActive Reason = "ClusterNotActive"
 	// ClusterUnreachable: the Kubernetes API did not answer, or refused.
 	ClusterUnreachable Reason = "ClusterUnreachable"
 	// SnapshotIncomplete: instances or nodes could not be read whole.
 	SnapshotIncomplete Reason = "SnapshotIncomplete"
+	// InstanceNotSeen: EC2 did not list the instance in this check.
+	InstanceNotSeen Reason = "InstanceNotSeen"
 	// InstanceIgnored: the instance carries rollcall:ignore=true.
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
-	// Conflicting: the node is Ready although EC2 says that its instance is gone.
-	Conflicting Reason = "Conflicting"
-	// InstanceNotRunning: the instance is stopped, or on its way there.
-	InstanceNotRunning Reason = "InstanceNotRunning"
-	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
-	NodeReady Reason = "NodeReady"
-	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
-	// conditions latch, so nothing is done on one alone.
-	ConditionAlone Reason = "ConditionAlone"
 	// NodeDeleting: somebody is deleting the node already.
 	NodeDeleting Reason = "NodeDeleting"
-	// InstanceNotSeen: EC2 did not list the instance in this check.
-	InstanceNotSeen Reason = "InstanceNotSeen"
-	// NodeWithoutProviderID: a node of the cluster does not say which instance it
-	// runs on; it may be this one.
-	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
 	// NotClaimed: the instance's own tags do not say, or not clearly, that it is of
 	// this cluster, or its user data joins another one; a node's word alone does not decide
 	// about an instance.
@@ -41,37 +40,54 @@ const (
 	// OlderThanCluster: it was launched before the cluster was created, perhaps for
 	// another one of that name.
 	OlderThanCluster Reason = "OlderThanCluster"
+	// InstanceNotRunning: the instance is stopped, or on its way there.
+	InstanceNotRunning Reason = "InstanceNotRunning"
+	// MachineSound: another status check of EC2 fails than those of the machine.
+	MachineSound Reason = "MachineSound"
+	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
+	NodeReady Reason = "NodeReady"
+	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
+	// conditions latch, so nothing is done on one alone.
+	ConditionAlone Reason = "ConditionAlone"
+	// NodeWithoutProviderID: a node of the cluster does not say which instance it
+	// runs on; it may be this one.
+	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
 	// SharedCause: it shares its cause with others, and a replacement would have it too.
 	SharedCause Reason = "SharedCause"
+	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster, and
+	// a person has to mend it there.
+	CauseOutside Reason = "CauseOutside"
+	// CauseNotChecked: a cause that has a ladder of its own could not be ruled out, and that
+	// ladder does not have the act.
+	CauseNotChecked Reason = "CauseNotChecked"
 	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
 	// node starts up, or is not its own.
 	CausePasses Reason = "CausePasses"
 	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
+	// GroupSuspended: a person suspended processes of its Auto Scaling group, which leaves
+	// its instances as they are or launches none.
+	GroupSuspended Reason = "GroupSuspended"
+	// OwnerUnknown: what the owner is doing about it could not be read.
+	OwnerUnknown Reason = "OwnerUnknown"
+	// NodeGroupUnhealthy: its managed node group is being changed, or EKS reports that
+	// something is wrong with it.
+	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
 	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
 	OwnerWillAct Reason = "OwnerWillAct"
 	// OwnerDidNotAct: the owner had its time to repair or replace it, and did not.
 	OwnerDidNotAct Reason = "OwnerDidNotAct"
-	// OwnerUnknown: what the owner is doing about it could not be read.
-	OwnerUnknown Reason = "OwnerUnknown"
-	// GroupSuspended: a person suspended processes of its Auto Scaling group, which leaves
-	// its instances as they are.
-	GroupSuspended Reason = "GroupSuspended"
-	// NodeGroupUnhealthy: its managed node group is being changed, or EKS reports that
-	// something is wrong with it.
-	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
-	// ReplacementUnavailable: the group could not launch another instance now, or this
-	// one's capacity cannot be had again.
+	// ReplacementUnavailable: the latest launch of the group failed, or this instance's
+	// capacity cannot be had again.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
-	// StepUnavailable: the ladder has a step that this version cannot do; what
-	// stands behind it is not done either.
-	StepUnavailable Reason = "StepUnavailable"
+	// NoNodeIntent: nothing about the instance itself shows that it is meant to be a node.
+	NoNodeIntent Reason = "NoNodeIntent"
 	// TerminationProtected: EC2's termination protection is on.
 	TerminationProtected Reason = "TerminationProtected"
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Reason = "ScaleInProtected"
-	// ProtectionUnknown: whether it is protected, or what its Auto Scaling group is
-	// doing with it, could not be read.
+	// ProtectionUnknown: whether it is protected, what its Auto Scaling group is doing with
+	// it, or whether it renews a lease though it has no node, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
 	// NotReadYet: what its owner does about it, whether it is protected, or whether a zonal
 	// shift is active, could not be read in this check, for a reason that passes.
@@ -79,24 +95,10 @@ const (
 	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
 	// does not know it.
 	NotInService Reason = "NotInService"
-	// PodsNotToDisrupt: the node is silent, and it or a pod of it that may still work is
-	// annotated as not to be disrupted.
-	PodsNotToDisrupt Reason = "PodsNotToDisrupt"
-	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
-	// PodDisruptionBudget has fewer healthy ones than it wants.
-	DisruptionBudget Reason = "DisruptionBudget"
-	// LocalVolume: the node is silent, and has persistent volumes on its own disks.
-	LocalVolume Reason = "LocalVolume"
-	// PodsUnread: the node is silent, and what runs on it could not be read.
-	PodsUnread Reason = "PodsUnread"
-	// NoNodeIntent: nothing about the instance itself shows that it is meant to be a node.
-	NoNodeIntent Reason = "NoNodeIntent"
 	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
 	NotSeenTwice Reason = "NotSeenTwice"
 	// FoundBeforeRemediate: the finding was opened before mode remediate was on.
 	FoundBeforeRemediate Reason = "FoundBeforeRemediate"
-	// StormCooldown: the cluster as a whole was in trouble a short while ago.
-	StormCooldown Reason = "StormCooldown"
 	// ZonalShift: ARC shifts the cluster away from its zone.
 	ZonalShift Reason = "ZonalShift"
 	// ZoneOutage: most nodes of its zone are not ready.
@@ -106,26 +108,33 @@ const (
 	// UnhealthyShare: too large a share of the cluster or of the group is past its
 	// tolerance; then the fault is hardly in the instances.
 	UnhealthyShare Reason = "UnhealthyShare"
-	// ReplacementRepeats: the last acts on its group brought no node that works.
-	ReplacementRepeats Reason = "ReplacementRepeats"
-	// ReplacementPending: the group has not brought the replacement of the last act yet.
-	ReplacementPending Reason = "ReplacementPending"
-	// DrainUnfinished: pods were left on the node when the time to drain it was over. A person
-	// is asked, unless the policy forces the next step after a while.
-	DrainUnfinished Reason = "DrainUnfinished"
+	// StormCooldown: the cluster as a whole was in trouble a short while ago.
+	StormCooldown Reason = "StormCooldown"
+	// PodsUnread: the node is silent, and what runs on it could not be read.
+	PodsUnread Reason = "PodsUnread"
+	// PodsNotToDisrupt: the node is silent, and it or a pod of it that may still work is
+	// annotated as not to be disrupted.
+	PodsNotToDisrupt Reason = "PodsNotToDisrupt"
+	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
+	// PodDisruptionBudget has fewer healthy ones than it wants.
+	DisruptionBudget Reason = "DisruptionBudget"
+	// LocalVolume: the node is silent, and has persistent volumes on its own disks.
+	LocalVolume Reason = "LocalVolume"
+	// ActionFailed: the last try failed a short while ago.
+	ActionFailed Reason = "ActionFailed"
 	// OtherFinding: the instance is acted on for another of its findings.
 	OtherFinding Reason = "OtherFinding"
-	// OneAtATime: another instance of its group is acted on in this check.
+	// ReplacementRepeats: the last acts on its group brought no node that works.
+	ReplacementRepeats Reason = "ReplacementRepeats"
+	// ReplacementPending: the group has not brought the replacement of the last act, which had
+	// its time.
+	ReplacementPending Reason = "ReplacementPending"
+	// OneAtATime: another instance of its group is acted on in this check, is on its ladder,
+	// or was ended, and its replacement has its time.
 	OneAtATime Reason = "OneAtATime"
 	// ActionUnresolved: an earlier act on the instance, or on another of its group,
 	// has no outcome yet.
 	ActionUnresolved Reason = "ActionUnresolved"
-	// ActionStuck: the act was carried out, and nothing came of it in good time.
-	ActionStuck Reason = "ActionStuck"
-	// AlreadyBegun: this order was begun before; it is never begun again.
-	AlreadyBegun Reason = "AlreadyBegun"
-	// ActionFailed: the last try failed a short while ago.
-	ActionFailed Reason = "ActionFailed"
 	// ActionsPerHour: the acts of the last hour use up the limit.
 	ActionsPerHour Reason = "ActionsPerHour"
 	// ActionsPerCheck: the acts of this check use up the limit.
@@ -139,20 +148,23 @@ const (
 
 // Reasons that are added when an order is about to be carried out.
 const (
+	// StepUnavailable: the ladder has a step that this version cannot do; what
+	// stands behind it is not done either.
+	StepUnavailable Reason = "StepUnavailable"
 	// OrderExpired: the order came too late.
 	OrderExpired Reason = "OrderExpired"
-	// OrderUnmarked: the instance does not carry the order's tag.
-	OrderUnmarked Reason = "OrderUnmarked"
-	// VerdictChanged: looked at again, the instance or its node is another case.
-	VerdictChanged Reason = "VerdictChanged"
-	// TargetUnreadable: the instance or its node could not be read again.
-	TargetUnreadable Reason = "TargetUnreadable"
-	// NotRecorded: the intent could not be recorded.
-	NotRecorded Reason = "NotRecorded"
-	// EvidenceNotStored: what the instance can still tell could not be kept.
-	EvidenceNotStored Reason = "EvidenceNotStored"
 	// PolicyUnreadable: the policy could not be read again, is missing, or does not validate.
 	PolicyUnreadable Reason = "PolicyUnreadable"
+	// TargetUnreadable: the instance or its node could not be read again.
+	TargetUnreadable Reason = "TargetUnreadable"
+	// VerdictChanged: looked at again, the instance or its node is another case.
+	VerdictChanged Reason = "VerdictChanged"
+	// OrderUnmarked: the instance does not carry the order's tag.
+	OrderUnmarked Reason = "OrderUnmarked"
+	// EvidenceNotStored: what the instance can still tell could not be kept.
+	EvidenceNotStored Reason = "EvidenceNotStored"
+	// NotRecorded: the intent could not be recorded.
+	NotRecorded Reason = "NotRecorded"
 	// NoticeNotSent: the notice that tells of the act could not be sent.
 	NoticeNotSent Reason = "NoticeNotSent"
 )
@@ -161,7 +173,7 @@ const (
 // which nobody need be told in a notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, ReplacementPending, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
+	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
 		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
 		return true
 	}
@@ -175,68 +187,71 @@ func (r Reason) Ends() string { return ends[r] }
 
 // ends has a clause for each reason.
 var ends = map[Reason]string{
+	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
+	ActionStuck:            "when the instance, or its node, is gone; end it by hand",
+	AlreadyBegun:           "when the act shows its effect; it is not repeated",
+	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
 	ClusterNotActive:       "when EKS says that the cluster is ACTIVE; of one that is gone nothing is ended, delete what it left",
 	ClusterUnreachable:     "when the Kubernetes API answers, and lets Rollcall in",
 	SnapshotIncomplete:     "when a check can read all instances and nodes, and the ledger",
+	InstanceNotSeen:        "when EC2 lists the instance again",
 	InstanceIgnored:        "when you remove the tag rollcall:ignore",
 	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
-	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
-	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
-	NodeReady:              "when the node leaves Ready, or you replace it yourself",
-	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
-	InstanceNotSeen:        "when EC2 lists the instance again",
-	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",
+	InstanceNotRunning:     "when you start the instance, or terminate it and delete its node",
+	MachineSound:           "when the check passes again: see to the volume, the application or the performance that it names",
+	NodeReady:              "when the node leaves Ready, or you replace it yourself",
+	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
+	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	SharedCause:            "when you mend what the instances have in common",
+	CauseOutside:           "when you mend the cause where it lies, or set limits.causeOutside: tryOnce",
+	CauseNotChecked:        "when a check finds the cause for certain or rules it out, or you give its ladder the act, too",
 	CausePasses:            "when the cause is gone",
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
-	OwnerWillAct:           "when the owner has acted, or its time is over",
-	OwnerUnknown:           "when Rollcall may read what the owner does",
-	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then",
 	GroupSuspended:         "when you resume the processes of the Auto Scaling group",
+	OwnerUnknown:           "when Rollcall may read what the owner does",
 	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
-	ReplacementUnavailable: "when a launch of the group succeeds, or you tag the instance rollcall:replace; a Capacity Block never gives another",
-	StepUnavailable:        "when you take the step out of the ladder, or update Rollcall",
+	OwnerWillAct:           "when the owner has acted, or its time is over",
+	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then",
+	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed; never in a Capacity Block",
+	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
-	ProtectionUnknown:      "when Rollcall may read how the instance is protected",
+	ProtectionUnknown:      "when Rollcall may read how the instance is protected and, if it has no node, its lease: see infra/README.md",
 	NotReadYet:             "when a check can read it; every check asks again",
 	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
-	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
-	DisruptionBudget:       "when enough pods of the budget are healthy elsewhere, or you set silentNode.budgets: ignore",
-	LocalVolume:            "when you delete the volumes, or set silentNode.localVolumes: ignore",
-	PodsUnread:             "when Rollcall may read pods, disruption budgets and persistent volumes: apply infra/rbac.yaml",
-	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	NotSeenTwice:           "when a second check, a minute later, sees it too",
 	FoundBeforeRemediate:   "when you deal with it by hand; what is found from then on is acted on",
-	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",
 	ZonalShift:             "when the zonal shift is over, or you cancel it",
 	ZoneOutage:             "when enough nodes of the zone are ready again",
 	MassSilence:            "when enough of the nodes report again",
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
-	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
-	ReplacementPending:     "when the replacement is Ready, the desired capacity falls, or the instance is tagged rollcall:replace",
-	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
-	OtherFinding:           "when what is done for the other finding has had its time",
-	OneAtATime:             "when the instance that comes first is done with",
-	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",
-	ActionStuck:            "when the instance, or its node, is gone; end it by hand",
-	AlreadyBegun:           "when the act shows its effect; it is not repeated",
+	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",
+	PodsUnread:             "when Rollcall may read pods, disruption budgets and persistent volumes: apply infra/rbac.yaml",
+	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
+	DisruptionBudget:       "when enough pods of the budget are healthy elsewhere, or you set silentNode.budgets: ignore",
+	LocalVolume:            "when you delete the volumes, or set silentNode.localVolumes: ignore",
 	ActionFailed:           "when it is tried again, 15 minutes after the failure",
+	OtherFinding:           "when what is done for the other finding has had its time",
+	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
+	ReplacementPending:     "when a replacement is Ready, fewer are desired, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
+	OneAtATime:             "when the instance that comes first is done with, or its replacement is Ready or has had its time",
+	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",
 	ActionsPerHour:         "when the acts that count are an hour old, or you raise limits.actionsPerHour",
 	ActionsPerCheck:        "when the next check comes, or you raise limits.actionsPerCheck",
 	Stopped:                "when you run rollcall resume, or take stop: true out of the policy",
 	ModeObserve:            "when you set the mode to remediate",
 	ModeNotify:             "when you set the mode to remediate",
 
+	StepUnavailable:   "when you take the step out of the ladder, or update Rollcall",
 	OrderExpired:      "when a check orders it again",
-	OrderUnmarked:     "when the order's tag is on the instance; the next check writes it",
-	VerdictChanged:    "when a check comes to the same order again",
-	TargetUnreadable:  "when the instance and its node can be read again",
-	NotRecorded:       "when the ledger can be written",
-	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
 	PolicyUnreadable:  "when the policy is there, can be read, and is valid",
+	TargetUnreadable:  "when the instance and its node can be read again",
+	VerdictChanged:    "when a check comes to the same order again",
+	OrderUnmarked:     "when the order's tag is on the instance; the next check writes it",
+	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
+	NotRecorded:       "when the ledger can be written",
 	NoticeNotSent:     "when the notice can be sent: the topic is there, and may be published to",
 }

@@ -12,6 +12,9 @@ import (
 // awayOrStarting reports that a finding says of the instance's node that it is not ready
 // for work. Others, such as a failed condition that stands alone, do not keep it cordoned.
 func (p *planner) awayOrStarting(id roll.InstanceID) bool {
+	if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: roll.Scheduled}] {
+		return true // what EC2 has scheduled could not be read
+	}
 	if _, ok := p.instances[id]; !ok {
 		return false
 	}
@@ -22,6 +25,8 @@ func (p *planner) awayOrStarting(id roll.InstanceID) bool {
 		switch f.Kind {
 		case roll.ConditionFailed, roll.Flapping, roll.Impaired:
 			return false
+		case roll.Scheduled:
+			return f.Stage == roll.Overdue // before that it may serve
 		}
 		return true
 	})

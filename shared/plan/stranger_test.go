@@ -15,7 +15,7 @@ import (
 func (w *world) unregistered(n int, launched time.Duration) *roll.Instance {
 	id := instanceID(n)
 	w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-launched), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"})
-	w.snapshot.Details[id] = roll.Detail{Bootstraps: roll.Yes, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	w.snapshot.Details[id] = roll.Detail{Bootstraps: roll.Yes, LeaseRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
 	w.remembered(n, roll.Unregistered, now.Add(-launched))
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
@@ -65,7 +65,7 @@ func TestWhatJoinsAnotherClusterIsNotOurs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		w := newWorld()
-		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\n")
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\nlimits: {causeOutside: tryOnce}\n")
 		w.unregistered(1, 40*time.Minute)
 		tt.spoil(w)
 		_, p := w.make(now)

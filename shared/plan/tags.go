@@ -80,7 +80,7 @@ func (p *planner) tags() {
 // ladder. The warning of an instance that has not registered tags and notifies as
 // the ladder does.
 func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
-	ladder := p.Policy(f.Selector).Ladders[f.Kind]
+	ladder := p.ladder(f, p.Policy(f.Selector))
 	for i, step := range ladder {
 		if step.Do == do {
 			return f.Stage == roll.Warned || !p.Now.Before(policy.StepAt(ladder, i, f.Due))
@@ -95,10 +95,10 @@ func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
 func (p *planner) marks(f roll.Finding) roll.Marks {
 	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
 	pol := p.Policy(f.Selector)
-	ladder := pol.Ladders[f.Kind]
+	ladder := p.ladder(f, pol)
 	for i, step := range slices.Backward(ladder) {
 		act := p.actionOf(step.Do, f, pol)
-		if act == "" || p.fault || !mayAct(f, pol, act) {
+		if act == "" || step.Doubt != "" || p.fault || !mayAct(f, pol, act) {
 			continue
 		}
 		verb := string(act)

@@ -14,7 +14,8 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 	replaced := func(ago time.Duration) ledger.Action {
 		return ledger.Action{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-ago), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-ago)}}
 	}
-	limits := sick().doc.Cluster("demo", "", "remediate")(roll.Selector{}).Limits
+	pol := sick().doc.Cluster("demo", "", "remediate")(roll.Selector{})
+	limits, deadline := pol.Limits, pol.Registration.Deadline
 	for name, tt := range map[string]struct {
 		spoil  func(*world)
 		reason Reason
@@ -25,13 +26,14 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 		"after a storm": {func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		}, StormCooldown, limits.StormCooldown - time.Minute},
-		"after a replacement": {func(w *world) { w.state.Actions = []ledger.Action{replaced(time.Minute)} }, ReplacementPending, 0},
+		"after an end":   {func(w *world) { w.state.Actions = []ledger.Action{replaced(time.Minute)} }, OneAtATime, deadline - time.Minute},
+		"no replacement": {func(w *world) { w.state.Actions = []ledger.Action{replaced(deadline)} }, ReplacementPending, 0},
 		"launches failed": {func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-10 * time.Minute)}
 		}, ReplacementUnavailable, 0},
 		"launches are suspended": {func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No}
-		}, ReplacementUnavailable, 0},
+		}, GroupSuspended, 0},
 		"protected": {func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) }, TerminationProtected, 0},
 		"five in the hour": {func(w *world) {
 			for i := range 5 {

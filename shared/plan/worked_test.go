@@ -26,6 +26,41 @@ func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 	}
 }
 
+// A lease that was not read may be one that the kubelet renews, whether or not a check ever
+// saw the node. What passes is asked again; a permission is for a person to give.
+func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
+	denied, throttled := roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: roll.CallLease}, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallLease}
+	for name, tt := range map[string]struct {
+		read roll.Answer
+		gaps []roll.Gap
+		want string
+	}{
+		"it has none":   {roll.No, nil, string(Terminate)},
+		"it has an old": {roll.Yes, nil, string(Terminate)},
+		"denied":        {roll.Unreadable, []roll.Gap{denied}, "none: [ProtectionUnknown]"},
+		"throttled":     {roll.Unreadable, []roll.Gap{throttled}, "none: [NotReadYet]"},
+		"not asked":     {roll.NotAsked, nil, "none: [ProtectionUnknown]"},
+	} {
+		for _, worked := range []bool{false, true} {
+			w := healthy(10)
+			i := w.unregistered(11, 2*time.Hour)
+			if worked {
+				key := roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}
+				f := w.state.Findings[key]
+				f.Worked = true
+				w.state.Findings[key] = f
+			}
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\n")
+			d := w.snapshot.Details[i.ID]
+			d.LeaseRead = tt.read
+			w.snapshot.Details[i.ID], w.snapshot.Gaps = d, tt.gaps
+			if _, p := w.make(now); ordered1(p) != tt.want {
+				t.Errorf("%s, worked %v: ordered %s, want %s: %+v", name, worked, ordered1(p), tt.want, p.Held)
+			}
+		}
+	}
+}
+
 // Bare metal boots for longer than the ladder's wait.
 func TestNothingFollowsARebootBeforeTheMachineCanBeBack(t *testing.T) {
 	for _, tt := range []struct {

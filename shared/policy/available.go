@@ -74,6 +74,10 @@ func useOf(do Do, kind roll.Kind) (use, string) {
 		if do == DoCordon || do == DoDrain {
 			return idle, "is skipped: a silent node cannot be drained, and gets no new pods"
 		}
+	case roll.Scheduled:
+		if do == DoReboot || do == DoTerminate {
+			return senseless, "EC2 does to the instance what it has scheduled; only its node is emptied before"
+		}
 	case roll.ConditionFailed, roll.Flapping:
 		return idle, readyNode
 	}

@@ -24,6 +24,7 @@ var defaults = sync.OnceValue(func() []setting {
 		stopSetting(false),
 		durationSetting(keyWarnAfter, 5*time.Minute),
 		durationSetting(keyDeadline, 15*time.Minute),
+		durationSetting(keyInitWarnAfter, 5*time.Minute),
 		durationSetting(keyInitialization, 15*time.Minute),
 		taintsSetting(nil),
 	}
@@ -35,11 +36,18 @@ var defaults = sync.OnceValue(func() []setting {
 		{"NetworkingReady", "False", 30 * time.Minute},
 		{"KernelReady", "False", 30 * time.Minute},
 		{"ContainerRuntimeReady", "False", 30 * time.Minute},
+		// The kubelet keeps a pressure up for 5 minutes after it saw the last of it
+		// (evictionPressureTransitionPeriod), so one that is over by then never shows here.
+		// https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation
+		{roll.MemoryPressure, "True", 10 * time.Minute},
+		{roll.DiskPressure, "True", 10 * time.Minute},
+		{roll.PIDPressure, "True", 10 * time.Minute},
 	} {
 		settings = append(settings, conditionSetting(c))
 	}
 	return slices.Clip(append(settings,
 		durationSetting("impaired.tolerate", 5*time.Minute),
+		durationSetting("scheduled.lead", 24*time.Hour),
 		durationSetting("ghost.tolerate", 5*time.Minute),
 		durationSetting("orphaned.tolerate", 15*time.Minute),
 		durationSetting("conflict.tolerate", 5*time.Minute),
@@ -49,6 +57,7 @@ var defaults = sync.OnceValue(func() []setting {
 		ladderSetting(roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}}),
 		ladderSetting(roll.ConditionFailed, []Step{{Do: DoTag}, {Do: DoNotify}}),
 		ladderSetting(roll.Impaired, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}),
+		ladderSetting(roll.Scheduled, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}}),
 		ladderSetting(roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}),
 		ladderSetting(roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}),
 		ladderSetting(roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}),
@@ -66,7 +75,9 @@ var defaults = sync.OnceValue(func() []setting {
 		percentSetting("limits.massSilence", 10),
 		durationSetting("limits.stormCooldown", 15*time.Minute),
 		countSetting("limits.replacements", 2),
+		durationSetting("limits.provenAfter", time.Hour),
 		withoutReplacementSetting(WithoutReplacementHold),
+		causeOutsideSetting(CauseOutsideHold),
 		durationSetting("limits.replacementWait", 30*time.Minute),
 		countSetting("limits.actionsPerCheck", 1),
 		countSetting("limits.actionsPerHour", 5),

@@ -3,6 +3,7 @@ package policy
 import (
 	"path"
 	"slices"
+	"time"
 
 	"rollcall/shared/roll"
 )
@@ -93,12 +94,8 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 		}
 	}
 	p, told := merge(append(layers, d.tagLayers(of)...)...)
-	if r := &p.Registration; r.WarnAfter > r.Deadline {
-		r.WarnAfter = r.Deadline
-		i := slices.IndexFunc(told, func(s Setting) bool { return s.Key == keyWarnAfter })
-		told[i].Value = durationText(r.WarnAfter)
-		told[i].From += ", lowered to " + keyDeadline
-	}
+	lowerWarning(&p.Registration.WarnAfter, p.Registration.Deadline, told, keyWarnAfter, keyDeadline)
+	lowerWarning(&p.Initialization.WarnAfter, p.Initialization.Deadline, told, keyInitWarnAfter, keyInitialization)
 	if preset != "" {
 		p, told = underGroup(p, told, d.For(cluster, "", roll.GroupSelector(of.Group)))
 	}
@@ -107,6 +104,17 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 	}
 	p, told = lowered(p, told, "cluster tag", clusterTag)
 	return lowered(p, told, "instance tag", of.Mode)
+}
+
+// lowerWarning lets a warning come with its deadline at the latest.
+func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, warnKey, deadlineKey string) {
+	if *warn <= deadline {
+		return
+	}
+	*warn = deadline
+	i := slices.IndexFunc(told, func(s Setting) bool { return s.Key == warnKey })
+	told[i].Value = durationText(deadline)
+	told[i].From += ", lowered to " + deadlineKey
 }
 
 // underGroup is the policy of a preset's instances with a mode no higher than their group's.

@@ -145,13 +145,13 @@ func TestModeSet(t *testing.T) {
 }
 
 func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
-	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: DiskPressure, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
+	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: KernelDeadlock, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := defaultPolicy().Conditions
 	want[0].Tolerate = 2 * time.Hour
-	want = append(want, Condition{"DiskPressure", "True", time.Hour})
+	want = append(want, Condition{"KernelDeadlock", "True", time.Hour})
 	if diff := cmp.Diff(want, d.For("", "", roll.Selector{}).Conditions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -175,6 +175,38 @@ overrides:
 	told := d.Explain("slow-a", "", roll.GroupSelector("asg/a"))
 	if want := (Setting{"registration.warnAfter", "10m", "override at line 4, lowered to registration.deadline"}); !slices.Contains(told, want) {
 		t.Errorf("%+v", told)
+	}
+}
+
+func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
+	const idle, early = "does nothing: drain.force is afterBudgetTimeout nowhere", "the first try to drain takes longer"
+	for document, want := range map[string][]string{
+		"drain: {timeout: 2h}":                                           nil,
+		"drain: {force: afterBudgetTimeout}":                             nil,
+		"drain: {budgetTimeout: 2h}":                                     {"line 2: drain.budgetTimeout: " + idle},
+		"drain: {force: never, budgetTimeout: 2h}":                       {"line 2: drain.budgetTimeout: " + idle},
+		"overrides: [{match: {cluster: a}, drain: {budgetTimeout: 2h}}]": {"line 2: overrides[0].drain.budgetTimeout: " + idle},
+		"drain: {budgetTimeout: 2h}\noverrides: [{match: {cluster: a}, drain: {force: afterBudgetTimeout}}]":                                   nil,
+		"drain: {force: afterBudgetTimeout}\noverrides: [{match: {cluster: a}, drain: {budgetTimeout: 2h}}]":                                   nil,
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 10m}":                                                                               nil,
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 9m}":                                                                                {"line 2: drain.budgetTimeout: " + early},
+		"drain: {force: afterBudgetTimeout, timeout: 2h}":                                                                                      {"line 2: drain.timeout: " + early},
+		"drain: {force: afterBudgetTimeout}\noverrides: [{match: {cluster: a}, drain: {timeout: 90m}}, {match: {cluster: b}, mode: observe}]":  {"line 3: overrides[0].drain.timeout: " + early},
+		"drain: {timeout: 2h}\noverrides:\n  - match: {cluster: a}\n    drain: {force: afterBudgetTimeout}":                                    {"line 5: overrides[0].drain.force: " + early},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 5m}\noverrides: [{match: {cluster: a}, drain: {timeout: 4m}}]":                      {"line 2: drain.budgetTimeout: " + early},
+		"drain: {force: afterBudgetTimeout, budgetTimeout: 5m}\noverrides: [{match: {cluster: a}, drain: {force: never, budgetTimeout: 20m}}]": {"line 2: drain.budgetTimeout: " + early},
+	} {
+		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + document))
+		if err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		var got []string
+		for _, w := range d.Warnings() {
+			got = append(got, w.String())
+		}
+		if !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", document, got, want)
+		}
 	}
 }
 

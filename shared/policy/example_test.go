@@ -46,7 +46,7 @@ overrides:
 	for _, step := range p.Ladders[roll.Unknown] {
 		fmt.Println(step.Do, step.Once, step.After)
 	}
-	for _, s := range d.Explain("gpu-a", "", training)[:5] {
+	for _, s := range d.Explain("gpu-a", "", training)[:6] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
@@ -59,6 +59,7 @@ overrides:
 	// stop: false (default)
 	// registration.warnAfter: 5m (line 3)
 	// registration.deadline: 30m (override at line 13)
+	// initialization.warnAfter: 5m (default)
 	// initialization.deadline: 15m (line 4)
 }
 
@@ -73,7 +74,7 @@ mode: remediate
 		return
 	}
 	of := roll.Selector{Group: "asg/training", Preset: roll.PresetGPU, Mode: "notify", Deadline: "50m"}
-	for _, s := range d.Explain("research", "", of)[:5] {
+	for _, s := range d.Explain("research", "", of)[:6] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
@@ -81,5 +82,6 @@ mode: remediate
 	// stop: false (default)
 	// registration.warnAfter: 10m (preset gpu)
 	// registration.deadline: 50m (instance tag rollcall:deadline)
+	// initialization.warnAfter: 10m (preset gpu)
 	// initialization.deadline: 50m (instance tag rollcall:deadline)
 }

@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 // the stop can be lifted again.
 func checkStop(t *testing.T, data []byte, valid bool) {
 	t.Helper()
-	with, err := WithStop(data)
+	with, _, err := WithStop(data)
 	if err != nil || !valid || len(with) > maxSize {
 		return
 	}

@@ -52,6 +52,9 @@ type Step struct {
 	Once bool
 	// Line is where the document has it, 0 for a default.
 	Line int
+	// Doubt is set by [Policy.Ladder] alone: an act that must be held, because the cause
+	// with this code may be there, and its ladder has another act here, or none.
+	Doubt string
 }
 
 // Usable is the part of a ladder that this version carries out: the steps before

@@ -61,15 +61,34 @@ func (l layer) longer(below []layer) layer {
 	return layer{l.from, kept}
 }
 
-// registration is the part of a layer that is about registration.
-func (l layer) registration() layer {
+// startup is the part of a layer that is about registration and initialization.
+func (l layer) startup() layer { return l.of("registration.", "initialization.") }
+
+// of is the part of a layer whose keys have one of the prefixes.
+func (l layer) of(prefixes ...string) layer {
 	var kept []setting
 	for _, s := range l.settings {
-		if strings.HasPrefix(s.key, "registration.") {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s.key, p) }) {
 			kept = append(kept, s)
 		}
 	}
 	return layer{l.from, kept}
+}
+
+// place is the setting of the first of the keys that the layer has: the later of two
+// settings of a key holds.
+func (l layer) place(keys ...string) (at setting, ok bool) {
+	for _, key := range keys {
+		for _, s := range l.settings {
+			if s.key == key {
+				at, ok = s, true
+			}
+		}
+		if ok {
+			break
+		}
+	}
+	return at, ok
 }
 
 // placed is a setting together with where it came from.

@@ -4,14 +4,16 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rollcall/shared/roll"
 )
 
 // overrides reads the overrides of a document. base are the layers under them, empty
-// when those have faults of their own, and presets those that they may refer to.
-func (r *reader) overrides(list field, base []layer, presets referable) []override {
+// when those have faults of their own; doc are the document's own settings, and presets
+// those that they may refer to.
+func (r *reader) overrides(list field, base []layer, doc []setting, presets referable) []override {
 	var overrides []override
 	items, _ := r.items(list)
 	type match struct{ cluster, group, preset string }
@@ -31,9 +33,25 @@ func (r *reader) overrides(list field, base []layer, presets referable) []overri
 		if len(base) > 0 {
 			r.deadlines(base, o.layer())
 		}
+		r.besides(o, doc)
 		overrides = append(overrides, o)
 	}
 	return overrides
+}
+
+// besides warns of ladders by cause of the document that go on before the ladder that an
+// override gives to their kind.
+func (r *reader) besides(o override, doc []setting) {
+	own := func(key string) int {
+		return slices.IndexFunc(o.settings, func(s setting) bool { return s.key == key })
+	}
+	for _, s := range doc {
+		kind, _, byCause := strings.Cut(s.key, "/")
+		if i := own(kind); byCause && i >= 0 && own(s.key) < 0 {
+			at := o.settings[i]
+			r.warnings = append(r.warnings, at.fault("does not change "+s.key+" of line "+strconv.Itoa(s.line)+", which goes before it: give that, too"))
+		}
+	}
 }
 
 func (r *reader) override(item field, presets referable) override {
@@ -158,27 +176,58 @@ func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
 	}
 }
 
-// deadlines checks that the warning does not come after the deadline once a layer
-// lies over those below it. A fault is that layer's, on its deadline or else on its
-// warning, and there is none when it touches neither.
+// deadlines checks that no warning comes after its deadline once a layer lies over those
+// below it. A fault is that layer's, on its deadline or else on its warning, and there is
+// none when it touches neither. A layer that gives nodes little time to initialize and does
+// not speak of a warning has none either: the warning comes with the deadline then.
 func (r *reader) deadlines(below []layer, l layer) {
-	last := l.registration().settings
-	if len(last) == 0 {
-		return
-	}
 	p, told := merge(append(slices.Clip(below), l)...)
-	if p.Registration.Deadline >= p.Registration.WarnAfter {
+	if p.Registration.Deadline < p.Registration.WarnAfter {
+		r.late(l, told, keyWarnAfter, keyDeadline)
+	}
+	warns := slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyInitWarnAfter && s.preset == "" })
+	if p.Initialization.Deadline < p.Initialization.WarnAfter && warns {
+		r.late(l, told, keyInitWarnAfter, keyInitialization)
+	}
+}
+
+// late reports a layer that sets a warning after its deadline.
+func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
+	at, ok := l.place(deadlineKey, warnKey)
+	if !ok {
 		return
 	}
-	at := last[len(last)-1] // the later of two settings of a key holds
-	for _, s := range last {
-		if s.key == keyDeadline {
-			at = s
+	warn, deadline := settingOf(told, warnKey), settingOf(told, deadlineKey)
+	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
+}
+
+// drains warns of a drain.budgetTimeout that does nothing, since no drain is forced, and of
+// one that is over before the first try to drain is: the drain is forced later than it says.
+func (r *reader) drains(d *Document) {
+	root := d.layer().of("drain.")
+	layers := []layer{root}
+	for _, o := range d.overrides {
+		layers = append(layers, o.layer().of("drain."))
+	}
+	forced := slices.ContainsFunc(layers, func(l layer) bool {
+		return slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout) })
+	})
+	under := defaultLayer().of("drain.")
+	for _, l := range layers {
+		p, told := merge(under, root, l)
+		if at, ok := l.place(keyBudgetTimeout); ok && !forced {
+			r.warnings = append(r.warnings, at.fault("does nothing: "+keyForce+" is "+string(ForceAfterBudgetTimeout)+" nowhere"))
+		}
+		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
+			continue
+		}
+		if at, ok := l.place(keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
+			budget, try := settingOf(told, keyBudgetTimeout), settingOf(told, keyDrainTimeout)
+			r.warnings = append(r.warnings, at.fault("the first try to drain takes longer, "+try.Value+" ("+try.From+"), than "+keyBudgetTimeout+" of "+budget.Value+" ("+budget.From+"): no drain is forced before it is over"))
 		}
 	}
-	find := func(key string) Setting {
-		return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
-	}
-	warn, deadline := find(keyWarnAfter), find(keyDeadline)
-	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
+}
+
+func settingOf(told []Setting, key string) Setting {
+	return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
 )
 
@@ -19,7 +20,7 @@ const apiVersion = "rollcall/v1"
 // preset that it applies; a preset has those that are about an instance's start.
 var (
 	sections = []string{
-		"mode", "registration", "initialization", "conditions", "impaired", "ghost", "orphaned", "conflict",
+		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "ghost", "orphaned", "conflict",
 		"ladders", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
@@ -76,13 +77,14 @@ func (r *reader) document(root *yaml.Node) *Document {
 	r.required(whole, "apiVersion", ": "+apiVersion)
 	var base []layer // stays empty when there are faults: more would follow from those
 	if len(r.faults) == 0 {
-		base = []layer{defaultLayer().registration(), d.layer().registration()}
+		base = []layer{defaultLayer().startup(), d.layer().startup()}
 		r.deadlines(base[:1], base[1])
 		r.presetDeadlines(base, d.own)
 	}
 	if overrides != nil {
-		d.overrides = r.overrides(*overrides, base, d.refer())
+		d.overrides = r.overrides(*overrides, base, d.settings, d.refer())
 	}
+	r.drains(d)
 	return d
 }
 
@@ -128,15 +130,16 @@ func (r *reader) section(f field) []setting {
 // sectionKeys are the keys of the sections that are plain mappings.
 var sectionKeys = map[string][]string{
 	"registration":   {"warnAfter", "deadline"},
-	"initialization": {"deadline", "taints"},
+	"initialization": {"warnAfter", "deadline", "taints"},
 	"impaired":       {"tolerate"},
+	"scheduled":      {"lead"},
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},
 	"conflict":       {"tolerate"},
 	"drain":          {"timeout", "force", "budgetTimeout"},
 	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes", "outOfServiceTaint"},
 	"reboot":         {"wait"},
-	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "withoutReplacement", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "provenAfter", "withoutReplacement", "causeOutside", "replacementWait", "actionsPerCheck", "actionsPerHour"},
 }
 
 // keys reads a section that is a plain mapping.
@@ -160,6 +163,9 @@ func (r *reader) setting(key string, f field) (setting, bool) {
 	case "initialization.taints":
 		keys, ok := r.taints(f)
 		return taintsSetting(keys), ok
+	case "limits.causeOutside":
+		then, ok := word(r, f, "what may happen to an instance whose cause lies outside of it", causesOutside)
+		return causeOutsideSetting(then), ok
 	case "limits.withoutReplacement":
 		then, ok := word(r, f, "what may happen without a replacement", withoutReplacement)
 		return withoutReplacementSetting(then), ok
@@ -274,17 +280,42 @@ func (r *reader) status(f field) (string, bool) {
 
 func (r *reader) ladders(section field) []setting {
 	var settings []setting
-	found, ok := fields(r, section, thisVersion.finds)
+	found, ok := entries(r, section, r.ladderKey)
 	if ok {
 		r.idle(section, len(section.value.Content))
 	}
 	for _, f := range found {
-		kind := roll.Kind(f.name)
-		if steps, ok := r.ladder(f, kind); ok {
-			settings = append(settings, ladderSetting(kind, steps).at(line(f.key), column(f.key)))
+		kind, code, byCause := strings.Cut(f.name, "/")
+		steps, ok := r.ladder(f, roll.Kind(kind))
+		if !ok {
+			continue
 		}
+		s := ladderSetting(roll.Kind(kind), steps)
+		if byCause {
+			s = causeLadderSetting(CauseKey{roll.Kind(kind), code}, steps)
+		}
+		settings = append(settings, s.at(line(f.key), column(f.key)))
 	}
 	return settings
+}
+
+// ladderKey reports whether the key is a kind of finding, or one with a cause, and says
+// what is wrong with it if it is neither.
+func (r *reader) ladderKey(f field) bool {
+	kind, code, byCause := strings.Cut(f.name, "/")
+	switch known := isKnown(kind, thisVersion.finds); {
+	case known && (!byCause || cause.Known(cause.Code(code))):
+		return true
+	case known:
+		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
+	case byCause:
+		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(thisVersion.finds), didYouMean(kind, thisVersion.finds))
+	case cause.Known(cause.Code(kind)):
+		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
+	default:
+		r.unknown(f, didYouMean(f.name, thisVersion.finds), oneOf(thisVersion.finds))
+	}
+	return false
 }
 
 // ladder reads the steps of a kind and checks them together.

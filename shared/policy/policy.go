@@ -24,11 +24,16 @@ type Policy struct {
 	// Tolerances are how long a finding of these kinds may last before it is acted on:
 	// Impaired, Ghost, Orphaned and Conflict. The other kinds have sections of their own.
 	Tolerances map[roll.Kind]time.Duration
-	// Ladders by kind of finding. A kind without one has nothing done about it.
+	// Ladders by kind of finding. A kind without one has nothing done about it. Which one
+	// holds for a finding is told by [Policy.Ladder].
 	Ladders map[roll.Kind][]Step
-	Limits  Limits
-	Drain   Drain
-	Reboot  Reboot
+	// CauseLadders go before those of their kinds, for findings with the cause.
+	CauseLadders map[CauseKey][]Step
+	Limits       Limits
+	Drain        Drain
+	Reboot       Reboot
+	// Scheduled is when a node is moved before an event that EC2 has scheduled.
+	Scheduled Scheduled
 	// SilentNode is what speaks against ending a node whose kubelet is silent.
 	SilentNode SilentNode
 	// Owners has a rule for every owner of roll.Owners.
@@ -44,9 +49,16 @@ type Registration struct {
 // Initialization is how long a node may take from its creation to being ready for
 // work.
 type Initialization struct {
-	Deadline time.Duration // always positive
+	WarnAfter time.Duration // never more than Deadline
+	Deadline  time.Duration // always positive
 	// Taints are keys of startup taints beside the well-known ones.
 	Taints []string
+}
+
+// Scheduled is about events that EC2 has scheduled for instances.
+type Scheduled struct {
+	// Lead is how long before such an event may begin its node is emptied; always positive.
+	Lead time.Duration
 }
 
 // Drain is how a node is emptied before its instance is ended.
@@ -116,12 +128,16 @@ type Limits struct {
 	// StormCooldown is how long nothing is ordered after the cluster as a whole was in
 	// trouble.
 	StormCooldown time.Duration
-	// Replacements is how many acts on a group may go by without a new node of it
-	// becoming Ready.
+	// Replacements is how many acts on a group may go by without a replacement that has
+	// stayed Ready for ProvenAfter.
 	Replacements int
+	ProvenAfter  time.Duration
 	// WithoutReplacement is what happens while the replacement of the last instance that was
 	// ended in a group is not Ready, or the group's latest launch failed.
 	WithoutReplacement WithoutReplacement
+	// CauseOutside is what happens to an instance with a decisive cause that another one would
+	// have too.
+	CauseOutside CauseOutside
 	// ReplacementWait is how long an instance that was cordoned, drained or rebooted keeps
 	// the others of its group waiting.
 	ReplacementWait time.Duration
@@ -141,6 +157,18 @@ const (
 )
 
 var withoutReplacement = []WithoutReplacement{WithoutReplacementHold, WithoutReplacementProceed}
+
+// CauseOutside is what happens to an instance whose cause lies in a role, template, subnet or
+// cluster, so that its replacement would meet the same.
+type CauseOutside string
+
+// What may happen. Anything else, the zero value included, must be read as hold.
+const (
+	CauseOutsideHold    CauseOutside = "hold"    // nothing is done before the cause is mended
+	CauseOutsideTryOnce CauseOutside = "tryOnce" // one instance of the group is ended all the same
+)
+
+var causesOutside = []CauseOutside{CauseOutsideHold, CauseOutsideTryOnce}
 
 // Reboot is what a reboot is given before the next step.
 type Reboot struct {

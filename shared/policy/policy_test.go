@@ -14,7 +14,7 @@ func defaultPolicy() Policy {
 	return Policy{
 		Mode:           Observe,
 		Registration:   Registration{WarnAfter: 5 * time.Minute, Deadline: 15 * time.Minute},
-		Initialization: Initialization{Deadline: 15 * time.Minute},
+		Initialization: Initialization{WarnAfter: 5 * time.Minute, Deadline: 15 * time.Minute},
 		Conditions: []Condition{
 			{Type: "Ready", Status: "False", Tolerate: 15 * time.Minute},
 			{Type: "Ready", Status: "Unknown", Tolerate: 30 * time.Minute},
@@ -23,6 +23,9 @@ func defaultPolicy() Policy {
 			{Type: "NetworkingReady", Status: "False", Tolerate: 30 * time.Minute},
 			{Type: "KernelReady", Status: "False", Tolerate: 30 * time.Minute},
 			{Type: "ContainerRuntimeReady", Status: "False", Tolerate: 30 * time.Minute},
+			{Type: "MemoryPressure", Status: "True", Tolerate: 10 * time.Minute},
+			{Type: "DiskPressure", Status: "True", Tolerate: 10 * time.Minute},
+			{Type: "PIDPressure", Status: "True", Tolerate: 10 * time.Minute},
 		},
 		Tolerances: map[roll.Kind]time.Duration{
 			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute,
@@ -34,16 +37,17 @@ func defaultPolicy() Policy {
 			roll.Unknown:         {{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}},
 			roll.ConditionFailed: {{Do: DoTag}, {Do: DoNotify}},
 			roll.Impaired:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}},
+			roll.Scheduled:       {{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}},
 			roll.Flapping:        {{Do: DoTag}, {Do: DoNotify}},
 			roll.Ghost:           {{Do: DoNotify}, {Do: DoDeleteNode}},
 			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
 			roll.Conflict:        {{Do: DoNotify}},
 		},
-		Reboot: Reboot{Wait: 10 * time.Minute},
-		Drain:  Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
+		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour},
+		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
-			Replacements: 2, WithoutReplacement: WithoutReplacementHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
+			Replacements: 2, ProvenAfter: time.Hour, WithoutReplacement: WithoutReplacementHold, CauseOutside: CauseOutsideHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
 		},
 		Owners: map[roll.Owner]OwnerRule{
 			roll.OwnerNone:             OwnerNotify,

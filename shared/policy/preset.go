@@ -20,6 +20,7 @@ func builtIn() map[string][]setting {
 		return []setting{
 			durationSetting(keyWarnAfter, 10*time.Minute),
 			durationSetting(keyDeadline, 30*time.Minute),
+			durationSetting(keyInitWarnAfter, 10*time.Minute),
 			durationSetting(keyInitialization, 30*time.Minute),
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
 )
 
@@ -67,7 +68,7 @@ var beyond = []string{
 	"override-duplicate", "override-group-matches-nothing", "override-pattern",
 	"merge-key", "two-documents", "not-yaml-second", "ladder-delete-node-not-last",
 	"preset-deadline", "preset-override-deadline", "preset-override-base", "preset-unknown", "preset-match-unknown",
-	"override-duplicate-preset", "taint-long",
+	"override-duplicate-preset", "taint-long", "initialization-warning",
 }
 
 func TestSchemaRefusesWhatItCan(t *testing.T) {
@@ -215,6 +216,19 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	for _, kind := range roll.Kinds() {
 		agree("ladders: {"+string(kind)+": []}", true)
 	}
+	for _, kind := range roll.Kinds() {
+		for _, do := range verbs {
+			use, _ := useOf(do, kind)
+			agree("ladders: {"+string(kind)+"/KernelPanic: [{do: "+string(do)+"}]}", use != senseless)
+		}
+	}
+	for _, code := range cause.Codes() {
+		agree("ladders: {Unknown/"+string(code)+": []}", true)
+	}
+	agree("ladders: {unknown/KernelPanic: []}", false)
+	agree("ladders: {Unknown/: []}", false)
+	agree("ladders: {KernelPanic: []}", false)
+	agree("ladders: {Unknown/KernelPanic: null}", false)
 	agree("ladders: {unknown: []}", false)
 	agree("ladders: {Unknown: null}", false)
 	agree("ladders: {Unknown: [null]}", false)

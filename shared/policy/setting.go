@@ -40,7 +40,11 @@ func (s setting) fault(problem string) Fault {
 const (
 	keyWarnAfter      = "registration.warnAfter"
 	keyDeadline       = "registration.deadline"
+	keyInitWarnAfter  = "initialization.warnAfter"
 	keyInitialization = "initialization.deadline"
+	keyForce          = "drain.force"
+	keyDrainTimeout   = "drain.timeout"
+	keyBudgetTimeout  = "drain.budgetTimeout"
 )
 
 // tolerant are the sections that hold the tolerance of a kind and nothing else.
@@ -63,16 +67,22 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Registration.WarnAfter = d
 		case keyDeadline:
 			p.Registration.Deadline = d
+		case keyInitWarnAfter:
+			p.Initialization.WarnAfter = d
 		case keyInitialization:
 			p.Initialization.Deadline = d
 		case "reboot.wait":
 			p.Reboot.Wait = d
-		case "drain.timeout":
+		case "scheduled.lead":
+			p.Scheduled.Lead = d
+		case keyDrainTimeout:
 			p.Drain.Timeout = d
-		case "drain.budgetTimeout":
+		case keyBudgetTimeout:
 			p.Drain.BudgetTimeout = d
 		case "limits.stormCooldown":
 			p.Limits.StormCooldown = d
+		case "limits.provenAfter":
+			p.Limits.ProvenAfter = d
 		case "limits.replacementWait":
 			p.Limits.ReplacementWait = d
 		default:
@@ -93,12 +103,16 @@ func taintsSetting(keys []string) setting {
 	}}
 }
 
+func causeOutsideSetting(then CauseOutside) setting {
+	return setting{key: "limits.causeOutside", value: string(then), set: func(p *Policy) { p.Limits.CauseOutside = then }}
+}
+
 func withoutReplacementSetting(then WithoutReplacement) setting {
 	return setting{key: "limits.withoutReplacement", value: string(then), set: func(p *Policy) { p.Limits.WithoutReplacement = then }}
 }
 
 func forceSetting(force Force) setting {
-	return setting{key: "drain.force", value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
+	return setting{key: keyForce, value: string(force), set: func(p *Policy) { p.Drain.Force = force }}
 }
 
 func guardSetting(key string, g Guard) setting {
@@ -134,6 +148,20 @@ func ladderSetting(kind roll.Kind, steps []Step) setting {
 		key:   "ladders." + string(kind),
 		value: ladderText(steps),
 		set:   func(p *Policy) { p.Ladders[kind] = slices.Clone(steps) },
+	}
+}
+
+// causeLadderSetting is likewise for the ladder of a cause.
+func causeLadderSetting(key CauseKey, steps []Step) setting {
+	return setting{
+		key:   "ladders." + key.String(),
+		value: ladderText(steps),
+		set: func(p *Policy) {
+			if p.CauseLadders == nil {
+				p.CauseLadders = make(map[CauseKey][]Step)
+			}
+			p.CauseLadders[key] = slices.Clone(steps)
+		},
 	}
 }
 

@@ -92,24 +92,25 @@ func stops(root *yaml.Node) []pair {
 const leastStopped = "apiVersion: " + apiVersion + "\nmode: observe\nstop: true\n"
 
 // WithStop returns the text of a policy with stop: true in it. Everything else stays as it
-// is written, comments too. A text that says nothing gets the least document that stops. A
-// text that is no YAML gets the line all the same, if it looks like a document: nothing is
-// acted on under it, and nothing will be once it is corrected. It fails where the line
-// cannot be put in without a change of the rest.
-func WithStop(text []byte) ([]byte, error) {
+// is written, comments too. A text that says nothing gets the least document that stops, which
+// anew reports. A text that is no YAML gets the line all the same, if it looks like a
+// document: nothing is acted on under it, and nothing will be once it is corrected. It fails
+// where the line cannot be put in without a change of the rest.
+func WithStop(text []byte) (with []byte, anew bool, err error) {
 	root, fault := load(text)
 	switch {
 	case blank(text):
-		if with := append(ended(text), leastStopped...); len(bytes.TrimSpace(text)) > 0 && valid(with) {
-			return with, nil // comments
+		if with = append(ended(text), leastStopped...); len(bytes.TrimSpace(text)) > 0 && valid(with) {
+			return with, true, nil // comments
 		}
-		return []byte(leastStopped), nil
+		return []byte(leastStopped), true, nil
 	case fault != nil:
-		return lenient(text)
+		with, err = lenient(text)
+		return with, false, err
 	}
 	found := stops(root)
 	if len(found) > 0 && found[0].is(true) {
-		return text, nil
+		return text, false, nil
 	}
 	page := split(text)
 	var tries [][]byte
@@ -118,7 +119,8 @@ func WithStop(text []byte) ([]byte, error) {
 	} else {
 		tries = page.inserted(root)
 	}
-	return chosen(root, tries, func(p []pair) bool { return len(p) > 0 && p[0].is(true) })
+	with, err = chosen(root, tries, func(p []pair) bool { return len(p) > 0 && p[0].is(true) })
+	return with, false, err
 }
 
 // WithoutStop returns the text of a valid policy without a stop. Everything else stays as

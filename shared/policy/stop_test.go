@@ -29,7 +29,7 @@ func TestAStopIsOneLineThatComesAndGoes(t *testing.T) {
 		"a stop that was lifted, 2": {`{"stop": false, "apiVersion": "rollcall/v1"}`, `{"stop": true, "apiVersion": "rollcall/v1"}`},
 		"stop in another place":     {"apiVersion: rollcall/v1\npresets:\n  stop: {registration: {deadline: 1h}}\n", "apiVersion: rollcall/v1\nstop: true\npresets:\n  stop: {registration: {deadline: 1h}}\n"},
 	} {
-		with, err := WithStop([]byte(tt.before))
+		with, _, err := WithStop([]byte(tt.before))
 		if err != nil || string(with) != tt.after {
 			t.Errorf("%s: %v\n%q, want\n%q", name, err, with, tt.after)
 			continue
@@ -38,7 +38,7 @@ func TestAStopIsOneLineThatComesAndGoes(t *testing.T) {
 		if err != nil || !d.Stopped() || !Stops(with) || Stops([]byte(tt.before)) {
 			t.Errorf("%s: %v\n%s", name, err, with)
 		}
-		if again, err := WithStop(with); err != nil || !bytes.Equal(again, with) {
+		if again, _, err := WithStop(with); err != nil || !bytes.Equal(again, with) {
 			t.Errorf("%s: stopped again %v\n%q", name, err, again)
 		}
 		without, err := WithoutStop(with)
@@ -60,7 +60,7 @@ func TestEveryDocumentCanBeStoppedAndLosesNothing(t *testing.T) {
 	maps.Copy(good, fixtures(t, "testdata/good/*.json"))
 	for name, text := range good {
 		for _, text := range [][]byte{text, bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")), bytes.TrimSpace(text)} {
-			with, err := WithStop(text)
+			with, _, err := WithStop(text)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -83,7 +83,7 @@ func TestEveryDocumentCanBeStoppedAndLosesNothing(t *testing.T) {
 		}
 	}
 	for name, text := range fixtures(t, "testdata/bad/*.yaml") {
-		with, err := WithStop(text)
+		with, _, err := WithStop(text)
 		if err != nil {
 			t.Logf("%s: %v", name, err)
 			continue
@@ -120,9 +120,9 @@ func TestWhatIsNoDocumentIsStoppedToo(t *testing.T) {
 		"- a\n":                              "",
 		"hello":                              "",
 	} {
-		with, err := WithStop([]byte(before))
-		if string(with) != after || (err != nil) != (after == "") {
-			t.Errorf("%q: %v\n%q, want\n%q", before, err, with, after)
+		with, anew, err := WithStop([]byte(before))
+		if string(with) != after || (err != nil) != (after == "") || anew != strings.HasSuffix(after, leastStopped) {
+			t.Errorf("%q: %v, anew %v\n%q, want\n%q", before, err, anew, with, after)
 		}
 	}
 }

@@ -15,6 +15,9 @@ func TestWatchHasWhatAnyPartNames(t *testing.T) {
 		{Type: "NetworkingReady", Status: "False"}:          true,
 		{Type: "KernelReady", Status: "False"}:              true,
 		{Type: "ContainerRuntimeReady", Status: "False"}:    true,
+		{Type: "MemoryPressure", Status: "True"}:            true,
+		{Type: "DiskPressure", Status: "True"}:              true,
+		{Type: "PIDPressure", Status: "True"}:               true,
 	}
 	if diff := cmp.Diff(roll.Watch{Conditions: defaults}, Default().Watch()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -27,14 +30,14 @@ initialization: {taints: [example.com/b, node.cilium.io/agent-not-ready]}
 presets: {slow: {initialization: {taints: [example.com/c]}}}
 overrides:
   - match: {cluster: other}
-    conditions: [{type: MemoryPressure, status: "True", tolerate: 1h}]
+    conditions: [{type: NetworkUnavailable, status: "True", tolerate: 1h}]
     initialization: {taints: [example.com/a, example.com/b]}
   - match: {preset: slow}
     preset: slow
     conditions: [{type: Custom, status: "True", tolerate: 1h}]
 `)
 	for _, key := range []roll.ConditionKey{
-		{Type: "KernelReady", Status: "Unknown"}, {Type: "MemoryPressure", Status: "True"}, {Type: "Custom", Status: "True"},
+		{Type: "KernelReady", Status: "Unknown"}, {Type: "NetworkUnavailable", Status: "True"}, {Type: "Custom", Status: "True"},
 	} {
 		defaults[key] = true
 	}

@@ -62,6 +62,36 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 	}
 }
 
+// What came onto the node after its cordon would only come back, and is left alone. When it
+// was cordoned is known of Rollcall's own cordon alone: the pods of before any other one are to
+// leave.
+func TestOnlyWhatCameAfterTheOwnCordonIsLeftAlone(t *testing.T) {
+	own := now.Add(-2 * time.Minute) // see cordoned
+	drains := func(w *world) { w.doc = document("ladders: {NotReady: [{do: drain}]}\n") }
+	for name, tt := range map[string]struct {
+		world  func(*testing.T) *world
+		change func(*world)
+		want   time.Time
+	}{
+		"by the order before":         {cordoned, func(*world) {}, own},
+		"not any more":                {cordoned, func(w *world) { w.nodes[0].Unschedulable = false }, time.Time{}},
+		"by an order that none knows": {cordoned, func(w *world) { w.nodes[0].CordonedBy = "x" }, time.Time{}},
+		"a ladder without a cordon":   {unready, drains, time.Time{}},
+		"by a person":                 {unready, func(w *world) { drains(w); w.nodes[0].Unschedulable = true }, time.Time{}},
+	} {
+		w := tt.world(t)
+		tt.change(w)
+		w.pods = pods(1)
+		if out := w.pass(t, now); out.Result != Ongoing || !w.skipped.Equal(tt.want) {
+			t.Errorf("%s: %s, what came after %s is left: %s", name, out.Result, w.skipped, out.Detail)
+		}
+		w.nodes[0].Unschedulable = true // by a person, between two passes
+		if out := w.pass(t, now.Add(time.Minute)); out.Result != Acted || name != "not any more" && !w.skipped.Equal(tt.want) {
+			t.Errorf("%s, and once more: %s, what came after %s is left: %s", name, out.Result, w.skipped, out.Detail)
+		}
+	}
+}
+
 // A check judges as of its minute, which may be ahead of the clock. A pod that is not to be
 // disrupted for an hour has the whole hour.
 func TestPodsAreKeptByTheClock(t *testing.T) {

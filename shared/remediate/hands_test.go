@@ -122,7 +122,7 @@ func (w *world) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 
 // Drain implements hands. Pods that were evicted are gone by the next pass.
 func (w *world) Drain(ctx context.Context, name string, pass kube.Pass) (kube.Drained, error) {
-	w.drained = append(w.drained, pass.Now)
+	w.drained, w.skipped = append(w.drained, pass.Now), pass.Since
 	evictions := pass.Evictions
 	var d kube.Drained
 	err := w.calling(ctx, "drain", fmt.Sprintf("%s %d", name, evictions), func() error {

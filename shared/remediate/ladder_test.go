@@ -351,7 +351,7 @@ func TestAGroupGivesUpOneInstanceAtATime(t *testing.T) {
 				}
 				return
 			}
-			w.refused(t, out, plan.ReplacementPending, 1)
+			w.refused(t, out, plan.OneAtATime, 1)
 		})
 	}
 }

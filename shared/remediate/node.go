@@ -103,7 +103,7 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 		pass.Now = r.clock() // now may be ahead of it, and no pod is to lose what it has left
 	}
 	if v.node.Unschedulable {
-		pass.Since = v.begun
+		pass.Since = v.cordoned
 	}
 	d, err := v.hands.Drain(passing, v.node.Name, pass)
 	took := now.Sub(v.begun)

@@ -305,7 +305,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	case errors.Is(err, ledger.ErrUnresolved):
 		return refusal(o, plan.ActionUnresolved, "%v", err)
 	case errors.Is(err, ledger.ErrOvertaken):
-		return refusal(o, plan.ReplacementPending, "%v", err)
+		return refusal(o, plan.OneAtATime, "%v", err)
 	case errors.Is(err, ledger.ErrBudgetSpent):
 		return refusal(o, plan.ActionsPerHour, "%v", err)
 	case err != nil:

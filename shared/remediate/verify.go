@@ -38,6 +38,8 @@ type verified struct {
 	resumed bool   // the intent is recorded already
 	begun   time.Time
 	at      time.Time // of the act
+
+	cordoned time.Time // when Rollcall had cordoned the node, zero if it did not
 }
 
 // cause is the code of the first decisive cause, "" if none was found.
@@ -83,6 +85,9 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 		if no := ask(&v); no != nil {
 			return verified{}, no
 		}
+	}
+	if a, ok := l.state.Action(v.node.CordonedBy); ok && a.Do == string(plan.Cordon) && a.Instance == o.Instance && a.Outcome != nil && a.Outcome.Result == ledger.Done {
+		v.cordoned = a.Outcome.At
 	}
 	if earlier, ok := l.state.Action(o.ID); ok {
 		if earlier.Outcome == nil {

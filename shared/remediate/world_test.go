@@ -39,6 +39,7 @@ type world struct {
 	nodes     []roll.Node
 	pods      []pod       // on the first node
 	drained   []time.Time // the times that each pass over them was given
+	skipped   time.Time   // after which pods were left alone by the last pass
 	failing   map[roll.InstanceID]roll.Impairment
 	// statusRead is how the question after failing status checks is answered.
 	statusRead roll.Answer

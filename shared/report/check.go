@@ -90,24 +90,44 @@ type Document struct {
 
 // FindingDocument is a finding in JSON.
 type FindingDocument struct {
-	Instance  string        `json:"instance"`
-	Node      string        `json:"node"`
-	Group     string        `json:"group"`
-	Owner     string        `json:"owner"`
-	Zone      string        `json:"zone,omitempty"`
-	Kind      string        `json:"kind"`
-	Condition string        `json:"condition,omitempty"` // the node condition that failed, for that kind only
-	Stage     string        `json:"stage"`
-	Since     time.Time     `json:"since"`
-	Due       time.Time     `json:"due"`
-	Summary   string        `json:"summary"`
-	Next      *StepDocument `json:"next,omitempty"`
+	Instance  string `json:"instance"`
+	Node      string `json:"node"`
+	Group     string `json:"group"`
+	Owner     string `json:"owner"`
+	Zone      string `json:"zone,omitempty"`
+	Kind      string `json:"kind"`
+	Condition string `json:"condition,omitempty"` // the node condition that failed, for that kind only
+	// Event is what EC2 has scheduled, for that kind only.
+	Event   *EventDocument `json:"event,omitempty"`
+	Stage   string         `json:"stage"`
+	Since   time.Time      `json:"since"`
+	Due     time.Time      `json:"due"`
+	Summary string         `json:"summary"`
+	Next    *StepDocument  `json:"next,omitempty"`
 	// Causes holds decisive ones first, and among them the root before what only shows
 	// it; RuledOut and NotChecked the codes of what was looked for and is not there, and
 	// of what could not be looked for. All three are empty where no diagnosis was made.
 	Causes     []CauseDocument      `json:"causes"`
 	RuledOut   []string             `json:"ruledOut"`
 	NotChecked []NotCheckedDocument `json:"notChecked"`
+}
+
+// EventDocument is something that EC2 has scheduled.
+type EventDocument struct {
+	ID        string    `json:"id,omitempty"`
+	Code      string    `json:"code"` // such as instance-retirement
+	NotBefore time.Time `json:"notBefore"`
+	NotAfter  time.Time `json:"notAfter,omitzero"`
+	Deadline  time.Time `json:"notBeforeDeadline,omitzero"`
+}
+
+// Scheduled is the event of a finding, nil for other kinds than Scheduled.
+func Scheduled(f roll.Finding) *EventDocument {
+	if f.Kind != roll.Scheduled {
+		return nil
+	}
+	e := f.Event
+	return &EventDocument{ID: e.ID, Code: e.Code, NotBefore: e.NotBefore.UTC(), NotAfter: e.NotAfter.UTC(), Deadline: e.Deadline.UTC()}
 }
 
 // StepDocument is the next thing that happens to a finding if nothing changes.
@@ -191,7 +211,7 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 		why := c.Diagnoses[f.Key()]
 		d := FindingDocument{
 			Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
-			Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
 			Causes: causeDocuments(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: notCheckedDocuments(why.NotChecked),
 		}
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {

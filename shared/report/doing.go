@@ -84,8 +84,14 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 			s += "; it is held where others have the same cause"
 		}
 		return deed{brief: fmt.Sprintf("%s follows at %s", e.Step.Do, roll.Clock(e.Step.At)), sentence: s, own: true}
+	case e.Finding.Kind == roll.Scheduled && e.Finding.Stage == roll.Warned:
+		return deed{brief: "announced", sentence: "no act follows before " + roll.Clock(e.Finding.Due), own: true}
 	case e.Finding.Stage == roll.Warned:
-		return deed{brief: "within its tolerance", sentence: fmt.Sprintf("its tolerance ends at %s", roll.Clock(e.Finding.Due)), own: true}
+		s := fmt.Sprintf("its tolerance ends at %s", roll.Clock(e.Finding.Due))
+		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+			s += "; nothing is done to it for a cause that a replacement would have too"
+		}
+		return deed{brief: "within its tolerance", sentence: s, own: true}
 	}
 	return deed{brief: "no act follows", sentence: "Rollcall only tells: no act follows"}
 }

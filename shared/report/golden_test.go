@@ -137,6 +137,14 @@ func flapping(n int) roll.Finding {
 	return found(n, roll.Flapping, 50*time.Minute, 0, fmt.Sprintf("node %s left Ready and came back 6 times within an hour, since %s", nodeName(n), clock(-50*time.Minute)))
 }
 
+func scheduled(n int) roll.Finding {
+	f := found(n, roll.Scheduled, 10*time.Minute, 0, "")
+	f.Stage, f.Due = roll.Warned, now.Add(48*time.Hour)
+	f.Event = roll.Event{ID: "instance-event-0d59937288b749b32", Code: "system-reboot", NotBefore: now.Add(72 * time.Hour), NotAfter: now.Add(74 * time.Hour)}
+	f.Summary = fmt.Sprintf("EC2 has scheduled %s of %s for %s to %s", f.Event.Code, f.Instance, roll.Clock(f.Event.NotBefore), roll.Clock(f.Event.NotAfter))
+	return f
+}
+
 func ghost(n int) roll.Finding {
 	return found(n, roll.Ghost, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s has not been ready since %s, and EC2 says that its instance %s is terminated", nodeName(n), clock(-9*time.Minute), instanceID(n)))
 }

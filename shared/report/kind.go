@@ -25,6 +25,8 @@ func explain(k roll.Kind, n int) string {
 		return fmt.Sprintf("%d %s a failed condition, beside Ready, that the policy does not tolerate.", n, one("node reports", "nodes report"))
 	case roll.Impaired:
 		return fmt.Sprintf("%d %s a status check of EC2.", n, one("instance fails", "instances fail"))
+	case roll.Scheduled:
+		return fmt.Sprintf("EC2 has scheduled an event, such as a reboot or a retirement, for %d %s.", n, one("instance", "instances"))
 	case roll.Flapping:
 		return fmt.Sprintf("%d %s Ready and came back %d times or more within an hour.", n, one("node left", "nodes left"), roll.FlapCount)
 	case roll.Ghost:
@@ -67,6 +69,8 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 	switch f.Kind {
 	case roll.Unregistered:
 		commands = []string{console, fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.accessConfig", id.Region, id.Name)}
+	case roll.Scheduled:
+		commands = []string{fmt.Sprintf("aws ec2 describe-instance-status --region %s --instance-ids %s --query 'InstanceStatuses[].Events'", id.Region, f.Instance)}
 	case roll.Impaired:
 		commands = []string{fmt.Sprintf("aws ec2 describe-instance-status --region %s --instance-ids %s", id.Region, f.Instance), console}
 	case roll.Ghost, roll.Conflict:

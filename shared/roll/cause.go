@@ -1,5 +1,7 @@
 package roll
 
+import "time"
+
 // Confidence is how far the evidence carries a cause.
 type Confidence string
 
@@ -71,8 +73,30 @@ func (d Diagnosis) Decisive() (Cause, bool) {
 
 // Evidence is one thing that was read and that speaks for a cause.
 type Evidence struct {
-	Source   string // such as aws-auth
-	Field    string // such as mapRoles[2].rolearn
-	Observed string
-	Expected string
+	Source   string `json:"source"` // such as aws-auth
+	Field    string `json:"field"`  // such as mapRoles[2].rolearn
+	Observed string `json:"observed"`
+	Expected string `json:"expected"`
+}
+
+// Proof is a decisive cause of a finding as it was first found. What proved it may show no
+// more later, while the trouble goes on: a node is young once, and a console forgets.
+type Proof struct {
+	At       time.Time  `json:"at"`
+	Code     string     `json:"code"`
+	Subject  string     `json:"subject,omitempty"`
+	Summary  string     `json:"summary"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+	Fix      string     `json:"fix,omitempty"`
+}
+
+// Lasts reports a cause that is as true later as when it was found, until it is ruled out:
+// something that has to change, or that another instance or a reboot cures. What passes by
+// itself, or only shows the trouble, is looked at anew each time.
+func (c Cause) Lasts() bool {
+	switch c.Cure {
+	case CureChange, CureReplace, CureReboot:
+		return c.Confidence == Decisive && !c.Symptom
+	}
+	return false
 }

@@ -21,8 +21,11 @@ const (
 	// ConditionFailed: another condition that the policy watches has a status that it
 	// does not tolerate, such as KernelReady=False.
 	ConditionFailed Kind = "ConditionFailed"
-	// Impaired: an EC2 instance or system status check fails.
+	// Impaired: a status check of EC2 fails: of the instance, of the system below it, of its
+	// attached volumes, its performance or its application.
 	Impaired Kind = "Impaired"
+	// Scheduled: EC2 has scheduled an event for the instance, such as its retirement.
+	Scheduled Kind = "Scheduled"
 	// Flapping: Ready left and came back at least FlapCount times within FlapWindow.
 	Flapping Kind = "Flapping"
 	// Ghost: the node is not Ready, and EC2 says that its instance is terminated.
@@ -44,7 +47,7 @@ const (
 
 // Kinds lists the kinds of findings that Rollcall makes.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Flapping, Ghost, Orphaned, Conflict}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict}
 }
 
 // Stage is how far a finding has come.
@@ -86,7 +89,9 @@ type Finding struct {
 	Kind     Kind
 	// Condition is the node condition that failed, "" for other kinds.
 	Condition string
-	Stage     Stage
+	// Event is what EC2 has scheduled, zero for other kinds.
+	Event Event
+	Stage Stage
 	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
 	// that never was can Rollcall say that nothing runs on it.
 	Worked  bool

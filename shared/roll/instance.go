@@ -66,8 +66,18 @@ type Instance struct {
 	ModeTag, DeadlineTag, PresetTag string
 	// Preset is what its platform and type suggest (see PresetOf), "" for none.
 	Preset string
+	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.
+	SpotTaken bool
 	// CapacityBlock: bought for a fixed time; once terminated there is no other.
 	CapacityBlock bool
+}
+
+// Fate is the state of the instance in words, and what brought it about if that is known.
+func (i *Instance) Fate() string {
+	if i.SpotTaken {
+		return string(i.State) + " by a Spot interruption"
+	}
+	return string(i.State)
 }
 
 // HoldActive tells whether a rollcall:hold value holds at the given time. "" is

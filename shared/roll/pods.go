@@ -38,7 +38,8 @@ type Pod struct {
 	// Waits: it is stuck, and what takes its place cannot start before the instance is gone:
 	// one of a StatefulSet, or with a volume that is attached here.
 	Waits bool
-	// Replaced: it is stuck, and what takes its place runs on another node.
+	// Replaced: it is stuck, and what takes its place, and that of all others of its owner
+	// that are stuck, runs on other nodes.
 	Replaced bool
 }
 
@@ -46,7 +47,7 @@ type Pod struct {
 type Budget struct {
 	Name string // namespace/name
 	// Healthy is how many pods count as healthy and Desired how many must, by its status;
-	// Unknown when the status is not up to date.
+	// Unknown when the status is not up to date, or the control plane could not count.
 	Healthy, Desired int
 	Unknown          bool
 	// Pods of the node are covered by it, but for those that wait for the end of the

@@ -1,6 +1,9 @@
 package roll
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Snapshot is one look at one cluster: instances were listed before nodes, so
 // that a node which registers in between is seen and its instance is not taken
@@ -15,7 +18,10 @@ type Snapshot struct {
 	NotFound  map[InstanceID]bool   // looked up by id, and EC2 said that it knows none
 	// Impaired are the instances of which EC2 says that a status check fails, and
 	// since when. It means nothing unless StatusRead is Yes.
-	Impaired   map[InstanceID]Impairment
+	Impaired map[InstanceID]Impairment
+	// Scheduled is what EC2 has scheduled for instances and is to come, or goes on; of
+	// several events of one instance the first. StatusRead is about it too.
+	Scheduled  map[InstanceID]Event
 	StatusRead Answer
 	// Shifts are the zones that ARC shifts the cluster away from now. ShiftsRead is
 	// NotAsked for a cluster that it may not shift.
@@ -31,6 +37,26 @@ type Snapshot struct {
 type Impairment struct {
 	Since  time.Time // impairedSince; zero if EC2 does not tell
 	System bool      // the system's check fails, not only the instance's
+	// Only is the check that fails while those of the instance and of the system do not:
+	// "attached EBS", "application" or "performance"; "" if one of these two fails.
+	Only string
+}
+
+// Event is something that EC2 has scheduled for an instance.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html
+type Event struct {
+	ID        string
+	Code      string    // instance-reboot, system-reboot, system-maintenance, instance-retirement or instance-stop
+	NotBefore time.Time // the earliest start
+	NotAfter  time.Time // the latest end, zero if EC2 does not tell
+	Deadline  time.Time // until when the start can be moved to, zero if it cannot
+}
+
+// EventOver reports a scheduled event that is only still listed: for up to a week EC2 says
+// so before its description.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
+func EventOver(description string) bool {
+	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
 }
 
 // Shift is an active zonal shift away from a zone, started by a person or by ARC.
@@ -161,8 +187,9 @@ type Detail struct {
 	// it. No also when the cluster has no NodeClaims at all: Karpenter is gone.
 	HasNodeClaim Answer
 	NodeClaim    *NodeClaim
-	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id: LeaseOf is
-	// the name of the lease, and LeaseRenewed when it was last renewed.
+	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id, and
+	// Unreadable when it may have one by a name that was not read. LeaseOf is the name of the
+	// lease that was renewed last of those that were read, and LeaseRenewed when.
 	LeaseRead    Answer
 	LeaseOf      string
 	LeaseRenewed time.Time

@@ -61,7 +61,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 		func(q []roll.Question) { c.observer.Details(t.Context(), snapshot, q) })
 	why := c.inquirer.Inquire(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}, false).Diagnoses
 	if memory == nil {
-		state = confirmed(state, a.Findings, now)
+		state = confirmed(state, a.Findings, snapshot.Cluster.Created, now)
 		state.Apply(ledger.Changes{PutGroupMemory: maps.Clone(a.Groups)})
 	}
 	return plan.Make(plan.Input{Snapshot: snapshot, Assessment: a, State: state, Diagnoses: why, Policy: pol, Now: now}), state
@@ -70,7 +70,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 // Whoever carries an order out looks at one instance, and sees nobody else. What a check
 // orders it must find again, or it would be ordered and refused without end.
 func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
-	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\n"))
+	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

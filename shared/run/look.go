@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,7 +30,7 @@ func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report
 		c.Faults = append(c.Faults, err.Error())
 	}
 	in := r.judge(ctx, reading, &c, state, now)
-	in.State = confirmed(state, c.Assessment.Findings, now)
+	in.State = confirmed(state, c.Assessment.Findings, c.Snapshot.Cluster.Created, now)
 	c.Plan = r.plan(in)
 	r.tell(cluster, "done")
 	return c
@@ -152,16 +153,20 @@ func (r *Runner) remembered(ctx context.Context, s *roll.Snapshot) (ledger.State
 }
 
 // confirmed is a memory in which the findings were seen before, long enough ago to count,
-// and opened when remediate had been on for long.
-func confirmed(s ledger.State, findings []roll.Finding, now time.Time) ledger.State {
+// and opened when remediate had been on for long: since the cluster was created.
+func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) ledger.State {
 	s = s.Clone()
-	if s.First.IsZero() {
-		s.First = time.Unix(0, 0).UTC() // every trouble began after it
+	long := now.Add(-policyOn)
+	if long.Before(created) {
+		long = created // what was before it is another cluster's
+	}
+	if s.First.IsZero() || s.First.Before(created) {
+		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // every trouble began after it
 	}
 	before := now.Add(-2 * assess.Confirmation)
 	changes := ledger.Changes{PutRemediate: map[roll.Group]time.Time{}}
 	for _, f := range findings {
-		changes.PutRemediate[f.Group] = before.Add(-policyOn)
+		changes.PutRemediate[f.Group] = long
 		if k := known(s, f); !k.FirstSeen.IsZero() && !k.FirstSeen.After(before) {
 			if k.Opened.IsZero() {
 				k.Opened = before
@@ -177,8 +182,8 @@ func confirmed(s ledger.State, findings []roll.Finding, now time.Time) ledger.St
 	maps.DeleteFunc(changes.PutRemediate, func(g roll.Group, _ time.Time) bool { _, ok := s.RemediateSince[g]; return ok })
 	s.Apply(changes)
 	for g, since := range s.RemediateSince {
-		if since.After(before) {
-			s.RemediateSince[g] = before.Add(-policyOn)
+		if since.After(before) || since.Before(created) {
+			s.RemediateSince[g] = long
 		}
 	}
 	return s

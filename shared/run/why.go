@@ -20,24 +20,10 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 	r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
 	asking, cancel := bounded(ctx, r.WhyTime)
 	defer cancel()
-	record := slices.ContainsFunc(findings, func(f roll.Finding) bool { return fleeting(f) && known(state, f).Evidence == "" })
+	record := slices.ContainsFunc(findings, func(f roll.Finding) bool { return known(state, f).Evidence == "" })
 	var keep Keep
 	c.Diagnoses, keep = r.Why(asking, c.Snapshot, findings, state, record)
 	return keep
-}
-
-// fleeting reports findings whose instance somebody else may end before anybody has
-// looked: Karpenter ends what does not register, and repairs nodes by replacing them.
-// Before an act of Rollcall's own, whoever acts keeps the evidence.
-func fleeting(f roll.Finding) bool {
-	if f.Owner != roll.OwnerKarpenter && f.Owner != roll.OwnerAutoMode {
-		return false
-	}
-	switch f.Kind {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.ConditionFailed, roll.Impaired:
-		return f.Stage != roll.Watching
-	}
-	return false
 }
 
 // known is what the ledger remembers of this very trouble.
@@ -48,9 +34,9 @@ func known(s ledger.State, f roll.Finding) ledger.Finding {
 	return ledger.Finding{}
 }
 
-// keepEvidence keeps what was read of findings whose instances may be gone soon, once for
-// each: all of a check in one place. In mode observe nothing is kept, as nothing else is
-// written. That it fails is a fault of the check, and keeps nothing else from happening:
+// keepEvidence keeps what was read of findings when they are first spoken of, once for each:
+// all of a check in one place. Whoever owns the instance may end it before anybody has
+// looked. In mode observe nothing is kept, as nothing else is written. That it fails is a fault of the check, and keeps nothing else from happening:
 // an act has its evidence kept, or is refused, by whoever carries it out.
 func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep, fault func(string, ...any)) {
 	if keep == nil {
@@ -62,7 +48,7 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 	var first roll.Finding
 	for _, f := range c.Findings() {
 		k := known(after, f)
-		if !fleeting(f) || k.Evidence != "" || k.FirstSeen.IsZero() || !pol(f.Selector).Mode.Allows(policy.Notify) {
+		if k.Evidence != "" || k.FirstSeen.IsZero() || !pol(f.Selector).Mode.Allows(policy.Notify) {
 			continue
 		}
 		if len(put) == 0 {

@@ -262,7 +262,7 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 		}
 	}
 	for _, n := range inv.seen.nodesOf(id) {
-		if well, why := wellNode(n); well {
+		if well, why := wellNode(n); well && !u.moving(inv, what, u.a.machines[id]) {
 			u.broken(RuleHealthy, "%s: %s of %s, whose node %s was last seen %s", inv.name, what, id, n.Name, why)
 		}
 	}
@@ -412,7 +412,7 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 	for _, h := range out.Held {
 		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
 		l.held[key] = h
-		if !h.Reason.Passing() {
+		if !passing(h.Reason) {
 			delete(u.since, key)
 		} else if _, ok := u.since[key]; !ok {
 			u.since[key] = u.a.Now()
@@ -599,6 +599,10 @@ func (u *auditor) calm() {
 	u.told()
 }
 
+// passing reports reasons that have to end without a person: a replacement that is there ends
+// ReplacementPending too.
+func passing(r plan.Reason) bool { return r.Passing() || r == plan.ReplacementPending }
+
 // patience is how long what a replacement cures may take from its beginning to the act
 // that cures it, without the wait that budgets impose: the longest tolerance, what the
 // owner is left, the steps of the longest ladder, and two sweeps.
@@ -626,7 +630,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if h.Reason == plan.ReplacementPending && u.owed(m.g) {
 			return // nothing shows that another one would come
 		}
-		if !h.Reason.Passing() || !pol.Mode.Allows(policy.Remediate) {
+		if !passing(h.Reason) || !pol.Mode.Allows(policy.Remediate) {
 			return // what only the mode holds stands in the way of the rest too
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {

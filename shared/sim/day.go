@@ -9,12 +9,7 @@ func Day() Scenario {
 	at := func(h, m int) time.Duration { return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute }
 	return Scenario{
 		Seed: 20260302, Start: began, Storm: 20 * time.Hour, Calm: 2 * time.Hour, Healed: 2 * time.Hour, Sweep: 5 * time.Minute, Permitted: "remediate", Quiet: true,
-		Policy: `apiVersion: rollcall/v1
-mode: remediate
-overrides:
-  - match: {cluster: search}
-    initialization: {deadline: 8m}
-`,
+		Policy: "apiVersion: rollcall/v1\nmode: remediate\n",
 		Clusters: []ClusterSpec{
 			{Name: "orders", Groups: []GroupSpec{
 				{Name: "default", Owner: "karpenter", Type: "m5.xlarge", Desired: 14},

@@ -30,6 +30,9 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 		if m.node != nil {
 			f.Node = m.node.name
 		}
+		if kind == roll.ConditionFailed {
+			f.Condition = roll.MemoryPressure
+		}
 		found, _ := eyes.Check(t.Context(), s, []roll.Finding{f}, ledger.State{}, false)
 		out = found[f.Key()]
 	})
@@ -74,6 +77,10 @@ func TestWhatIsBrokenIsFound(t *testing.T) {
 			g.members[0].starve(time.Minute, false)
 			return g.members[0]
 		}, roll.Unknown, "MemoryPressurePreceded"},
+		{"memory, and it works", "system", func(g *group) *machine {
+			g.members[0].fall(short, false, false)
+			return g.members[0]
+		}, roll.ConditionFailed, "MemoryPressurePreceded"},
 		{"status check", "batch", func(g *group) *machine {
 			g.members[0].fall(impaired, false, false)
 			return g.members[0]

@@ -182,37 +182,51 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 // statusIDs is the most ids that DescribeInstanceStatus takes.
 const statusIDs = 100
 
-// DescribeInstanceStatus tells of the status checks of instances by their ids, or lists
-// the instances of the region that fail one of the two.
+// DescribeInstanceStatus tells of the status of instances by their ids, or lists that of all
+// that run in the region, or of those of which a filter is true.
 func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	const call = "ec2:DescribeInstanceStatus"
-	check := ""
-	if len(in.Filters) == 1 && slices.Equal(in.Filters[0].Values, []string{"impaired"}) {
-		check = aws.ToString(in.Filters[0].Name)
+	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
+	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
+	var says func(types.InstanceStatus) []string
+	if len(in.Filters) == 1 && listed {
+		says = statusFilters[aws.ToString(in.Filters[0].Name)]
 	}
-	byID := len(in.Filters) == 0 && len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
-	failing := (check == instanceCheck || check == systemCheck) && len(in.InstanceIds) == 0 && in.MaxResults != nil
-	if !byID && !failing {
+	if len(in.Filters) > 0 && says == nil || !byID && !listed {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
 	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		switch {
-		case byID:
+		if byID {
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
-		case check == instanceCheck: // AWS's own part is never in trouble
-			out.InstanceStatuses, out.NextToken = cut(e.v.a.failing(), in.NextToken, in.MaxResults)
+			return err
 		}
-		return err
+		all := e.v.a.running()
+		if says != nil {
+			all = slices.DeleteFunc(all, func(s types.InstanceStatus) bool {
+				return !slices.ContainsFunc(says(s), func(v string) bool { return slices.Contains(in.Filters[0].Values, v) })
+			})
+		}
+		out.InstanceStatuses, out.NextToken = cut(all, in.NextToken, in.MaxResults)
+		return nil
 	})
 	return answered(out, err)
 }
 
-// The filters by the results of the two status checks.
-const (
-	instanceCheck = "instance-status.status"
-	systemCheck   = "system-status.status"
-)
+// statusFilters are the filters of statuses, by what they look at. AWS's own part is never
+// in trouble, nor are volumes, and nobody checks applications.
+var statusFilters = map[string]func(types.InstanceStatus) []string{
+	"instance-status.status":     func(s types.InstanceStatus) []string { return []string{string(s.InstanceStatus.Status)} },
+	"system-status.status":       func(s types.InstanceStatus) []string { return []string{string(s.SystemStatus.Status)} },
+	"attached-ebs-status.status": func(types.InstanceStatus) []string { return []string{"ok"} },
+	"application-status.status":  func(types.InstanceStatus) []string { return []string{"ok"} },
+	"event.code": func(s types.InstanceStatus) (codes []string) {
+		for _, e := range s.Events {
+			codes = append(codes, string(e.Code))
+		}
+		return codes
+	},
+}
 
 // cut is a page of a list, and the token of the next.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
@@ -231,12 +245,12 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// failing are the statuses of the instances whose own check fails.
-func (a *account) failing() []types.InstanceStatus {
+// running are the statuses of the instances of the region that EC2 shows as running.
+func (a *account) running() []types.InstanceStatus {
 	var out []types.InstanceStatus
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
-			if m.failsCheck() {
+			if m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning {
 				out = append(out, m.status())
 			}
 		}
@@ -273,6 +287,14 @@ func (m *machine) status() types.InstanceStatus {
 	}
 	out := types.InstanceStatus{
 		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
+	}
+	if m.shown.State.Name == types.InstanceStateNameRunning { // what runs, and on what, is another matter
+		out.AttachedEbsStatus = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
+		out.ApplicationStatus = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
+		out.PerformanceStatus = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
+	}
+	if m.event != nil && m.shown.State.Name == types.InstanceStateNameRunning {
+		out.Events = []types.InstanceStatusEvent{m.event.told()}
 	}
 	switch {
 	case m.shown.State.Name != types.InstanceStateNameRunning:

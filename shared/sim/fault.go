@@ -128,6 +128,8 @@ func (a *account) strike(f Fault) {
 		a.fell(f, flapping)
 	case FaultPart:
 		a.fell(f, failedPart)
+	case FaultShort:
+		a.fell(f, short)
 	case FaultNoJoin, FaultNoReady:
 		for _, g := range a.targets(f) {
 			g.unlucky, g.ill = f.Count, neverJoins
@@ -266,7 +268,7 @@ func (a *account) relent(f Fault) {
 		}
 	case FaultMode, FaultBadPolicy:
 		a.dep.setPolicy(a.sc.Policy)
-	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart:
+	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart, FaultShort:
 		for _, g := range a.targets(f) {
 			for _, m := range slices.Clone(g.members) {
 				if m.ail == f.Kind.ailment() && !m.stays {
@@ -294,6 +296,8 @@ func (k FaultKind) ailment() ailment {
 		return flapping
 	case FaultPart:
 		return failedPart
+	case FaultShort:
+		return short
 	}
 	return well
 }
@@ -408,6 +412,7 @@ func (a *account) spec(g *group) GroupSpec {
 // place. Its machines are shut out, but for those that are up if the fault is bare.
 func (g *group) unmap(bare bool) {
 	c := g.c
+	g.unmapped = true
 	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(m mapping) bool { return m.role == g.role })
 	c.mapped = append(c.mapped, mapping{role: "KarpenterControllerRole-" + c.name, username: nodeUser, groups: nodeGroups})
 	c.changed()
@@ -422,11 +427,14 @@ func (g *group) unmap(bare bool) {
 
 // remap maps the group's role again; its machines find their way by themselves.
 func (g *group) remap() {
-	if g.c.maps(g.role) {
+	if !g.unmapped {
 		return
 	}
-	g.c.mapRoles()
-	g.c.changed()
+	g.unmapped = false
+	if !g.c.maps(g.role) { // or another group's role was mapped again, and this one's with it
+		g.c.mapRoles()
+		g.c.changed()
+	}
 	g.template.breaks = well
 	for _, m := range slices.Clone(g.members) {
 		if m.stays {
@@ -486,7 +494,7 @@ func (a *account) heal() {
 			g.remap()
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
-				m.muted, m.protected = false, false
+				m.muted, m.protected, m.event = false, false, nil
 				m.restore()
 				m.untag("rollcall:hold")
 				switch {

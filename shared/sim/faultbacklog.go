@@ -19,9 +19,7 @@ var backlog = situation{
 	kind: FaultBacklog, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
 	values: []string{accessGranted, tableLost},
 	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	shape:  unreadSibling.shape,
 	prepare: func(a *account, f Fault, _ dice) {
 		if c := a.byName[f.Cluster]; c != nil && f.Value == accessGranted {
 			c.barred = true

@@ -60,6 +60,41 @@ var unreadSibling = situation{
 	},
 }
 
+// loneCause: a new version of a template breaks the one machine that comes from it, and its
+// user data shows why.
+var loneCause = situation{
+	kind: FaultLoneCause, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
+	values: []string{string(FaultTemplate), string(FaultTaint)},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape:  unreadSibling.shape,
+	strike: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if !actedOnSoon(a.spec(g)) {
+				continue
+			}
+			g.breakBy(FaultKind(f.Value))
+			g.plain = true
+			g.rotate(1)
+			a.in(40*time.Minute, func() {
+				for _, m := range g.members {
+					if g.plain && m.stays && a.Now().Sub(m.launched) > 30*time.Minute {
+						a.arose(f, g.c, m, "it fails for its template, as its user data shows")
+						return
+					}
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.plain {
+				g.plain = false
+				g.mend()
+			}
+		}
+	},
+}
+
 // readUserData is the machine's user data as EC2 gives it now.
 func (m *machine) readUserData(call string) (*types.AttributeValue, error) {
 	text := m.template.userData

@@ -114,11 +114,11 @@ var likely = []struct {
 	kind   FaultKind
 	weight int
 }{
-	{FaultSilence, 14}, {FaultPressure, 6}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 3},
+	{FaultSilence, 14}, {FaultPressure, 4}, {FaultShort, 2}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 3},
 	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 3}, {FaultUpdate, 2},
 	{FaultScale, 5}, {FaultSpot, 4}, {FaultDry, 3}, {FaultFight, 4}, {FaultGhosts, 3}, {FaultOrphans, 3}, {FaultPeople, 6}, {FaultMode, 3}, {FaultBadPolicy, 2},
 	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},
-	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2},
+	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2}, {FaultLoneCause, 2}, {FaultRefused, 2}, {FaultScheduled, 3},
 	{FaultThrottle, 5}, {FaultErrors, 5}, {FaultAPIDown, 4}, {FaultAPIErrors, 5}, {FaultLedgerErrors, 4}, {FaultLostAnswers, 5}, {FaultDenied, 2}, {FaultStale, 5}, {FaultKills, 7}, {FaultMessages, 6},
 }
 
@@ -149,7 +149,7 @@ func (s *Scenario) fault(kind FaultKind, c ClusterSpec, d dice, id int) Fault {
 	few := 1 + d.of("count").below(1+max(1, g.Desired/8))
 	share := 0.02 + 0.5*d.of("share").share()*d.of("again").share()
 	switch f.Kind {
-	case FaultSilence, FaultNotReady, FaultImpaired, FaultPressure, FaultFlapping, FaultPart:
+	case FaultSilence, FaultNotReady, FaultImpaired, FaultPressure, FaultFlapping, FaultPart, FaultShort:
 		f.Count = few
 		if d.of("where").chance(0.6) {
 			f.Group = g.Name

@@ -87,7 +87,7 @@ func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 		weight[l.kind] += l.weight
 		total += l.weight
 	}
-	for seed := range uint64(300) {
+	for seed := range uint64(1500) {
 		for _, f := range Random(Options{Seed: seed, Hours: 24, Clusters: 3, Nodes: 30, Faults: 40}).Faults {
 			drawn[f.Kind]++
 			n++

@@ -146,6 +146,9 @@ func (cl *claim) object() nodeClaim {
 		launched.Reason, launched.Message = "LaunchFailed", cl.failure
 	}
 	registered := condition("Registered", cl.registered, "NodeNotFound", "Node not registered with cluster", cl.created)
+	if m != nil && m.node != nil && m.template.refused {
+		registered.Reason, registered.Message = "UnregisteredTaintNotFound", "Invariant violated, karpenter.sh/unregistered taint must be present on Karpenter-managed nodes"
+	}
 	reason, message := cl.uninitialized(o.Spec.StartupTaints)
 	initialized := condition("Initialized", cl.initialized, reason, message, cl.created)
 	ready := condition("Ready", cl.initialized, "ReconcilingDependents", fmt.Sprintf("Registered=%s, Initialized=%s", registered.Status, initialized.Status), cl.created)

@@ -172,7 +172,9 @@ func (m *machine) register() {
 	switch g.owner {
 	case karpenter:
 		n.labels["karpenter.sh/nodepool"] = g.name
-		n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
+		if !m.template.refused {
+			n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
+		}
 	case nodeGroup:
 		n.labels["eks.amazonaws.com/nodegroup"] = g.name
 	}
@@ -198,7 +200,7 @@ func (m *machine) register() {
 // starts is the start of a registered node up to where it is ready for work.
 func (m *machine) starts(n *node) {
 	a, d := m.c.a, m.d.of("start").nth(m.boots)
-	if m.claim != nil {
+	if m.claim != nil && !m.template.refused {
 		cl := m.claim
 		a.in(d.of("registered").between(2*time.Second, 8*time.Second), func() {
 			if m.node != n || m.claim != cl {
@@ -333,6 +335,8 @@ func (m *machine) ails() {
 		m.touch()
 	case notReady, failedPart:
 		m.report()
+	case short:
+		m.press()
 	case flapping:
 		m.flap()
 	}
@@ -356,14 +360,22 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 	if m.state != running || m.ail != well || m.node == nil {
 		return
 	}
-	m.pressure = m.c.a.Now()
-	m.node.happened("Normal", "NodeHasInsufficientMemory", "Node "+m.node.name+" status is now: NodeHasInsufficientMemory")
-	m.report()
+	m.press()
 	m.c.a.in(after, func() {
 		if m.node != nil && !m.pressure.IsZero() {
 			m.fall(silent, false, reboots)
 		}
 	})
+}
+
+// press has the kubelet say that it runs short of memory.
+func (m *machine) press() {
+	if m.node == nil {
+		return
+	}
+	m.pressure = m.c.a.Now()
+	m.node.happened("Normal", "NodeHasInsufficientMemory", "Node "+m.node.name+" status is now: NodeHasInsufficientMemory")
+	m.report()
 }
 
 // cure makes the machine well.

@@ -155,6 +155,19 @@ func TestAMachineThatRunsShortOfMemory(t *testing.T) {
 	}
 }
 
+func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
+	a, c := settledShop(t)
+	m := c.group("batch").members[0]
+	m.fall(short, false, false)
+	if a.passes(2 * time.Hour); m.ail != short || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%s: %+v", m.ail, m.node.conditions)
+	}
+	m.cure()
+	if a.passes(time.Minute); m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%+v", m.node.conditions)
+	}
+}
+
 // A monitoring agent's word stands beside Ready.
 func TestAPartThatFailed(t *testing.T) {
 	a, c := settledShop(t)

@@ -32,8 +32,10 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 		catalogue[s.Name] = s
 	}
 	names := map[string]bool{}
-	for seed := uint64(1); seed <= 4; seed++ {
-		sc := Random(Options{Seed: seed, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25})
+	acted := Options{Seed: 3, Hours: CertainHours, Clusters: 1, Nodes: 12, Certain: []FaultKind{FaultHangingPods}}
+	refused := Options{Seed: 4, Hours: CertainHours, Clusters: 1, Nodes: 12, Certain: []FaultKind{FaultOutageBetween}}
+	for _, o := range []Options{{Seed: 1, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25}, {Seed: 2, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25}, acted, refused} {
+		sc, seed := Random(o), o.Seed
 		at, lines := sc.Start, counting{}
 		w := &emftest.Writer{Now: func() time.Time { return at }}
 		if _, err := Run(sc, Watch{Metrics: w, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {

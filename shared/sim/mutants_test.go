@@ -200,7 +200,59 @@ func mutantsOfLooks() []mutant {
 	held.Clusters[0].Groups[0] = one
 	protected := trial(people(protects, 30, "one"), ill(FaultNotReady, 40, "one", 1))
 	protected.Clusters[0].Groups[0] = one
+	canceled := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 3, Value: eventCanceled})
+	far := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventFar})
+	soon := trial(Fault{Kind: FaultScheduled, At: 90 * time.Minute, Group: pool, Count: 1, Value: eventRetires})
 	return []mutant{
+		{
+			name: "an event that is over is taken for one to come", sc: canceled, seeds: 6, rules: []Rule{RuleScheduled},
+			guards: func() Guards {
+				once := map[roll.InstanceID]roll.Event{}
+				remembered := func(s *roll.Snapshot) {
+					maps.Copy(once, s.Scheduled)
+					s.Scheduled = maps.Clone(once)
+				}
+				return Guards{Observer: seeing(remembered), Targets: seeingAgain(remembered)}
+			},
+		},
+		{
+			name: "the lead is ignored", sc: far, rules: []Rule{RuleScheduled},
+			guards: func() Guards {
+				near := func(s *roll.Snapshot) {
+					for id, e := range s.Scheduled {
+						e.NotBefore = began.Add(2 * time.Hour)
+						s.Scheduled[id] = e
+					}
+				}
+				return Guards{Observer: seeing(near), Targets: seeingAgain(near)}
+			},
+		},
+		{
+			name: "Karpenter has no time to move its nodes", sc: soon, rules: []Rule{RuleScheduled},
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) {
+					for i := range in.Assessment.Findings {
+						if f := &in.Assessment.Findings[i]; f.Kind == roll.Scheduled {
+							f.Since = began.Add(30 * time.Minute)
+						}
+					}
+				})}
+			},
+		},
+		{
+			name: "a ladder reboots what is scheduled", sc: trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventRetires}), survives: "the plan passes over every step but cordon and drain",
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) {
+					was := in.Policy
+					in.Policy = func(s roll.Selector) policy.Policy {
+						pol := was(s)
+						pol.Ladders = maps.Clone(pol.Ladders)
+						pol.Ladders[roll.Scheduled] = []policy.Step{{Do: policy.DoReboot}, {Do: policy.DoTerminate}}
+						return pol
+					}
+				})}
+			},
+		},
 		{
 			name: "one sighting is enough", sc: rarely, rules: []Rule{RuleTwice},
 			guards: func() Guards { return Guards{Plan: planning(seenBefore)} },
@@ -213,14 +265,14 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
-			name: "a partial page is trusted", sc: crowd, rules: []Rule{RuleWhole},
+			name: "a partial page is trusted", sc: crowd, seeds: 8, rules: []Rule{RuleWhole},
 			guards: func() Guards {
 				whole := func(s *roll.Snapshot) { s.Gaps = nil }
 				return Guards{Observer: seeing(whole), Targets: seeingAgain(whole)}
 			},
 		},
 		{
-			name: "the target is not looked at again", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleWhole},
+			name: "the target is not looked at again", sc: trial(ill(FaultNotReady, 40, api, 1)), rules: []Rule{RuleWhole},
 			guards: func() Guards {
 				first, orders := map[roll.InstanceID]*roll.Snapshot{}, map[roll.InstanceID]string{}
 				return Guards{Targets: func(o Targets) Targets { return oldTargets{o, first, orders} }, Plan: planned(ordersOf(orders))}
@@ -527,6 +579,12 @@ func mutantsOfWords() []mutant {
 			name: "findings are not told", sc: part, rules: []Rule{RuleReport},
 			guards: func() Guards {
 				return Guards{Notices: telling(func(m report.Message) bool { return strings.Contains(string(m.JSON), `"ordered"`) })}
+			},
+		},
+		{
+			name: "what still has time is not told", sc: trial(Fault{Kind: FaultRefused, At: 30 * time.Minute, Group: pool, Value: refusedNode}.lasts(60)), rules: []Rule{RuleExplained},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"warned"`) })}
 			},
 		},
 		{

@@ -166,6 +166,7 @@ func (g *group) claimFor(m *machine) {
 	cl.version = g.c.changed()
 	a.in(registrationTTL+m.d.of("ttl").between(0, 30*time.Second), func() {
 		if m.claim == cl && m.alive() && cl.registered.IsZero() && cl.deleting.IsZero() && g.c.exists() {
+			a.audit.removed(m)
 			cl.events = noted(cl.events, occurrence{at: g.c.stamp(), kind: "Warning", reason: "FailedRegistration", message: "Node not registered within 15m", count: 1})
 			m.leave("karpenter: not registered within 15 min")
 		}

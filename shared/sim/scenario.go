@@ -63,6 +63,7 @@ const (
 	FaultNoJoin    FaultKind = "no-join"   // the next machines launched do not join
 	FaultNoReady   FaultKind = "no-ready"  // the next machines launched keep a startup taint
 	FaultPart      FaultKind = "part"      // the monitoring agent says that a part failed
+	FaultShort     FaultKind = "short"     // machines run short of memory, and go on working
 	FaultTemplate  FaultKind = "template"  // a new template version, from which nothing joins
 	FaultTaint     FaultKind = "taint"     // a new template version, whose startup taint nobody removes
 	FaultCilium    FaultKind = "cilium"    // an agent's taint that the NodePool does not declare, and kubelets restart

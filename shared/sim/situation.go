@@ -22,6 +22,9 @@ const (
 	FaultOutageBetween FaultKind = "outage-between" // the network goes between an order and its act
 	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
+	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
+	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
+	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -44,7 +47,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents,
 	}
 }
 
@@ -147,6 +150,8 @@ type groupPlight struct {
 	idle     bool // its owner repairs nothing, though it would
 	// unread is how the user data of one of the machines from a broken template is read.
 	unread string
+	// plain: whoever reads the user data of its machines sees why they fail.
+	plain bool
 	// stray: its machines carry the cluster's tag and are no nodes of it. launchedWith are
 	// the tags that they have instead of its owner's.
 	stray        bool
@@ -184,4 +189,6 @@ type machinePlight struct {
 	lost     *node
 	vanished time.Time
 	mutedAt  time.Time
+	// event is what EC2 has scheduled for it, or had; nil if nothing.
+	event *scheduledEvent
 }

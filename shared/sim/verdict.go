@@ -29,7 +29,9 @@ const (
 	RuleBooting Rule = "booting"
 	// RuleServing: a silent machine is not ended or rebooted while it serves what must not be.
 	RuleServing Rule = "serving"
-	// RuleVain: of machines that fail for what their template says none is ended.
+	// RuleExplained: what Karpenter ends since it has not registered was told of before.
+	RuleExplained Rule = "explained"
+	// RuleVain: a machine that fails for what its template says is not ended, as far as that can be read.
 	RuleVain Rule = "in-vain"
 )
 
@@ -42,6 +44,8 @@ type verdicts struct {
 	losses    map[*group][]*loss
 	// lowered is when the mode last let nothing be done in a group.
 	lowered map[*group]time.Time
+	// quiet is when the mode last let nothing be told in a group.
+	quiet map[*group]time.Time
 	// alone is since when nothing stands in the way of the cure of a machine.
 	alone map[*machine]time.Time
 }
@@ -56,7 +60,7 @@ type loss struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -168,7 +172,7 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 	}
 	for _, n := range inv.seen.nodesOf(m.id) {
 		for _, c := range n.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && !u.moving(inv, act(what), m) {
 				u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
 			}
 		}
@@ -224,11 +228,18 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	}
 }
 
-// vain checks that of machines from a template that breaks them, of which one cannot be read,
-// none is ended.
+// vain checks that no machine is ended that fails for its template: if that is plain to see,
+// or if one of those that fail for it cannot be read.
 func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	g := m.g
-	if g.unread == "" || !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
+	if !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
+		return
+	}
+	unclear := func(s spell) bool { return s.lasts(inv.begun) }
+	if g.plain && !slices.ContainsFunc(u.a.weather.spells, unclear) {
+		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
+	}
+	if g.unread == "" {
 		return
 	}
 	if i := slices.IndexFunc(g.members, func(o *machine) bool {
@@ -237,6 +248,28 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template as %s does; the user data of one of them is read as %s", inv.name, what, m.id, g.members[i].id, g.unread)
 	}
 }
+
+// removed checks that somebody was told of a machine that Karpenter ends since it has not
+// registered, while its cluster could be looked at all the time.
+func (u *auditor) removed(m *machine) {
+	a, c, now := u.a, m.c, u.a.Now()
+	first, checked := u.verdicts.first[c.name]
+	pol := a.dep.policyNow(c, m.g)
+	_, ignored := get(m.tags, roll.TagIgnore)
+	switch {
+	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), ignored:
+	case c.status != "ACTIVE" || c.barred || c.shifted != "" || len(a.silenced) > 0 || m.muted || m.elsewhere != "":
+	case !pol.Mode.Allows(policy.Notify) || a.audit.document(a.dep.parameters.policy) == nil || u.verdicts.quiet[m.g].After(m.launched):
+	case pol.Registration.WarnAfter > toldWithin || pol.Initialization.WarnAfter > toldWithin:
+	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(m.launched) }):
+	case !u.reported(m):
+		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
+	}
+}
+
+// toldWithin is the longest warning time that leaves a check and its notice time before
+// Karpenter ends what has not registered.
+const toldWithin = 10 * time.Minute
 
 // nodeless reports an instance that is without a node, but not since its launch, or for good.
 func (u *auditor) nodeless(id string) bool {
@@ -253,6 +286,9 @@ func (u *auditor) minute() {
 		for _, g := range c.groups {
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
 				u.verdicts.lowered[g] = u.a.Now()
+			}
+			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
+				u.verdicts.quiet[g] = u.a.Now()
 			}
 		}
 		for _, m := range c.machines {

@@ -114,6 +114,14 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			},
 		},
 		{
+			name: "it fails for its template", rule: RuleVain, what: actTerminate,
+			right: func(w world) { w.m.ail, w.m.stays, w.m.g.plain = neverJoins, true, true },
+			wrong: func(w world) {
+				w.m.g.plain, w.m.template.breaks = true, neverJoins
+				w.m.ail, w.m.stays = neverJoins, true
+			},
+		},
+		{
 			name: "all of its zone are silent", rule: RuleZone, what: actTerminate, right: func(w world) { w.m.mute(true) },
 			wrong: func(w world) { w.m.mute(true); w.other.mute(true) },
 		},

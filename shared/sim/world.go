@@ -109,6 +109,7 @@ type group struct {
 	suspended bool
 	// dry: there is no capacity to launch from, until then.
 	dry        time.Time
+	unmapped   bool       // its role was taken out of aws-auth
 	unlucky    int        // how many of the next machines are launched ill
 	ill        ailment    // and of what
 	bounces    bool       // kubelets restart while their nodes start
@@ -154,6 +155,8 @@ type template struct {
 	declared []string
 	// breaks is the ailment of every machine that is launched from it.
 	breaks ailment
+	// refused: its nodes come without Karpenter's taint, and Karpenter does not register them.
+	refused bool
 	// console is what the console shows of a boot that breaks.
 	console string
 }
@@ -178,6 +181,7 @@ const (
 	impaired   ailment = "impaired"    // its status checks fail, and its kubelet is silent
 	flapping   ailment = "flapping"    // its kubelet comes and goes
 	failedPart ailment = "failed-part" // Ready, but the monitoring agent's KernelReady is False
+	short      ailment = "short"       // Ready, but short of memory for long
 )
 
 // machineState is the state of an instance, in EC2's words.

@@ -53,7 +53,7 @@ func samples(t testing.TB, pattern string) []string {
 }
 
 func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
-	for _, name := range append(append(samples(t, "statechange-*.json"), samples(t, "order*.json")...), "check.json") {
+	for _, name := range append(append(samples(t, "statechange-*.json"), samples(t, "order*.json")...), "check.json", "health-scheduled.json") {
 		seen := map[string]bool{}
 		for i, r := range sample(t, name) {
 			if sum := md5.Sum([]byte(r.Body)); r.MD5 != hex.EncodeToString(sum[:]) {

@@ -47,7 +47,7 @@ type Reason string
 const (
 	// OwnEvent: Rollcall emitted it. To react to it would be a loop.
 	OwnEvent Reason = "OwnEvent"
-	// ForeignSource: it does not come from EC2.
+	// ForeignSource: it does not come from EC2, nor from AWS Health.
 	ForeignSource Reason = "ForeignSource"
 	// OtherDetailType: EC2 says something else than that an instance changed state.
 	OtherDetailType Reason = "OtherDetailType"
@@ -59,6 +59,8 @@ const (
 	OtherRegion  Reason = "OtherRegion"
 	// UnknownState: EC2 has a state that this code does not know.
 	UnknownState Reason = "UnknownState"
+	// OtherEntities: AWS Health speaks of another service, or names no instances.
+	OtherEntities Reason = "OtherEntities"
 )
 
 // Home is where events are expected from. An empty field expects any.
@@ -92,7 +94,7 @@ func ParseStateChange(body []byte, home Home) (StateChange, *Ignored, error) {
 		f.add("", "%s", what)
 		return StateChange{}, nil, f.err()
 	}
-	if i := foreign(o, f); i != nil {
+	if i := foreign(o, f, EC2Source, StateChangeDetailType); i != nil {
 		return StateChange{}, i, nil
 	}
 	s := StateChange{
@@ -111,7 +113,7 @@ func ParseStateChange(body []byte, home Home) (StateChange, *Ignored, error) {
 	if err := f.err(); err != nil {
 		return StateChange{}, nil, err
 	}
-	if i := s.elsewhere(home, f); i != nil {
+	if i := elsewhere(s.Account, s.Region, home, f); i != nil {
 		return StateChange{}, i, nil
 	}
 	if !slices.Contains(states, s.State) {
@@ -147,17 +149,17 @@ func wrapping(o object) string {
 
 // foreign finds what shows that the event is not for us. Source, detail-type and
 // version are faults only where they are missing or no strings.
-func foreign(o object, f *faults) *Ignored {
+func foreign(o object, f *faults, wantSource, wantType string) *Ignored {
 	source, known := o.text("source")
 	switch {
 	case !known:
 	case source == OwnSource:
 		return &Ignored{OwnEvent, "an event that Rollcall emitted"}
-	case source != EC2Source:
+	case source != wantSource:
 		return &Ignored{ForeignSource, "the source is " + f.quote(source)}
 	}
 	detailType, ok := o.text("detail-type")
-	if known && ok && detailType != StateChangeDetailType {
+	if known && ok && detailType != wantType {
 		return &Ignored{OtherDetailType, "the detail-type is " + f.quote(detailType)}
 	}
 	version, said := o.text("version")
@@ -168,12 +170,12 @@ func foreign(o object, f *faults) *Ignored {
 }
 
 // elsewhere finds out whether the event happened away from home.
-func (s StateChange) elsewhere(home Home, f *faults) *Ignored {
+func elsewhere(account, region string, home Home, f *faults) *Ignored {
 	switch {
-	case home.Account != "" && s.Account != home.Account:
-		return &Ignored{OtherAccount, fmt.Sprintf("the account is %s, not %s", f.quote(s.Account), home.Account)}
-	case home.Region != "" && s.Region != home.Region:
-		return &Ignored{OtherRegion, fmt.Sprintf("the region is %s, not %s", f.quote(s.Region), home.Region)}
+	case home.Account != "" && account != home.Account:
+		return &Ignored{OtherAccount, fmt.Sprintf("the account is %s, not %s", f.quote(account), home.Account)}
+	case home.Region != "" && region != home.Region:
+		return &Ignored{OtherRegion, fmt.Sprintf("the region is %s, not %s", f.quote(region), home.Region)}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ var codes = []string{
 
 	"KubeletSilent", "NeverReported", "MemoryPressurePreceded", "DiskPressurePreceded", "PidPressurePreceded", "OutOfMemory",
 	"KernelPanic", "DiskFull", "InstanceStatusImpaired", "SystemStatusImpaired", "InstanceStopped", "MonitoringConditionLatched",
+	"AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired",
 
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
@@ -25,7 +26,7 @@ var codes = []string{
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.
-var onlySuggestive = []string{"RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift"}
+var onlySuggestive = []string{"RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
 
 // besideAnother is the code that cannot stand first: without the nodes, the only
 // findings are those that EC2 makes, and each of these has its own reason.

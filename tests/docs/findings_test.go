@@ -26,7 +26,7 @@ func tolerated(k roll.Kind) []string {
 	case roll.Unregistered:
 		return []string{minutes(defaults.Registration.Deadline), minutes(defaults.Registration.WarnAfter)}
 	case roll.Uninitialized:
-		return []string{minutes(defaults.Initialization.Deadline)}
+		return []string{minutes(defaults.Initialization.Deadline), minutes(defaults.Initialization.WarnAfter)}
 	case roll.NotReady:
 		return condition("False")
 	case roll.Unknown:
@@ -39,7 +39,7 @@ func tolerated(k roll.Kind) []string {
 			}
 		}
 		return out
-	case roll.Flapping:
+	case roll.Flapping, roll.Scheduled: // told at once
 		return nil
 	}
 	return []string{minutes(defaults.Tolerances[k])}

@@ -51,6 +51,7 @@ func reasons(t *testing.T) []plan.Reason {
 // A reason in a notice must be one that somebody can look up.
 func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
 	ended := map[plan.Reason]string{}
+	var order []plan.Reason
 	rows := append(table(t, "shared/plan/README.md", "| reason | holds when | it ends |"), table(t, "shared/plan/README.md", "| reason | refused when | it ends |")...)
 	for _, row := range rows {
 		reason := plan.Reason(names(row[0])[0])
@@ -58,6 +59,7 @@ func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
 			t.Errorf("%s has two rows", reason)
 		}
 		ended[reason] = row[2]
+		order = append(order, reason)
 	}
 	all := reasons(t)
 	for _, r := range all {
@@ -74,6 +76,9 @@ func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
 	}
 	for r := range ended {
 		t.Errorf("there is no reason %s", r)
+	}
+	if !slices.Equal(order, all) {
+		t.Errorf("the reasons are declared in the order %v; the page has %v", all, order)
 	}
 }
 

@@ -149,6 +149,22 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	}
 }
 
+// Karpenter's controller has the mapping of its nodes. The name of its role says nothing: what
+// it may do is read from its policies, inline and attached, with the viewer's permissions.
+func TestTheControllersRoleIsExplainedLiveAndFromABundle(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	must(t, bed.MapController(t.Context(), "f3a91c"))
+	id := a.instance(testbed.InstanceSpec{LaunchedAgo: time.Hour, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
+	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
+	live := a.explain(id)
+	if got := causes(live); len(got) == 0 || got[0] != id+" decisive ControllerRoleMapped" {
+		t.Errorf("causes %q", got)
+	}
+	from := a.explain("--bundle", a.capture())
+	same(t, "causes from the bundle", causes(from), causes(live))
+}
+
 // secrets are of the kinds that people write into user data, and that show on consoles.
 var secrets = []string{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "correct-horse-battery-staple"}
 

@@ -102,10 +102,17 @@ CHECK_DETAILS = {"ok": "passed", "impaired": "failed"}
 STATUS_FILTERS = {  # of DescribeInstanceStatus, by what of an instance they ask after
     "instance-status.status": lambda i: i.instance_status["Status"],
     "system-status.status": lambda i: i.system_status["Status"],
+    "attached-ebs-status.status": lambda i: i.attached_ebs_status["Status"],
+    "application-status.status": lambda i: "not-applicable",
+    "event.code": lambda i: [e["Code"] for e in i.events],
     "instance-state-name": lambda i: i.state,
     "instance-state-code": lambda i: str(i.state_code),
     "availability-zone": lambda i: i.availability_zone,
 }
+STATED = (  # what is said of an instance that moto does not know
+    *("instanceStatus", "systemStatus", "attachedEbsStatus", "impairedSince", "events"),
+    *("console", "managed", "hidden", "onReboot"),
+)
 NAMING = re.compile(  # the parameters that say what a call is about
     r"(^|\.)(\w*(Id|Ids|Arn|ARN|Url)|InstanceIds?|ResourceId|name|\w*Name|\w*GroupNames|resources?)(\.member)?(\.\d+)?$"
 )
@@ -612,8 +619,8 @@ def put_node_group(change, name, group):
 def put_instance(change, instance_id):
     """Changes what EC2 says of an instance, without the effects of doing it through EC2:
 
-    launchTime, state, instanceStatus, systemStatus, impairedSince, console, managed (by EKS Auto Mode), platform and
-    purchase (InstanceLifecycle), as EC2 calls them; ownerId, the account in whose reservation it is; hidden, "listing"
+    launchTime, state, instanceStatus, systemStatus, attachedEbsStatus, impairedSince, events (scheduled ones), console,
+    managed (by EKS Auto Mode), platform and purchase (InstanceLifecycle), as EC2 calls them; ownerId, the account in whose reservation it is; hidden, "listing"
     if only listings lack it and "everywhere" if look-ups by its id do too; lifecycle, its state in its Auto Scaling
     group; onReboot, the change that a reboot makes.
     """
@@ -631,7 +638,7 @@ def put_instance(change, instance_id):
         instance.instance_lifecycle = change["purchase"]
     if "lifecycle" in change:
         membership(instance_id).lifecycle_state = change["lifecycle"]
-    for key in ("instanceStatus", "systemStatus", "impairedSince", "console", "managed", "hidden", "onReboot"):
+    for key in STATED:
         if key in change:
             setattr(instance, "rollcall_" + key, change[key])
 
@@ -740,6 +747,11 @@ def look_up_reservations(usual):
     return look_up
 
 
+def asked(value, wanted):
+    """Whether a value, or one of several, is among those that a filter wants."""
+    return any(v in wanted for v in (value if isinstance(value, list) else [value]))
+
+
 def describe_instance_status(response):
     """Status checks of running instances, or of all; moto neither filters nor pages them."""
     backend, ids = response.ec2_backend, response._get_param("InstanceIds", [])
@@ -750,7 +762,7 @@ def describe_instance_status(response):
     for name, values in response._filters_from_querystring().items():
         if name not in STATUS_FILTERS:
             raise EC2ClientError("InvalidParameterValue", f"The filter '{name}' is invalid")
-        instances = [i for i in instances if STATUS_FILTERS[name](i) in values]
+        instances = [i for i in instances if asked(STATUS_FILTERS[name](i), values)]
     first, size = int(response._get_param("NextToken") or 0), int(response._get_param("MaxResults") or 1000)
     token = str(first + size) if first + size < len(instances) else None
     return ActionResult({"InstanceStatuses": instances[first : first + size], "NextToken": token})
@@ -761,13 +773,32 @@ def status_check(attribute, usual):
         chosen = getattr(instance, attribute, None)
         if chosen is None or instance.state_code != STATE_CODES["running"]:
             return usual.fget(instance)
-        detail = {"Name": "reachability", "Status": CHECK_DETAILS.get(chosen, chosen)}
-        since = getattr(instance, "rollcall_impairedSince", None)
-        if chosen == "impaired" and since:
-            detail["ImpairedSince"] = moto_time(since)
-        return {"Status": chosen, "Details": [detail]}
+        return status_of(instance, chosen)
 
     return property(check)
+
+
+def status_of(instance, chosen):
+    detail = {"Name": "reachability", "Status": CHECK_DETAILS.get(chosen, chosen)}
+    since = getattr(instance, "rollcall_impairedSince", None)
+    if chosen == "impaired" and since:
+        detail["ImpairedSince"] = moto_time(since)
+    return {"Status": chosen, "Details": [detail]}
+
+
+def attached_ebs_status(instance):
+    chosen = getattr(instance, "rollcall_attachedEbsStatus", None) or "ok"
+    if instance.state_code != STATE_CODES["running"]:
+        return {"Status": "not-applicable"}
+    return status_of(instance, chosen)
+
+
+def events(instance):
+    """Scheduled events, as DescribeInstanceStatus lists them."""
+    return [
+        e | {k: moto_time(e[k]) for k in ("NotBefore", "NotAfter") if k in e}
+        for e in getattr(instance, "rollcall_events", None) or []
+    ]
 
 
 def reboot(usual):
@@ -830,6 +861,8 @@ def patch_moto():
     Instance.operator = property(operator)
     Instance.instance_status = status_check("rollcall_instanceStatus", Instance.instance_status)
     Instance.system_status = status_check("rollcall_systemStatus", Instance.system_status)
+    Instance.attached_ebs_status = property(attached_ebs_status)
+    Instance.events = property(events)
     Instance.reboot = reboot(Instance.reboot)
     General.get_console_output = console_output
 

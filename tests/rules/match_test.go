@@ -24,7 +24,7 @@ var takes = map[string][]string{
 	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear"},
 	"PassedOn": {
 		"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear",
-		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition",
+		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-opened-scheduled", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition",
 	},
 }
 

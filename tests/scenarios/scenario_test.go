@@ -31,6 +31,7 @@ type scenario struct {
 	instances []instance
 	nodes     []node
 	claims    []claim
+	pools     []pool
 	pods      []pod
 	budgets   []budget
 	groups    []group
@@ -63,6 +64,7 @@ type check struct {
 	Pods       []string `yaml:"pods"`
 	Tags       []string `yaml:"tags"`
 	Causes     []string `yaml:"causes"`
+	Says       []string `yaml:"says"`
 }
 
 // change is one thing that happens: exactly one of its fields is set.
@@ -75,6 +77,7 @@ type change struct {
 	Instance     *instanceChange `yaml:"instance"`
 	Forget       string          `yaml:"forget"`
 	Claim        *claim          `yaml:"claim"`
+	NodePool     *pool           `yaml:"nodePool"`
 	DeleteClaim  string          `yaml:"deleteClaim"`
 	FinishClaim  string          `yaml:"finishClaim"`
 	Pod          *pod            `yaml:"pod"`
@@ -120,7 +123,17 @@ type instance struct {
 	OwnerID   string            `yaml:"ownerId"`
 	Platform  string            `yaml:"platform"`
 	Purchase  string            `yaml:"purchase"`
+	Image     string            `yaml:"image"`
+	Console   string            `yaml:"console"`
 	Hidden    string            `yaml:"hidden"`
+}
+
+// scheduledEvent is an event that EC2 has scheduled: in that time, for two hours. Done is
+// Completed or Canceled once it is over.
+type scheduledEvent struct {
+	Code string   `yaml:"code"`
+	In   duration `yaml:"in"`
+	Done string   `yaml:"done"`
 }
 
 type instanceChange struct {
@@ -129,6 +142,9 @@ type instanceChange struct {
 	Launched      *duration         `yaml:"launched"`
 	Status        *string           `yaml:"status"`
 	SystemStatus  *string           `yaml:"systemStatus"`
+	EBSStatus     *string           `yaml:"ebsStatus"`
+	Event         *scheduledEvent   `yaml:"event"`
+	NoEvent       bool              `yaml:"noEvent"`
 	ImpairedSince *duration         `yaml:"impairedSince"`
 	Hidden        *string           `yaml:"hidden"`
 	Lifecycle     *string           `yaml:"lifecycle"`
@@ -179,10 +195,17 @@ type claim struct {
 	Name         string              `yaml:"name"`
 	NodePool     string              `yaml:"nodePool"`
 	Instance     string              `yaml:"instance"`
+	Node         string              `yaml:"node"`
 	Created      duration            `yaml:"created"`
 	Labels       map[string]string   `yaml:"labels"`
 	Requirements map[string][]string `yaml:"requirements"`
 	Conditions   []condition         `yaml:"conditions"`
+}
+
+type pool struct {
+	Name          string  `yaml:"name"`
+	Taints        []taint `yaml:"taints"`
+	StartupTaints []taint `yaml:"startupTaints"`
 }
 
 type pod struct {
@@ -194,6 +217,8 @@ type pod struct {
 	DaemonSet   bool              `yaml:"daemonSet"`
 	Mirror      bool              `yaml:"mirror"`
 	Lingers     bool              `yaml:"lingers"`
+	Limit       string            `yaml:"limit"`
+	Evicted     string            `yaml:"evicted"`
 }
 
 type budget struct {
@@ -247,7 +272,7 @@ func load(dir string) (*scenario, error) {
 		into     any
 		optional bool
 	}{
-		{"scenario.yaml", s, false}, {"instances.yaml", &s.instances, true}, {"nodes.yaml", &s.nodes, true}, {"nodeclaims.yaml", &s.claims, true},
+		{"scenario.yaml", s, false}, {"instances.yaml", &s.instances, true}, {"nodes.yaml", &s.nodes, true}, {"nodeclaims.yaml", &s.claims, true}, {"nodepools.yaml", &s.pools, true},
 		{"pods.yaml", &s.pods, true}, {"budgets.yaml", &s.budgets, true}, {"groups.yaml", &s.groups, true},
 	} {
 		err := read(filepath.Join(dir, f.name), f.into)
@@ -282,7 +307,7 @@ func read(path string, into any) error {
 
 // validate finds what the decoder cannot.
 func (s *scenario) validate(dir string) error {
-	known := []string{"scenario.yaml", "instances.yaml", "nodes.yaml", "nodeclaims.yaml", "pods.yaml", "budgets.yaml", "groups.yaml", "policy.yaml"}
+	known := []string{"scenario.yaml", "instances.yaml", "nodes.yaml", "nodeclaims.yaml", "nodepools.yaml", "pods.yaml", "budgets.yaml", "groups.yaml", "policy.yaml"}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err

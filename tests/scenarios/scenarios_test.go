@@ -129,11 +129,12 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	if doc.Waiting != want.Waiting {
 		p.t.Errorf("%s: %d waiting, want %d", p.when, doc.Waiting, want.Waiting)
 	}
-	var findings, causes, watching, notNodes, orders, held, acts []string
+	var findings, causes, said, watching, notNodes, orders, held, acts []string
 	for _, f := range doc.Findings {
 		findings = append(findings, words(f.Instance, f.Kind, f.Stage))
 		for _, c := range f.Causes {
 			causes = append(causes, words(f.Instance, f.Kind, c.Code, c.Confidence))
+			said = append(said, c.Summary, c.Fix)
 		}
 	}
 	for _, f := range doc.Watching {
@@ -164,6 +165,11 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	for _, note := range want.Notes {
 		if !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(p.w.named(n), note) }) {
 			p.t.Errorf("%s: no note says %q: %q", p.when, note, doc.Notes)
+		}
+	}
+	for _, words := range want.Says {
+		if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, words) }) {
+			p.t.Errorf("%s: no cause says %q: %q", p.when, words, said)
 		}
 	}
 	if at := p.w.now.Add(time.Duration(want.Next)); want.Next > 0 && !doc.Next.Equal(at) {

@@ -53,6 +53,9 @@ func build(ctx context.Context, bed *testbed.Bed, s *scenario, start time.Time) 
 	for i := range s.claims {
 		changes = append(changes, change{Claim: &s.claims[i]})
 	}
+	for i := range s.pools {
+		changes = append(changes, change{NodePool: &s.pools[i]})
+	}
 	for i := range s.pods {
 		changes = append(changes, change{Pod: &s.pods[i]})
 	}
@@ -95,13 +98,15 @@ func (w *world) change(ctx context.Context, c change) error {
 		return w.each(c.Forget, func(name string) error { return w.bed.ForgetInstance(ctx, w.ids[name]) })
 	case c.Claim != nil:
 		return w.claim(ctx, *c.Claim)
+	case c.NodePool != nil:
+		return w.bed.SetNodePool(ctx, c.NodePool.Name, taints(c.NodePool.Taints), taints(c.NodePool.StartupTaints))
 	case c.DeleteClaim != "":
 		return w.bed.DeleteNodeClaim(ctx, c.DeleteClaim)
 	case c.FinishClaim != "":
 		return w.bed.FinishNodeClaim(ctx, c.FinishClaim)
 	case c.Pod != nil:
 		p := *c.Pod
-		return w.bed.RunPod(ctx, testbed.PodSpec{Name: p.Name, Node: p.Node, Labels: p.Labels, Annotations: p.Annotations, Phase: corev1.PodPhase(p.Phase), DaemonSet: p.DaemonSet, Mirror: p.Mirror, Lingers: p.Lingers})
+		return w.bed.RunPod(ctx, testbed.PodSpec{Name: p.Name, Node: p.Node, Labels: p.Labels, Annotations: p.Annotations, Phase: corev1.PodPhase(p.Phase), DaemonSet: p.DaemonSet, Mirror: p.Mirror, Lingers: p.Lingers, Limit: p.Limit, Evicted: p.Evicted})
 	case c.EndPod != "":
 		return w.bed.EndPod(ctx, c.EndPod)
 	case c.Budget != nil:
@@ -210,7 +215,7 @@ func (w *world) launch(ctx context.Context, i instance) error {
 			name = fmt.Sprintf("%s-%d", i.Name, n+1)
 		}
 		id, err := w.bed.RunInstance(ctx, testbed.InstanceSpec{
-			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, Protected: i.Protected,
+			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, ImageID: i.Image, Protected: i.Protected,
 		})
 		if err != nil {
 			return err
@@ -218,7 +223,7 @@ func (w *world) launch(ctx context.Context, i instance) error {
 		w.add(i.Name, name)
 		w.ids[name], w.spec[name] = id, i
 		change := testbed.InstanceChange{
-			State: given(i.State), OwnerID: given(i.OwnerID), Platform: given(i.Platform), Purchase: given(i.Purchase), Lifecycle: given(i.Lifecycle), Hidden: given(testbed.Hiding(i.Hidden)),
+			State: given(i.State), OwnerID: given(i.OwnerID), Platform: given(i.Platform), Purchase: given(i.Purchase), Lifecycle: given(i.Lifecycle), Hidden: given(testbed.Hiding(i.Hidden)), Console: given(i.Console),
 		}
 		if err := w.bed.ChangeInstance(ctx, id, change); err != nil {
 			return fmt.Errorf("launch %s: %w", name, err)
@@ -237,7 +242,18 @@ func given[T ~string](v T) *T {
 
 func (w *world) changeInstance(ctx context.Context, name string, c instanceChange) error {
 	id := w.ids[name]
-	change := testbed.InstanceChange{State: c.State, InstanceStatus: c.Status, SystemStatus: c.SystemStatus, Lifecycle: c.Lifecycle}
+	change := testbed.InstanceChange{State: c.State, InstanceStatus: c.Status, SystemStatus: c.SystemStatus, AttachedEBSStatus: c.EBSStatus, Lifecycle: c.Lifecycle}
+	if c.NoEvent {
+		change.Events = &[]testbed.ScheduledEvent{}
+	}
+	if e := c.Event; e != nil {
+		at := w.ago(-e.In)
+		one := testbed.ScheduledEvent{ID: "instance-event-0d59937288b749b32", Code: e.Code, Description: "scheduled", NotBefore: at, NotAfter: at.Add(2 * time.Hour)}
+		if e.Done != "" {
+			one.Description = "[" + e.Done + "] scheduled"
+		}
+		change.Events = &[]testbed.ScheduledEvent{one}
+	}
 	if c.Launched != nil {
 		at := w.ago(*c.Launched)
 		change.LaunchTime = &at
@@ -389,7 +405,7 @@ func (w *world) changeNode(ctx context.Context, c nodeChange) error {
 }
 
 func (w *world) claim(ctx context.Context, c claim) error {
-	spec := testbed.NodeClaimSpec{Name: c.Name, NodePool: c.NodePool, InstanceID: w.ids[c.Instance], Zone: w.spec[c.Instance].Zone, Created: w.ago(c.Created), Labels: c.Labels, Requirements: c.Requirements}
+	spec := testbed.NodeClaimSpec{Name: c.Name, NodePool: c.NodePool, InstanceID: w.ids[c.Instance], Zone: w.spec[c.Instance].Zone, Node: c.Node, Created: w.ago(c.Created), Labels: c.Labels, Requirements: c.Requirements}
 	w.add(c.Name, c.Name)
 	for _, one := range c.Conditions {
 		spec.Conditions = append(spec.Conditions, metav1.Condition{Type: one.Type, Status: metav1.ConditionStatus(one.Status), Reason: one.Reason, LastTransitionTime: metav1.NewTime(w.ago(one.Since))})

@@ -224,6 +224,7 @@ func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
+	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
 	must(t, bed.MapController(t.Context(), "f3a91c"))
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
 	must(t, err)

@@ -203,7 +203,7 @@ func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
 func TestThePolicyParameterDecides(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminate}\n"))
+	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
 	id := bare(t)
 	must(t, s.Advance(t.Context(), 20*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})

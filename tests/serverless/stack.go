@@ -158,7 +158,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if err := s.Policy(ctx, "apiVersion: rollcall/v1\n"); err != nil { // as the template's
 		return nil, err
 	}
-	if err := s.rule(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
+	if err := s.rules(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
 		return nil, err
 	}
 	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
@@ -234,18 +234,21 @@ func (s *Stack) evidence(ctx context.Context, store *s3.Client) error {
 	return nil
 }
 
-// rule sends EC2 state changes to the queue of events, by the pattern of the template.
-func (s *Stack) rule(ctx context.Context, bus *eventbridge.Client, tmpl *template.Template) error {
-	pattern, err := tmpl.EventPattern()
-	if err != nil {
-		return err
-	}
-	if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("rollcall"), EventPattern: aws.String(string(pattern)), State: eventtypes.RuleStateEnabled}); err != nil {
-		return fmt.Errorf("create the rule: %w", err)
-	}
-	_, err = bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("rollcall"), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
-	if err != nil {
-		return fmt.Errorf("create the rule's target: %w", err)
+// rules send EC2 state changes and health events to the queue of events, by the patterns of
+// the template.
+func (s *Stack) rules(ctx context.Context, bus *eventbridge.Client, tmpl *template.Template) error {
+	for _, rule := range template.Rules() {
+		pattern, err := tmpl.EventPattern(rule)
+		if err != nil {
+			return err
+		}
+		if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String(rule), EventPattern: aws.String(string(pattern)), State: eventtypes.RuleStateEnabled}); err != nil {
+			return fmt.Errorf("create the rule %s: %w", rule, err)
+		}
+		_, err = bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String(rule), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
+		if err != nil {
+			return fmt.Errorf("create the target of the rule %s: %w", rule, err)
+		}
 	}
 	return nil
 }

@@ -93,7 +93,10 @@ func (t *Template) properties(id string, into any) error {
 	return nil
 }
 
-// EventPattern is the pattern of the rule that feeds Rollcall, as JSON.
-func (t *Template) EventPattern() ([]byte, error) {
-	return json.Marshal(t.Resources["StateChanges"].Properties["EventPattern"])
+// Rules are the rules that feed Rollcall.
+func Rules() []string { return []string{"StateChanges", "HealthEvents"} }
+
+// EventPattern is the pattern of a rule that feeds Rollcall, as JSON.
+func (t *Template) EventPattern(rule string) ([]byte, error) {
+	return json.Marshal(t.Resources[rule].Properties["EventPattern"])
 }

@@ -12,10 +12,10 @@ import (
 	"rollcall/shared/trigger"
 )
 
-// matches tells which of the events the template's rule lets through.
-func matches(t *testing.T, events []json.RawMessage) []bool {
+// matches tells which of the events a rule of the template lets through.
+func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	t.Helper()
-	pattern, err := read(t).EventPattern()
+	pattern, err := read(t).EventPattern(rule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestTheRuleLetsTheSampleEventsThrough(t *testing.T) {
 		for _, body := range bodies(t, filepath.Join(root, "events", "statechange-"+state+".json")) {
 			events = append(events, json.RawMessage(body))
 		}
-		for i, got := range matches(t, events) {
+		for i, got := range matches(t, "StateChanges", events) {
 			if got != want {
 				t.Errorf("event %d of statechange-%s.json is let through: %v, want %v", i+1, state, got, want)
 			}
@@ -83,7 +83,7 @@ func TestTheRuleLetsThroughNothingOfAnotherKind(t *testing.T) {
 		events, understood = append(events, json.RawMessage(body)), append(understood, ignored == nil && err == nil)
 	}
 	let := 0
-	for i, got := range matches(t, events) {
+	for i, got := range matches(t, "StateChanges", events) {
 		if understood[i] && !got {
 			t.Errorf("the function understands what the rule keeps from it: %s", events[i])
 		}
@@ -116,13 +116,38 @@ func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
 	}
 	const kind = "EC2 Instance State-change Notification"
 	want := []bool{true, false, false, false, false}
-	got := matches(t, []json.RawMessage{
+	got := matches(t, "StateChanges", []json.RawMessage{
 		event("aws.ec2", kind, "running"), event("aws.ec2", kind, "pending"), event("aws.autoscaling", kind, "running"),
 		event("aws.ec2", "EC2 Spot Instance Interruption Warning", "running"), event("rollcall", kind, "running"),
 	})
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("event %d is let through: %v, want %v", i+1, got[i], want[i])
+		}
+	}
+}
+
+func TestTheHealthRuleLetsThroughWhatIsAboutEC2(t *testing.T) {
+	sample := bodies(t, filepath.Join(root, "events", "health-scheduled.json"))[0]
+	if h, ignored, err := trigger.ParseHealth([]byte(sample), trigger.Home{}); err != nil || ignored != nil || len(h.Instances) != 2 {
+		t.Errorf("the function makes of the sample %+v, %v, %v", h, ignored, err)
+	}
+	var events []json.RawMessage
+	want := []bool{true, false, false, false}
+	for _, body := range []string{
+		sample, strings.Replace(sample, `"service":"EC2"`, `"service":"EBS"`, 1), strings.Replace(sample, `"aws.health"`, `"aws.ec2"`, 1),
+		strings.Replace(sample, "AWS Health Event", "AWS Health Abuse Event", 1),
+	} {
+		events = append(events, json.RawMessage(body))
+	}
+	for i, got := range matches(t, "HealthEvents", events) {
+		if got != want[i] {
+			t.Errorf("event %d is let through: %v, want %v", i+1, got, want[i])
+		}
+	}
+	for i, got := range matches(t, "StateChanges", events) {
+		if got {
+			t.Errorf("event %d is let through by the rule for state changes, and so twice", i+1)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func TestABurstFitsIntoTheBatches(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRuleMaySendEvents(t *testing.T) {
+func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 	tmpl := read(t)
 	if ids := tmpl.ofType("AWS::SQS::QueuePolicy"); len(ids) != 1 {
 		t.Fatalf("queue policies %v", ids)
@@ -147,24 +147,26 @@ func TestOnlyTheRuleMaySendEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Statement{{
-		Sid: "OnlyTheRule", Effect: "Allow", Actions: []string{"sqs:SendMessage"}, Resources: []string{"${EventsQueue.Arn}", "${EventsDeadLetters.Arn}"},
+		Sid: "OnlyTheRules", Effect: "Allow", Actions: []string{"sqs:SendMessage"}, Resources: []string{"${EventsQueue.Arn}", "${EventsDeadLetters.Arn}"},
 		Principals: map[string][]string{"Service": {"events.amazonaws.com"}},
-		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}"}}},
+		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}", "${HealthEvents.Arn}"}}},
 	}}
 	if diff := cmp.Diff(want, statements); diff != "" {
 		t.Errorf("queue policy (-want +got):\n%s", diff)
 	}
-	var rule struct {
-		Targets []struct {
-			Arn              string
-			DeadLetterConfig struct{ Arn string }
+	for _, id := range Rules() {
+		var rule struct {
+			Targets []struct {
+				Arn              string
+				DeadLetterConfig struct{ Arn string }
+			}
 		}
-	}
-	if err := tmpl.properties("StateChanges", &rule); err != nil {
-		t.Fatal(err)
-	}
-	if len(rule.Targets) != 1 || rule.Targets[0].Arn != "${EventsQueue.Arn}" || rule.Targets[0].DeadLetterConfig.Arn != "${EventsDeadLetters.Arn}" {
-		t.Errorf("targets %+v", rule.Targets)
+		if err := tmpl.properties(id, &rule); err != nil {
+			t.Fatal(err)
+		}
+		if len(rule.Targets) != 1 || rule.Targets[0].Arn != "${EventsQueue.Arn}" || rule.Targets[0].DeadLetterConfig.Arn != "${EventsDeadLetters.Arn}" {
+			t.Errorf("targets of %s %+v", id, rule.Targets)
+		}
 	}
 }
 

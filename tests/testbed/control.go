@@ -221,8 +221,11 @@ type InstanceChange struct {
 	// State is the EC2 state name: pending, running, shutting-down, terminated, stopping, stopped.
 	State *string `json:"state,omitempty"`
 	// InstanceStatus and SystemStatus are the status checks: ok, impaired, initializing, insufficient-data.
-	InstanceStatus *string `json:"instanceStatus,omitempty"`
-	SystemStatus   *string `json:"systemStatus,omitempty"`
+	InstanceStatus    *string `json:"instanceStatus,omitempty"`
+	SystemStatus      *string `json:"systemStatus,omitempty"`
+	AttachedEBSStatus *string `json:"attachedEbsStatus,omitempty"`
+	// Events are those that EC2 has scheduled; an empty list takes them away.
+	Events *[]ScheduledEvent `json:"events,omitempty"`
 	// ImpairedSince is since when the checks that are impaired are so.
 	ImpairedSince *time.Time `json:"impairedSince,omitempty"`
 	Console       *string    `json:"console,omitempty"` // what GetConsoleOutput returns, decoded
@@ -239,6 +242,16 @@ type InstanceChange struct {
 	Lifecycle *string `json:"lifecycle,omitempty"`
 	// OnReboot is the change that each reboot makes.
 	OnReboot *InstanceChange `json:"onReboot,omitempty"`
+}
+
+// ScheduledEvent is an event that EC2 has scheduled for an instance, as
+// DescribeInstanceStatus tells of it.
+type ScheduledEvent struct {
+	ID          string `json:"InstanceEventId"`
+	Code        string
+	Description string
+	NotBefore   time.Time
+	NotAfter    time.Time
 }
 
 // Hiding is where EC2 acts as if there were no such instance.

@@ -3,12 +3,14 @@ package testbed
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,8 +18,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// nodeClaims are Karpenter's, by the version of the definitions that "make testbed-deps" takes from its module.
-var nodeClaims = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
+// nodeClaims and nodePools are Karpenter's, by the version of the definitions that "make testbed-deps" takes from its
+// module.
+var (
+	nodeClaims = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
+	nodePools  = nodeClaims.GroupVersion().WithResource("nodepools")
+)
 
 // terminationFinalizer keeps a node or NodeClaim that is deleted until Karpenter has drained it.
 const terminationFinalizer = "karpenter.sh/termination"
@@ -92,6 +98,30 @@ func (b *Bed) CreateNodeClaim(ctx context.Context, spec NodeClaimSpec) error {
 		return nil
 	}
 	return b.age(ctx, nodeClaimKey+spec.Name, spec.Created)
+}
+
+// SetNodePool creates a NodePool that declares taints, or changes what it declares.
+func (b *Bed) SetNodePool(ctx context.Context, name string, taints, startup []corev1.Taint) error {
+	pool, err := json.Marshal(map[string]any{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+			"requirements": []any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"on-demand"}}},
+			"taints":       append([]corev1.Taint{}, taints...), "startupTaints": append([]corev1.Taint{}, startup...),
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("write NodePool %s: %w", name, err)
+	}
+	return b.Apply(ctx, string(pool))
+}
+
+// forgetNodePools deletes all NodePools at once.
+func (b *Bed) forgetNodePools(ctx context.Context) error {
+	if err := b.claims.Resource(nodePools).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("delete all NodePools: %w", err)
+	}
+	return nil
 }
 
 func claimStatus(spec NodeClaimSpec) map[string]any {

@@ -116,7 +116,10 @@ func (b *Bed) ChangeNode(ctx context.Context, name string, change NodeChange) er
 	if change.Cordoned != nil {
 		spec["unschedulable"] = *change.Cordoned
 	}
-	patch := map[string]any{"metadata": map[string]any{"labels": change.Labels}, "spec": spec}
+	patch := map[string]any{"spec": spec}
+	if change.Labels != nil { // null would remove all of them
+		patch["metadata"] = map[string]any{"labels": change.Labels}
+	}
 	if err := b.patchNode(ctx, name, patch); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -23,6 +24,8 @@ type PodSpec struct {
 	Mirror      bool            // it mirrors a static pod of its node
 	// Lingers: nobody ends its containers, so once deleted it stays as one that is being deleted, until [Bed.EndPod].
 	Lingers bool
+	Limit   string // of its memory, such as 1Gi
+	Evicted string // what it used when the kubelet evicted it for want of memory, such as 6Gi
 }
 
 // RunPod runs a pod in the namespace default. The bed's nodes have no kubelet: nothing but a test ends it.
@@ -37,6 +40,13 @@ func (b *Bed) RunPod(ctx context.Context, spec PodSpec) error {
 			NodeName: spec.Node, TerminationGracePeriodSeconds: &grace,
 			Containers: []corev1.Container{{Name: "main", Image: "registry.example/main:1"}},
 		},
+	}
+	if spec.Limit != "" {
+		limit, err := resource.ParseQuantity(spec.Limit)
+		if err != nil {
+			return fmt.Errorf("the memory limit of pod %s: %w", spec.Name, err)
+		}
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
 	}
 	for k, v := range spec.Annotations {
 		pod.Annotations[k] = v
@@ -59,6 +69,10 @@ func (b *Bed) RunPod(ctx context.Context, spec PodSpec) error {
 	created.Status.Phase = cmp.Or(spec.Phase, corev1.PodRunning)
 	if created.Status.Phase == corev1.PodRunning {
 		created.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	}
+	if spec.Evicted != "" {
+		created.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: fmt.Sprintf(
+			"The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. Container main was using %s, request is 0, has larger consumption of memory. ", spec.Evicted)}
 	}
 	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("set the status of pod %s: %w", spec.Name, err)

@@ -35,7 +35,7 @@ func (b *Bed) Reset(ctx context.Context) error {
 	if err := b.control(ctx, http.MethodPost, "reset", nil, nil); err != nil {
 		return fmt.Errorf("reset the testbed: %w", err)
 	}
-	for _, step := range []func(context.Context) error{b.forgetNodes, b.forgetNodeClaims, b.ResetAWSAuth, b.seedAWS, b.ForgetCalls} {
+	for _, step := range []func(context.Context) error{b.forgetNodes, b.forgetNodeClaims, b.forgetNodePools, b.ResetAWSAuth, b.seedAWS, b.ForgetCalls} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("reset the testbed: %w", err)
 		}

@@ -30,14 +30,15 @@ func stopCommand(env Environment) *cobra.Command {
 		Short: "Halt every act of a deployment, in every cluster and group at once",
 		Long: `Writes stop: true into the policy of a deployment, and prints what is in force.
 
-It halts every act (cordon, uncordon, drain, reboot, terminate, and the deletion of
-nodes and NodeClaims) in every cluster and group, whatever modes, overrides, presets
-and tags say. The policy is read again right before each act, so what has not begun
+It halts every act (cordon, uncordon, drain, reboot, terminate, out-of-service, and the
+deletion of nodes and NodeClaims) in every cluster and group, whatever modes, overrides,
+presets and tags say. The policy is read again right before each act, so what has not begun
 does not begin. Checks, tags and notices go on; what is held says Stopped.
 
 The rest of the policy stays as it is written. A policy that does not validate is
-stopped too, though nothing is acted on under it; where there is none, one is
-written that observes and stops.
+stopped too, though nothing is acted on under it; where the stack's parameter is
+missing, one is written that observes and stops. A missing one that --parameter names
+is an error: it may be mistyped, or of another region.
 
 It needs ssm:GetParameter and ssm:PutParameter on the parameter, and
 cloudformation:DescribeStacks, unless --parameter names it; for a SecureString also
@@ -132,16 +133,6 @@ type written struct {
 	kind    types.ParameterType
 }
 
-// empty reports that the parameter says nothing: it is missing, or has comments alone.
-func (w written) empty() bool {
-	for line := range strings.Lines(string(w.text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
-}
-
 // inForce is what holds in a deployment, for a person and as JSON.
 type inForce struct {
 	Parameter string `json:"parameter"`
@@ -175,17 +166,24 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	if err != nil {
 		return inForce{}, fmt.Errorf("nothing was written: %w\n%s", err, otherwise)
 	}
-	text, err := policy.WithStop(before.text)
+	if before.missing && s.stack == "" {
+		// The name may be mistyped, or the region another one: the deployment reads its own
+		// parameter, and would go on.
+		now := s.look(before)
+		now.headline = "not stopped: nothing was written"
+		return now, fmt.Errorf("not stopped: there is no parameter %s in %s\ncorrect --parameter or --region; or name the deployment by --stack, whose parameter is written also if it is missing\n%s", s.name, s.region, otherwise)
+	}
+	text, anew, err := policy.WithStop(before.text)
 	if err != nil {
 		now := s.look(before)
 		now.headline = "not stopped: nothing was written"
 		return now, fmt.Errorf("the policy in parameter %s: %w\n%s", s.name, err, otherwise)
 	}
 	now, err := s.write(ctx, before, text)
-	if now.headline == "" {
-		return now, fmt.Errorf("%w\n%s", err, otherwise)
-	}
 	switch {
+	case err != nil && !now.Changed:
+		now.headline = "not stopped: nothing was written"
+		return now, fmt.Errorf("%w\n%s", err, otherwise)
 	case err != nil:
 	case !now.Changed:
 		now.headline = "stopped already: nothing was written"
@@ -195,7 +193,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	switch {
 	case len(now.Faults) > 0:
 		now.notes = append(now.notes, "the policy does not validate, so nothing is acted on under it in any case; with the stop in it nothing is when it is corrected, either")
-	case before.empty():
+	case anew:
 		now.notes = append(now.notes, "there was no policy: this one says mode: observe, which rollcall resume leaves as it is")
 	}
 	return now, err
@@ -244,16 +242,16 @@ func (s policySwitch) read(ctx context.Context) (written, error) {
 }
 
 // write writes a text if it is another one than before, and looks at what is in force
-// then. The headline is "" if nothing was written that should have been.
+// then.
 func (s policySwitch) write(ctx context.Context, before written, text []byte) (inForce, error) {
+	unchanged := s.look(before)
+	unchanged.headline = "nothing was written"
 	if !before.missing && bytes.Equal(before.text, text) {
-		now := s.look(before)
-		now.headline = "nothing was written"
-		return now, nil
+		return unchanged, nil
 	}
 	version, err := s.put(ctx, before, text)
 	if err != nil {
-		return inForce{}, fmt.Errorf("nothing was written: %w", err)
+		return unchanged, fmt.Errorf("nothing was written: %w", err)
 	}
 	now, err := s.readBack(ctx, version)
 	if err != nil {

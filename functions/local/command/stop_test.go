@@ -154,6 +154,8 @@ func TestWhatIsInForceIsPrintedWhateverThePolicyIs(t *testing.T) {
 		"nobody names a mode":      {holding("apiVersion: rollcall/v1\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\n", true, true, true, policy.Remediate, nil},
 		"there is no policy":       {&parameters{}, policy.Remediate, "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy", "version    1,", "mode: observe"}},
 		"it says nothing":          {holding("# Nothing yet.\n"), policy.Remediate, "# Nothing yet.\napiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
+		"it is null":               {holding("null\n"), policy.Remediate, "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
+		"it is a mark":             {holding("---\n"), policy.Remediate, "---\napiVersion: rollcall/v1\nmode: observe\nstop: true\n", true, false, true, policy.Observe, []string{"there was no policy"}},
 		"it has a fault":           {holding("apiVersion: rollcall/v1\nmdoe: observe\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\nmdoe: observe\n", true, false, false, policy.Notify, []string{"does not validate", "fault      line 3: mdoe: unknown key"}},
 		"its stop is no stop":      {holding("apiVersion: rollcall/v1\nstop: yes\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\n", true, true, true, policy.Remediate, nil},
 		"it is no YAML":            {holding("apiVersion: rollcall/v1\nmode: {\n"), policy.Remediate, "apiVersion: rollcall/v1\nstop: true\nmode: {\n", true, false, false, policy.Notify, []string{"does not validate", "not YAML"}},
@@ -191,7 +193,7 @@ func TestASecureStringKeepsItsKey(t *testing.T) {
 		t.Errorf("%v, %+v, key %s, %s", err, now, p.key, p.kind)
 	}
 	p.fail["GetParameterHistory"] = denied("ssm:GetParameterHistory")
-	if _, printed, err := p.turn(t, false, policy.Remediate); err == nil || !strings.Contains(err.Error(), "allow ssm:GetParameterHistory") || p.puts != 1 || printed != "" {
+	if _, printed, err := p.turn(t, false, policy.Remediate); err == nil || !strings.Contains(err.Error(), "allow ssm:GetParameterHistory") || p.puts != 1 || !strings.Contains(printed, "nothing was written") || !strings.Contains(printed, "stop       true") {
 		t.Errorf("%v, %d writes\n%s", err, p.puts, printed)
 	}
 }
@@ -226,13 +228,20 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
-		if (printed != "") != (tt.puts > 0 || name == "no place for it") {
+		// What was looked at is printed, whether or not it could be changed.
+		if (printed != "") != (name != "may not read") || printed != "" && tt.puts == 0 && !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
 			t.Errorf("%s: printed\n%s", name, printed)
 		}
 	}
 	p := &parameters{}
 	if now, printed, err := p.turn(t, false, policy.Remediate); err == nil || !strings.Contains(err.Error(), "there is no SSM parameter /rollcall/policy in eu-west-1") || p.puts != 0 || now.Acts || !strings.Contains(printed, "there is none") {
 		t.Errorf("nothing to resume: %v, %+v\n%s", err, now, printed)
+	}
+	// A name that a person gave may be mistyped: the deployment would go on.
+	p = &parameters{}
+	s := policySwitch{api: p, name: "/rollcall/polciy", region: "eu-west-1", permitted: policy.Remediate, principal: func(context.Context) string { return "" }}
+	if now, err := s.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "not stopped: there is no parameter /rollcall/polciy in eu-west-1\n") || !strings.Contains(err.Error(), "put-function-concurrency") || p.puts != 0 || now.Changed || now.Stop || now.headline != "not stopped: nothing was written" {
+		t.Errorf("mistyped: %v, %+v, %d writes", err, now, p.puts)
 	}
 	// What a person writes while it is created is not overwritten.
 	p = &parameters{between: func(p *parameters) { p.value, p.version = "apiVersion: rollcall/v1\n", 1 }}

@@ -147,14 +147,7 @@ func (s *story) opening() {
 	}
 	s.say("%s\n\n", s.paint(bold, "A day in the life of an account"))
 	s.say("%d clusters, %d nodes, mode remediate. The account is simulated, with a clock of\nits own; the functions that watch it are those that are deployed. Nothing of\nyours is read or touched.\n\n", len(s.day.Clusters), nodes)
-	for _, part := range report.Wrapped(shorter, width) {
-		s.say("%s\n", part)
-	}
-	s.say("\n")
 }
-
-// shorter says where the day's policy differs from the defaults.
-const shorter = "The policy leaves a node of cluster search 8 min to be initialized, not the 15 of the defaults: a cluster can have tolerances of its own."
 
 // flush prints the lines of a minute: events that are alike make one.
 func (s *story) flush() {

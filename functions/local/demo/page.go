@@ -31,7 +31,7 @@ func (s *story) document(r, untended sim.Result) page.Document {
 		From:     s.day.Start, To: s.end(),
 		Notes: []string{
 			"The account is simulated, with a clock of its own; the functions that watch it are the ones that are deployed. Only the faults are staged.",
-			shorter,
+			"The policy is the built-in one, but for its mode: every tolerance is the default.",
 			"Causes are what Rollcall read from the simulated APIs, user data and consoles; it is not told of the faults.",
 		},
 		Notices: s.notices(),

@@ -8,7 +8,8 @@
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
 // A node that registered has been through all of this, so the codes are about instances
-// that did not; only taints and the kubelet's version matter beyond. What an instance of
+// that did not; only taints, the flags that give them, and the kubelet's version matter
+// beyond. What an instance of
 // the same launch template and version works with proves nothing against another: such a
 // cause is a hint at most.
 //
@@ -43,6 +44,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		b.nodeadm()
 		b.cloudInit()
 	case roll.Uninitialized:
+		b.registeredFlags()
 		b.taintConflict()
 		b.startupTaint()
 		b.skew()
@@ -62,23 +64,9 @@ type start struct {
 
 func newStart(c *evidence.Case, s *cause.Sheet) *start {
 	b := &start{Case: c, s: s}
-	b.data, b.source = readData(c)
+	b.data, b.source = c.UserData()
 	b.os = readSystem(c)
 	return b
-}
-
-// readData is the instance's user data. Where its own was not read, that of its launch
-// template is the same, if an Auto Scaling group launched it: the group has no other to
-// give (https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html).
-func readData(c *evidence.Case) (data evidence.Fact[userdata.Boot], source string) {
-	own := c.Instance().UserData
-	if i := c.Config(); !own.Settled() && i.Known() && i.Value.ASG != "" && i.Value.LaunchTemplate != "" {
-		t := c.Templates[i.Value.LaunchTemplate+":"+i.Value.LaunchTemplateVersion]
-		if t.Known() && t.Value.UserData.Settled() {
-			return t.Value.UserData, "launch template " + i.Value.LaunchTemplate + ":" + i.Value.LaunchTemplateVersion
-		}
-	}
-	return own, "user data"
 }
 
 // found notes a cause: decisive if it is sure.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
 )
@@ -32,9 +33,16 @@ func (b *start) malformedFlags() {
 			unsure = why
 		}
 	}
+	b.judgeFlags(odd, unsure)
+}
+
+// judgeFlags notes what is odd about the flags, with evidence from elsewhere.
+func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) {
 	switch {
 	case len(odd) > 0:
-		b.given(sureOf(odd), b.flagsCause(odd))
+		c := b.flagsCause(odd)
+		c.Evidence = append(c.Evidence, more...)
+		b.given(sureOf(odd), c)
 	case unsure != "":
 		b.s.NotChecked(unsure, cause.UserDataMalformedFlags)
 	case len(b.joins()) == 0:
@@ -42,6 +50,60 @@ func (b *start) malformedFlags() {
 	default:
 		b.s.RuledOut(cause.UserDataMalformedFlags)
 	}
+}
+
+// registeredFlags asks the same of a node that registered: its kubelet started, so only
+// flags that give it its taints are still of interest. Quotes alone are a hint. That
+// Karpenter refuses the node for want of the very taint that they hold proves that they
+// were lost, where Karpenter has no flags of its own: in the family Custom.
+func (b *start) registeredFlags() {
+	d := b.data
+	switch {
+	case !d.Settled():
+		b.s.NotChecked(d.Gap(), cause.UserDataMalformedFlags)
+		return
+	case d.State == evidence.Absent || d.Value.Empty:
+		b.s.RuledOut(cause.UserDataMalformedFlags)
+		return
+	}
+	condition, refused := b.refused()
+	var odd []oddity
+	unsure := ""
+	for _, j := range b.joins() {
+		names := slices.ContainsFunc(j.Kubelet.Taints, func(t userdata.Taint) bool { return t.Key == unregisteredKey && !t.Dropped })
+		for _, o := range b.oddTaintFlags(j) {
+			o.sure = refused && names && b.asWritten(j) && b.custom() && b.Config().Known() && len(b.joins()) == 1
+			if o.sure {
+				o.rule = "the taints in them did not reach the node"
+			}
+			odd = append(odd, o)
+		}
+		if j.Kubelet.FlagsDynamic || j.Kubelet.TaintsDynamic {
+			unsure = "the user data computes some of the kubelet's flags on the instance"
+		}
+	}
+	var more []roll.Evidence
+	if refused {
+		more = append(more, refusal(condition))
+	}
+	b.judgeFlags(odd, unsure, more...)
+}
+
+// oddTaintFlags are the oddities for which a kubelet that starts may lack its taints.
+func (b *start) oddTaintFlags(j userdata.Join) []oddity {
+	var out []oddity
+	for _, f := range j.Kubelet.Flags {
+		if f.Name == flagTaints || f.Has(userdata.UnbalancedQuote) || f.Has(userdata.FlagAsValue) {
+			out = append(out, b.oddFlag(f, j)...)
+		}
+	}
+	out = append(append(out, oddTaints(j.Kubelet)...), lostFlags(j)...)
+	for i := range out {
+		if out[i].sure {
+			out[i].rule = "the kubelet exits because of it, so the one that registered got something else"
+		}
+	}
+	return out
 }
 
 // unsureFlags is why flags that look right may not be, "" if they are.
@@ -92,21 +154,31 @@ func (b *start) calledOnce() bool {
 
 // oddFlags are the oddities of one join's kubelet.
 func (b *start) oddFlags(j userdata.Join) []oddity {
-	certain := !j.Conditional && !j.Kubelet.FlagsDynamic &&
-		!slices.Contains(b.data.Value.Edits, userdata.EditsBootstrapScript) && !slices.Contains(b.data.Value.Edits, userdata.EditsKubeletUnit)
 	var out []oddity
 	for _, f := range j.Kubelet.Flags {
 		out = append(out, b.oddFlag(f, j)...)
 	}
 	out = append(out, oddLabels(j.Kubelet)...)
-	out = append(out, oddTaints(j.Kubelet)...)
-	if j.Kubelet.Loss != "" {
-		out = append(out, oddity{false, at(j.Part, "kubelet flags"), string(j.Kubelet.Loss), "flags that reach the kubelet", "systemd drops flags, and the kubelet starts without them"})
-	}
+	out = append(append(out, oddTaints(j.Kubelet)...), lostFlags(j)...)
+	certain := b.asWritten(j)
 	for i := range out {
 		out[i].sure = out[i].sure && certain
 	}
 	return out
+}
+
+// asWritten reports whether nothing else in the user data has a say in the kubelet's flags.
+func (b *start) asWritten(j userdata.Join) bool {
+	return !j.Conditional && !j.Kubelet.FlagsDynamic &&
+		!slices.Contains(b.data.Value.Edits, userdata.EditsBootstrapScript) && !slices.Contains(b.data.Value.Edits, userdata.EditsKubeletUnit)
+}
+
+// lostFlags tells that systemd drops flags of a join.
+func lostFlags(j userdata.Join) []oddity {
+	if j.Kubelet.Loss == "" {
+		return nil
+	}
+	return []oddity{{false, at(j.Part, "kubelet flags"), string(j.Kubelet.Loss), "flags that reach the kubelet", "systemd drops flags, and the kubelet starts without them"}}
 }
 
 // exits are anomalies for which the kubelet does not start.
@@ -181,7 +253,7 @@ func swallowed(f userdata.Flag, k userdata.Kubelet) bool {
 		return true
 	case f.Name == "node-labels":
 		return len(oddLabels(k)) > 0
-	case f.Name == "register-with-taints":
+	case f.Name == flagTaints:
 		return len(oddTaints(k)) > 0
 	}
 	return false
@@ -247,7 +319,7 @@ func (b *start) flagsCause(odd []oddity) cause.Cause {
 		Code:     cause.UserDataMalformedFlags,
 		Summary:  fmt.Sprintf("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule),
 		Evidence: seen[:min(len(seen), maxEvidence)],
-		Fix:      b.change("write each flag as --name=value with no quotes within the quotes, such as --kubelet-extra-args '--node-labels=team=a --max-pods=58'"),
+		Fix:      b.change(b.writeFlags()),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
@@ -18,6 +19,7 @@ import (
 const (
 	unregisteredKey    = "karpenter.sh/unregistered"
 	unregisteredEffect = "NoExecute"
+	ownTaint           = unregisteredKey + ":" + unregisteredEffect
 	taintNotFound      = "UnregisteredTaintNotFound"
 	taintMissingEvent  = "UnregisteredTaintMissing"
 	sinceThen          = "since Karpenter 1.3 that does not keep a node from registering"
@@ -69,8 +71,26 @@ func (b *start) taintConflict() {
 		Code:     cause.UserDataTaintConflict,
 		Summary:  fmt.Sprintf("the user data of %s sets taints by --register-with-taints and by registerWithTaints: %s", b.Finding.Instance, words),
 		Evidence: seen,
-		Fix:      b.change("take --register-with-taints out of the kubelet's flags, and set those taints in the NodePool (spec.template.spec.taints or startupTaints)"),
+		Fix:      b.change(b.oneSource(j.Kubelet)),
 	})
+}
+
+// oneSource says how to have all taints in one place: those of the flag belong to the
+// NodePool, unless they are there already.
+func (b *start) oneSource(k userdata.Kubelet) string {
+	what := "take --" + flagTaints + " out of the kubelet's flags"
+	pool := b.Group().NodePool.Value
+	var missing []string
+	for _, t := range k.Registered() {
+		declared := slices.ContainsFunc(slices.Concat(pool.Taints, pool.StartupTaints), func(o evidence.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
+		if t.Source == userdata.TaintFlag && t.Key != unregisteredKey && !declared {
+			missing = append(missing, t.Key+":"+t.Effect)
+		}
+	}
+	if len(missing) > 0 {
+		what += ", and set " + strings.Join(missing, ", ") + " in the NodePool (spec.template.spec.taints, or startupTaints if something takes it off)"
+	}
+	return what
 }
 
 // conflict is a join whose flag takes the place of taints in the configuration.
@@ -98,9 +118,16 @@ func registersUnregistered(k userdata.Kubelet) bool {
 	return slices.ContainsFunc(k.Registered(), func(t userdata.Taint) bool { return t.Key == unregisteredKey && t.Effect == unregisteredEffect })
 }
 
-// startupTaint asks whether the node came, or will come, without Karpenter's taint.
+// startupTaint asks whether the node came, or will come, without Karpenter's taint. One
+// with another effect is none: Karpenter compares key and effect, does not take it for its
+// own, and so never takes it off.
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 func (b *start) startupTaint() {
 	if b.Finding.Owner != roll.OwnerKarpenter {
+		return
+	}
+	if t, ok := b.wrongEffect(); ok {
+		b.found(t.Effect != "PreferNoSchedule", b.wrongEffectCause(t))
 		return
 	}
 	if condition, blocked := b.refused(); blocked {
@@ -124,8 +151,13 @@ func (b *start) startupTaint() {
 func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) {
 	class := b.Group().NodeClass
 	switch {
+	case b.Finding.Kind == roll.Uninitialized && !b.Node().Object.Known():
+		b.s.NotChecked(b.Node().Object.Missing("node "+b.Finding.Node), cause.StartupTaintMissing)
 	case claim.Known() && registered(claim.Value):
 		b.s.RuledOut(cause.StartupTaintMissing)
+	case b.Finding.Kind == roll.Uninitialized && !claim.Known():
+		// The node came, and only Karpenter tells with what.
+		b.s.NotChecked(claim.Missing("NodeClaim of "+string(b.Finding.Instance)), cause.StartupTaintMissing)
 	case !class.Settled():
 		b.s.NotChecked(class.Gap(), cause.StartupTaintMissing)
 	case !b.data.Settled():
@@ -137,7 +169,7 @@ func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) {
 	case slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return j.Kubelet.TaintsDynamic || j.Kubelet.FlagsDynamic }):
 		b.s.NotChecked("the user data computes the kubelet's taints on the instance", cause.StartupTaintMissing)
 	case b.custom():
-		c := b.startupTaintCause("", roll.Evidence{Source: b.source, Field: "--register-with-taints, registerWithTaints", Observed: "not " + unregisteredKey + ":" + unregisteredEffect, Expected: unregisteredKey + ":" + unregisteredEffect})
+		c := b.startupTaintCause("", roll.Evidence{Source: b.source, Field: "--register-with-taints, registerWithTaints", Observed: "not " + ownTaint, Expected: ownTaint})
 		b.given(false, c)
 	default:
 		b.s.NotChecked("the user data lacks the taint, which Karpenter sets itself in every AMI family but Custom", cause.StartupTaintMissing)
@@ -156,11 +188,60 @@ func (b *start) startupTaintCause(blocked string, seen roll.Evidence) cause.Caus
 	if words == "" {
 		words = sinceThen
 	}
-	what := fmt.Sprintf("have the kubelet register with --register-with-taints=%s:%s, beside its other taints", unregisteredKey, unregisteredEffect)
 	return cause.Cause{
 		Code:     cause.StartupTaintMissing,
-		Summary:  fmt.Sprintf("the kubelet of %s does not register with the taint %s:%s; %s", b.Finding.Instance, unregisteredKey, unregisteredEffect, words),
+		Summary:  fmt.Sprintf("the kubelet of %s does not register with the taint %s; %s", b.Finding.Instance, ownTaint, words),
 		Evidence: []roll.Evidence{seen}, Subject: b.subject(),
-		Fix: b.change(what),
+		Fix: b.giveTaint(),
+	}
+}
+
+// giveTaint is how the node gets the taint. Where the user data has it already, and nothing
+// is odd about how it is written, that is no use.
+func (b *start) giveTaint() string {
+	switch meant := b.meantTaints(); {
+	case !slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return registersUnregistered(j.Kubelet) }):
+		return b.change(b.writeTaints([]userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}}))
+	case len(meant) > 0:
+		return b.change(b.writeTaints(meant))
+	}
+	return paste.Lines("# the user data has the taint already: see with which the kubelet runs, and what changes them on the image",
+		b.runningTaints(), "# Karpenter 1.3 and later take a node that comes without it")
+}
+
+// runningTaints is how a person sees what the kubelet was configured with.
+func (b *start) runningTaints() string {
+	if b.Finding.Node == "" {
+		return b.showConsole()
+	}
+	return paste.Command("kubectl", "get", "--raw", "/api/v1/nodes/"+b.Finding.Node+"/proxy/configz")
+}
+
+// wrongEffect is a taint on the node that has the key of Karpenter's and another effect.
+func (b *start) wrongEffect() (evidence.Taint, bool) {
+	taints := b.Node().Object.Value.Taints
+	i := slices.IndexFunc(taints, func(t evidence.Taint) bool { return t.Key == unregisteredKey && t.Effect != unregisteredEffect })
+	if i < 0 {
+		return evidence.Taint{}, false
+	}
+	return taints[i], true
+}
+
+func (b *start) wrongEffectCause(t evidence.Taint) cause.Cause {
+	wrong := t.Key + ":" + t.Effect
+	seen := []roll.Evidence{{Source: "node", Field: "spec.taints", Observed: wrong, Expected: ownTaint}}
+	fix := paste.Command("kubectl", "taint", "nodes", b.Finding.Node, wrong+"-") + "   # pods start on it at once"
+	for _, j := range b.joins() {
+		for _, own := range j.Kubelet.Registered() {
+			if own.Key == t.Key && own.Effect == t.Effect {
+				seen = append(seen, roll.Evidence{Source: b.source, Field: at(own.Part, string(own.Source)), Observed: wrong, Expected: ownTaint})
+				fix = paste.Lines(b.change(b.writeTaints([]userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}})+", in place of "+wrong), fix)
+			}
+		}
+	}
+	return cause.Cause{
+		Code:     cause.StartupTaintMissing,
+		Summary:  fmt.Sprintf("node %s has the taint %s in place of %s: Karpenter compares the effect too, so it never takes that taint off", b.Finding.Node, wrong, ownTaint),
+		Evidence: seen, Subject: b.subject(), Fix: fix,
 	}
 }

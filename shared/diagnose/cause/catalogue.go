@@ -80,6 +80,10 @@ var catalogue = []entry{
 	// A line on the console may be weeks old, and the disk cleaned up since: that alone must
 	// not have a node ended without a reboot before.
 	{DiskFull, false, roll.CureReboot},
+	// These are not the machine's: they move with the pods, or the machine works all the same.
+	{AttachedEbsImpaired, false, roll.CureUnclear},
+	{ApplicationStatusImpaired, false, roll.CureUnclear},
+	{PerformanceStatusImpaired, false, roll.CureUnclear},
 	{MonitoringConditionLatched, false, roll.CureNone},
 	{RolePoliciesMissing, false, roll.CureChange},
 	{ImdsHopLimit, false, roll.CureChange},
@@ -124,6 +128,12 @@ func CureOf(c Code) roll.Cure {
 		return catalogue[i].cure
 	}
 	return roll.CureUnclear
+}
+
+// Before reports whether the first code is told before the second where both causes are
+// decisive.
+func Before(a, b Code) bool {
+	return place(Cause{Code: a, Confidence: roll.Decisive}) < place(Cause{Code: b, Confidence: roll.Decisive})
 }
 
 // Order sorts causes as they are to be told: decisive ones first, among them the root

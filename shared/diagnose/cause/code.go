@@ -83,6 +83,9 @@ const (
 	DiskFull                   Code = "DiskFull"
 	InstanceStatusImpaired     Code = "InstanceStatusImpaired"
 	SystemStatusImpaired       Code = "SystemStatusImpaired"
+	AttachedEbsImpaired        Code = "AttachedEbsImpaired"
+	ApplicationStatusImpaired  Code = "ApplicationStatusImpaired"
+	PerformanceStatusImpaired  Code = "PerformanceStatusImpaired"
 	InstanceStopped            Code = "InstanceStopped"
 	MonitoringConditionLatched Code = "MonitoringConditionLatched"
 )

@@ -184,19 +184,19 @@ func TestWhatIsFound(t *testing.T) {
 		{"one of the replacements worked, and is not looked at", roll.Unregistered, karpenter, func(w *wrapped) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
 			w.Alone = true
-			w.group(func(g *evidence.Group) { g.Members, g.Good = g.Members[:1], now.Add(-70*time.Minute) })
+			w.group(func(g *evidence.Group) { g.Members, g.Proven = g.Members[:1], now.Add(-70*time.Minute) })
 		}, ""},
 		{"it worked itself for long", roll.Unknown, karpenter, func(w *wrapped) {
 			replaced(roll.Unknown, 40*time.Hour, 80*time.Hour)(w)
 			w.group(func(g *evidence.Group) {
 				g.Members = g.Members[:1]
 				g.Members[0].Launched = now.Add(-39 * time.Hour)
-				g.Good = g.Members[0].Launched
+				g.Proven = g.Members[0].Launched
 			})
 		}, ""},
 		{"what worked was launched before", roll.Unregistered, karpenter, func(w *wrapped) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
-			w.group(func(g *evidence.Group) { g.Good = now.Add(-90 * time.Minute) })
+			w.group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })
 		}, "ReplacementRepeats"},
 
 		{"the group ended two before it", roll.Unregistered, scaled, func(w *wrapped) { w.activities("instance was taken out of service in response to an EC2 health check") }, "ReplacementRepeats"},

@@ -108,9 +108,9 @@ func keep(c *evidence.Case) string {
 }
 
 // failedSince reports whether this instance was launched since a moment, and none of the
-// group that was is healthy, or ever was as far as anybody remembers.
+// group that was is healthy, or stayed so for long as far as anybody remembers.
 func failedSince(c *evidence.Case, g evidence.Group, at time.Time) bool {
-	if g.Good.After(at) {
+	if g.Proven.After(at) {
 		return false
 	}
 	own := false

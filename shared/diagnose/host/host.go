@@ -16,6 +16,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
@@ -45,12 +46,20 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	case roll.Flapping:
 		l.pressures()
 		l.console()
-	case roll.Unregistered, roll.Impaired:
+	case roll.Unregistered:
 		l.console()
 		l.checks()
 		l.stopped()
+	case roll.Impaired:
+		l.console()
+		l.checks()
+		l.otherChecks()
+		l.stopped()
 	case roll.ConditionFailed:
 		l.latched()
+		if slices.ContainsFunc(kinds, func(p pressure) bool { return p.condition == l.Finding.Condition }) {
+			l.pressures()
+		}
 		l.stopped()
 	}
 }

@@ -333,6 +333,14 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 			w.shows(console.OutOfMemory, "java", 1)
 		}, "SystemStatusImpaired OutOfMemory?"},
 		{"it passes again", roll.Impaired, func(*world) {}, ""},
+		{"a volume of it", roll.Impaired, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, "AttachedEbsImpaired?"},
+		{"its host, and so its volumes", roll.Impaired, func(w *world) {
+			w.instance.Status.Value.System, w.instance.Status.Value.AttachedEBS = "impaired", "impaired"
+		}, "SystemStatusImpaired AttachedEbsImpaired?"},
+		{"what runs on it", roll.Impaired, func(w *world) { w.instance.Status.Value.Application = "impaired" }, "ApplicationStatusImpaired?"},
+		{"it is slow", roll.Impaired, func(w *world) { w.instance.Status.Value.Performance = "impaired" }, "PerformanceStatusImpaired?"},
+		{"of a volume EC2 knows nothing", roll.Impaired, func(w *world) { w.instance.Status.Value.AttachedEBS = "insufficient-data" }, ""},
+		{"a volume of a silent node", roll.Unregistered, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, ""},
 
 		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
 		{"two of them", roll.ConditionFailed, func(w *world) { w.condition("NetworkingReady", "False") }, "MonitoringConditionLatched?"},

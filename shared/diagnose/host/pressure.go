@@ -172,31 +172,40 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {
 	if confidence != roll.Decisive {
 		told = "may have run short of " + p.what + " before it went silent"
 	}
-	return cause.Cause{
+	since := l.quiet()
+	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {
+		since = c.Since
+	}
+	return l.more(p, cause.Cause{
 		Code: p.code, Confidence: confidence,
 		Summary:  fmt.Sprintf("node %s %s at %s", l.Finding.Node, told, roll.Clock(l.quiet())),
-		Evidence: seen, Fix: l.relieve(p),
-	}
+		Evidence: seen, Fix: l.relieve(p, true),
+	}, since)
 }
 
 // relieve is what helps a node that runs short, and what keeps it from coming back. To
-// look comes first: with the instance goes what there is to see.
-func (l *look) relieve(p pressure) string {
+// look comes first: with the instance goes what there is to see. A node that is in order but
+// for its pressure does its work, and is not to be ended for it.
+func (l *look) relieve(p pressure, broken bool) string {
+	look, end := pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
 	switch p.condition {
 	case roll.MemoryPressure:
-		return paste.Lines(limits(l.Finding.Node)+"   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)", l.reboot())
+		look = limits(l.Finding.Node) + "   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)"
 	case roll.DiskPressure:
-		return paste.Lines(pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace())
+		look, end = pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace()
 	}
-	return paste.Lines(pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot())
+	if !broken {
+		return look
+	}
+	return paste.Lines(look, end)
 }
 
 // wasWell reports that a check saw shortly before the silence that the node did not run
-// short, or had long ceased to.
+// short, or had long ceased to, and that its events tell of none since.
 func (l *look) wasWell(p pressure) bool {
 	r, ok := known(l.Node().Remembered)
 	c, told := r.Condition(p.condition)
-	return ok && told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.At) <= recent
+	return ok && told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.At) <= recent && l.Node().Events.Known()
 }
 
 // unseen says why nothing is known of what preceded the silence.
@@ -230,12 +239,22 @@ func (l *look) pressures() {
 		case c.Status == string(roll.ConditionFalse):
 			l.s.RuledOut(p.code)
 		default:
-			l.s.Found(cause.Cause{
-				Code: p.code, Confidence: roll.Suggestive,
-				Summary:  fmt.Sprintf("node %s runs short of %s since %s: its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready", n.Name, p.what, roll.Clock(c.Since)),
-				Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[" + p.condition + "]", Observed: said(c), Expected: "False"}},
-				Fix:      l.relieve(p),
-			})
+			l.s.Found(l.shortNow(p, c))
 		}
 	}
+}
+
+// shortNow is a pressure that lasts. It is what is wrong where the finding is about it, and
+// else may only have to do with it.
+func (l *look) shortNow(p pressure, c evidence.Condition) cause.Cause {
+	confidence, follows := roll.Suggestive, "its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready"
+	if l.Finding.Condition == p.condition {
+		confidence, follows = roll.Decisive, "its kubelet evicts pods, and may fall silent if that does not help"
+	}
+	return l.more(p, cause.Cause{
+		Code: p.code, Confidence: confidence,
+		Summary:  fmt.Sprintf("node %s runs short of %s since %s: %s", l.Finding.Node, p.what, roll.Clock(c.Since), follows),
+		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[" + p.condition + "]", Observed: said(c), Expected: "False"}},
+		Fix:      l.relieve(p, l.Finding.Kind != roll.ConditionFailed),
+	}, c.Since)
 }

@@ -24,8 +24,6 @@ type agent struct {
 	network bool
 	// early: the taint is taken off whether or not the node is ready.
 	early bool
-	// ephemeral: Karpenter knows by itself that the taint passes.
-	ephemeral bool
 	// guess: that it is a startup taint is told by the key's form alone.
 	guess bool
 }
@@ -34,12 +32,12 @@ type agent struct {
 // they do their work.
 var agents = []agent{
 	{ // https://karpenter.sh/docs/concepts/nodeclaims/
-		key: "karpenter.sh/unregistered", name: "Karpenter", how: "Karpenter takes it off when it registers the node",
-		logs: []string{"-n", "kube-system", "logs", "deployment/karpenter", "--tail=100"}, early: true, ephemeral: true,
+		key: unregistered, name: "Karpenter", how: "Karpenter takes it off when it registers the node",
+		logs: []string{"-n", "kube-system", "logs", "deployment/karpenter", "--tail=100"}, early: true,
 	},
 	{ // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
 		key: "node.cloudprovider.kubernetes.io/uninitialized", name: "the cloud controller manager",
-		how: "the cloud controller manager, which EKS runs, takes it off once it has found the node's instance by provider id or name", early: true, ephemeral: true,
+		how: "the cloud controller manager, which EKS runs, takes it off once it has found the node's instance by provider id or name", early: true,
 	},
 	{ // https://docs.cilium.io/en/stable/installation/taints/
 		key: "node.cilium.io/agent-not-ready", name: "Cilium", how: "the Cilium operator takes it off once the node's cilium pod is ready",

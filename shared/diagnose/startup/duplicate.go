@@ -1,7 +1,9 @@
 package startup
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
@@ -19,6 +21,9 @@ const (
 	// lies no further apart is one scale-up.
 	// https://karpenter.sh/docs/reference/settings/
 	batch = 10 * time.Second
+	// remembered is how old the instance of a duplicate that has settled may be: its node
+	// began to flap while it started, and that is told for as long as flaps are counted.
+	remembered = settling + roll.FlapWindow
 )
 
 // duplicates asks whether the instance, or the one launched just before it, was launched
@@ -36,7 +41,7 @@ func (l *look) duplicates() {
 		return
 	}
 	own := l.NodeClaim()
-	if !own.Known() || l.At.Sub(own.Value.Created) >= settling {
+	if !own.Known() || l.At.Sub(own.Value.Created) >= remembered {
 		l.s.RuledOut(cause.DuplicateLaunch)
 		return
 	}
@@ -51,11 +56,15 @@ func (l *look) duplicates() {
 		case !p.near():
 		case p.registered.IsZero() && p.gap != "":
 			gap = p.gap
+		case l.At.Sub(own.Value.Created) >= settling && !p.settled:
+			// What is still wrong by now is no duplicate's doing.
 		case p.fits() && (best == nil || p.reason != "" && best.reason == ""):
 			best = &p
 		}
 	}
 	switch {
+	case best != nil && best.settled && best.first.Instance == l.Finding.Instance && l.found(best.second.Instance):
+		// It is told once, of the second.
 	case best != nil:
 		l.s.Found(l.duplicate(*best))
 	case gap != "":
@@ -63,6 +72,20 @@ func (l *look) duplicates() {
 	default:
 		l.s.RuledOut(cause.DuplicateLaunch)
 	}
+}
+
+// found reports that the diagnosis is about the instance too.
+func (l *look) found(id roll.InstanceID) bool {
+	return slices.ContainsFunc(l.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage.Past(roll.Watching) })
+}
+
+// inOrder reports that a NodeClaim's node works: Karpenter initialized it, and the check
+// found nothing wrong with it but that it came and went.
+func (l *look) inOrder(claim evidence.NodeClaim) bool {
+	c, ok := claim.Condition("Initialized")
+	return ok && c.Status == string(roll.ConditionTrue) && !slices.ContainsFunc(append([]roll.Finding{l.Finding}, l.Findings...), func(f roll.Finding) bool {
+		return f.Instance == claim.Instance && f.Kind != roll.Flapping
+	})
 }
 
 // pair is two NodeClaims, the older one first.
@@ -73,13 +96,15 @@ type pair struct {
 	// reason is what had Karpenter not count on the first any more, "" if that is not
 	// known.
 	reason string
+	// settled: both are in order by now, so that nothing is left of it but what it costs.
+	settled bool
 }
 
 func (l *look) pairOf(a, b evidence.NodeClaim) pair {
 	if b.Created.Before(a.Created) {
 		a, b = b, a
 	}
-	p := pair{first: a, second: b}
+	p := pair{first: a, second: b, settled: l.inOrder(a) && l.inOrder(b)}
 	node := l.Nodes[a.Node]
 	switch c, ok := a.Condition("Registered"); {
 	case ok && c.Status == string(roll.ConditionTrue):
@@ -127,7 +152,7 @@ func (l *look) duplicate(p pair) cause.Cause {
 		told = p.reason
 	}
 	// Of a first that starts on, a later one is what an ordinary scale-up makes too.
-	trouble := l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady
+	trouble := !p.settled && (l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady)
 	if trouble && (p.reason != "" || p.first.Instance == l.Finding.Instance && l.Finding.Kind == roll.NotReady) {
 		confidence = roll.Decisive
 	}
@@ -135,16 +160,35 @@ func (l *look) duplicate(p pair) cause.Cause {
 	if c, ok := p.first.Condition("Initialized"); ok {
 		state = reason(c)
 	}
+	now := "both are billed"
+	if p.settled {
+		now = "both work by now, and " + now
+	}
 	return cause.Cause{
 		Code: cause.DuplicateLaunch, Confidence: confidence, Subject: "nodepool/" + l.pool(),
-		Summary: fmt.Sprintf("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods",
-			p.second.Name, l.pool(), p.second.Created.Sub(p.first.Created).Seconds(), p.first.Name, told),
+		Summary: fmt.Sprintf("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods; %s: %s and %s",
+			p.second.Name, l.pool(), p.second.Created.Sub(p.first.Created).Seconds(), p.first.Name, told, now, l.billed(p.first), l.billed(p.second)),
 		Evidence: []roll.Evidence{
 			{Source: "NodeClaim", Field: p.second.Name + " metadata.creationTimestamp", Observed: roll.Clock(p.second.Created), Expected: "none while " + p.first.Name + ", created at " + roll.Clock(p.first.Created) + ", is initializing"},
 			{Source: "NodeClaim", Field: p.first.Name + " status.conditions[Initialized]", Observed: state, Expected: "True before another is launched for its pods"},
+			{Source: "NodeClaim", Field: p.second.Name + " instance", Observed: l.billed(p.second), Expected: "one instance for the same pods"},
 		},
 		Fix: paste.Lines(kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
 			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+p.second.Name),
 			"# one that stays empty is taken back by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints"),
 	}
+}
+
+// billed is what is paid for a NodeClaim's instance, and for how long: prices are not read.
+func (l *look) billed(claim evidence.NodeClaim) string {
+	config := l.Instances[claim.Instance].Config.Value
+	since := claim.Created
+	if !config.Launched.IsZero() {
+		since = config.Launched
+	}
+	kind := cmp.Or(claim.Type, config.Type, "an instance of unknown type")
+	if claim.Capacity != "" {
+		kind += " (" + claim.Capacity + ")"
+	}
+	return kind + " for " + minutes(l.At.Sub(since))
 }

@@ -105,10 +105,26 @@ func (l *look) recovering(n evidence.NodeObject) bool {
 		(!l.karpenters() || claim.Known() && !resourceReason(c))
 }
 
+// surprising is a taint on a node of Karpenter's that nothing is known to declare, "" if it
+// has none: what is wrong with such a node does not pass with its flap.
+func (l *look) surprising(n evidence.NodeObject) string {
+	if !l.karpenters() {
+		return ""
+	}
+	d, _ := l.declared(l.NodeClaim())
+	if found := d.surprises(n); len(found) > 0 {
+		return told(found[0].Taint)
+	}
+	return ""
+}
+
 func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) cause.Cause {
 	confidence, outcome := roll.Suggestive, "which may be why it was not ready at first"
 	if l.flap(n, s) && (ready(n).Status != string(roll.ConditionTrue) || l.Finding.Kind == roll.Flapping || l.recovering(n)) {
 		confidence, outcome = roll.Decisive, "and it renews its lease: a flap of its start, which passes, and no fault"
+		if t := l.surprising(n); t != "" {
+			confidence, outcome = roll.Suggestive, "and it renews its lease; but it has the taint "+t+", which nothing declares, so that this passes is not certain"
+		}
 	}
 	if s.young >= crashing || s.later > 0 {
 		outcome = "which looks like a kubelet that fails again and again rather than a start that takes two"

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/diagnose/startup"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
 )
 
 const (
@@ -41,6 +42,10 @@ type world struct {
 	other   evidence.Node // of another NodeClaim, if one names it
 	claims  evidence.Fact[[]evidence.NodeClaim]
 	pool    evidence.Fact[evidence.NodePool]
+	data    evidence.Fact[userdata.Boot]
+
+	templates map[string]evidence.Fact[evidence.LaunchTemplate]
+	findings  []roll.Finding // of other instances
 }
 
 func (w *world) object() *evidence.NodeObject { return &w.node.Object.Value }
@@ -77,6 +82,17 @@ func (w *world) starts(after ...time.Duration) {
 		at := w.object().Created.Add(a)
 		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, Source: "kubelet", First: at, Last: at, Count: 1})
 	}
+}
+
+// registers has the user data register the node with taints.
+func (w *world) registers(taints string) {
+	w.data = evidence.Read(userdata.ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
+}
+
+// template has the user data been read of the launch template alone.
+func (w *world) template() {
+	w.templates = map[string]evidence.Fact[evidence.LaunchTemplate]{"lt-0123456789abcdef0:3": evidence.Read(evidence.LaunchTemplate{UserData: w.data})}
+	w.data = evidence.Skipped[userdata.Boot]("sampled")
 }
 
 // pod puts a DaemonSet's pod on the node.
@@ -127,6 +143,10 @@ func (w *world) analyze() *cause.Sheet {
 		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
 		Nodes:  map[string]evidence.Node{name: w.node, twin: w.other},
 		Groups: map[roll.Group]evidence.Group{group: {Group: group, NodePool: w.pool, NodeClaims: w.claims}},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, UserData: w.data, Config: evidence.Read(evidence.InstanceConfig{
+			ASG: "payments", LaunchTemplate: "lt-0123456789abcdef0", LaunchTemplateVersion: "3", Type: "m7i.large",
+		})}},
+		Templates: w.templates, Findings: append(w.findings, w.finding),
 	}
 	s := &cause.Sheet{}
 	startup.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)
@@ -209,7 +229,7 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 		{"Cilium has no pod there, and the node has another taint", func(w *world) {
 			ciliumStays(w)
 			w.tainted(taint("nvidia.com/gpu", noSchedule))
-		}, "StartupTaintNotRemoved", "nvidia.com/gpu:NoSchedule"},
+		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nvidia.com/gpu:NoSchedule"},
 		{"Cilium's image does not arrive", func(w *world) {
 			ciliumStays(w)
 			w.pod("cilium", func(p *evidence.Pod) {
@@ -254,6 +274,24 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 			w.tainted(taint("karpenter.sh/unregistered", noExecute))
 			w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "RegistrationHookPending", Message: "placement-group"}
 		}, "StartupTaintNotRemoved", "Unknown (RegistrationHookPending): placement-group"},
+		{"Karpenter's own, which it took off before", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+		}, "StartupTaintNotRemoved", "does not take off again what came back since"},
+		{"Karpenter's own, read as it was taken off", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+			w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second)
+		}, "StartupTaintNotRemoved", "takes it off when it registers the node\n"},
+		{"Karpenter's own, with another effect", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noSchedule))
+		}, "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
+		{"Karpenter's own, and no NodeClaim has the instance", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+			w.claims.Value = nil
+		}, "StartupTaintNotRemoved", "no NodeClaim has its instance"},
+		{"Karpenter's own, on a node that is not ready", func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+			w.unready("PLEG is not healthy")
+		}, "StartupTaintNotRemoved", ""},
 		{"the cloud provider's", func(w *world) {
 			w.tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule})
 		}, "StartupTaintNotRemoved", "cloud controller manager"},
@@ -269,7 +307,7 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 		{"one that only the policy names", func(w *world) {
 			w.tainted(taint("example.com/warming-up", noSchedule))
 			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
-		}, "StartupTaintNotRemoved", "the policy names it"},
+		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "the policy names it"},
 		{"one that only looks like one", func(w *world) { w.tainted(taint("example.com/agent-not-ready", noSchedule)) }, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"the network agent's, while the network is missing", func(w *world) {
 			ciliumStays(w)
@@ -345,7 +383,51 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 		{"no agent's", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint("example.com/team", noSchedule))
+		}, "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
+		{"no agent's, declared", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+			w.declares(taint("example.com/team", noSchedule))
+		}, "StartupTaintNotRemoved?", ""},
+		{"no agent's, declared as a lasting one", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+			w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)}
 		}, "", ""},
+		{"no agent's, declared with another effect", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+			w.declares(taint("example.com/team", noExecute))
+		}, "UndeclaredStartupTaint", "declares only with the effect NoExecute"},
+		{"no agent's, with which the user data registers", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+			w.registers("example.com/team=a:NoSchedule")
+		}, "UndeclaredStartupTaint", "with which its user data has the kubelet register"},
+		{"no agent's, with which the launch template registers", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule))
+			w.registers("example.com/team=a:NoSchedule")
+			w.template()
+		}, "UndeclaredStartupTaint", "take it out of the launch template lt-0123456789abcdef0:3"},
+		{"an agent's before nobody's", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule))
+		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "of Cilium"},
+		{"no agent's, on a node that works for long", func(w *world) {
+			w.aged(5 * time.Hour)
+			w.object().Labels["karpenter.sh/initialized"] = "true"
+			w.tainted(taint("example.com/maintenance", noSchedule))
+		}, "", ""},
+		{"those of nodes that are taken out of service", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
+				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))
+		}, "", ""},
+		{"one that resembles Karpenter's", func(w *world) {
+			w.aged(minute)
+			w.tainted(taint("karpenter.sh/unregistred", noExecute))
+		}, "UndeclaredStartupTaint", ""},
 		{"one that keeps no pod away", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint(cilium, "PreferNoSchedule"))
@@ -598,6 +680,48 @@ func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 	})
 }
 
+// Of a duplicate that has settled only its cost is left, which is told once.
+func TestADuplicateThatHasSettled(t *testing.T) {
+	const minute = time.Minute
+	initialized := evidence.Condition{Type: "Initialized", Status: "True"}
+	// pair are two nodes that both work, of which the first flapped while it started.
+	pair := func(age time.Duration, more ...func(*world)) func(*world) {
+		return func(w *world) {
+			w.aged(age)
+			initialized.Since = w.object().Created.Add(5 * minute)
+			w.claim().Conditions[1] = initialized
+			w.claim().Type, w.claim().Capacity = "m7i.large", "on-demand"
+			w.object().Labels["karpenter.sh/initialized"] = "true"
+			w.sibling(2*minute, func(c *evidence.NodeClaim) {
+				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True"}, initialized}
+				c.Type, c.Capacity = "m7i.xlarge", "spot"
+			})
+			for _, f := range more {
+				f(w)
+			}
+		}
+	}
+	other := func(kind roll.Kind, stage roll.Stage) func(*world) {
+		return func(w *world) {
+			w.findings = append(w.findings, roll.Finding{Instance: "i-00000002", Kind: kind, Stage: stage})
+		}
+	}
+	check(t, roll.Flapping, []test{
+		{"both work", pair(40 * minute), "DuplicateLaunch?", "both work by now, and both are billed: m7i.large (on-demand) for 41 min and m7i.xlarge (spot) for 39 min"},
+		{"both work, and only EC2 tells the type of one", pair(40*minute, func(w *world) {
+			w.claim().Type, w.claim().Capacity = "", ""
+			w.claims.Value[1].Type, w.claims.Value[1].Capacity = "", ""
+		}), "DuplicateLaunch?", "m7i.large for 41 min and an instance of unknown type for 39 min"},
+		{"both flap, and this is the first", pair(40*minute, other(roll.Flapping, roll.Overdue)), "", ""},
+		{"both flap, and nobody is told of the second", pair(40*minute, other(roll.Flapping, roll.Watching)), "DuplicateLaunch?", ""},
+		{"the second is not ready", pair(40*minute, other(roll.NotReady, roll.Watching)), "", ""},
+		{"the second is not initialized", pair(40*minute, func(w *world) { w.claims.Value[1].Conditions = nil }), "", ""},
+		{"at the end of what is remembered", pair(90*minute - time.Minute), "DuplicateLaunch?", ""},
+		{"long ago", pair(90 * minute), "", ""},
+		{"an ordinary scale-up", pair(40*minute, func(w *world) { w.claims.Value[1].Created = w.claim().Created.Add(time.Second) }), "", ""},
+	})
+}
+
 func TestResourcesThatNobodyRegisters(t *testing.T) {
 	waits := func(reason, message string) func(*world) {
 		return func(w *world) {
@@ -725,6 +849,8 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) },
 		func(w *world) { w.claim().Conditions[1].Reason = "ResourceNotRegistered" },
 		func(w *world) { w.finding.Owner = roll.OwnerManagedNodeGroup },
+		func(w *world) { w.registers("example.com/team:NoSchedule") },
+		func(w *world) { w.claim().Conditions[1].Status = "True" },
 	}
 	hide := []func(*world, string){
 		func(w *world, why string) { w.node.Object = evidence.Failed[evidence.NodeObject](why) },
@@ -733,6 +859,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		func(w *world, why string) { w.node.Pods = evidence.Skipped[[]evidence.Pod](why) },
 		func(w *world, why string) { w.claims = evidence.Failed[[]evidence.NodeClaim](why) },
 		func(w *world, why string) { w.pool = evidence.Skipped[evidence.NodePool](why) },
+		func(w *world, why string) { w.data = evidence.Failed[userdata.Boot](why) },
 	}
 	kinds := roll.Kinds()
 	for n := range 4000 {

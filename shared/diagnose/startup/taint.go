@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
@@ -15,6 +16,12 @@ import (
 // takes them off; who declares one as a startup taint means spec.template.spec.taints.
 // https://karpenter.sh/docs/concepts/scheduling/#acceleratorsgpu-resources
 var dedicated = []string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "habana.ai/gaudi", "vpc.amazonaws.com/efa"}
+
+// unregistered is the key of the taint with which Karpenter has its nodes register.
+const unregistered = "karpenter.sh/unregistered"
+
+// justRegistered is how long after a registration the node may have been read before it.
+const justRegistered = time.Minute
 
 // left is a startup taint that is still on a node.
 type left struct {
@@ -120,8 +127,8 @@ func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.E
 		return l.nobody(t), nil, kubectl("describe", "node", n.Name)
 	case a.daemonSet != "":
 		return l.agentsPod(n, t)
-	case a.key == "karpenter.sh/unregistered":
-		return l.unregistered(a)
+	case a.key == unregistered:
+		return l.unregistered(n, t)
 	default:
 		fix = kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}")
 		if len(a.logs) > 0 {
@@ -170,21 +177,35 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 		kubectl("-n", p.Namespace, "describe", "pod", p.Name), kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100"))
 }
 
-// unregistered looks at what Karpenter says of the node's registration. A hook of its
-// own that is pending holds it up without any fault of the node.
+// unregistered looks at why Karpenter leaves its own taint on the node. It takes off the one
+// with the effect NoExecute, once, when it registers the node, and looks no further when the
+// NodeClaim's condition Registered is no longer Unknown. A hook of its own that is pending
+// holds it up without any fault of the node.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
-func (l *look) unregistered(a *agent) (who string, seen []roll.Evidence, fix string) {
-	claim := l.NodeClaim()
+func (l *look) unregistered(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
+	claim, how := l.NodeClaim(), t.agent.how
+	if t.Effect != "NoExecute" {
+		return "Karpenter takes off " + unregistered + ":NoExecute alone, so this one stays", nil, kubectl("describe", "node", n.Name)
+	}
 	if !claim.Known() {
-		return a.how, nil, paste.Lines(kubectl("get", "nodeclaims", "-o", "wide"), kubectl(a.logs...))
+		if claim.State == evidence.Absent && l.karpenters() {
+			how += ", and no NodeClaim has its instance"
+		}
+		return how, nil, paste.Lines(kubectl("get", "nodeclaims", "-o", "wide"), kubectl(t.agent.logs...))
 	}
-	fix = paste.Lines(kubectl("describe", "nodeclaim", claim.Value.Name), kubectl(a.logs...)+"   # in the namespace that Karpenter runs in")
+	fix = paste.Lines(kubectl("describe", "nodeclaim", claim.Value.Name), kubectl(t.agent.logs...)+"   # in the namespace that Karpenter runs in")
 	c, ok := claim.Value.Condition("Registered")
-	if !ok || c.Status == string(roll.ConditionTrue) {
-		return a.how, nil, fix
+	if !ok {
+		return how, nil, fix
 	}
-	seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[Registered]", Observed: reason(c), Expected: "True"})
-	return fmt.Sprintf("%s, and says of NodeClaim %s: %s", a.how, claim.Value.Name, reason(c)), seen, fix
+	seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[Registered]", Observed: reason(c), Expected: "True, and the taint gone"})
+	switch {
+	case c.Status != string(roll.ConditionTrue):
+		return fmt.Sprintf("%s, and says of NodeClaim %s: %s", how, claim.Value.Name, reason(c)), seen, fix
+	case l.At.Sub(c.Since) < justRegistered:
+		return how, seen, fix
+	}
+	return fmt.Sprintf("%s, which it did at %s; it does not take off again what came back since", how, roll.Clock(c.Since)), seen, fix
 }
 
 // reason is a condition's status, reason and message in one text.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
@@ -15,10 +16,10 @@ import (
 // young is how old a node may be for a taint on it to count as one of its start.
 const young = 10 * time.Minute
 
-// surprise is a taint that an agent puts on a node and that Karpenter was not told of.
+// surprise is a taint on a node that Karpenter was not told of.
 type surprise struct {
 	evidence.Taint
-	agent *agent
+	agent *agent // nil if none is known
 	// other is the effect with which the key is declared, "" if it is not.
 	other string
 }
@@ -27,7 +28,28 @@ type surprise struct {
 // itself that those of the Node Readiness Controller pass, and nothing tells which
 // release of it runs.
 // https://github.com/kubernetes-sigs/karpenter/pull/3025
-func (s surprise) sure() bool { return !s.agent.guess && !s.agent.prefix }
+func (s surprise) sure() bool { return s.agent == nil || s.agent.guess || !s.agent.prefix }
+
+// outOfService are taints that controllers put on nodes of any age, to take them out of
+// service or because they are. They say nothing of a node's start, and no NodePool can
+// declare them. Of Karpenter's own and the cloud provider's other causes tell. A key that
+// ends in a slash is a prefix.
+//
+//   - https://kubernetes.io/docs/reference/labels-annotations-taints/
+//   - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/apis/v1/taints.go
+//   - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
+//   - https://github.com/aws/aws-node-termination-handler
+var outOfService = []string{
+	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", unregistered, "karpenter.sh/disrupted", "karpenter.sh/disruption",
+	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "aws-node-termination-handler/",
+}
+
+// undeclarable reports that the taint is one of those, or keeps no pod away.
+func undeclarable(t evidence.Taint) bool {
+	return t.Effect == "PreferNoSchedule" || slices.ContainsFunc(outOfService, func(key string) bool {
+		return t.Key == key || strings.HasSuffix(key, "/") && strings.HasPrefix(t.Key, key)
+	})
+}
 
 // declaration is what Karpenter was told of a node's taints.
 type declaration struct {
@@ -50,20 +72,21 @@ func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, b
 	return d, claim.Known() || pool.Known()
 }
 
-// surprises are the agents' taints on a node that were declared neither as startup
-// taints nor as lasting ones, comparing key and effect. Once a node is registered
+// surprises are the taints on a node, whoever put them there, that were declared neither as
+// startup taints nor as lasting ones, comparing key and effect. Once a node is registered
 // Karpenter counts them against its pending pods as it counts lasting ones: it looks
 // over none but those that are declared and those that it knows by itself
-// (StateNode.Taints).
-// https://karpenter.sh/docs/faq/#why-do-i-see-extra-nodes-get-launched-to-schedule-pending-pods-that-remain-empty-and-are-later-removed
+// (StateNode.Taints). Those of known agents come first.
+//
+//   - https://karpenter.sh/docs/faq/#why-do-i-see-extra-nodes-get-launched-to-schedule-pending-pods-that-remain-empty-and-are-later-removed
+//   - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go
 func (d declaration) surprises(n evidence.NodeObject) []surprise {
 	var out []surprise
 	for _, t := range n.Taints {
-		a := agentOf(t.Key)
-		if a == nil || a.ephemeral || t.Effect == "PreferNoSchedule" || has(d.startup, t) || has(d.lasting, t) {
+		if undeclarable(t) || has(d.startup, t) || has(d.lasting, t) {
 			continue
 		}
-		s := surprise{Taint: t, agent: a}
+		s := surprise{Taint: t, agent: agentOf(t.Key)}
 		if i := slices.IndexFunc(d.startup, func(o evidence.Taint) bool { return o.Key == t.Key }); i >= 0 {
 			s.other = d.startup[i].Effect
 		}
@@ -73,9 +96,9 @@ func (d declaration) surprises(n evidence.NodeObject) []surprise {
 	return out
 }
 
-// undeclared asks whether an agent put a taint on a young node of Karpenter's that its
-// NodePool does not declare. It is decisive for nodes that start or come and go: what it
-// does is to have Karpenter launch more of them.
+// undeclared asks whether a node of Karpenter's has a taint that its NodePool does not
+// declare. It is decisive for nodes that start or come and go: what it does is to have
+// Karpenter launch more of them.
 func (l *look) undeclared() {
 	if !l.karpenters() {
 		return
@@ -90,6 +113,10 @@ func (l *look) undeclared() {
 		return
 	}
 	found := d.surprises(n)
+	if l.settled(n) {
+		// What a person put on a node that works has nothing to do with its start.
+		found = slices.DeleteFunc(found, func(s surprise) bool { return s.agent == nil })
+	}
 	if len(found) == 0 {
 		l.s.RuledOut(cause.UndeclaredStartupTaint)
 		return
@@ -99,6 +126,11 @@ func (l *look) undeclared() {
 		confidence = roll.Decisive
 	}
 	l.s.Found(l.undeclaredCause(n, d, found, confidence))
+}
+
+// settled reports a node that is past its start and that Karpenter took into service.
+func (l *look) settled(n evidence.NodeObject) bool {
+	return l.age(n) >= settling && n.Labels["karpenter.sh/initialized"] == "true"
 }
 
 // starts reports kinds of findings of nodes that are there and not, or not steadily, ready.
@@ -113,12 +145,15 @@ func (l *look) starts() bool {
 // counted reports that Karpenter goes by the node's own taints: before it has registered
 // the node, and taken its own taint off, it goes by the NodeClaim's.
 func counted(n evidence.NodeObject) bool {
-	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == "karpenter.sh/unregistered" })
+	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == unregistered && t.Effect == "NoExecute" })
 }
 
 func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []surprise, confidence roll.Confidence) cause.Cause {
 	s, pool := found[0], l.pool()
-	how := "does not declare"
+	what, how := "the taint "+told(s.Taint), "does not declare"
+	if s.agent != nil {
+		what = "the startup taint " + told(s.Taint) + " of " + s.agent.name
+	}
 	if s.other != "" {
 		how = "declares only with the effect " + s.other
 	}
@@ -127,13 +162,44 @@ func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []sur
 		seen = append(seen, roll.Evidence{Source: "node", Field: "spec.taints", Observed: told(f.Taint) + ", " + minutes(l.age(n)) + " after its creation", Expected: "a taint that startupTaints declare, with this effect"})
 	}
 	seen = append(seen, roll.Evidence{Source: d.source, Field: d.field, Observed: all(d.startup), Expected: told(s.Taint)})
+	from, source := l.registersWith(s.Taint)
+	if from != "" {
+		what += ", with which its " + from + " has the kubelet register"
+		seen = append(seen, source)
+	}
 	return cause.Cause{
 		Code: cause.UndeclaredStartupTaint, Confidence: confidence, Subject: "nodepool/" + pool,
-		Summary: fmt.Sprintf("node %s has the startup taint %s of %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
-			n.Name, told(s.Taint), s.agent.name, pool, how),
+		Summary: fmt.Sprintf("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
+			n.Name, what, pool, how),
 		Evidence: seen,
-		Fix:      l.declare(pool, found),
+		Fix:      paste.Lines(l.declare(pool, found), elsewhere(n, s, from)),
 	}
+}
+
+// registersWith is what has the kubelet register with the taint, its user data or launch
+// template; "" if neither is known to.
+func (l *look) registersWith(t evidence.Taint) (from string, seen roll.Evidence) {
+	data, source := l.UserData()
+	for _, j := range data.Value.Joins {
+		for _, own := range j.Kubelet.Registered() {
+			if own.Key == t.Key && own.Effect == t.Effect {
+				return source, roll.Evidence{Source: source, Field: string(own.Source), Observed: told(t), Expected: "taints that the NodePool declares"}
+			}
+		}
+	}
+	return "", roll.Evidence{}
+}
+
+// elsewhere is what else may be done about a taint of which nobody knows that it passes.
+func elsewhere(n evidence.NodeObject, s surprise, from string) string {
+	switch {
+	case s.agent != nil && !s.agent.guess:
+		return ""
+	case from != "":
+		return "# if nothing takes it off, declare it in spec.template.spec.taints instead, or take it out of the " + from
+	}
+	return paste.Lines("# if nothing takes it off, declare it in spec.template.spec.taints instead; this tells who put it there:",
+		kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
 }
 
 // pool is the name of the group's NodePool.

@@ -39,7 +39,7 @@ func Changes() ledger.Changes {
 		PutMissing:     map[roll.InstanceID]time.Time{"i-00000001": T0},
 		PutFlips:       map[roll.InstanceID][]time.Time{"i-00000002": {T0.Add(-time.Minute), T0}},
 		PutPressures:   map[roll.InstanceID]ledger.Pressure{"i-00000001": {Types: []string{"DiskPressure", "MemoryPressure"}, Since: T0.Add(-time.Hour)}},
-		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{48, 61}, Counted: T0.Add(-time.Hour), Good: T0.Add(-2 * time.Hour)}},
+		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{48, 61}, Counted: T0.Add(-time.Hour), Good: T0.Add(-2 * time.Hour), Pressed: []ledger.GroupPressure{{Instance: "i-00000001", Node: "node-1", Type: "DiskPressure", Since: T0.Add(-time.Hour)}}}},
 		PutTrouble: &ledger.Trouble{
 			Reason: "ZoneOutage", Since: T0.Add(-time.Minute), Last: T0, Told: T0.Add(-time.Hour),
 			Outage: ledger.Outage{Reason: "ClusterUnreachable", Since: T0.Add(-2 * time.Hour), Last: T0.Add(-5 * time.Minute)},

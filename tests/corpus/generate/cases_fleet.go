@@ -203,16 +203,7 @@ func fleetCases() []Case {
 			Name: "two-of-a-group-aside-from-every-route", Class: Broken,
 			Why:     "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
 			Sources: []string{docEndpoint, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				b.endpoint(true, false)
-				b.aside()
-				m := b.Unregistered(Edge)
-				other := b.Another(m)
-				m.moved()
-				other.moved()
-				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").
-					and(other, "Unregistered", "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause")
-			},
+			Build:   func(b *Bundle, _ healthy) *verdict { return twoAside(b, Edge) },
 		},
 		{
 			Name: "two-of-a-group-without-an-instance-profile", Class: Broken,

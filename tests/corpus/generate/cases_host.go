@@ -57,6 +57,65 @@ func hostCases() []Case {
 			},
 		},
 		{
+			Name: "volume-impaired", Class: Misleading,
+			Why:     "A volume does not complete its I/O, and EC2 reaches the instance and its host: another instance would get the same volume.",
+			Sources: []string{docStatusChecks, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsStatusSummary.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.impaired(m, "AttachedEbsStatus", 4*time.Hour)
+				return finds(m, "Impaired", "").suggests("AttachedEbsImpaired").rulesOut("InstanceStatusImpaired", "SystemStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "application-impaired", Class: Misleading,
+			Why:     "A check of the application that somebody made does not get its answer; the machine is in order, and another would run the same application.",
+			Sources: []string{docInstanceStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				m.Status["ApplicationStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour)}
+				return finds(m, "Impaired", "").suggests("ApplicationStatusImpaired").rulesOut("InstanceStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "performance-impaired", Class: Misleading,
+			Why:     "EC2 says that the instance is slower than it should be, and what a person can do; its node works.",
+			Sources: []string{docInstanceStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				m.Status["PerformanceStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour), "Remediation": "Stop and start the instance"}
+				return finds(m, "Impaired", "").suggests("PerformanceStatusImpaired").rulesOut("SystemStatusImpaired").holds("MachineSound")
+			},
+		},
+		{
+			Name: "retirement-tomorrow", Class: Misleading,
+			Why:     "EC2 will stop the instance in eight hours, since its hardware fails; nothing is wrong with the node, and its group will not move what runs there.",
+			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.scheduled(m, "instance-retirement", "The instance is running on degraded hardware", 8*time.Hour)
+				return finds(m, "Scheduled", "").orders("cordon")
+			},
+		},
+		{
+			Name: "reboot-in-two-weeks", Class: Misleading,
+			Why:     "EC2 will reboot the instance in two weeks: it is told of, and nothing needs to be done yet.",
+			Sources: []string{docScheduledEvents},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.scheduled(m, "instance-reboot", "scheduled reboot", 14*day)
+				return finds(m, "Scheduled", "").orders()
+			},
+		},
+		{
+			Name: "reboot-that-was-completed", Class: Well,
+			Why:     "EC2 rebooted the instance days ago, and still lists that.",
+			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.scheduled(worker(b), "system-reboot", "[Completed] scheduled reboot", -3*day)
+				return nothing().orders()
+			},
+		},
+		{
 			Name: "stopped", Class: Broken,
 			Why:     "Somebody stopped the instance, and its node is silent for that reason. There is nothing to terminate.",
 			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Stop_Start.html", docNodes},
@@ -92,6 +151,39 @@ func hostCases() []Case {
 				b.says(m, "ContainerRuntimeReady", "False", "ContainerdUnresponsive", "containerd has not answered for 20m", 21*time.Minute)
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "")
+			},
+		},
+		{
+			Name: "short-of-memory-and-ready", Class: Broken, Report: silence,
+			Why:     "The node has said for 20 minutes that it runs short of memory, and is Ready. A pod without a limit was evicted, and another one goes on. Nothing is done to a node that works.",
+			Sources: []string{docPressure, docEviction},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.short(m, "MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available", 20*time.Minute)
+				b.workload(m, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+				b.workload(m, "web", object{"requests": object{"memory": "512Mi"}, "limits": object{"memory": "1Gi"}}, "")
+				b.workload(m, "jobs", object{}, "")
+				return finds(m, "ConditionFailed", "MemoryPressurePreceded").orders()
+			},
+		},
+		{
+			Name: "short-of-disk-space-and-ready", Class: Broken,
+			Why:     "The node has said for an hour that its disk is nearly full, and is Ready.",
+			Sources: []string{docPressure, docNodeStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.short(m, "DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure", time.Hour)
+				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
+			},
+		},
+		{
+			Name: "memory-pressure-that-is-over", Class: Well,
+			Why:     "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
+			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"},
+			Build: func(b *Bundle, h healthy) *verdict {
+				b.says(h.worker, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 3*time.Minute)
+				b.workload(h.worker, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+				return nothing()
 			},
 		},
 		{

@@ -51,16 +51,7 @@ func networkCases() []Case {
 			Name: "two-instances-in-a-subnet-without-a-route", Class: Broken,
 			Why:     "Both new instances of the group came into the subnet that has no way out, the older ones are elsewhere: other instances would fare no better.",
 			Sources: []string{docEndpoint, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				b.endpoint(true, false)
-				b.aside()
-				m := b.Unregistered(Workers)
-				other := b.Another(m)
-				m.moved()
-				other.moved()
-				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").
-					and(other, "Unregistered", "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause")
-			},
+			Build:   func(b *Bundle, _ healthy) *verdict { return twoAside(b, Workers) },
 		},
 		{
 			Name: "default-route-to-a-transit-gateway", Class: Misleading,
@@ -267,4 +258,16 @@ func (b *Bundle) elsewhere(m *Machine) {
 	b.ACLs, b.SecurityGroups = append(b.ACLs, rules), append(b.SecurityGroups, g)
 	b.Attributes[other] = dns(true, true)
 	m.Instance["VpcId"], m.Instance["SubnetId"], m.Instance["SecurityGroups"] = other, in, []object{{"GroupId": group, "GroupName": "default"}}
+}
+
+// twoAside are two new instances of a group in a subnet that has no way out.
+func twoAside(b *Bundle, g Group) *verdict {
+	b.endpoint(true, false)
+	b.aside()
+	m := b.Unregistered(g)
+	other := b.Another(m)
+	m.moved()
+	other.moved()
+	return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").
+		and(other, "Unregistered", "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause")
 }

@@ -73,5 +73,80 @@ func quotingCases() []Case {
 				return unregistered(m, "RoleTrustInvalid")
 			},
 		},
+		{
+			Name: "startup-taint-quoted-twice-and-refused", Class: Broken, Report: quotedFlags,
+			Why:     "User data of a custom AMI gives Karpenter's taint in quotes within quotes, the node came without it, and Karpenter before 1.3 refuses such a node: the quotes are to be changed.",
+			Sources: []string{docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828", "https://github.com/awslabs/amazon-eks-ami/issues/179"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.untainted()
+				b.custom(m, nestedTaint)
+				return finds(m, "Uninitialized", "UserDataMalformedFlags", "StartupTaintMissing")
+			},
+		},
+		{
+			Name: "startup-taint-quoted-once-and-refused", Class: Misleading, Report: quotedFlags,
+			Why:     "The taint is written as it should be, and Karpenter before 1.3 refuses the node all the same: nothing is wrong with the flags.",
+			Sources: []string{docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.untainted()
+				b.custom(m, "'--register-with-taints=karpenter.sh/unregistered=:NoExecute'")
+				return finds(m, "Uninitialized", "StartupTaintMissing").rulesOut("UserDataMalformedFlags")
+			},
+		},
+		{
+			Name: "startup-taint-quoted-twice-since-karpenter-1-3", Class: Misleading, Report: quotedFlags,
+			Why:     "The same quotes, and Karpenter tells that the taint was missing and goes on. What the node lacks is the CNI, whose pod crashes.",
+			Sources: []string{"https://github.com/kubernetes-sigs/karpenter/pull/1991", docNodeClasses},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 26*time.Minute)
+				b.Join(m, 25*time.Minute)
+				b.custom(m, nestedTaint)
+				b.neverReady(m)
+				b.claimEvent(m, "UnregisteredTaintMissing", "Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes", "Warning", 25*time.Minute)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady").suggests("UserDataMalformedFlags", "StartupTaintMissing")
+			},
+		},
+		{
+			Name: "startup-taint-quoted-twice-on-a-node-that-works", Class: Well, Report: quotedFlags,
+			Why:     "The same quotes, and the node is registered, initialized and Ready.",
+			Sources: []string{docNodeClasses, "https://github.com/awslabs/amazon-eks-ami/issues/67"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 26*time.Minute)
+				b.Join(m, 25*time.Minute)
+				b.custom(m, nestedTaint)
+				return nothing()
+			},
+		},
+		{
+			Name: "startup-taint-with-another-effect", Class: Broken, Report: quotedFlags,
+			Why:     "The kubelet registers with Karpenter's key and the effect NoSchedule. Karpenter compares both, so it registers and initializes the node and never takes that taint off.",
+			Sources: []string{"https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", docNodeClasses},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 26*time.Minute)
+				b.Join(m, 25*time.Minute)
+				b.custom(m, "'--register-with-taints=karpenter.sh/unregistered:NoSchedule'")
+				b.taint(m, "karpenter.sh/unregistered", "NoSchedule")
+				return finds(m, "Uninitialized", "StartupTaintMissing", "StartupTaintNotRemoved").rulesOut("UserDataMalformedFlags")
+			},
+		},
 	}
+}
+
+// nestedTaint is Karpenter's taint in quotes within quotes.
+const nestedTaint = `'--register-with-taints="karpenter.sh/unregistered=:NoExecute"'`
+
+// custom makes a machine's node class one of the family Custom, to which Karpenter adds
+// nothing, with extra arguments for the kubelet, quoted as they stand.
+func (b *Bundle) custom(m *Machine, quoted string) {
+	b.UserData[m.ID] = kubeletFlags(quoted)
+	for _, c := range b.NodeClasses {
+		if c["metadata"].(object)["name"] == m.Group.Name {
+			spec := c["spec"].(object)
+			spec["amiFamily"], spec["userData"] = "Custom", b.UserData[m.ID]
+		}
+	}
+	own := Image{"ami-0c05aaaaaaaaaaaa3", "payments-golden-al2-2026-02", Account, "x86_64", al2, "v1.35.0-eks-70ce843"}
+	b.image(own)
+	m.Instance["ImageId"], m.Claim["status"].(object)["imageID"] = own.ID, own.ID
 }

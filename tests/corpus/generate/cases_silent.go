@@ -44,6 +44,21 @@ func silentCases() []Case {
 			},
 		},
 		{
+			Name: "third-node-of-the-group-short-of-memory", Class: Broken, Report: silence,
+			Why:     "Two nodes of the group ran short of memory in the hours before, and are gone by now. On this one a pod without a limit was evicted, which the kubelet says used 6Gi.",
+			Sources: append(memory, docEviction),
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.silent(m, 45*time.Minute)
+				b.remembered(m, "MemoryPressure", "True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available", 52*time.Minute, 49*time.Minute)
+				b.rememberedOfGroup(m, "MemoryPressure", 9*time.Hour, 3*time.Hour)
+				b.workload(m, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+				b.workload(m, "web", object{"requests": object{"memory": "512Mi"}, "limits": object{"memory": "1Gi"}}, "")
+				b.workload(m, "jobs", object{}, "")
+				return finds(m, "Unknown", "MemoryPressurePreceded", "KubeletSilent").orders("reboot")
+			},
+		},
+		{
 			Name: "memory-pressure-in-the-events", Class: Broken, Report: silence,
 			Why:     "The kubelet's last events before the silence tell of too little memory and of a process killed for it.",
 			Sources: memory,

@@ -5,6 +5,7 @@ import "time"
 const (
 	ciliumTaint = "node.cilium.io/agent-not-ready"
 	ebsTaint    = "ebs.csi.aws.com/agent-not-ready"
+	ownTaint    = "payments.example.com/warming-up" // of an agent that nobody else knows
 )
 
 // startupCases are about the minutes between a node's registration and its work.
@@ -35,11 +36,11 @@ func startupCases() []Case {
 		},
 		{
 			Name: "cilium-taint-declared", Class: Well, Report: slowStart,
-			Why:     "The taint is declared as Cilium sets it, and the node is eight minutes old: it has time.",
+			Why:     "The taint is declared as Cilium sets it, and the node is four minutes old: it has time.",
 			Sources: cilium,
 			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 9*time.Minute)
-				b.Join(m, 8*time.Minute)
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*time.Minute)
+				b.Join(m, 4*time.Minute)
 				b.starts(Batch, ciliumTaint, "NoSchedule")
 				b.taint(m, ciliumTaint, "NoSchedule")
 				b.neverReady(m)
@@ -113,6 +114,93 @@ func startupCases() []Case {
 				b.pod(h.worker, "ebs-csi-node", "", "")
 				b.pod(h.system, "ebs-csi-node", "", "")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved")
+			},
+		},
+		{
+			Name: "unknown-taint-undeclared", Class: Broken, Report: slowStart,
+			Why:     "A controller of the company's own taints the new node, the node pool does not declare that, and Karpenter launches a second one. That the kubelet was started twice is not all, so that it passes is not certain.",
+			Sources: []string{docFAQ, docNodePools, "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.flapping(runtimeUnchecked)
+				b.taint(m, ownTaint, "NoSchedule")
+				b.duplicate(m)
+				return finds(m, "NotReady", "UndeclaredStartupTaint", "DuplicateLaunch").suggests("KubeletRestartedDuringStartup").orders()
+			},
+		},
+		{
+			Name: "unknown-taint-declared", Class: Misleading, Report: slowStart,
+			Why:     "The same taint, which the node pool declares: the kubelet was started twice, and that passes.",
+			Sources: []string{docFAQ, docNodePools},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.flapping(runtimeUnchecked)
+				b.starts(Batch, ownTaint, "NoSchedule")
+				b.taint(m, ownTaint, "NoSchedule")
+				return finds(m, "NotReady", "KubeletRestartedDuringStartup").rulesOut("UndeclaredStartupTaint", "DuplicateLaunch").orders()
+			},
+		},
+		{
+			Name: "taint-of-the-user-data-undeclared", Class: Broken, Report: slowStart,
+			Why:     "The user data of a custom AMI registers the node with a taint that its node pool does not declare.",
+			Sources: []string{docFAQ, docNodeClasses},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.flapping(runtimeUnchecked)
+				b.custom(m, "'--register-with-taints=karpenter.sh/unregistered=:NoExecute,team=batch:NoSchedule'")
+				b.taint(m, "team", "NoSchedule")
+				return finds(m, "NotReady", "UndeclaredStartupTaint").suggests("KubeletRestartedDuringStartup").orders()
+			},
+		},
+		{
+			Name: "taint-put-on-by-a-person", Class: Misleading, Report: slowStart,
+			Why:     "A person tainted a node that had worked for days, before its runtime went down: that has nothing to do with its start.",
+			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/", docNodeStatus},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
+				b.Join(m, 5*day-time.Minute)
+				b.taint(m, "maintenance", "NoSchedule")
+				b.notReady(m, runtimeDown, 20*time.Minute)
+				return finds(m, "NotReady", "").rulesOut("UndeclaredStartupTaint", "DuplicateLaunch")
+			},
+		},
+		{
+			Name: "duplicate-that-has-settled", Class: Misleading, Report: slowStart,
+			Why:     "The first of two nodes flapped while it started, and Karpenter launched the second. Both work by now: what is left is what the second costs.",
+			Sources: []string{docFAQ, "https://github.com/aws/karpenter-provider-aws/issues/6355"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 50*time.Minute)
+				b.Join(m, 49*time.Minute)
+				b.duplicate(m)
+				for _, c := range b.NodeClaims[len(b.NodeClaims)-2:] {
+					c["metadata"].(object)["labels"].(object)["node.kubernetes.io/instance-type"] = Batch.Type
+				}
+				b.says(m, "Ready", "True", "KubeletReady", "kubelet is posting ready status", 4*time.Minute)
+				b.remembered(m, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 49*time.Minute, time.Minute)
+				var flips []string
+				for _, d := range []time.Duration{44, 39, 34, 25, 14, 4} {
+					flips = append(flips, b.kubeTime(d*time.Minute))
+				}
+				b.Ledger["nodes"].(object)[m.Name()].(object)["readyFlips"] = flips
+				return finds(m, "Flapping", "").suggests("DuplicateLaunch").rulesOut("UndeclaredStartupTaint").orders()
+			},
+		},
+		{
+			Name: "karpenters-taint-came-back", Class: Broken, Report: quotedFlags,
+			Why:     "Karpenter registered the node 25 minutes ago, and its taint is on the node again: Karpenter takes it off once, and waits for it to be gone before it initializes the node.",
+			Sources: []string{"https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/initialization.go"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.tainted(Batch, "karpenter.sh/unregistered")
+				m.Node["spec"].(object)["taints"].([]object)[0]["effect"] = "NoExecute"
+				b.claimSays(m, "Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "karpenter.sh/unregistered:NoExecute" still exists`, 25*time.Minute)
+				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UndeclaredStartupTaint")
+			},
+		},
+		{
+			Name: "cloud-providers-taint-left", Class: Broken,
+			Why:     "The node is Ready for 25 minutes with the taint that the cloud controller takes off once it has found the instance.",
+			Sources: []string{"https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized", docNodeClaims},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.tainted(Batch, "node.cloudprovider.kubernetes.io/uninitialized")
+				b.claimSays(m, "Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule" still exists`, 25*time.Minute)
+				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UndeclaredStartupTaint", "ClusterTagMissing")
 			},
 		},
 	}

@@ -105,6 +105,14 @@ func (b *Bundle) impaired(m *Machine, check string, since time.Duration) {
 	m.Status[check] = object{"Status": "impaired", "Details": []object{{"Name": "reachability", "Status": "failed", "ImpairedSince": b.ec2Time(since)}}}
 }
 
+// scheduled has EC2 schedule an event for the machine.
+func (b *Bundle) scheduled(m *Machine, code, description string, in time.Duration) {
+	m.Status["Events"] = []object{{
+		"InstanceEventId": "instance-event-0d59937288b749b32", "Code": code, "Description": description,
+		"NotBefore": b.ec2Time(-in), "NotAfter": b.ec2Time(-in - 2*time.Hour), "NotBeforeDeadline": b.ec2Time(-in - 7*day),
+	}}
+}
+
 func member(m *Machine) object {
 	return object{
 		"InstanceId": m.ID, "InstanceType": m.Group.Type, "AutoScalingGroupName": m.Group.ASG(), "AvailabilityZone": Region + m.Zone,

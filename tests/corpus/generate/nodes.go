@@ -195,6 +195,42 @@ func (b *Bundle) podEvent(pod object, reason, message string, last time.Duration
 	b.event(object{"kind": "Pod", "namespace": "kube-system", "name": name, "uid": uid("pod", name)}, "kube-system", "kubelet", reason, message, "Warning", last, count)
 }
 
+// short is a node that runs short of something, since a time ago.
+func (b *Bundle) short(m *Machine, kind, reason, message string, since time.Duration) {
+	b.says(m, kind, "True", reason, message, since)
+	b.taint(m, map[string]string{"MemoryPressure": "node.kubernetes.io/memory-pressure", "DiskPressure": "node.kubernetes.io/disk-pressure"}[kind], "NoSchedule")
+}
+
+// workload adds a pod of a Deployment to a node, with the resources of its one container.
+// used is what it used when the kubelet evicted it, "" if it runs.
+func (b *Bundle) workload(m *Machine, app string, resources object, used string) {
+	status := object{"phase": "Running", "conditions": []object{{"type": "Ready", "status": "True"}}}
+	if used != "" {
+		requests, _ := resources["requests"].(object)
+		status = object{"phase": "Failed", "reason": "Evicted", "message": fmt.Sprintf(
+			"The node was low on resource: memory. Threshold quantity: 100Mi, available: 91204Ki. Container %s was using %s, request is %v, has larger consumption of memory. ", app, used, requests["memory"])}
+	}
+	b.Pods = append(b.Pods, object{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{
+			"name": app + "-6c9f7d5b8-" + m.suffix(), "namespace": "shop", "creationTimestamp": b.kubeTime(5 * time.Hour), "labels": object{"app": app},
+			"ownerReferences": []object{{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app + "-6c9f7d5b8", "uid": uid("replicaset", app), "controller": true}},
+		},
+		"spec":   object{"nodeName": m.Name(), "containers": []object{{"name": app, "resources": resources}}},
+		"status": status,
+	})
+}
+
+// rememberedOfGroup adds nodes of the group that had a condition so long ago, and are gone.
+func (b *Bundle) rememberedOfGroup(m *Machine, kind string, ago ...time.Duration) {
+	var all []object
+	for n, since := range ago {
+		id := fmt.Sprintf("i-0bad00000000009%02d", n+1)
+		all = append(all, object{"instance": id, "node": fmt.Sprintf("ip-10-0-41-%d.eu-west-1.compute.internal", 90+n), "type": kind, "since": b.kubeTime(since)})
+	}
+	b.Ledger["nodes"].(object)[m.Name()].(object)["groupPressures"] = all
+}
+
 // remembered is what an earlier check saw of a node: one condition, and when.
 func (b *Bundle) remembered(m *Machine, kind, status, reason, message string, since, seen time.Duration) {
 	b.Ledger = object{"nodes": object{m.Name(): object{

@@ -1,0 +1,40 @@
+package assess
+
+import (
+	"fmt"
+
+	"rollcall/shared/roll"
+)
+
+// scheduled finds the node of a running instance for which EC2 has scheduled an event that
+// is not over. It is spoken of as soon as it is seen, and overdue from the policy's lead
+// before the event may begin. An event that is moved to another time is another one: what
+// was done in view of the first counts for nothing then.
+func (a *assessor) scheduled(m roll.Member) {
+	i := m.Instance
+	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes || resting(a.Snapshot.Details[i.ID].Lifecycle) {
+		return
+	}
+	e, ok := a.Snapshot.Scheduled[i.ID]
+	if !ok {
+		return
+	}
+	since := a.Now.UTC()
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Scheduled}]; ok && !known.Since.Before(i.Launched) {
+		since = known.Since.UTC()
+	}
+	due := e.NotBefore.Add(-a.Policy(m.Selector()).Scheduled.Lead)
+	if due.Before(since) {
+		due = since
+	}
+	f := a.finding(m, roll.Scheduled, since, due)
+	f.Began, f.Event = e.NotBefore, e
+	if f.Stage == roll.Watching {
+		f.Stage = roll.Warned
+	}
+	f.Summary = fmt.Sprintf("EC2 has scheduled %s of %s for %s", e.Code, i.ID, roll.Clock(e.NotBefore))
+	if e.NotAfter.After(e.NotBefore) {
+		f.Summary += " to " + roll.Clock(e.NotAfter)
+	}
+	a.add(f, m)
+}

@@ -1,0 +1,126 @@
+package bootstrap_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	quotedTaint = `'--register-with-taints="karpenter.sh/unregistered=:NoExecute"'`
+	plainTaint  = `'--register-with-taints=karpenter.sh/unregistered=:NoExecute'`
+)
+
+// registeredNode is a node of the family Custom that registered, with what Karpenter says of
+// it.
+func registeredNode(s *scene, conditions ...evidence.Condition) *scene {
+	return s.karpenter("Custom", conditions...).node("v1.32.9-eks-113cf36").kind(roll.Uninitialized)
+}
+
+func (s *scene) tainted(key, effect string) *scene {
+	n := s.e.Nodes[s.f.Node]
+	n.Object.Value.Taints = append(n.Object.Value.Taints, evidence.Taint{Key: key, Effect: effect})
+	s.e.Nodes[s.f.Node] = n
+	return s
+}
+
+// missed has Karpenter tell in an event that the taint was not there.
+func (s *scene) missed() *scene {
+	return s.group(func(g *evidence.Group) {
+		g.NodeClaims.Value[0].Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "UnregisteredTaintMissing", Message: "Missing karpenter.sh/unregistered taint"}})
+	})
+}
+
+func TestFlagsOfANodeThatRegistered(t *testing.T) {
+	check(t, registeredFlags())
+}
+
+func registeredFlags() []example {
+	registered := evidence.Condition{Type: "Registered", Status: "True", Reason: "Registered"}
+	own := func(args string) *scene { return healthyWith(amiOwn, extraArgs(args)) }
+	return []example{
+		{"a quoted taint, and Karpenter refuses the node for want of it", registeredNode(own(quotedTaint), conditionTaint), "UserDataMalformedFlags StartupTaintMissing"},
+		{"a plain taint, and Karpenter refuses the node for want of it", registeredNode(own(plainTaint), conditionTaint), "StartupTaintMissing"},
+		{"a quoted taint, and Karpenter goes on without it", registeredNode(own(quotedTaint), registered).missed(), "UserDataMalformedFlags? StartupTaintMissing?"},
+		{"a quoted taint, and nothing is said of it", registeredNode(own(quotedTaint), registered), "UserDataMalformedFlags?"},
+		{"a quoted taint of another key, and Karpenter refuses the node", registeredNode(own(`'--register-with-taints="team=a:NoSchedule"'`), conditionTaint), "StartupTaintMissing UserDataMalformedFlags?"},
+		{"a quoted taint in a branch", registeredNode(healthyWith(amiOwn, script("if test -f /etc/x; then /etc/eks/bootstrap.sh "+name+" --kubelet-extra-args "+quotedTaint+"; fi")), conditionTaint), "StartupTaintMissing UserDataMalformedFlags?"},
+		{"flags that systemd drops", registeredNode(own("'--node-labels=a=b\n --register-with-taints=karpenter.sh/unregistered=:NoExecute'"), conditionTaint), "StartupTaintMissing UserDataMalformedFlags?"},
+		{"single quotes within, which systemd of Amazon Linux 2 drops", registeredNode(own(`"--node-labels='a=b' --register-with-taints='karpenter.sh/unregistered=:NoExecute'"`), conditionTaint), "UserDataMalformedFlags StartupTaintMissing"},
+		{"quotes around labels alone, with which the kubelet started", registeredNode(own(`'--node-labels="team=a" --max-pods=58'`), registered), ""},
+		{"a taint that the kubelet refuses, and yet it registered", registeredNode(own(`'--register-with-taints=karpenter.sh/unregistered=NoExecute'`), registered), "UserDataMalformedFlags?"},
+		{"a healthy one of the same template", registeredNode(own(quotedTaint), conditionTaint).group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+		}), "StartupTaintMissing UserDataMalformedFlags?"},
+		{"Karpenter's own quotes", legacy().karpenter("AL2", registered).data(extraArgs(quotedTaint)).node("v1.32.9-eks-113cf36").kind(roll.Uninitialized), ""},
+		{"a node group's quoted taint", own(quotedTaint).managed("CUSTOM").node("v1.32.9-eks-113cf36").kind(roll.Uninitialized), "UserDataMalformedFlags?"},
+		{"a plain taint", registeredNode(own(plainTaint), registered), ""},
+		{"Karpenter's taint with another effect", registeredNode(own(`'--register-with-taints=karpenter.sh/unregistered:NoSchedule'`), registered).tainted("karpenter.sh/unregistered", "NoSchedule"), "StartupTaintMissing"},
+		{"Karpenter's taint with an effect that keeps nobody away", registeredNode(own(plainTaint), registered).tainted("karpenter.sh/unregistered", "PreferNoSchedule"), "StartupTaintMissing?"},
+		{"Karpenter's taint, not taken off yet", registeredNode(own(plainTaint)).tainted("karpenter.sh/unregistered", "NoExecute"), ""},
+		{"Karpenter's own quotes, and it refuses the node", legacy().karpenter("AL2", conditionTaint).data(extraArgs(quotedTaint)).node("v1.32.9-eks-113cf36").kind(roll.Uninitialized), "StartupTaintMissing"},
+	}
+}
+
+func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
+	s := registeredNode(legacy().unread()).analyze()
+	if !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool {
+		return u.Code == cause.UserDataMalformedFlags && strings.Contains(u.Reason, "no permission")
+	}) {
+		t.Errorf("%+v", s.Open())
+	}
+	if s := registeredNode(nodeadm()).analyze(); !slices.Contains(s.Clear(), cause.UserDataMalformedFlags) {
+		t.Errorf("flags that are in order are not ruled out: %v", s.Open())
+	}
+}
+
+// What is to be written is in the words of the system that reads it.
+func TestTheFixFitsTheSystem(t *testing.T) {
+	windows := func(args string) string {
+		return "<powershell>\n& \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName '" + name + "' -KubeletExtraArgs '" + args + "'\n</powershell>\n"
+	}
+	flags := func(flag string) string {
+		return nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n    - '"+flag+"'\n")
+	}
+	const nested = `--register-with-taints="karpenter.sh/unregistered=:NoExecute,team=a:NoSchedule"`
+	for _, tt := range []struct {
+		name string
+		s    *scene
+		want string
+		not  string
+	}{
+		{"AL2", registeredNode(healthyWith(amiAL2, extraArgs("'"+nested+"'")), conditionTaint), "--kubelet-extra-args, write --register-with-taints=karpenter.sh/unregistered:NoExecute,team=a:NoSchedule beside", ""},
+		{"an AMI that nothing tells, by its user data", registeredNode(healthyWith(amiOwn, extraArgs(quotedTaint)), conditionTaint), "--kubelet-extra-args, write --register-with-taints=karpenter.sh/unregistered:NoExecute beside", ""},
+		{"Ubuntu", registeredNode(healthyWith(amiUbuntu, extraArgs(quotedTaint)), conditionTaint), "--kubelet-extra-args", ""},
+		{"AL2023", registeredNode(healthyWith(amiAL2023, flags(nested)), conditionTaint),
+			`registerWithTaints: [{key: karpenter.sh/unregistered, effect: NoExecute}, {key: team, value: "a", effect: NoSchedule}]`, "--kubelet-extra-args"},
+		{"Windows", registeredNode(healthyWith(amiWindows, windows(nested)), conditionTaint), "-KubeletExtraArgs, write --register-with-taints=karpenter.sh/unregistered:NoExecute,team=a:NoSchedule", "--kubelet-extra-args"},
+		{"Bottlerocket without the taint", registeredNode(rocket(), conditionTaint), `"karpenter.sh/unregistered" = [":NoExecute"]`, "--register-with-taints"},
+		{"AL2023 without the taint", registeredNode(nodeadm(), conditionTaint), "registerWithTaints: [{key: karpenter.sh/unregistered, effect: NoExecute}]", ""},
+		{"AL2 without the taint", registeredNode(legacy(), conditionTaint), "--register-with-taints=karpenter.sh/unregistered:NoExecute", ""},
+		{"a label in TOML", rocket().data(toml(name, endpoint, ca) + "[settings.kubernetes.node-labels]\n\"node-role.kubernetes.io/worker\" = \"\"\n"), "[settings.kubernetes.node-labels]", "--name"},
+		{"a flag in a NodeConfig", nodeadm().data(flags(`--node-labels="team=a"`)), "spec.kubelet.flags", "--kubelet-extra-args"},
+		{"the other effect", registeredNode(healthyWith(amiAL2, extraArgs(`'--register-with-taints=karpenter.sh/unregistered:NoSchedule'`)), conditionTaint).tainted("karpenter.sh/unregistered", "NoSchedule"),
+			"in place of karpenter.sh/unregistered:NoSchedule", ""},
+		{"the other effect, put on by somebody", registeredNode(legacy()).tainted("karpenter.sh/unregistered", "NoSchedule"), "kubectl taint nodes ip-10-0-0-1.eu-west-1.compute.internal karpenter.sh/unregistered:NoSchedule-", "--register-with-taints"},
+		// What is there already is not suggested.
+		{"the taint is there, and well written", registeredNode(healthyWith(amiAL2, extraArgs(plainTaint)), conditionTaint), "/api/v1/nodes/ip-10-0-0-1.eu-west-1.compute.internal/proxy/configz", "--register-with-taints"},
+		{"taints twice, and the NodePool has the flag's", registeredNode(healthyWith(amiAL2023, nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n    - --register-with-taints=team=a:NoSchedule\n    config:\n      registerWithTaints:\n      - key: karpenter.sh/unregistered\n        effect: NoExecute\n")), conditionTaint).
+			group(func(g *evidence.Group) {
+				g.NodePool = evidence.Read(evidence.NodePool{Name: "default", Taints: []evidence.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}})
+			}), "out of the kubelet's flags", "in the NodePool"},
+	} {
+		causes := tt.s.analyze().Causes()
+		if len(causes) == 0 {
+			t.Errorf("%s: nothing is found", tt.name)
+			continue
+		}
+		if fix := causes[0].Fix; !strings.Contains(fix, tt.want) || tt.not != "" && strings.Contains(fix, tt.not) {
+			t.Errorf("%s: %s\nlacks %q, or has %q", tt.name, fix, tt.want, tt.not)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// leaseAPI is a Kubernetes API in memory that has leases, by name: when one was renewed, or
+// the status in place of an answer. It is a dialer.
+type leaseAPI struct {
+	asked   []string
+	renewed map[string]time.Time
+	fails   map[string]int // 0 is an answer that was not captured
+	cannot  error          // be reached
+}
+
+// Dial implements the dialer of an observer.
+func (l *leaseAPI) Dial(roll.Cluster) (*kube.Client, error) {
+	if l.cannot != nil {
+		return nil, l.cannot
+	}
+	return kube.NewClientOver(l)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	name := path.Base(r.URL.Path)
+	l.asked = append(l.asked, name)
+	code, body := http.StatusNotFound, ""
+	if status, fails := l.fails[name]; fails {
+		code = status
+	} else if at, has := l.renewed[name]; has {
+		spec := "{}"
+		if !at.IsZero() {
+			spec = fmt.Sprintf(`{"renewTime":%q}`, at.Format(time.RFC3339))
+		}
+		code, body = http.StatusOK, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","spec":`+spec+`}`
+	}
+	if code == 0 {
+		return nil, kube.ErrNotCaptured
+	}
+	if code != http.StatusOK {
+		reason := map[int]string{403: "Forbidden", 404: "NotFound", 429: "TooManyRequests"}[code]
+		body = fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, code)
+	}
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// ask reads the leases of n instances, of which the node of number i is called dns-i, or
+// claim-i by Karpenter.
+func (l *leaseAPI) ask(t *testing.T, n int, change func(*roll.Snapshot)) *roll.Snapshot {
+	t.Helper()
+	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+	var questions []roll.Question
+	for i := range n {
+		id := roll.InstanceID(instanceID(i))
+		s.Instances = append(s.Instances, roll.Instance{ID: id, PrivateDNS: fmt.Sprint("dns-", i)})
+		questions = append(questions, roll.Question{Instance: id, Lease: true})
+	}
+	change(s)
+	New(Options{Kube: l}).Details(t.Context(), s, questions)
+	return s
+}
+
+// An instance may have two names: what EC2 calls it, and what Karpenter says its Node is
+// called. One of them that could not be read tells nothing about the other.
+func TestReadsTheLeasesOfInstancesWithoutANode(t *testing.T) {
+	long, lately := at.Add(-time.Hour), at.Add(-time.Second)
+	for name, tt := range map[string]struct {
+		api   leaseAPI
+		want  roll.Answer
+		at    time.Time
+		asked int
+		gaps  int
+	}{
+		"neither has one":          {leaseAPI{}, roll.No, time.Time{}, 2, 0},
+		"one has":                  {leaseAPI{renewed: map[string]time.Time{"claim-0": lately}}, roll.Yes, lately, 2, 0},
+		"the other has":            {leaseAPI{renewed: map[string]time.Time{"dns-0": lately}}, roll.Yes, lately, 2, 0},
+		"both have":                {leaseAPI{renewed: map[string]time.Time{"claim-0": lately, "dns-0": long}}, roll.Yes, lately, 2, 0},
+		"one has, one is denied":   {leaseAPI{renewed: map[string]time.Time{"claim-0": lately}, fails: map[string]int{"dns-0": 403}}, roll.Unreadable, lately, 2, 1},
+		"one is empty, one has":    {leaseAPI{renewed: map[string]time.Time{"claim-0": {}, "dns-0": lately}}, roll.Unreadable, lately, 2, 1},
+		"one is empty, one is not": {leaseAPI{renewed: map[string]time.Time{"claim-0": {}}}, roll.Unreadable, time.Time{}, 2, 1},
+		"denied":                   {leaseAPI{fails: map[string]int{"claim-0": 403}}, roll.Unreadable, time.Time{}, 1, 1},
+		"throttled":                {leaseAPI{fails: map[string]int{"claim-0": 429}}, roll.Unreadable, time.Time{}, 1, 1},
+		"not captured":             {leaseAPI{fails: map[string]int{"claim-0": 0, "dns-0": 0}}, roll.No, time.Time{}, 2, 0},
+		"no way there":             {leaseAPI{cannot: errors.New("no endpoint")}, roll.Unreadable, time.Time{}, 0, 1},
+	} {
+		s := tt.api.ask(t, 1, func(s *roll.Snapshot) {
+			s.Details[s.Instances[0].ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Node: "claim-0"}}
+		})
+		d := s.Details[s.Instances[0].ID]
+		if d.LeaseRead != tt.want || !d.LeaseRenewed.Equal(tt.at) || (d.LeaseOf == "") != tt.at.IsZero() || len(tt.api.asked) != tt.asked || len(s.Gaps) != tt.gaps {
+			t.Errorf("%s: %+v, asked for %v, gaps %+v", name, d, tt.api.asked, s.Gaps)
+		}
+	}
+}
+
+// What fails for one of them ends no other read, and what fails for all of them is met once.
+func TestALeaseThatCannotBeReadHidesNoOther(t *testing.T) {
+	for name, tt := range map[string]struct {
+		api  leaseAPI
+		want roll.Answer // of the second
+	}{
+		"it is empty":   {leaseAPI{renewed: map[string]time.Time{"dns-0": {}}}, roll.No},
+		"it is invalid": {leaseAPI{fails: map[string]int{"dns-0": 422}}, roll.No},
+		"denied":        {leaseAPI{fails: map[string]int{"dns-0": 403}}, roll.Unreadable},
+		"unauthorized":  {leaseAPI{fails: map[string]int{"dns-0": 401}}, roll.Unreadable},
+		"throttled":     {leaseAPI{fails: map[string]int{"dns-0": 429}}, roll.Unreadable},
+		"it broke down": {leaseAPI{fails: map[string]int{"dns-0": 500}}, roll.Unreadable},
+	} {
+		s := tt.api.ask(t, 2, func(*roll.Snapshot) {})
+		first, second := s.Details[s.Instances[0].ID].LeaseRead, s.Details[s.Instances[1].ID].LeaseRead
+		if first != roll.Unreadable || second != tt.want || len(s.Gaps) != 1 {
+			t.Errorf("%s: %v and %v, gaps %+v", name, first, second, s.Gaps)
+		}
+	}
+}
+
+func TestAnInstanceWithoutANameIsNotSaidToHaveNoLease(t *testing.T) {
+	l := &leaseAPI{}
+	s := l.ask(t, 2, func(s *roll.Snapshot) { s.Instances[0].PrivateDNS = "" })
+	if got := s.Details[s.Instances[0].ID].LeaseRead; got != roll.Unreadable || len(s.Gaps) != 1 || !strings.Contains(s.Gaps[0].Detail, instanceID(0)) {
+		t.Errorf("%v, gaps %+v", got, s.Gaps)
+	}
+	if got := s.Details[s.Instances[1].ID].LeaseRead; got != roll.No {
+		t.Errorf("the other: %v", got)
+	}
+}
+
+func TestSoManyLeasesAreReadAndNoMore(t *testing.T) {
+	for n, unread := range map[int]int{leaseReads - 1: 0, leaseReads: 0, leaseReads + 1: 1} {
+		l := &leaseAPI{}
+		s, got := l.ask(t, n, func(*roll.Snapshot) {}), 0
+		for _, d := range s.Details {
+			if d.LeaseRead == roll.Unreadable {
+				got++
+			}
+		}
+		if got != unread || len(s.Gaps) != unread || len(l.asked) != n-unread {
+			t.Errorf("%d wanted: %d unread, %d asked for, gaps %+v", n, got, len(l.asked), s.Gaps)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// What a diagnosis proves is remembered as it was first found, for as long as each diagnosis
+// has it, and no longer.
+func TestWhatIsProvenIsRememberedAsItWasFirstFound(t *testing.T) {
+	w := sick()
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+	lasting := roll.Cause{Code: "UndeclaredStartupTaint", Confidence: roll.Decisive, Cure: roll.CureChange, Subject: "nodepool/p", Summary: "then"}
+	passing := roll.Cause{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait}
+	symptom := roll.Cause{Code: "KubeletSilent", Confidence: roll.Decisive, Cure: roll.CureChange, Symptom: true}
+	guess := roll.Cause{Code: "ImdsHopLimit", Confidence: roll.Suggestive, Cure: roll.CureChange}
+	later := lasting
+	later.Summary = "later"
+	for n, tt := range []struct {
+		causes []roll.Cause // nil: nobody tried to find out
+		want   string       // what is remembered
+	}{
+		{[]roll.Cause{passing, lasting, symptom, guess}, "then"},
+		{[]roll.Cause{later}, "then"},
+		{nil, "then"},
+		{[]roll.Cause{passing}, ""},
+	} {
+		w.causes = map[roll.FindingKey][]roll.Cause{}
+		if tt.causes != nil {
+			w.causes[key] = tt.causes
+		}
+		_, p := w.make(now.Add(time.Duration(n) * time.Minute))
+		w.apply(p)
+		got := ""
+		if proven := w.state.Findings[key].Proven; len(proven) == 1 {
+			got = proven[0].Summary
+		}
+		if got != tt.want {
+			t.Errorf("%d: remembered %+v, want %q", n, w.state.Findings[key].Proven, tt.want)
+		}
+	}
+}

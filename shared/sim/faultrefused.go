@@ -1,0 +1,46 @@
+package sim
+
+import "time"
+
+// What Karpenter does not register.
+const (
+	refusedNode  = "a node without its taint"
+	refusedEmpty = "nothing"
+)
+
+// refused: machines of a new version of a template never join, or join as nodes that Karpenter
+// does not call registered. It ends each after 15 minutes and launches another, so who looks
+// later finds nothing.
+var refused = situation{
+	kind: FaultRefused, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
+	values: []string{refusedNode, refusedEmpty},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4}},
+	strike: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.owner != karpenter {
+				continue
+			}
+			g.breakBy(FaultTemplate)
+			if f.Value == refusedNode {
+				g.template.refused, g.template.breaks, g.template.userData, g.template.console = true, neverReady, g.spare.userData, ""
+			}
+			g.rotate(1)
+			a.in(10*time.Minute, func() {
+				for _, m := range g.members {
+					if m.stays && m.claim != nil && m.claim.registered.IsZero() {
+						a.arose(f, g.c, m, "it is not registered, and Karpenter ends it soon")
+						return
+					}
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.owner == karpenter {
+				g.mend()
+			}
+		}
+	},
+}

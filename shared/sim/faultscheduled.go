@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/trigger"
+)
+
+// What becomes of an event that EC2 has scheduled for a machine that works.
+const (
+	eventRetires  = "retirement" // EC2 ends the machine
+	eventReboots  = "reboot"     // EC2 reboots it, and it is back
+	eventCanceled = "canceled"   // nothing: EC2 takes it back
+	eventFar      = "far"        // nothing for a day
+	eventMoved    = "karpenter"  // Karpenter moves what runs there, as it does if it is told
+)
+
+// scheduledEvent is an event that EC2 has scheduled for a machine.
+type scheduledEvent struct {
+	code      types.EventCode
+	announced time.Time
+	notBefore time.Time
+	over      time.Time // when EC2 said that it is over, zero if it did not
+	why       string    // Completed or Canceled, once it is
+}
+
+// scheduledEvents: EC2 is going to interrupt a machine that works.
+var scheduledEvents = situation{
+	kind: FaultScheduled, need: 80 * time.Minute, count: 2,
+	values: []string{eventRetires, eventReboots, eventCanceled, eventFar, eventMoved},
+	fits: func(g GroupSpec, value string) bool {
+		return g.Owner != string(nobody) && (value != eventMoved || g.Owner == string(karpenter))
+	},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			if m.event == nil {
+				m.schedule(f.Value, d.nth(i))
+				a.arose(f, m.c, m, fmt.Sprintf("%s not before %s", m.event.code, m.event.notBefore.Format(time.DateTime)))
+			}
+		}
+	},
+}
+
+// schedule has EC2 schedule an event of that form for the machine.
+func (m *machine) schedule(form string, d dice) {
+	a := m.c.a
+	e := &scheduledEvent{code: types.EventCodeInstanceRetirement, announced: a.Now()}
+	in := d.of("in").between(40*time.Minute, 3*time.Hour).Truncate(time.Second)
+	if form == eventFar {
+		in += 24 * time.Hour
+	}
+	if form == eventReboots {
+		e.code = types.EventCodeSystemReboot
+	}
+	e.notBefore, m.event = a.Now().Add(in), e
+	a.tellHealth(m, d)
+	// then does something unless the event is another one by then.
+	then := func(after time.Duration, do func()) {
+		a.in(after, func() {
+			if m.event == e && m.state == running {
+				do()
+			}
+		})
+	}
+	late := d.of("late").between(0, 10*time.Minute)
+	switch form {
+	case eventRetires:
+		then(in+late, func() { m.end("EC2: its retirement was scheduled") })
+	case eventReboots:
+		then(in+late, m.reboot)
+		then(in+late+5*time.Minute, func() { e.over, e.why = a.Now(), "Completed" })
+	case eventCanceled:
+		then(d.of("canceled").between(90*time.Second, 40*time.Minute), func() { e.over, e.why = a.Now(), "Canceled" })
+	case eventMoved:
+		then(d.of("moves").between(10*time.Second, 90*time.Second), func() { m.leave("karpenter: EC2 has scheduled an event for it") })
+	}
+}
+
+// told is the event as DescribeInstanceStatus lists it.
+func (e *scheduledEvent) told() types.InstanceStatusEvent {
+	description := "scheduled"
+	if !e.over.IsZero() {
+		description = "[" + e.why + "] " + description
+	}
+	return types.InstanceStatusEvent{
+		InstanceEventId: aws.String("instance-event-0d59937288b749b32"), Code: e.code, Description: aws.String(description),
+		NotBefore: aws.Time(e.notBefore.UTC()), NotAfter: aws.Time(e.notBefore.Add(2 * time.Hour).UTC()),
+	}
+}
+
+// tellHealth has AWS Health tell of the machine, as the rule of the template wants to know
+// it. It may take its time, or come too late to be of use.
+func (a *account) tellHealth(m *machine, d dice) {
+	if a.dep == nil || d.of("told").chance(0.3) {
+		return
+	}
+	body := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,"resources":[%q],`+
+		`"detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{"entityValue":%q}]}}`,
+		uid(d.of("event")), trigger.HealthDetailType, trigger.HealthSource, accountID, a.Now().UTC().Format(time.RFC3339), region, m.id, m.id)
+	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+}
+
+// The rule of what EC2 has scheduled, and the time that it leaves to Karpenter.
+const (
+	// RuleScheduled: what EC2 is going to interrupt is moved before: it is cordoned and
+	// drained, within the policy's lead, while the event is not over, and after the time that
+	// Karpenter has to move it. It is never ended or rebooted by Rollcall.
+	RuleScheduled Rule = "scheduled"
+	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
+	karpenterMoves = 10 * time.Minute
+)
+
+// moving looks at an act on a machine that works and for which EC2 scheduled an event. It
+// reports whether there is one.
+func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
+	if m == nil || m.event == nil {
+		return false
+	}
+	e, now := m.event, u.a.Now()
+	lead := u.policy(inv, m.c, m.g.groupName()).Scheduled.Lead
+	switch {
+	case what != actCordon && what != actEvict:
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it is scheduled, and EC2 does that itself", inv.name, what, m.id, e.code)
+	case !e.over.IsZero() && e.over.Before(inv.begun):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it was %s at %s", inv.name, what, m.id, e.code, e.why, e.over.Format(time.TimeOnly))
+	case now.Add(slack).Before(e.notBefore.Add(-lead)):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it comes at %s, and the lead is %s", inv.name, what, m.id, e.code, e.notBefore.Format(time.DateTime), lead)
+	case m.g.owner == karpenter && now.Add(slack).Before(e.announced.Add(karpenterMoves)):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; Karpenter has had since %s to move what %s hits", inv.name, what, m.id, e.announced.Format(time.TimeOnly), e.code)
+	}
+	return true
+}
