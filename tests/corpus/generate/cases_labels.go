@@ -7,50 +7,63 @@ func labelCases() []Case {
 	const (
 		registration = "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/registration.go"
 		scheduling   = "https://karpenter.sh/docs/concepts/scheduling/"
+		initialized  = "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/initialization.go"
 		drift        = "https://karpenter.sh/docs/concepts/disruption/#drift"
 		wellKnown    = "https://kubernetes.io/docs/reference/labels-annotations-taints/"
 		arch         = "kubernetes.io/arch"
 	)
 	return []Case{
 		{
-			Name: "arm64-node-labelled-amd64", Class: Broken, Report: onARM,
-			Why:     "The NodeClaim asks for arm64, and instance and kubelet are arm64; something wrote the other architecture on the node, so the pods that it was launched for are not put on it.",
-			Sources: []string{wellKnown, registration, scheduling},
+			Name: "initialized-and-the-label-taken-off", Class: Broken,
+			Why:     "Karpenter called the node initialized, and somebody replaced all of its labels since. Karpenter does not write that one again, and counts the node as starting for ever. It may be at work, and needs its label back, not another instance.",
+			Sources: []string{initialized},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.onArm()
-				m.label(arch, "amd64")
-				return finds(m, "Uninitialized", "NodeLabelsMismatch")
+				b.claimSays(m, "Initialized", "True", "Initialized", "", 24*time.Minute)
+				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("CauseOutside")
 			},
 		},
 		{
-			Name: "arm64-node-in-another-node-pool", Class: Broken, Report: onARM,
-			Why:     "A controller that knows the node pool's old name writes it on the nodes of arm64 after Karpenter did; Karpenter writes its labels once.",
+			Name: "arm64-node-whose-labels-were-replaced", Class: Broken, Report: onARM,
+			Why:     "A controller that knows the nodes of amd64 alone writes their labels on one of arm64, and takes Karpenter's mark of an initialized node off.",
+			Sources: []string{initialized, registration, wellKnown},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.onArm()
+				b.claimSays(m, "Initialized", "True", "Initialized", "", 24*time.Minute)
+				m.label(arch, "amd64")
+				m.label("node.kubernetes.io/instance-type", "c5.xlarge")
+				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("CauseOutside")
+			},
+		},
+		{
+			Name: "arm64-node-labelled-amd64", Class: Misleading, Report: onARM,
+			Why:     "The NodeClaim asks for arm64, and instance and kubelet are arm64; something wrote the other architecture on the node. That keeps pods off it, and is not why Karpenter does not call it initialized: it compares no labels for that.",
+			Sources: []string{wellKnown, initialized, scheduling},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.onArm()
+				m.label(arch, "amd64")
+				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
+			},
+		},
+		{
+			Name: "arm64-node-in-another-node-pool", Class: Misleading, Report: onARM,
+			Why:     "A controller that knows the node pool's old name writes it on the nodes of arm64 after Karpenter did; Karpenter writes its labels once. Why the node is not initialized is not in sight.",
 			Sources: []string{registration, "https://karpenter.sh/docs/concepts/nodepools/"},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.onArm()
 				m.label("karpenter.sh/nodepool", "batch-old")
-				return finds(m, "Uninitialized", "NodeLabelsMismatch")
+				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
 			},
 		},
 		{
-			Name: "node-of-another-generation-than-asked-for", Class: Broken,
-			Why:     "The NodeClaim asks for an instance generation above 6, and the node's label says 6.",
+			Name: "node-of-another-generation-than-asked-for", Class: Misleading,
+			Why:     "The NodeClaim asks for an instance generation above 6, and the node's label says 6. Why it is not initialized is not in sight.",
 			Sources: []string{scheduling, registration},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.onArm()
 				m.asks("karpenter.k8s.aws/instance-generation", "Gt", "6")
 				m.label("karpenter.k8s.aws/instance-generation", "6")
-				return finds(m, "Uninitialized", "NodeLabelsMismatch")
-			},
-		},
-		{
-			Name: "initialized-and-the-label-taken-off", Class: Broken,
-			Why:     "Karpenter called the node initialized, and somebody replaced all of its labels since. Karpenter does not write that one again, and counts the node as starting for ever.",
-			Sources: []string{"https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/initialization.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.onArm()
-				b.claimSays(m, "Initialized", "True", "Initialized", "", 24*time.Minute)
-				return finds(m, "Uninitialized", "NodeLabelsMismatch")
+				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
 			},
 		},
 		{
@@ -68,11 +81,31 @@ func labelCases() []Case {
 		},
 		{
 			Name: "labels-as-asked-for-and-not-initialized", Class: Misleading, Report: onARM,
-			Why:     "The node has each label that its NodeClaim asks for, and one of the users' own. Why it is not initialized is not in sight.",
-			Sources: []string{registration, scheduling},
+			Why:     "The node meets each requirement of its NodeClaim, one of them by a label's older name and one with minValues, and has labels of the users' own. Why it is not initialized is not in sight.",
+			Sources: []string{registration, scheduling, "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements"},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.onArm()
 				m.label("team", "payments")
+				m.label("beta.kubernetes.io/arch", "arm64")
+				m.label("karpenter.k8s.aws/instance-family", "c7g")
+				m.label("karpenter.k8s.aws/instance-generation", "7")
+				m.asks("beta.kubernetes.io/arch", "In", "arm64")
+				m.asks("karpenter.k8s.aws/instance-family", "Exists")
+				m.asks("karpenter.k8s.aws/instance-generation", "Gt", "6")
+				m.asks("karpenter.k8s.aws/instance-generation", "Lt", "8")
+				m.asks("karpenter.k8s.aws/instance-gpu-count", "DoesNotExist")
+				m.asks("topology.kubernetes.io/zone", "NotIn", Region+"c")
+				m.asks("node.kubernetes.io/instance-type", "In", "c7g.xlarge", "m7g.xlarge")["minValues"] = 2
+				return finds(m, "Uninitialized", "").rulesOut("NodeLabelsMismatch")
+			},
+		},
+		{
+			Name: "capacity-reservation-that-ended", Class: Misleading,
+			Why:     "The instance was launched into a capacity reservation, which ended: Karpenter itself wrote on-demand on NodeClaim and node. Why the node is not initialized is not in sight.",
+			Sources: []string{"https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/controllers/capacityreservation/capacitytype/controller.go"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.onArm()
+				m.asks("karpenter.sh/capacity-type", "In", "reserved")
 				return finds(m, "Uninitialized", "").rulesOut("NodeLabelsMismatch")
 			},
 		},
@@ -109,7 +142,11 @@ func (m *Machine) label(key, value string) {
 }
 
 // asks adds a requirement to the machine's NodeClaim.
-func (m *Machine) asks(key, operator string, values ...string) {
-	spec := m.Claim["spec"].(object)
-	spec["requirements"] = append(spec["requirements"].([]object), object{"key": key, "operator": operator, "values": values})
+func (m *Machine) asks(key, operator string, values ...string) object {
+	spec, r := m.Claim["spec"].(object), object{"key": key, "operator": operator}
+	if len(values) > 0 {
+		r["values"] = values
+	}
+	spec["requirements"] = append(spec["requirements"].([]object), r)
+	return r
 }
