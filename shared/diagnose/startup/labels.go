@@ -28,9 +28,11 @@ var machineLabels = []string{labelArch, "kubernetes.io/os", "node.kubernetes.io/
 
 // olderNames are names of labels that Karpenter takes for their successors'.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/apis/v1/labels.go
+// https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/operator/operator.go
 var olderNames = map[string]string{
 	"beta.kubernetes.io/arch": labelArch, "beta.kubernetes.io/os": "kubernetes.io/os", "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 	"failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+	"topology.ebs.csi.aws.com/zone": "topology.kubernetes.io/zone",
 }
 
 // settled is how long ago a condition must have come for what Karpenter wrote before it to
@@ -41,85 +43,100 @@ const settled = 2 * time.Minute
 type contradiction struct {
 	key, observed, expected string
 	source, field           string // of what is expected
-	// sure: Karpenter launched the instance for it, or wrote it on the node.
-	sure bool
+	value                   string // that puts it right, "" if it is not known
+	// mark: it is Karpenter's own mark of a node that is ready for work, and is gone.
+	mark bool
 }
 
 // labels asks whether the node's labels contradict what Karpenter launched it for. Its
 // NodeClaim says what that was; Karpenter writes the claim's labels on the node once, when
-// it registers it, and the label of an initialized node once too. What is lost or changed
-// later stays so, and neither Karpenter nor the scheduler puts pods on the node that ask
-// for the labels. A NodePool may have been edited since, which is drift, and Karpenter's
-// own to mend.
+// it registers it, and its marks once too. What is lost or changed later stays so. A lost
+// mark alone proves why the node counts as starting: before it writes one, Karpenter looks at
+// the node's condition, taints and resources, and at no other label. Those keep pods off the
+// node that ask for them, and DaemonSets that the node waits for, which is not read. A
+// NodePool may have been edited since, which is drift, and Karpenter's own to mend.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/registration.go
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/initialization.go
 // https://karpenter.sh/docs/concepts/disruption/#drift
 func (l *look) labels() {
 	n, ok := l.object(cause.NodeLabelsMismatch)
 	if !ok {
 		return
 	}
-	claim, pool := l.NodeClaim(), l.Group().NodePool
-	found := untrue(n)
+	var found []contradiction
+	claim, pool := evidence.None[evidence.NodeClaim](), evidence.None[evidence.NodePool]()
 	if l.karpenters() {
-		if !claim.Known() && !pool.Known() {
-			l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.NodeLabelsMismatch)
-			return
-		}
-		if claim.Known() {
-			found = append(found, l.ofClaim(n, claim.Value)...)
-		}
-		if pool.Known() {
-			found = append(found, ofPool(n, pool.Value)...)
-		}
+		claim, pool = l.NodeClaim(), l.Group().NodePool
+	}
+	if claim.Known() {
+		found = append(l.marksLost(n, claim.Value), ofClaim(n, claim.Value)...)
+	}
+	found = append(found, untrue(n)...)
+	if pool.Known() {
+		found = append(found, ofPool(n, pool.Value)...)
 	}
 	found = distinct(found)
-	if len(found) == 0 {
+	switch {
+	case len(found) > 0:
+		confidence := roll.Suggestive
+		if l.Finding.Kind == roll.Uninitialized && found[0].mark {
+			confidence = roll.Decisive
+		}
+		l.s.Found(l.mismatch(n, found, confidence))
+	case !claim.Settled():
+		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.NodeLabelsMismatch)
+	case !pool.Settled():
+		l.s.NotChecked(pool.Missing("NodePool "+l.pool()), cause.NodeLabelsMismatch)
+	default:
 		l.s.RuledOut(cause.NodeLabelsMismatch)
-		return
 	}
-	confidence := roll.Suggestive
-	if l.Finding.Kind == roll.Uninitialized && found[0].sure {
-		confidence = roll.Decisive
-	}
-	l.s.Found(l.mismatch(n, found, confidence))
 }
 
 // untrue is a label that contradicts what the kubelet runs on.
 func untrue(n evidence.NodeObject) []contradiction {
 	if label := n.Labels[labelArch]; label != "" && n.Architecture != "" && label != n.Architecture {
-		return []contradiction{{key: labelArch, observed: label, expected: n.Architecture, source: "the kubelet", field: "status.nodeInfo.architecture"}}
+		return []contradiction{{key: labelArch, observed: label, expected: n.Architecture, source: "the kubelet", field: "status.nodeInfo.architecture", value: n.Architecture}}
 	}
 	return nil
 }
 
+// marksLost are Karpenter's marks that its NodeClaim says are on the node, and that are not.
+func (l *look) marksLost(n evidence.NodeObject, c evidence.NodeClaim) (out []contradiction) {
+	for _, m := range []struct{ label, condition string }{{labelRegistered, "Registered"}, {labelInitialized, "Initialized"}} {
+		said, _ := c.Condition(m.condition)
+		if said.Status == string(roll.ConditionTrue) && n.Labels[m.label] == "" && !said.Since.IsZero() && l.At.Sub(said.Since) > settled {
+			out = append(out, contradiction{key: m.label, expected: "true", source: "NodeClaim", field: "status.conditions[" + m.condition + "] is True", value: "true", mark: true})
+		}
+	}
+	return out
+}
+
 // ofClaim are the labels that contradict the NodeClaim. Before Karpenter has registered the
 // node only those count that tell of the machine.
-func (l *look) ofClaim(n evidence.NodeObject, c evidence.NodeClaim) (out []contradiction) {
-	registered := n.Labels[labelRegistered] != ""
-	for label, condition := range map[string]string{labelRegistered: "Registered", labelInitialized: "Initialized"} {
-		said, _ := c.Condition(condition)
-		if said.Status == string(roll.ConditionTrue) && n.Labels[label] == "" && !said.Since.IsZero() && l.At.Sub(said.Since) > settled {
-			out = append(out, contradiction{key: label, expected: "true", source: "NodeClaim", field: "status.conditions[" + condition + "] is True", sure: true})
-			registered = true
-		}
-	}
-	for key, value := range c.Labels {
-		if registered && n.Labels[key] != value {
-			out = append(out, contradiction{key: key, observed: n.Labels[key], expected: value, source: "NodeClaim", field: "metadata.labels", sure: true})
-		}
-	}
-	return append(out, unmet(n, c.Requirements, registered, contradiction{source: "NodeClaim", field: "spec.requirements", sure: registered})...)
+func ofClaim(n evidence.NodeObject, c evidence.NodeClaim) []contradiction {
+	said, _ := c.Condition("Registered")
+	registered := n.Labels[labelRegistered] != "" || said.Status == string(roll.ConditionTrue)
+	out := unwritten(n, c.Labels, registered, contradiction{source: "NodeClaim", field: "metadata.labels"})
+	return append(out, unmet(n, c.Requirements, registered, contradiction{source: "NodeClaim", field: "spec.requirements"})...)
 }
 
 // ofPool are the labels that contradict the NodePool's template, as it is now.
-func ofPool(n evidence.NodeObject, p evidence.NodePool) (out []contradiction) {
+func ofPool(n evidence.NodeObject, p evidence.NodePool) []contradiction {
 	registered := n.Labels[labelRegistered] != ""
-	for key, value := range p.Labels {
+	out := unwritten(n, p.Labels, registered, contradiction{source: "NodePool", field: "spec.template.metadata.labels"})
+	return append(out, unmet(n, p.Requirements, registered, contradiction{source: "NodePool", field: "spec.template.spec.requirements"})...)
+}
+
+// unwritten are labels that Karpenter writes on a node when it registers it, and that are not
+// on it.
+func unwritten(n evidence.NodeObject, all map[string]string, registered bool, as contradiction) (out []contradiction) {
+	for key, value := range all {
 		if registered && n.Labels[key] != value {
-			out = append(out, contradiction{key: key, observed: n.Labels[key], expected: value, source: "NodePool", field: "spec.template.metadata.labels"})
+			as.key, as.observed, as.expected, as.value = key, n.Labels[key], value, value
+			out = append(out, as)
 		}
 	}
-	return append(out, unmet(n, p.Requirements, registered, contradiction{source: "NodePool", field: "spec.template.spec.requirements"})...)
+	return out
 }
 
 // unmet are the labels that do not meet requirements. What a node lacks is no
@@ -131,34 +148,36 @@ func unmet(n evidence.NodeObject, all []evidence.Requirement, registered bool, a
 			key = newer
 		}
 		value, has := n.Labels[key]
-		if has && !r.Allows(value) && (registered || slices.Contains(machineLabels, key)) {
-			as.key, as.observed, as.expected = key, value, r.String()
+		if has && !r.Allows(value) && !reservationEnded(key, value, r) && (registered || slices.Contains(machineLabels, key)) {
+			as.key, as.observed, as.expected, as.value = key, value, r.String(), ""
+			if r.Operator == "In" && len(r.Values) == 1 {
+				as.value = r.Values[0]
+			}
 			out = append(out, as)
 		}
 	}
 	return out
 }
 
-// distinct keeps one contradiction of each label, and puts the sure ones first.
+// reservationEnded reports the label that Karpenter itself changes: an instance that was
+// launched into a capacity reservation becomes on-demand when that ends.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/controllers/capacityreservation/capacitytype/controller.go
+func reservationEnded(key, value string, r evidence.Requirement) bool {
+	return key == "karpenter.sh/capacity-type" && value == "on-demand" && r.Allows("reserved")
+}
+
+// distinct keeps one contradiction of each label, the first, and puts lost marks first.
 func distinct(all []contradiction) []contradiction {
-	rank := func(c contradiction) int {
-		if c.sure {
-			return 0
-		}
-		return 1
-	}
 	slices.SortStableFunc(all, func(a, b contradiction) int {
-		if d := rank(a) - rank(b); d != 0 {
-			return d
+		switch {
+		case a.mark != b.mark && a.mark:
+			return -1
+		case a.mark != b.mark:
+			return 1
 		}
 		return strings.Compare(a.key, b.key)
 	})
-	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(c contradiction) bool {
-		told := seen[c.key]
-		seen[c.key] = true
-		return told
-	})
+	return slices.CompactFunc(all, func(a, b contradiction) bool { return a.key == b.key })
 }
 
 func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence roll.Confidence) cause.Cause {
@@ -166,19 +185,24 @@ func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence
 	set := map[string]string{}
 	for _, c := range found {
 		seen = append(seen, roll.Evidence{Source: "node", Field: "metadata.labels[" + c.key + "]", Observed: orNone(c.observed), Expected: c.expected + ", by " + c.source + " " + c.field})
-		if c.sure && !strings.Contains(c.expected, "[") {
-			set[c.key] = c.expected
+		if c.value != "" && c.source != "NodePool" && (c.key != labelArch || n.Architecture == "" || n.Architecture == c.value) {
+			set[c.key] = c.value
 		}
 	}
 	what := fmt.Sprintf("node %s has the label %s=%s, and %s says %s", n.Name, found[0].key, found[0].observed, found[0].source, found[0].expected)
-	if found[0].observed == "" {
-		what = fmt.Sprintf("node %s lacks the label %s, which Karpenter wrote on it and does not write again", n.Name, found[0].key)
+	switch first := found[0]; {
+	case first.mark:
+		what = fmt.Sprintf("node %s lacks the label %s, which Karpenter wrote on it and does not write again", n.Name, first.key)
+	case first.observed == "":
+		what = fmt.Sprintf("node %s lacks the label %s=%s, which %s has", n.Name, first.key, first.expected, first.source)
 	}
 	if len(found) > 1 {
 		what += fmt.Sprintf(", and %d more of its labels are not as they should be", len(found)-1)
 	}
-	if confidence == roll.Decisive {
-		what += ": the pods that it was launched for are not put on it"
+	if found[0].mark {
+		what += ": to Karpenter the node still starts"
+	} else {
+		what += ": pods that ask for what it was launched for are not put on it"
 	}
 	return cause.Cause{Code: cause.NodeLabelsMismatch, Confidence: confidence, Subject: string(l.Finding.Group), Summary: what, Evidence: seen, Fix: l.relabel(n, set)}
 }

@@ -43,6 +43,15 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 		w.on(map[string]string{"karpenter.sh/registered": ""})
 		w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown"}
 	}
+	wants := func(all ...evidence.Requirement) func(*world) {
+		return func(w *world) {
+			w.claim().Requirements = all
+			for _, r := range all { // the NodeClaim's own label may be older than what it asks for
+				delete(w.claim().Labels, r.Key)
+			}
+			delete(w.claim().Labels, zone)
+		}
+	}
 	unclaimed := func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("why") }
 	initialized := func(ago time.Duration) func(*world) {
 		return func(w *world) {
@@ -51,20 +60,30 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 	}
 	check(t, roll.Uninitialized, []test{
 		{"all is as it was launched", launched, "", ""},
-		{"another architecture than it was launched for", with(map[string]string{arch: "amd64"}, func(w *world) { w.object().Architecture = "amd64" }), "NodeLabelsMismatch", "has the label kubernetes.io/arch=amd64, and NodeClaim says In [arm64]"},
-		{"a label that is not the kubelet's", with(map[string]string{arch: "amd64"}), "NodeLabelsMismatch", "kubernetes.io/arch"},
-		{"by the label's older name", with(map[string]string{arch: "amd64"}, func(w *world) { w.claim().Requirements[0].Key = "beta.kubernetes.io/arch" }), "NodeLabelsMismatch", ""},
-		{"another node pool", with(map[string]string{pool: "other"}), "NodeLabelsMismatch", "kubectl label node " + name + " --overwrite karpenter.sh/nodepool=default"},
-		{"another zone", with(map[string]string{zone: "eu-west-1b"}), "NodeLabelsMismatch", ""},
-		{"a label of the template was changed", with(map[string]string{"team": "db"}), "NodeLabelsMismatch", "team=db"},
-		{"a label of the template was taken off", with(map[string]string{"team": ""}), "NodeLabelsMismatch", "lacks the label team"},
-		{"two of them", with(map[string]string{"team": "", pool: "other"}), "NodeLabelsMismatch", "and 1 more of its labels"},
-		{"a number that is too small", with(map[string]string{"karpenter.k8s.aws/instance-cpu": "2"}), "NodeLabelsMismatch", "Gt [3]"},
-		{"a value that is shut out", with(map[string]string{"dedicated": "db"}), "NodeLabelsMismatch", ""},
-		{"a label that must not be there", with(map[string]string{"old": "x"}), "NodeLabelsMismatch", ""},
-		{"a further label", with(map[string]string{"mine": "x"}), "", ""},
+		{"another architecture than it was launched for", with(map[string]string{arch: "amd64"}, func(w *world) { w.object().Architecture = "amd64" }), "NodeLabelsMismatch?", "has the label kubernetes.io/arch=amd64, and NodeClaim says In [arm64]: pods that ask"},
+		{"a label that is not the kubelet's", with(map[string]string{arch: "amd64"}), "NodeLabelsMismatch?", "--overwrite kubernetes.io/arch=arm64"},
+		{"by the label's older name", with(map[string]string{arch: "amd64"}, func(w *world) { w.claim().Requirements[0].Key = "beta.kubernetes.io/arch" }), "NodeLabelsMismatch?", ""},
+		{"another node pool", with(map[string]string{pool: "other"}), "NodeLabelsMismatch?", "kubectl label node " + name + " --overwrite karpenter.sh/nodepool=default"},
+		{"another zone", with(map[string]string{zone: "eu-west-1b"}), "NodeLabelsMismatch?", ""},
+		{"another zone, by the name of the EBS driver", with(map[string]string{zone: "eu-west-1b"}, wants(asks("topology.ebs.csi.aws.com/zone", "In", "eu-west-1a"))), "NodeLabelsMismatch?", "says In [eu-west-1a]"},
+		{"another instance family", with(map[string]string{"karpenter.k8s.aws/instance-family": "m5"}, wants(asks("karpenter.k8s.aws/instance-family", "In", "m7g", "c7g"))), "NodeLabelsMismatch?", "says In [m7g, c7g]"},
+		{"how it is bought", with(map[string]string{capacity: "on-demand"}, wants(asks(capacity, "In", "spot"))), "NodeLabelsMismatch?", "says In [spot]"},
+		{"a label of the template was changed", with(map[string]string{"team": "db"}), "NodeLabelsMismatch?", "team=db"},
+		{"a label of the template was taken off", with(map[string]string{"team": ""}), "NodeLabelsMismatch?", "lacks the label team=web, which NodeClaim has"},
+		{"two of them", with(map[string]string{"team": "", pool: "other"}), "NodeLabelsMismatch?", "and 1 more of its labels"},
+		{"a number that is too small", with(map[string]string{"karpenter.k8s.aws/instance-cpu": "2"}), "NodeLabelsMismatch?", "Gt [3]"},
+		{"a value that is shut out", with(map[string]string{"dedicated": "db"}), "NodeLabelsMismatch?", ""},
+		{"a label that must not be there", with(map[string]string{"old": "x"}), "NodeLabelsMismatch?", ""},
+		{"further labels", with(map[string]string{"mine": "x", "beta.kubernetes.io/arch": "amd64"}), "", ""},
+		{"each operator is met", with(map[string]string{"family": "c7g", "dedicated": "web", "karpenter.k8s.aws/instance-cpu": "8"},
+			wants(asks("family", "Exists"), asks("dedicated", "NotIn", "db", "batch"), asks("gone", "DoesNotExist"), asks("karpenter.k8s.aws/instance-cpu", "Gt", "7"),
+				asks("karpenter.k8s.aws/instance-cpu", "Lt", "9"), asks("karpenter.k8s.aws/instance-cpu", "Gte", "8"), asks("absent", "NotIn", "x"), asks("absent", "Gt", "3"))), "", ""},
+		{"its capacity reservation ended", with(map[string]string{capacity: "on-demand"}, wants(asks(capacity, "In", "reserved")), func(w *world) {
+			w.pool.Value.Requirements = []evidence.Requirement{asks(capacity, "In", "reserved")}
+		}), "", ""},
 		{"what is asked for and not on the node", with(map[string]string{"karpenter.k8s.aws/instance-cpu": ""}), "", ""},
 		{"Karpenter's own mark was taken off", with(nil, initialized(10*time.Minute)), "NodeLabelsMismatch", "lacks the label karpenter.sh/initialized, which Karpenter wrote on it and does not write again"},
+		{"and another label was changed with it", with(map[string]string{arch: "amd64"}, initialized(10*time.Minute)), "NodeLabelsMismatch", "and 1 more of its labels are not as they should be: to Karpenter the node still starts"},
 		{"it was written just now", with(nil, initialized(time.Minute)), "", ""},
 		{"it is on the node", with(map[string]string{"karpenter.sh/initialized": "true"}, initialized(10*time.Minute)), "", ""},
 
@@ -82,11 +101,15 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 		{"a node that was ready", with(map[string]string{pool: "other"}), "NodeLabelsMismatch?", ""},
 	})
 
-	w := of(roll.Uninitialized)
-	launched(w)
-	unclaimed(w)
-	w.pool = evidence.Failed[evidence.NodePool]("why")
-	if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
-		t.Errorf("without both: %v", s.Open())
+	for name, spoil := range map[string]func(*world){
+		"the NodeClaim": unclaimed,
+		"the NodePool":  func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("why") },
+	} {
+		w := of(roll.Uninitialized)
+		launched(w)
+		spoil(w)
+		if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
+			t.Errorf("without %s: %v", name, s.Open())
+		}
 	}
 }
