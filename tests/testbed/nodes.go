@@ -213,7 +213,7 @@ func (b *Bed) WaitUnknown(ctx context.Context, name string) error {
 	return nil
 }
 
-// nodeStatus is what the kubelet of an m5.large reports.
+// nodeStatus is what the kubelet of an m5.large reports, or of one with another architecture.
 func nodeStatus(name string, spec NodeSpec) corev1.NodeStatus {
 	resources := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{
@@ -229,7 +229,7 @@ func nodeStatus(name string, spec NodeSpec) corev1.NodeStatus {
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 		Conditions:  conditions(spec),
 		NodeInfo: corev1.NodeSystemInfo{
-			Architecture: "amd64", OperatingSystem: "linux", OSImage: "Amazon Linux 2023.9.20260105",
+			Architecture: cmp.Or(spec.Labels[corev1.LabelArchStable], "amd64"), OperatingSystem: "linux", OSImage: "Amazon Linux 2023.9.20260105",
 			KernelVersion: "6.12.58-82.121.amzn2023.x86_64", ContainerRuntimeVersion: "containerd://2.1.5",
 			KubeletVersion: "v1.36.3-eks-0000000", MachineID: "ec2" + name, BootID: "boot-" + name,
 		},
