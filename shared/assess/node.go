@@ -211,12 +211,13 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 // worked reports whether a node that lacks something was in order before, for all that
 // anybody knows: agents put their startup taint back whenever they are down, and what runs
 // on such a node goes on. That it never was is known of a node of Karpenter's by its label,
-// which Karpenter does not take away, and of another one if a check saw what it lacks while
-// it still had time, and none saw it in order.
+// which Karpenter does not take away, and by its NodeClaim, should somebody else do so; and of
+// another one if a check saw what it lacks while it still had time, and none saw it in order.
 func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, deadline time.Duration) bool {
 	n := m.Node
 	if m.Owner() == roll.OwnerKarpenter {
-		return n.Initialized
+		claim := a.Snapshot.Details[m.ID()].NodeClaim
+		return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue
 	}
 	if known, ok := a.State.Findings[key]; ok && !known.Since.Before(start) {
 		return known.Worked

@@ -40,6 +40,8 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 		{"what was known is of the boot before", 48 * time.Hour, seenYoung(false, 50*time.Hour), nil, true},
 		{"Karpenter initialized it", 10 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, karpenters(true), true},
 		{"Karpenter never did", 48 * time.Hour, ledger.State{Checked: ago(5 * time.Minute)}, karpenters(false), false},
+		{"Karpenter initialized it, by its NodeClaim, and somebody took the label off", 48 * time.Hour, ledger.State{}, unlabelled(roll.ConditionTrue), true},
+		{"Karpenter never did, by its NodeClaim", 48 * time.Hour, ledger.State{}, unlabelled(roll.ConditionUnknown), false},
 	} {
 		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.Launched, n.Created, n.StartupTaint = ago(tt.age), ago(tt.age), cilium
@@ -52,6 +54,14 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 		if len(found) != 1 || found[0].Kind != roll.Uninitialized || found[0].Worked != tt.want {
 			t.Errorf("%s: %+v, want worked %v", tt.name, found, tt.want)
 		}
+	}
+}
+
+// unlabelled is a node that Karpenter's label is not on, and whose NodeClaim says that.
+func unlabelled(initialized roll.ConditionStatus) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+	return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+		karpenters(false)(i, n, s)
+		s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Initialized: roll.Condition{Status: initialized}}}
 	}
 }
 
