@@ -20,7 +20,7 @@ func labelCases() []Case {
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.onArm()
 				b.claimSays(m, "Initialized", "True", "Initialized", "", 24*time.Minute)
-				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("CauseOutside")
+				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("NodeReady")
 			},
 		},
 		{
@@ -32,6 +32,16 @@ func labelCases() []Case {
 				b.claimSays(m, "Initialized", "True", "Initialized", "", 24*time.Minute)
 				m.label(arch, "amd64")
 				m.label("node.kubernetes.io/instance-type", "c5.xlarge")
+				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("NodeReady")
+			},
+		},
+		{
+			Name: "registered-and-the-label-taken-off", Class: Broken,
+			Why:     "Karpenter registered the node, and somebody took that label off before it was initialized. Karpenter does not register a node twice. What does it is not in the instance.",
+			Sources: []string{registration, "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/state/statenode.go"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.onArm()
+				m.unlabel("karpenter.sh/registered")
 				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("CauseOutside")
 			},
 		},
