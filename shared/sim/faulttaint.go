@@ -5,12 +5,17 @@ import (
 	"time"
 )
 
+// markLost is the form in which no taint comes back: somebody takes the label off by which
+// Karpenter marks an initialized node. Karpenter does not write it again.
+const markLost = "the label of an initialized node is gone"
+
 // taintReturns: Cilium's operator puts the taint of its agent on the node whenever the
 // agent is down, and readiness gates do so by design. The node does its work all the time.
 // https://docs.cilium.io/en/stable/installation/taints/
 var taintReturns = situation{
 	kind: FaultTaintReturns, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
-	values: []string{"node.cilium.io/agent-not-ready:NoSchedule", "readiness.k8s.io/NetworkReady=pending:NoSchedule", "ebs.csi.aws.com/agent-not-ready:NoExecute"},
+	values: []string{"node.cilium.io/agent-not-ready:NoSchedule", "readiness.k8s.io/NetworkReady=pending:NoSchedule", "ebs.csi.aws.com/agent-not-ready:NoExecute", markLost},
+	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == string(karpenter) },
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
 	},
@@ -18,6 +23,10 @@ var taintReturns = situation{
 		for _, m := range a.victims(f) {
 			if m.settledAt.IsZero() {
 				continue // it was not in order before
+			}
+			if f.Value == markLost {
+				m.loseMark(a, f)
+				continue
 			}
 			m.node.taint(parseTaint(f.Value))
 			a.arose(f, m.c, m, fmt.Sprintf("%s is back on %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
@@ -27,11 +36,33 @@ var taintReturns = situation{
 		for _, g := range a.targets(f) {
 			for _, m := range g.members {
 				for _, n := range []*node{m.node, m.lost} { // also of a Node that is away, and comes back
-					if n != nil && !m.settledAt.IsZero() {
+					switch {
+					case n == nil || m.settledAt.IsZero():
+					case f.Value == markLost:
+						n.giveMark(m)
+					default:
 						n.untaint(parseTaint(f.Value).Key)
 					}
 				}
 			}
 		}
 	},
+}
+
+// loseMark takes Karpenter's mark off the node of a machine of its own.
+func (m *machine) loseMark(a *account, f Fault) {
+	if m.claim == nil || m.claim.initialized.IsZero() {
+		return
+	}
+	delete(m.node.labels, "karpenter.sh/initialized")
+	m.node.version = m.c.changed()
+	a.arose(f, m.c, m, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
+}
+
+// giveMark puts it back.
+func (n *node) giveMark(m *machine) {
+	if m.claim != nil && !m.claim.initialized.IsZero() {
+		n.labels["karpenter.sh/initialized"] = "true"
+		n.version = m.c.changed()
+	}
 }
