@@ -215,7 +215,7 @@ func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
 	for minute := 20; minute < 300; minute += 20 {
 		w.because(2, "UserDataMalformedFlags")
 		w.ruledOut[other] = nil
-		if minute/20%2 == 0 {
+		if minute/60%2 == 1 {
 			w.because(2)
 			w.ruledOut[other] = []string{"UserDataMalformedFlags"}
 		}
