@@ -49,8 +49,8 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 				known.Over = time.Time{}
 				p.putNotice(key, known)
 			}
-		case p.moved(key) && !tells:
-			// It goes on, with another cause; that is noted when notices are sent again.
+		case p.moved(key):
+			// It goes on, with another cause, and may come back to this one.
 		case p.unproven(key):
 			// What is launched in place of the last may have the same fate.
 		case known.Over.IsZero():

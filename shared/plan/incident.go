@@ -105,6 +105,27 @@ func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll
 	return ledger.Notice{}, nil
 }
 
+// heard adds to what was told of an incident what was told of its instances since then in
+// others of their group and kind: where the cause can be seen in one check and not in the next, an
+// instance goes from one incident to the other and back, and is no news each time. It
+// reports whether that is more than is remembered.
+func (p *planner) heard(key ledger.NoticeKey, known ledger.Notice, findings []roll.Finding) (_ ledger.Notice, more bool) {
+	if known.SentAt.IsZero() {
+		return known, false // it is opened
+	}
+	had := len(known.Incident.Gists)
+	for _, other := range p.open[stratum{key.Group, key.Kind}] {
+		was := p.State.Notices[other]
+		if other == key || !was.SentAt.After(known.SentAt) || !slices.ContainsFunc(findings, func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
+			continue
+		}
+		for _, gist := range was.Incident.Gists {
+			known.Incident.Gists = addGist(known.Incident.Gists, gist)
+		}
+	}
+	return known, len(known.Incident.Gists) > had
+}
+
 // adopted is a notice of a time when there were no incidents, as one of an incident.
 func (p *planner) adopted(key ledger.NoticeKey, n ledger.Notice) ledger.Notice {
 	if n.Incident.ID != "" || n.SentAt.IsZero() {

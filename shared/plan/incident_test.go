@@ -203,6 +203,30 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	}
 }
 
+// Of one of two instances the cause is seen in one check and ruled out in the next: it goes
+// from one incident to the other and back, and neither is opened again.
+func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
+	w := newIncidents(t)
+	other := roll.FindingKey{Instance: instanceID(2), Kind: roll.Unregistered}
+	w.launch(now, 1, 2)
+	w.because(1, "UserDataMalformedFlags")
+	w.look(now.Add(16 * time.Minute))
+	w.want("one is known to have the cause", "16 [opened] 1", "16 [opened] 1")
+	for minute := 20; minute < 300; minute += 20 {
+		w.because(2, "UserDataMalformedFlags")
+		w.ruledOut[other] = nil
+		if minute/60%2 == 1 {
+			w.because(2)
+			w.ruledOut[other] = []string{"UserDataMalformedFlags"}
+		}
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	if len(w.state.Notices) != 2 {
+		t.Errorf("remembered %+v", w.state.Notices)
+	}
+	w.want("to and fro", "20 [held grown] 2")
+}
+
 // An instance in which a known cause could not be looked for joins those that have it.
 func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	w := newIncidents(t)

@@ -137,6 +137,7 @@ func (p *planner) countNodes() {
 // notice works out what is to be told, or only remembered, of one incident.
 func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey map[ledger.NoticeKey][]roll.Finding) {
 	known, replaced := p.before(key, byKey)
+	known, heard := p.heard(key, known, findings)
 	n := Notice{Key: key, Replaces: replaced, Incident: known.Incident.Clone()}
 	for _, f := range findings {
 		n.Entries = append(n.Entries, p.entry(f, known))
@@ -151,7 +152,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 		p.out.Notices = append(p.out.Notices, n)
 		return
 	}
-	if changed || gone || len(replaced) > 0 || !known.Over.IsZero() {
+	if changed || gone || heard || len(replaced) > 0 || !known.Over.IsZero() {
 		n.Said.SentAt, n.Said.Incident = known.SentAt, n.Incident
 		p.putNotice(key, n.Said)
 		p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, replaced...)
@@ -180,14 +181,14 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	was, told := p.said(f, before)
 	lasts := p.lasts(f, was)
 	e.was, e.told, e.gist = was, told, p.gist(f, lasts)
-	if was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) {
-		e.gist = was // nothing lasting has changed
-	}
-	if reason, held := strings.CutPrefix(e.gist, gistHeld); held && was != "" && Reason(reason).Passing() && slices.Contains(before.Incident.Gists, e.gist) {
-		e.gist = was // a notice of the incident showed it
+	reason, held := strings.CutPrefix(e.gist, gistHeld)
+	waits := was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) // nothing lasting has changed
+	shown := was != "" && held && Reason(reason).Passing() && slices.Contains(before.Incident.Gists, e.gist)
+	if waits || shown {
+		e.gist = was
 	}
 	e.Changed = e.gist != was
-	e.New = e.gist != told
+	e.New = e.gist != told && !waits && !shown // what is remembered of it is not what it waits for now
 	for _, gist := range []string{e.gist, told, was} {
 		if ordersActs(gist) {
 			e.Wavers = p.wavers(e, gist, before)

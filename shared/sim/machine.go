@@ -241,6 +241,7 @@ func (m *machine) settle(n *node) {
 	m.initialized(n)
 	if m.settledAt.IsZero() && n.ready().Status == corev1.ConditionTrue {
 		m.settledAt = m.c.a.Now()
+		m.ages()
 	}
 	if len(n.pods) < 4 {
 		n.schedule()

@@ -99,6 +99,11 @@ func (s *sight) count(at time.Time, pol policy.Policy, group string, unsure func
 			}
 		}
 	}
+	for id, l := range s.looked { // asked for by its id since
+		if l.ok && (l.instance == nil || l.instance.State == nil || l.instance.State.Name != types.InstanceStateNameRunning) {
+			delete(running, id)
+		}
+	}
 	joined := map[string]bool{}
 	add := func(of string, bad bool) {
 		nodes++

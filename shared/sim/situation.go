@@ -24,6 +24,7 @@ const (
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
+	FaultDiesYoung     FaultKind = "dies-young"     // what is launched works for minutes, and falls ill
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 )
 
@@ -47,7 +48,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents,
 	}
 }
 
@@ -145,6 +146,10 @@ type groupPlight struct {
 	failing string
 	status  string   // of the managed node group; "" is ACTIVE
 	issues  []string // codes of its health issues
+	// youth is for how long what it launches works, zero if for good; diedYoung counts how
+	// often Rollcall ended such a machine.
+	youth     time.Duration
+	diedYoung int
 	// troubled is since when it is as halted, status and issues say.
 	troubled time.Time
 	idle     bool // its owner repairs nothing, though it would

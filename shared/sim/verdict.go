@@ -135,6 +135,7 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	u.replaceable(inv, what, m)
 	u.backlog(inv, string(what), m)
 	u.vain(inv, what, m)
+	u.young(inv, what, m)
 	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: %s of %s, and %s", inv.name, what, m.id, why)
 	}

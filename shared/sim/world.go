@@ -217,6 +217,7 @@ type machine struct {
 	ail     ailment
 	since   time.Time // of the ailment
 	stays   bool      // a replacement would have it too: its cause is not the machine's
+	young   bool      // it fell ill as all do that its group launches
 	reboots bool      // a reboot cures it
 	boots   int       // how often it booted
 	booting bool

@@ -1,0 +1,53 @@
+package sim
+
+import "time"
+
+// diesYoung: what is launched in a group works for some minutes and is no longer Ready, as when an
+// agent in the image, or a pod that goes to each new node, stops the container runtime. One of its
+// machines falls ill first, so that there is something to replace.
+var diesYoung = situation{
+	kind: FaultDiesYoung, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
+	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
+	shape: []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 8}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 8}},
+	strike: func(a *account, f Fault, d dice) {
+		for _, g := range a.targets(f) {
+			g.youth = d.of("youth").between(4*time.Minute, 20*time.Minute)
+		}
+		f.Count = 1
+		for _, m := range a.victims(f) {
+			m.young = true
+			m.fall(notReady, false, false)
+			a.arose(f, m.c, m, "what replaces it is ill minutes after it registers")
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			g.youth, g.diedYoung = 0, 0
+		}
+	},
+}
+
+// ages has a machine that has come to work fall ill, where its group's machines do.
+func (m *machine) ages() {
+	if m.g.youth == 0 {
+		return
+	}
+	m.c.a.in(m.g.youth, func() {
+		if m.g.youth > 0 {
+			m.young = true
+			m.fall(notReady, false, false)
+		}
+	})
+}
+
+// young checks that what dies young is not replaced without end: each replacement was in
+// order for minutes, and none for an hour.
+func (u *auditor) young(inv *invocation, what act, m *machine) {
+	if !m.young || what != actTerminate && what != actDeleteClaim {
+		return
+	}
+	m.g.diedYoung++
+	if limit := u.policy(inv, m.c, m.g.groupName()).Limits.Replacements; m.g.diedYoung > limit {
+		u.broken(RuleVain, "%s: %s of %s is the %d. in %s, where nothing works for more than %s; limits.replacements is %d", inv.name, what, m.id, m.g.diedYoung, m.g.groupName(), m.g.youth, limit)
+	}
+}
