@@ -16,7 +16,7 @@ import (
 // goes on being written proves nothing either: the agent renews the time of all of them.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/pkg/manager/node_exporter.go
-var monitored = []string{"AcceleratedHardwareReady", "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"}
+var monitored = []string{roll.AcceleratedHardware, "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"}
 
 // troubles are conditions that are no agent's of these and say by True that something is
 // wrong: the kubelet's, and those of the node problem detector's default configuration.
