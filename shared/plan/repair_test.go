@@ -116,14 +116,20 @@ func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 // The refusals of every other act hold a repair back too.
 func TestRepairsKeepToTheLimits(t *testing.T) {
 	for want, change := range map[Reason]func(*world){
-		InstanceHeld:       func(w *world) { w.snapshot.Instances[0].Hold = "true" },
-		NotSeenTwice:       func(w *world) { w.state.Findings = nil },
-		ModeNotify:         func(w *world) { w.mode = policy.Notify },
-		ScaleInProtected:   func(w *world) { d := w.snapshot.Details[instanceID(1)]; d.ScaleInProtected = roll.Yes; w.snapshot.Details[instanceID(1)] = d },
-		UnhealthyShare:     func(w *world) { w.failed(2, "NvidiaXID79Error", time.Hour); w.failed(3, "NvidiaXID79Error", time.Hour) },
-		OwnerWillAct:       func(w *world) { w.managed(roll.Yes); w.failed(1, "NvidiaXID79Error", 40*time.Minute) },
-		OwnerUnknown:       func(w *world) { w.managed(roll.Unreadable) },
-		SnapshotIncomplete: func(w *world) { w.snapshot.Gaps = append(w.snapshot.Gaps, roll.Gap{Scope: roll.ScopeNodes, Detail: "page 2"}) },
+		InstanceHeld: func(w *world) { w.snapshot.Instances[0].Hold = "true" },
+		NotSeenTwice: func(w *world) { w.state.Findings = nil },
+		ModeNotify:   func(w *world) { w.mode = policy.Notify },
+		ScaleInProtected: func(w *world) {
+			d := w.snapshot.Details[instanceID(1)]
+			d.ScaleInProtected = roll.Yes
+			w.snapshot.Details[instanceID(1)] = d
+		},
+		UnhealthyShare: func(w *world) { w.failed(2, "NvidiaXID79Error", time.Hour); w.failed(3, "NvidiaXID79Error", time.Hour) },
+		OwnerWillAct:   func(w *world) { w.managed(roll.Yes); w.failed(1, "NvidiaXID79Error", 40*time.Minute) },
+		OwnerUnknown:   func(w *world) { w.managed(roll.Unreadable) },
+		SnapshotIncomplete: func(w *world) {
+			w.snapshot.Gaps = append(w.snapshot.Gaps, roll.Gap{Scope: roll.ScopeNodes, Detail: "page 2"})
+		},
 	} {
 		w := accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
 		change(w)

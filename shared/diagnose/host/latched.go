@@ -57,6 +57,9 @@ func (l *look) latched() {
 
 func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) cause.Cause {
 	confidence, more := roll.Decisive, ""
+	if broken(c) {
+		confidence = roll.Suggestive // hardware that failed does not get well by itself
+	}
 	if others := l.beside(n); len(others) > 0 {
 		confidence, more = roll.Suggestive, "; beside it "+strings.Join(others, ", ")
 	}
