@@ -243,8 +243,8 @@ const (
 const startingKept = 100
 
 // conditionFailed finds a Ready node of which another condition has a status that the
-// policy does not tolerate; of several, the one that the policy repairs, and then the one whose
-// tolerance ends first.
+// policy does not tolerate; of several, one that is overdue and that the policy has repaired, and
+// then the one whose tolerance ends first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
 	if len(n.Conditions) == 0 {
@@ -253,10 +253,7 @@ func (a *assessor) conditionFailed(m roll.Member) {
 	policy := a.Policy(m.Selector())
 	var first *roll.TypedCondition
 	var began, due time.Time
-	repairs := func(c *roll.TypedCondition) bool {
-		repair, ok := policy.Repairs(roll.Finding{Kind: roll.ConditionFailed, Condition: c.Type, Reason: c.Reason})
-		return ok && repair != roll.RepairHold
-	}
+	leads := false
 	for i := range n.Conditions {
 		c := &n.Conditions[i]
 		tolerance, ok := policy.Tolerance(c.Type, string(c.Status))
@@ -268,9 +265,10 @@ func (a *assessor) conditionFailed(m roll.Member) {
 			b = a.past(m.Instance.Launched, time.Time{}) // said in another boot
 		}
 		d := b.Add(tolerance)
-		switch {
-		case first == nil, repairs(c) && !repairs(first), repairs(c) == repairs(first) && (d.Before(due) || d.Equal(due) && c.Type < first.Type):
-			first, began, due = c, b, d
+		repair, ok := policy.Repairs(roll.Finding{Kind: roll.ConditionFailed, Condition: c.Type, Reason: c.Reason})
+		acts := ok && repair != roll.RepairHold && !a.Now.Before(d)
+		if first == nil || acts || !leads && (d.Before(due) || d.Equal(due) && c.Type < first.Type) {
+			first, began, due, leads = c, b, d, acts
 		}
 	}
 	if first == nil {
