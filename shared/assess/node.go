@@ -244,7 +244,8 @@ const (
 const startingKept = 100
 
 // conditionFailed finds a Ready node of which another condition has a status that the
-// policy does not tolerate; of several, the one whose tolerance ends first.
+// policy does not tolerate; of several, one that is overdue and that the policy has repaired, and
+// then the one whose tolerance ends first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
 	if len(n.Conditions) == 0 {
@@ -253,6 +254,7 @@ func (a *assessor) conditionFailed(m roll.Member) {
 	policy := a.Policy(m.Selector())
 	var first *roll.TypedCondition
 	var began, due time.Time
+	leads := false
 	for i := range n.Conditions {
 		c := &n.Conditions[i]
 		tolerance, ok := policy.Tolerance(c.Type, string(c.Status))
@@ -264,15 +266,17 @@ func (a *assessor) conditionFailed(m roll.Member) {
 			b = a.past(m.Instance.Launched, time.Time{}) // said in another boot
 		}
 		d := b.Add(tolerance)
-		if first == nil || d.Before(due) || d.Equal(due) && c.Type < first.Type {
-			first, began, due = c, b, d
+		repair, ok := policy.Repairs(roll.Finding{Kind: roll.ConditionFailed, Condition: c.Type, Reason: c.Reason})
+		acts := ok && repair != roll.RepairHold && !a.Now.Before(d)
+		if first == nil || acts || !leads && (d.Before(due) || d.Equal(due) && c.Type < first.Type) {
+			first, began, due, leads = c, b, d, acts
 		}
 	}
 	if first == nil {
 		return
 	}
 	f := a.finding(m, roll.ConditionFailed, began, due)
-	f.Condition = first.Type
+	f.Condition, f.Reason = first.Type, first.Reason
 	f.Summary = fmt.Sprintf("condition %s of node %s is %s since %s", first.Type, n.Name, first.Status, roll.Clock(began))
 	if first.Reason != "" {
 		f.Summary += " (" + first.Reason + ")"

@@ -569,3 +569,36 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 		}
 	}
 }
+
+// A condition that latched days ago does not keep an accelerator from its repair.
+func TestTheConditionThatIsRepairedComesFirst(t *testing.T) {
+	for _, tt := range []struct {
+		name, policy, reason string
+		since                time.Duration
+		want                 string
+	}{
+		{"repaired", "repair: {accelerators: true}", "NvidiaXID79Error", time.Hour, roll.AcceleratedHardware},
+		{"within its tolerance", "repair: {accelerators: true}", "NvidiaXID79Error", 9 * time.Minute, "NetworkingReady"},
+		{"held", "repair: {accelerators: true}", "DCGMError", time.Hour, "NetworkingReady"},
+		{"not opted in", "", "NvidiaXID79Error", time.Hour, "NetworkingReady"},
+	} {
+		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + tt.policy + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, n := pair()
+		n.Conditions = []roll.TypedCondition{
+			{Type: roll.AcceleratedHardware, Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(tt.since), Reason: tt.reason}},
+			{Type: "NetworkingReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(2 * time.Hour), Reason: "IPAMDNotReady"}},
+		}
+		s := snapshot([]roll.Instance{i}, []roll.Node{n})
+		s.StatusRead = roll.Yes
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: doc.Cluster("demo", "", policy.Remediate), Now: now})
+		if f := one(t, tt.name, a); f.Condition != tt.want || f.Reason == "" {
+			t.Errorf("%s: %+v", tt.name, f)
+		}
+		if asks := len(a.Questions) > 0; asks != (tt.name == "repaired") {
+			t.Errorf("%s: asks %+v", tt.name, a.Questions)
+		}
+	}
+}

@@ -50,7 +50,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	if m.Instance == nil || f.Kind == roll.Conflict || f.Kind == roll.Ghost {
 		return
 	}
-	ladder := a.Policy(f.Selector).Steps(f.Kind) // which of them holds is known with the causes
+	ladder := a.Policy(f.Selector).Steps(f) // which of them holds is known with the causes
 	acting := acts(ladder)
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
 	silent := ""

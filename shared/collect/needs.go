@@ -51,10 +51,13 @@ var needs = map[roll.Kind]need{
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 const conditionNetworking = "NetworkingReady"
 
-// needsOf says what a finding is diagnosed by.
+// needsOf says what a finding is diagnosed by. The driver of a GPU writes on the console.
 func needsOf(f roll.Finding) need {
-	if f.Condition == conditionNetworking {
+	switch f.Condition {
+	case conditionNetworking:
 		return needs[f.Kind] | needNetwork
+	case roll.AcceleratedHardware:
+		return needs[f.Kind] | needConsole
 	}
 	return needs[f.Kind]
 }

@@ -12,6 +12,7 @@ var kernelRules = []rule{
 	{needle: " blocked for more than ", read: hung},
 	{needle: "EXT4-fs ", read: ext4},
 	{needle: "XFS (", read: xfs},
+	{needle: "NVRM: Xid (", read: xid},
 }
 
 // outOfMemory tells the machine's own want of memory from a control group's. Older
@@ -129,4 +130,15 @@ func xfs(s segment) (Sign, string) {
 		}
 	}
 	return "", ""
+}
+
+// xid is the number in "NVRM: Xid (PCI:0000:10:1c): 79, pid=...".
+func xid(s segment) (Sign, string) {
+	rest, ok := strings.CutPrefix(s.message, "NVRM: Xid (")
+	_, rest, closed := strings.Cut(rest, "): ")
+	number, _, _ := strings.Cut(rest, ",")
+	if !ok || !closed || !s.kernel() || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", ""
+	}
+	return Xid, number
 }

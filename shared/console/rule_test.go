@@ -36,6 +36,11 @@ var said = []struct {
 	{"[ 9.000001] EXT4-fs error (device nvme0n1p1): ext4_find_entry:1446: inode #2: comm x", "FilesystemFailed: nvme0n1p1"},
 	{"[ 9.000001] XFS (nvme1n1): Metadata corruption detected at xfs_agf_read_verify", "FilesystemFailed: nvme1n1"},
 	{"[ 9.000001] XFS (nvme1n1): Unmounting Filesystem", ""},
+	{"[ 9.000001] NVRM: Xid (PCI:0000:10:1c): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "Xid: 79"},
+	{"[ 9.000001] NVRM: Xid (PCI:0000:10:1c): 13, pid=1896, Graphics SM Warp Exception on (GPC 7, TPC 0, SM 1)", "Xid: 13"},
+	{"[ 9.000001] NVRM: Xid (PCI:0000:10:1c): see the log, 79", ""},
+	{"[ 9.000001] app[7]: NVRM: Xid (PCI:0000:10:1c): 79, pid=1", ""},
+	{"[ 9.000001] NVRM: GPU 0000:10:1c: RmInitAdapter failed!", ""},
 
 	// What many programs say.
 	{"[ 9.000001] cloud-init[7]: tee: /var/log/x.log: No space left on device", "DiskFull: cloud-init"},

@@ -25,6 +25,9 @@ const (
 	// Detail is the device, which can be a pod's volume. fs/ext4/super.c,
 	// fs/xfs/xfs_fsops.c and xfs_message.c.
 	FilesystemFailed Sign = "FilesystemFailed"
+	// Xid: NVIDIA's driver reports an error of a GPU, or of what an application did with it.
+	// Detail is its number. https://docs.nvidia.com/deploy/xid-errors/introduction.html
+	Xid Sign = "Xid"
 )
 
 // Trouble that several programs tell in the C library's or Go's words.
@@ -150,7 +153,7 @@ const (
 // Signs are all of them: first the troubles, from the one that the kernel tells to
 // those while booting, then progress.
 var Signs = []Sign{
-	OutOfMemory, CgroupOutOfMemory, KernelPanic, CPUStuck, TaskHung, FilesystemFailed,
+	OutOfMemory, CgroupOutOfMemory, KernelPanic, CPUStuck, TaskHung, FilesystemFailed, Xid,
 	DiskFull, ExecFormatError, ScriptNotExecutable, DNSFailed, EndpointUnreachable, TLSTimeout, CertificateRejected,
 	AccessDenied, ClusterNotFound, NoCredentials, APIRetries, IMDSFailed, ECRPullFailed,
 	UnitFailed, KubeletFailed, ContainerdFailed, CgroupV1Refused, NetworkFailed, DependencyFailed, EmergencyMode,

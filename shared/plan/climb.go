@@ -29,7 +29,7 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 
 // ladder is the ladder of a finding, by what a diagnosis found.
 func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
-	return pol.Ladder(f.Kind, p.Diagnoses[f.Key()])
+	return pol.Ladder(f, p.Diagnoses[f.Key()])
 }
 
 // climb takes a finding up its ladder as far as its time, and what became of the acts
@@ -41,9 +41,15 @@ func (p *planner) climb(f roll.Finding) {
 	p.until = time.Time{}
 	var skipped []string
 	var rebooted time.Time
+	earlier, _ := p.rebooted(f)
 	for _, step := range p.ladder(f, pol) {
 		at = at.Add(step.After)
 		if boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {
+			at = boots
+		}
+		// The condition may be from before the reboot: it stays until the monitoring agent's
+		// pod is up again.
+		if boots := earlier.At.Add(pol.Reboot.Wait); f.Kind == roll.ConditionFailed && step.Do.Acts() && boots.After(at) {
 			at = boots
 		}
 		act := p.actionOf(step.Do, f, pol)
@@ -86,6 +92,21 @@ func (p *planner) climb(f roll.Finding) {
 		}
 		p.hold(f, act, Conflicting, f.Summary+": one of the two is wrong, so nothing is done")
 	}
+	if repair, ok := pol.Repairs(f); ok && repair == roll.RepairHold && f.Stage == roll.Overdue {
+		p.hold(f, Reboot, RepairNeedsPerson, needsPerson(f, pol))
+	}
+}
+
+// needsPerson says why nothing is done about an accelerator that failed.
+func needsPerson(f roll.Finding, pol policy.Policy) string {
+	told := fmt.Sprintf("%s of node %s says %s: ", f.Condition, f.Node, f.Reason)
+	if _, own := pol.Repair.Reasons[f.Reason]; own {
+		return told + "the policy holds this reason for a person"
+	}
+	if _, known := roll.AcceleratorRepair(f.Reason); known {
+		return told + "AWS publishes no repair for it, since neither a reboot nor another instance is known to cure it"
+	}
+	return told + "it is none of the reasons that AWS publishes a repair for"
 }
 
 // cannot tells why an act is impossible for the finding and its step is passed over, ""

@@ -29,7 +29,7 @@ func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) (Reas
 }
 
 // targetObjects asks what speaks for the instance itself.
-func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Reason, string, bool) {
+func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
 	i, n := p.instances[f.Instance], p.nodes[f.Instance]
 	if i == nil && act != DeleteNode {
 		return InstanceNotSeen, fmt.Sprintf("EC2 did not list %s in this check", f.Instance), true
@@ -56,7 +56,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
 		return MachineSound, fmt.Sprintf("only the %s status check of %s fails, those of the instance and of the system do not: what fails is not the machine, and moves with the pods", only, f.Instance), true
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && !moves(f, act) && (f.Kind != roll.Uninitialized || f.Worked) {
+	if n != nil && n.Ready.Status == roll.ConditionTrue && !moves(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
 			return NodeReady, fmt.Sprintf("node %s is Ready and worked before: what runs on it may go on", n.Name), true
 		}
@@ -69,6 +69,13 @@ func (p *planner) targetObjects(f roll.Finding, act Action, _ policy.Policy) (Re
 		return NodeWithoutProviderID, fmt.Sprintf("%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance), true
 	}
 	return "", "", false
+}
+
+// repaired reports that the policy has something done about the accelerator of a node that
+// is Ready: its kubelet works, and what was to run on the accelerator does not.
+func repaired(f roll.Finding, pol policy.Policy) bool {
+	repair, ok := pol.Repairs(f)
+	return ok && repair != roll.RepairHold
 }
 
 // moves reports the one case in which a node that works is interrupted: EC2 will interrupt

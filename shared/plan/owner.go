@@ -203,7 +203,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 		return time.Time{}, "" // that is what the policy chose it for: another deadline
 	case unregistered:
 		return launched.Add(karpenterRegisters + karpenterGrace), "Karpenter ends instances that do not register within 15 min"
-	case f.Kind == roll.ConditionFailed && f.Condition == "AcceleratedHardwareReady":
+	case f.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware:
 		return f.Began.Add(karpenterRepairsAccelerated + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
 	case f.Kind == roll.NotReady || f.Kind == roll.Unknown || f.Kind == roll.ConditionFailed:
 		return f.Began.Add(karpenterRepairs + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"

@@ -49,6 +49,9 @@ const (
 	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
 	// conditions latch, so nothing is done on one alone.
 	ConditionAlone Reason = "ConditionAlone"
+	// RepairNeedsPerson: its accelerator failed for a reason of which neither the policy nor
+	// AWS says that a reboot or a replacement repairs it.
+	RepairNeedsPerson Reason = "RepairNeedsPerson"
 	// NodeWithoutProviderID: a node of the cluster does not say which instance it
 	// runs on; it may be this one.
 	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
@@ -204,6 +207,7 @@ var ends = map[Reason]string{
 	MachineSound:           "when the check passes again: see to the volume, the application or the performance that it names",
 	NodeReady:              "when the node leaves Ready, or you replace it yourself",
 	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
+	RepairNeedsPerson:      "when the condition is over, or you give its reason a repair in the policy: reboot or replace",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	SharedCause:            "when you mend what the instances have in common",
 	CauseOutside:           "when you mend the cause where it lies, or set limits.causeOutside: tryOnce",

@@ -23,7 +23,10 @@ func (p *planner) awayOrStarting(id roll.InstanceID) bool {
 			return false
 		}
 		switch f.Kind {
-		case roll.ConditionFailed, roll.Flapping, roll.Impaired:
+		case roll.ConditionFailed: // the reason may change while it is repaired
+			_, ok := p.Policy(f.Selector).Repairs(f)
+			return ok
+		case roll.Flapping, roll.Impaired:
 			return false
 		case roll.Scheduled:
 			return f.Stage == roll.Overdue // before that it may serve

@@ -17,14 +17,19 @@ type CauseKey struct {
 // String is the key as a document has it: "Unknown/MemoryPressurePreceded".
 func (k CauseKey) String() string { return string(k.Kind) + "/" + k.Code }
 
-// Ladder is the ladder of a finding of the kind with what a diagnosis found: that of its
-// first decisive cause that has one, else that of its kind.
+// Ladder is the ladder of a finding with what a diagnosis found: that of its first decisive
+// cause that has one, else that of its kind. Where the policy has a failed accelerator
+// repaired, the acts are those of the repair.
 //
 // A cause that has a ladder of its own may be there all the same while it is only
 // suggested, could not be looked for, or nobody looked. Then the acts go only as far as
 // both ladders have the same ones, each when the later of the two has it. What follows is
 // marked with [Step.Doubt]: whichever ladder is right, no act is done that it does not have.
-func (p Policy) Ladder(kind roll.Kind, why roll.Diagnosis) []Step {
+func (p Policy) Ladder(f roll.Finding, why roll.Diagnosis) []Step {
+	return p.repaired(f, p.causeLadder(f.Kind, why))
+}
+
+func (p Policy) causeLadder(kind roll.Kind, why roll.Diagnosis) []Step {
 	steps := p.Ladders[kind]
 	if len(p.CauseLadders) == 0 {
 		return steps
@@ -45,15 +50,15 @@ func (p Policy) Ladder(kind roll.Kind, why roll.Diagnosis) []Step {
 	return steps
 }
 
-// Steps are the steps of all ladders that a finding of the kind may have.
-func (p Policy) Steps(kind roll.Kind) []Step {
-	steps := p.Ladders[kind]
+// Steps are the steps of all ladders that a finding may have, whatever its cause is.
+func (p Policy) Steps(f roll.Finding) []Step {
+	steps := p.Ladders[f.Kind]
 	for key, own := range p.CauseLadders {
-		if key.Kind == kind {
+		if key.Kind == f.Kind {
 			steps = slices.Concat(steps, own)
 		}
 	}
-	return steps
+	return p.repaired(f, steps)
 }
 
 // mayBe reports whether a cause that was not found for certain may be there all the same.

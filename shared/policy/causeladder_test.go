@@ -65,7 +65,7 @@ func TestLadderOfACause(t *testing.T) {
 	} {
 		d := mustParse(t, "ladders: {"+tt.ladders+"}\n")
 		p := d.For("", "", roll.Selector{})
-		steps := p.Ladder(roll.Unknown, tt.why)
+		steps := p.Ladder(roll.Finding{Kind: roll.Unknown}, tt.why)
 		sure := slices.IndexFunc(steps, func(s Step) bool { return s.Doubt != "" })
 		got := ladderText(steps)
 		if sure >= 0 {
@@ -85,10 +85,10 @@ func TestLadderOfACause(t *testing.T) {
 
 func TestStepsOfAllLaddersOfAKind(t *testing.T) {
 	p := mustParse(t, "ladders: {Unknown: [{do: notify}], Unknown/"+memory+": [{do: reboot}], NotReady/"+memory+": [{do: terminate}]}\n").For("", "", roll.Selector{})
-	if got := ladderText(p.Steps(roll.Unknown)); got != "notify, reboot" {
+	if got := ladderText(p.Steps(roll.Finding{Kind: roll.Unknown})); got != "notify, reboot" {
 		t.Error(got)
 	}
-	if got := ladderText(p.Steps(roll.Flapping)); got != "tag, notify" {
+	if got := ladderText(p.Steps(roll.Finding{Kind: roll.Flapping})); got != "tag, notify" {
 		t.Error(got)
 	}
 }

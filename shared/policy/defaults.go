@@ -31,7 +31,7 @@ var defaults = sync.OnceValue(func() []setting {
 	for _, c := range []Condition{
 		{"Ready", "False", 15 * time.Minute},
 		{"Ready", "Unknown", 30 * time.Minute},
-		{"AcceleratedHardwareReady", "False", 10 * time.Minute},
+		{roll.AcceleratedHardware, "False", 10 * time.Minute},
 		{"StorageReady", "False", 30 * time.Minute},
 		{"NetworkingReady", "False", 30 * time.Minute},
 		{"KernelReady", "False", 30 * time.Minute},
@@ -62,6 +62,7 @@ var defaults = sync.OnceValue(func() []setting {
 		ladderSetting(roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}),
 		ladderSetting(roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}),
 		ladderSetting(roll.Conflict, []Step{{Do: DoNotify}}),
+		acceleratorsSetting(false),
 		durationSetting("drain.timeout", 10*time.Minute),
 		forceSetting(ForceNever),
 		durationSetting("drain.budgetTimeout", time.Hour),

@@ -242,6 +242,7 @@ func TestExplain(t *testing.T) {
 		"design":            {"design", "gpu-a", "", roll.GroupSelector("nodepool/training")},
 		"defaults":          {"defaults", "a", "", roll.Selector{}},
 		"precedence":        {"precedence", "gpu-a", "Remediate", roll.GroupSelector("nodepool/web")},
+		"repair":            {"repair", "a", "", roll.GroupSelector("nodepool/training")},
 		"stopped":           {"stopped", "a", "remediate", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, Mode: "remediate"}},
 		"edges":             {"edges", "1a-b", "", roll.GroupSelector("none")},
 		"presets":           {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},

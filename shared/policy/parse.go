@@ -21,7 +21,7 @@ const apiVersion = "rollcall/v1"
 var (
 	sections = []string{
 		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "ghost", "orphaned", "conflict",
-		"ladders", "drain", "reboot", "silentNode", "limits", "owners",
+		"ladders", "repair", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
@@ -121,6 +121,8 @@ func (r *reader) section(f field) []setting {
 		return r.conditions(f)
 	case "ladders":
 		return r.ladders(f)
+	case "repair":
+		return r.repair(f)
 	case "owners":
 		return r.owners(f)
 	}

@@ -29,9 +29,11 @@ type Policy struct {
 	Ladders map[roll.Kind][]Step
 	// CauseLadders go before those of their kinds, for findings with the cause.
 	CauseLadders map[CauseKey][]Step
-	Limits       Limits
-	Drain        Drain
-	Reboot       Reboot
+	// Repair is what is done about accelerators that failed; see [Policy.Repairs].
+	Repair Repairs
+	Limits Limits
+	Drain  Drain
+	Reboot Reboot
 	// Scheduled is when a node is moved before an event that EC2 has scheduled.
 	Scheduled Scheduled
 	// SilentNode is what speaks against ending a node whose kubelet is silent.

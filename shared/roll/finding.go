@@ -89,6 +89,8 @@ type Finding struct {
 	Kind     Kind
 	// Condition is the node condition that failed, "" for other kinds.
 	Condition string
+	// Reason is what that condition gives as its reason, such as NvidiaXID79Error.
+	Reason string
 	// Event is what EC2 has scheduled, zero for other kinds.
 	Event Event
 	Stage Stage

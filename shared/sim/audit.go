@@ -262,7 +262,7 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 		}
 	}
 	for _, n := range inv.seen.nodesOf(id) {
-		if well, why := wellNode(n); well && !u.moving(inv, what, u.a.machines[id]) {
+		if well, why := wellNode(n); well && !u.moving(inv, what, u.a.machines[id]) && !u.repairing(inv, what, u.a.machines[id], n) {
 			u.broken(RuleHealthy, "%s: %s of %s, whose node %s was last seen %s", inv.name, what, id, n.Name, why)
 		}
 	}

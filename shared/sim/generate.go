@@ -72,6 +72,9 @@ func randomPolicy(d dice) string {
 		mode = "notify"
 	}
 	text := fmt.Sprintf("apiVersion: rollcall/v1\nmode: %s\nlimits: {actionsPerHour: %d, actionsPerCheck: %d}\n", mode, 2+d.of("hour").below(6), 1+d.of("check").below(2))
+	if d.of("accelerators").chance(0.7) {
+		text += repairsAccelerators
+	}
 	if d.of("claims").chance(0.3) {
 		text += "owners: {karpenter: delete-nodeclaim}\n"
 	}
@@ -114,7 +117,7 @@ var likely = []struct {
 	kind   FaultKind
 	weight int
 }{
-	{FaultSilence, 14}, {FaultPressure, 4}, {FaultShort, 2}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 3},
+	{FaultSilence, 14}, {FaultPressure, 4}, {FaultShort, 2}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 1}, {FaultAccelerator, 2},
 	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 3}, {FaultUpdate, 2},
 	{FaultScale, 5}, {FaultSpot, 4}, {FaultDry, 3}, {FaultFight, 4}, {FaultGhosts, 3}, {FaultOrphans, 3}, {FaultPeople, 6}, {FaultMode, 3}, {FaultBadPolicy, 2},
 	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},

@@ -307,6 +307,9 @@ func (m *machine) hush() {
 			return
 		}
 		for i := range n.conditions {
+			if n.conditions[i].Type == accelerated {
+				continue // no kubelet wrote it, so the control plane leaves it
+			}
 			n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 		}
 		n.taint(corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoSchedule})
@@ -336,6 +339,8 @@ func (m *machine) ails() {
 		m.touch()
 	case notReady, failedPart:
 		m.report()
+	case failedGPU:
+		m.gpuTold(true)
 	case short:
 		m.press()
 	case flapping:
@@ -394,6 +399,7 @@ func (m *machine) cure() {
 			return
 		}
 		m.join()
+		m.gpuTold(true)
 		if n := m.node; n != nil {
 			m.c.a.in(15*time.Second, func() { m.settle(n) })
 		}
@@ -437,6 +443,7 @@ func (m *machine) reboot() {
 		}
 		m.touch()
 		m.join()
+		m.gpuStarts()
 	})
 }
 

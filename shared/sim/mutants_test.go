@@ -203,7 +203,44 @@ func mutantsOfLooks() []mutant {
 	canceled := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 3, Value: eventCanceled})
 	far := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventFar})
 	soon := trial(Fault{Kind: FaultScheduled, At: 90 * time.Minute, Group: pool, Count: 1, Value: eventRetires})
+	repairs := func(reason string, repair roll.Repair) func() Guards {
+		return func() Guards {
+			return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Repair.Reasons = map[string]roll.Repair{reason: repair} }))}
+		}
+	}
+	unasked := repairing(workers, gpuReplaced)
+	unasked.Policy = "apiVersion: rollcall/v1\nmode: remediate\n"
+	takenFor := func(reason string) func() Guards {
+		return func() Guards {
+			read := func(s *roll.Snapshot) {
+				for i := range s.Nodes {
+					s.Nodes[i].Conditions = slices.Clone(s.Nodes[i].Conditions)
+					for j := range s.Nodes[i].Conditions {
+						s.Nodes[i].Conditions[j].Reason = reason
+					}
+				}
+			}
+			return Guards{Observer: seeing(read), Targets: seeingAgain(read)}
+		}
+	}
 	return []mutant{
+		{name: "an accelerator is repaired though nobody asked for it", sc: unasked, rules: []Rule{RuleAccelerator}, guards: func() Guards {
+			answered := func(s *roll.Snapshot) {
+				s.Details, s.Groups = map[roll.InstanceID]roll.Detail{}, map[roll.Group]roll.GroupDetail{}
+				for _, i := range s.Instances {
+					s.Details[i.ID] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+					s.Groups[i.Group] = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
+				}
+			}
+			g := repairs("NvidiaXID79Error", roll.RepairReplace)()
+			g.Observer, g.Targets = seeing(answered), seeingAgain(answered)
+			return g
+		}},
+		{name: "what needs a person is taken for what is replaced", sc: repairing(workers, gpuPerson), rules: []Rule{RuleAccelerator}, guards: takenFor("NvidiaXID79Error")},
+		{name: "what needs a person is taken for what is rebooted", sc: repairing(api, gpuPerson), rules: []Rule{RuleAccelerator}, guards: takenFor("NvidiaXID48Error")},
+		{name: "what a reboot cures is replaced", sc: repairing(workers, gpuReboots), rules: []Rule{RuleAccelerator}, guards: repairs("NvidiaXID48Error", roll.RepairReplace)},
+		{name: "what a reboot does not cure is rebooted", sc: repairing(api, gpuReplaced), rules: []Rule{RuleAccelerator}, guards: repairs("NvidiaXID79Error", roll.RepairReboot)},
+		{name: "a failed accelerator is left alone", sc: calmly(repairing(workers, gpuReplaced)), rules: []Rule{RuleCure}, guards: repairs("NvidiaXID79Error", "")},
 		{
 			name: "an event that is over is taken for one to come", sc: canceled, seeds: 6, rules: []Rule{RuleScheduled},
 			guards: func() Guards {

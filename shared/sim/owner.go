@@ -201,7 +201,7 @@ func (g *group) tends(m *machine) bool {
 	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.halts():
 		m.leave(string(g.owner) + ": status checks fail")
 		return false
-	case g.repair && (m.ail == silent || m.ail == notReady) && ill >= repairAfter && g.mayRepair():
+	case g.repair && (m.ail == silent || m.ail == notReady || m.ail == failedGPU && m.gpu != gpuPerson) && ill >= repairAfter && g.mayRepair():
 		m.leave(string(g.owner) + ": node repair")
 		return false
 	}

@@ -26,6 +26,7 @@ const (
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
 	FaultDiesYoung     FaultKind = "dies-young"     // what is launched works for minutes, and falls ill
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
+	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -48,7 +49,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators,
 	}
 }
 
@@ -196,4 +197,7 @@ type machinePlight struct {
 	mutedAt  time.Time
 	// event is what EC2 has scheduled for it, or had; nil if nothing.
 	event *scheduledEvent
+	// gpu is what became of its GPU, "" if nothing, and gpuFailed since when.
+	gpu       string
+	gpuFailed time.Time
 }

@@ -293,7 +293,7 @@ func (u *auditor) minute() {
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted) {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.needsRepair() != "") {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -333,6 +333,8 @@ func (u *auditor) awaits(m *machine) {
 	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
+	} else if failed := m.needsRepair(); failed != "" {
+		why = failed
 	}
 	if waits > reportedWithin && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)

@@ -181,6 +181,7 @@ const (
 	impaired   ailment = "impaired"    // its status checks fail, and its kubelet is silent
 	flapping   ailment = "flapping"    // its kubelet comes and goes
 	failedPart ailment = "failed-part" // Ready, but the monitoring agent's KernelReady is False
+	failedGPU  ailment = "failed-gpu"  // Ready, but the monitoring agent's AcceleratedHardwareReady is False
 	short      ailment = "short"       // Ready, but short of memory for long
 )
 

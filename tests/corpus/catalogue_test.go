@@ -17,7 +17,7 @@ var codes = []string{
 
 	"KubeletSilent", "NeverReported", "MemoryPressurePreceded", "DiskPressurePreceded", "PidPressurePreceded", "OutOfMemory",
 	"KernelPanic", "DiskFull", "InstanceStatusImpaired", "SystemStatusImpaired", "InstanceStopped", "MonitoringConditionLatched",
-	"AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired",
+	"AcceleratorFault", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired",
 
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",

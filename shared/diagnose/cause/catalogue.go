@@ -80,6 +80,8 @@ var catalogue = []entry{
 	// A line on the console may be weeks old, and the disk cleaned up since: that alone must
 	// not have a node ended without a reboot before.
 	{DiskFull, false, roll.CureReboot},
+	// Some reasons need another instance; which, the policy's repair decides.
+	{AcceleratorFault, false, roll.CureReboot},
 	// These are not the machine's: they move with the pods, or the machine works all the same.
 	{AttachedEbsImpaired, false, roll.CureUnclear},
 	{ApplicationStatusImpaired, false, roll.CureUnclear},

@@ -88,6 +88,7 @@ const (
 	PerformanceStatusImpaired  Code = "PerformanceStatusImpaired"
 	InstanceStopped            Code = "InstanceStopped"
 	MonitoringConditionLatched Code = "MonitoringConditionLatched"
+	AcceleratorFault           Code = "AcceleratorFault"
 )
 
 // Cluster and fleet.

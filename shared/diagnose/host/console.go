@@ -25,18 +25,24 @@ const (
 // sign finds a sign on the console, and how it lies to the finding's trouble. Of several
 // the first of the last boot counts.
 func (l *look) sign(s console.Sign) (console.Found, when) {
-	i := l.Instance()
-	log, ok := known(i.Console)
+	log, ok := known(l.Instance().Console)
 	f, found := log.First(s)
-	switch {
-	case !ok || !found:
+	if !ok || !found {
 		return console.Found{}, nowhere
-	case f.Boot != log.Boots:
-		return f, past
-	case !i.ConsoleAt.IsZero() && i.ConsoleAt.Before(l.trouble().Add(-slack)):
-		return f, stale
 	}
-	return f, current
+	return f, l.lies(f)
+}
+
+// lies is how what the console shows lies to the finding's trouble.
+func (l *look) lies(f console.Found) when {
+	i := l.Instance()
+	switch {
+	case f.Boot != i.Console.Value.Boots:
+		return past
+	case !i.ConsoleAt.IsZero() && i.ConsoleAt.Before(l.trouble().Add(-slack)):
+		return stale
+	}
+	return current
 }
 
 // trouble is since when the console would show it.

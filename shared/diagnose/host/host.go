@@ -32,11 +32,13 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		l.silent()
 		l.preceded()
 		l.console()
+		l.accelerator()
 		l.checks()
 		l.stopped()
 	case roll.NotReady:
 		l.pressures()
 		l.console()
+		l.accelerator()
 		l.checks()
 		l.stopped()
 	case roll.Uninitialized:
@@ -52,11 +54,15 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		l.stopped()
 	case roll.Impaired:
 		l.console()
+		l.accelerator()
 		l.checks()
 		l.otherChecks()
 		l.stopped()
 	case roll.ConditionFailed:
 		l.latched()
+		if l.Finding.Condition == roll.AcceleratedHardware {
+			l.accelerator()
+		}
 		if slices.ContainsFunc(kinds, func(p pressure) bool { return p.condition == l.Finding.Condition }) {
 			l.pressures()
 		}

@@ -16,7 +16,7 @@ import (
 // goes on being written proves nothing either: the agent renews the time of all of them.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/pkg/manager/node_exporter.go
-var monitored = []string{"AcceleratedHardwareReady", "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"}
+var monitored = []string{roll.AcceleratedHardware, "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"}
 
 // troubles are conditions that are no agent's of these and say by True that something is
 // wrong: the kubelet's, and those of the node problem detector's default configuration.
@@ -57,6 +57,9 @@ func (l *look) latched() {
 
 func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) cause.Cause {
 	confidence, more := roll.Decisive, ""
+	if broken(c) {
+		confidence = roll.Suggestive // hardware that failed does not get well by itself
+	}
 	if others := l.beside(n); len(others) > 0 {
 		confidence, more = roll.Suggestive, "; beside it "+strings.Join(others, ", ")
 	}

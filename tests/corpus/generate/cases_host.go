@@ -1,6 +1,9 @@
 package generate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // hostCases are about the machine: kernel, disk, EC2's checks, its state, and what the
 // node monitoring agent says.
@@ -187,6 +190,72 @@ func hostCases() []Case {
 			},
 		},
 		{
+			Name: "gpu-fallen-off-the-bus", Class: Broken,
+			Why:     "A GPU fell off the bus: the monitoring agent says Xid 79, and so does the driver on the console. The node is Ready, and nothing is done to it by default.",
+			Sources: []string{docAccelerators, docXids},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "False", "NvidiaXID79Error", "detected XID-79 on the instance, review kernel logs for additional information.", 25*time.Minute)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")...)
+				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "neuron-memory-error", Class: Broken,
+			Why:     "The memory of a Neuron device produced wrong results. Three days ago the agent also saw a line about the network, and never took that back.",
+			Sources: []string{docAccelerators, "https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/neuron/monitor.go"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "False", "NeuronHBMUncorrectableError", "Discovered HBM Uncorrectable Error", 3*day+time.Hour)
+				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
+				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "application-that-crashed-on-a-gpu", Class: Well,
+			Why:     "An application read memory that it must not: the driver writes Xid 31, and the agent an event. No hardware failed.",
+			Sources: []string{docXids, docAccelerators},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 3*day)
+				b.nodeEvent(m, "eks-node-monitoring-agent", "AcceleratedHardwareReady", "NvidiaXID31Warning: detected unknown XID-31 on the instance, review kernel logs for additional information.", "Warning", 20*time.Minute, 1)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 31, pid=1896, name=python3, Ch 0000000b, intr 10000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f_1a000000")...)
+				return nothing().orders()
+			},
+		},
+		{
+			Name: "dcgm-out-of-reach", Class: Misleading,
+			Why:     "The agent cannot reach DCGM, as where its pod does not tolerate the nodes' taint. That says nothing of the hardware, and AWS publishes no repair.",
+			Sources: []string{docAccelerators},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "False", "DCGMError", "failed to connect to the DCGM host engine", 2*time.Hour)
+				return finds(m, "ConditionFailed", "MonitoringConditionLatched").misses("AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "silent-with-an-xid-on-the-console", Class: Misleading,
+			Why:     "The node is silent, and the last line on its console is an Xid 79 of some time ago: that may be why, and does not prove it.",
+			Sources: []string{docXids, docNodes},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.silent(m, 45*time.Minute)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")...)
+				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
+			},
+		},
+		{
+			Name: "gpu-well-after-a-reboot", Class: Well,
+			Why:     "A GPU failed, the instance was rebooted, and the agent says since then that the accelerators are in order.",
+			Sources: []string{docAccelerators},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 40*time.Minute)
+				b.Console[m.ID] = console(slices.Concat(booted(), []string{"[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU."}, booted())...)
+				return nothing().orders()
+			},
+		},
+		{
 			Name: "monitoring-agent-content", Class: Well,
 			Why:     "All conditions of the monitoring agent are True.",
 			Sources: []string{docNodeHealth},
@@ -197,6 +266,20 @@ func hostCases() []Case {
 			},
 		},
 	}
+}
+
+// gpu is a worker of a type with a GPU.
+func gpu(b *Bundle) *Machine {
+	m := worker(b)
+	m.Instance["InstanceType"] = "g5.2xlarge"
+	m.Node["metadata"].(object)["labels"].(object)["node.kubernetes.io/instance-type"] = "g5.2xlarge"
+	return m
+}
+
+// accelerators adds what the node monitoring agent says of them, beside its other conditions.
+func (b *Bundle) accelerators(m *Machine, status, reason, message string, since time.Duration) {
+	b.monitored(m)
+	b.says(m, "AcceleratedHardwareReady", status, reason, message, since)
 }
 
 // monitored adds the conditions of the node monitoring agent, all in order.

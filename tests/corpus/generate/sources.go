@@ -17,6 +17,8 @@ const (
 	docAL2023          = "https://docs.aws.amazon.com/eks/latest/userguide/al2023.html"
 	docUserData        = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"
 	docNodeadm         = "https://awslabs.github.io/amazon-eks-ami/nodeadm/"
+	docAccelerators    = "https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html"
+	docXids            = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 	docNodeHealth      = "https://docs.aws.amazon.com/eks/latest/userguide/node-health.html"
 	docInstanceStatus  = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatus.html"
 	docScheduledEvents = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html"

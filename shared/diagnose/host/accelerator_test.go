@@ -1,0 +1,131 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/console"
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// accelerator has the monitoring agent say that of the node's accelerators.
+func (w *world) accelerator(status, reason, message string) {
+	w.node.Object.Value.Conditions = append(w.node.Object.Value.Conditions, evidence.Condition{Type: roll.AcceleratedHardware, Status: status, Reason: reason, Message: message, Since: silence})
+}
+
+// failedAccelerator is a node of which the agent says so for that reason, and no more.
+func failedAccelerator(reason, message string) *world {
+	w := of(roll.ConditionFailed)
+	w.finding.Condition, w.finding.Reason = roll.AcceleratedHardware, reason
+	w.condition("KernelReady", "True")
+	w.accelerator("False", reason, message)
+	return w
+}
+
+// Every reason of AWS's table that has a repair proves the fault, and no other does.
+func TestTheAgentProvesAnAcceleratorFault(t *testing.T) {
+	for _, reason := range roll.AcceleratorReasons() {
+		want := "AcceleratorFault MonitoringConditionLatched?"
+		if repair, _ := roll.AcceleratorRepair(reason); repair == roll.RepairHold {
+			want = "MonitoringConditionLatched"
+		}
+		s := failedAccelerator(reason, "").analyze()
+		if got := told(s); got != want {
+			t.Errorf("%s: %q, want %q", reason, got, want)
+		}
+		whole(t, reason, s)
+	}
+	for reason, fix := range map[string]string{"NvidiaXID48Error": "reboot-instances", "NvidiaXID79Error": "terminate-instance"} {
+		c := failedAccelerator(reason, "detected XID on the instance").analyze().Causes()[0]
+		if !strings.Contains(c.Summary, reason) || !strings.Contains(c.Fix, fix) || !strings.Contains(c.Fix, "drain") {
+			t.Errorf("%s: %q, to fix it\n%s", reason, c.Summary, c.Fix)
+		}
+	}
+}
+
+func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
+	const unread = "?"
+	tests := []struct {
+		name string
+		of   func() *world
+		want string // "" none, "?" not checked
+	}{
+		{"a health check with a fatal Xid", func() *world {
+			return failedAccelerator("DCGMHealthCode120", "detected XID-13 on it; detected XID-79 on it")
+		}, "AcceleratorFault?"},
+		{"a health check with an application's Xid", func() *world { return failedAccelerator("DCGMHealthCode120", "detected XID-13 on it") }, unread},
+		{"an Xid that the table does not have", func() *world { return failedAccelerator("NvidiaXID31Error", "detected XID-31 on it") }, unread},
+		{"the condition is True again", func() *world {
+			w := failedAccelerator("NvidiaXID79Error", "")
+			w.condition(roll.AcceleratedHardware, "True")
+			return w
+		}, ""},
+		{"the node fell silent with it", func() *world {
+			w := of(roll.Unknown)
+			w.accelerator("False", "NvidiaXID79Error", "")
+			return w
+		}, "AcceleratorFault?"},
+		{"the node is not ready", func() *world {
+			w := of(roll.NotReady)
+			w.accelerator("False", "NeuronDMAError", "")
+			return w
+		}, "AcceleratorFault?"},
+		{"a line on the console of a silent node", func() *world {
+			w := of(roll.Unknown)
+			w.shows(console.Xid, "13", 1)
+			w.shows(console.Xid, "79", 1)
+			return w
+		}, "AcceleratorFault?"},
+		{"an application's Xid on it", func() *world {
+			w := of(roll.Unknown)
+			w.shows(console.Xid, "31", 1)
+			w.shows(console.Xid, "43", 1)
+			return w
+		}, ""},
+		{"output from before", func() *world {
+			w := of(roll.Unknown)
+			w.shows(console.Xid, "79", 1)
+			w.instance.ConsoleAt = silence.Add(-time.Hour)
+			return w
+		}, ""},
+		{"another condition failed", func() *world {
+			w := of(roll.ConditionFailed)
+			w.accelerator("True", "", "")
+			return w
+		}, ""},
+		{"an event of what the agent does not call a failure", func() *world {
+			w := of(roll.Unknown)
+			w.event(roll.AcceleratedHardware, "NvidiaXID31Warning: detected unknown XID-31 on the instance", 0)
+			return w
+		}, ""},
+	}
+	for _, tt := range tests {
+		s := tt.of().analyze()
+		got := ""
+		for _, c := range strings.Fields(told(s)) {
+			if strings.HasPrefix(c, string(cause.AcceleratorFault)) {
+				got = c
+			}
+		}
+		for _, u := range s.Open() {
+			if u.Code == cause.AcceleratorFault {
+				got = unread
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The console of a node beside the agent's verdict is told as evidence.
+func TestTheConsoleBesideTheAgent(t *testing.T) {
+	w := failedAccelerator("NvidiaXID79Error", "")
+	w.shows(console.Xid, "79", 1)
+	if c := w.analyze().Causes()[0]; c.Confidence != roll.Decisive || len(c.Evidence) != 2 || !strings.Contains(c.Summary, "Xid 79") {
+		t.Errorf("%+v", c)
+	}
+}

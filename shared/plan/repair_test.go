@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// failed lets the monitoring agent say of node n for that long that its accelerator failed.
+func (w *world) failed(n int, reason string, since time.Duration) {
+	at := now.Add(-since)
+	w.snapshot.Nodes[n-1].Conditions = []roll.TypedCondition{{Type: roll.AcceleratedHardware, Condition: roll.Condition{Status: roll.ConditionFalse, Since: at, Reason: reason}}}
+	f := ledger.Finding{Instance: instanceID(n), Kind: roll.ConditionFailed, Node: w.snapshot.Nodes[n-1].Name, Group: w.snapshot.Instances[n-1].Group, Stage: roll.Overdue, Condition: roll.AcceleratedHardware, FirstSeen: at, Opened: at, Since: at, Began: at}
+	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{f.Group: now.Add(-24 * time.Hour)}})
+}
+
+// accelerated is a world of ten nodes, the accelerator of the first of which failed.
+func accelerated(repair, reason string) *world {
+	w := healthy(10)
+	w.doc = mustParse("apiVersion: rollcall/v1\n" + repair + "\n")
+	w.failed(1, reason, time.Hour)
+	return w
+}
+
+// acts climbs the ladder to its end, a minute for each act.
+func (w *world) acts(t *testing.T) (done []string) {
+	t.Helper()
+	for at := now; at.Before(now.Add(time.Hour)); at = at.Add(time.Minute) {
+		_, p := w.make(at)
+		if len(p.Orders) == 0 {
+			continue
+		}
+		a := w.did(t, p, at, &ledger.Outcome{Result: ledger.Done, At: at})
+		done = append(done, a.Do+" "+at.Sub(now).String())
+		switch Action(a.Do) {
+		case Cordon:
+			w.snapshot.Nodes[0].Unschedulable, w.snapshot.Nodes[0].CordonedBy = true, a.ID
+		case Terminate:
+			return done
+		}
+	}
+	return done
+}
+
+// Every reason of AWS's table comes to its repair.
+func TestAcceleratorsAreRepaired(t *testing.T) {
+	want := map[roll.Repair]string{
+		roll.RepairReboot:  "cordon 0s, drain 1m0s, reboot 2m0s, terminate 12m0s",
+		roll.RepairReplace: "cordon 0s, drain 1m0s, terminate 2m0s",
+		roll.RepairHold:    "",
+	}
+	for _, reason := range append(roll.AcceleratorReasons(), "NvidiaXID13Error", "SomethingNew", "") {
+		repair, _ := roll.AcceleratorRepair(reason)
+		if got := strings.Join(accelerated("repair: {accelerators: true}", reason).acts(t), ", "); got != want[repair] {
+			t.Errorf("%s: %s, want %s", reason, got, want[repair])
+		}
+		if got := accelerated("", reason).acts(t); len(got) > 0 {
+			t.Errorf("%s without an opt-in: %v", reason, got)
+		}
+	}
+}
+
+func TestWhatNeedsAPersonIsHeld(t *testing.T) {
+	for _, tt := range []struct{ repair, reason, says string }{
+		{"repair: {accelerators: true}", "DCGMError", "AWS publishes no repair"},
+		{"repair: {accelerators: true}", "NvidiaXID31Error", "none of the reasons"},
+		{"repair: {accelerators: true, NvidiaXID79Error: hold}", "NvidiaXID79Error", "the policy holds"},
+	} {
+		_, p := accelerated(tt.repair, tt.reason).make(now)
+		if len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{RepairNeedsPerson}) || !strings.Contains(p.Held[0].Detail, tt.says) || !strings.Contains(p.Held[0].Detail, tt.reason) {
+			t.Errorf("%s: orders %+v, held %+v", tt.reason, p.Orders, p.Held)
+		}
+	}
+	w := accelerated("repair: {accelerators: true}", "DCGMError")
+	w.failed(1, "DCGMError", time.Minute)
+	if _, p := w.make(now); len(p.Held) != 0 {
+		t.Errorf("within its tolerance: held %+v", p.Held)
+	}
+}
+
+// An accelerator that fails again within a day of its reboot is not rebooted again, and what
+// the node says is given the time of a boot before it counts.
+func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
+	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
+	w.state.Actions = append(w.state.Actions, ledger.Action{ID: "earlier", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.ConditionFailed, At: now.Add(-6 * time.Minute), Outcome: done(now.Add(-6 * time.Minute))})
+	if got, want := strings.Join(w.acts(t), ", "), "cordon 4m0s, drain 5m0s, terminate 6m0s"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// While it is repaired the node stays cordoned, whatever reason is given last; once the
+// condition is over it is given back.
+func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
+	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
+	_, p := w.make(now)
+	a := w.did(t, p, now, done(now))
+	n := &w.snapshot.Nodes[0]
+	n.Unschedulable, n.CordonedBy = true, a.ID
+	for _, reason := range []string{"NvidiaXID48Error", "DCGMHealthCode84"} {
+		n.Conditions[0].Reason = reason
+		if _, p = w.make(now.Add(time.Minute)); ordered1(p) == string(Uncordon) {
+			t.Errorf("uncordoned while the condition says %s", reason)
+		}
+	}
+	n.Conditions = nil
+	if _, p = w.make(now.Add(time.Minute)); ordered1(p) != string(Uncordon) {
+		t.Errorf("the condition is over: %s", ordered1(p))
+	}
+}
+
+// The refusals of every other act hold a repair back too.
+func TestRepairsKeepToTheLimits(t *testing.T) {
+	for want, change := range map[Reason]func(*world){
+		InstanceHeld: func(w *world) { w.snapshot.Instances[0].Hold = "true" },
+		NotSeenTwice: func(w *world) { w.state.Findings = nil },
+		ModeNotify:   func(w *world) { w.mode = policy.Notify },
+		ScaleInProtected: func(w *world) {
+			d := w.snapshot.Details[instanceID(1)]
+			d.ScaleInProtected = roll.Yes
+			w.snapshot.Details[instanceID(1)] = d
+		},
+		UnhealthyShare: func(w *world) { w.failed(2, "NvidiaXID79Error", time.Hour); w.failed(3, "NvidiaXID79Error", time.Hour) },
+		OwnerWillAct:   func(w *world) { w.managed(roll.Yes); w.failed(1, "NvidiaXID79Error", 40*time.Minute) },
+		OwnerUnknown:   func(w *world) { w.managed(roll.Unreadable) },
+		SnapshotIncomplete: func(w *world) {
+			w.snapshot.Gaps = append(w.snapshot.Gaps, roll.Gap{Scope: roll.ScopeNodes, Detail: "page 2"})
+		},
+	} {
+		w := accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
+		change(w)
+		if _, p := w.make(now); len(p.Orders) != 0 || len(p.Held) == 0 || p.Held[0].Reason != want {
+			t.Errorf("%s: orders %+v, held for %v", want, p.Orders, reasons(p))
+		}
+	}
+}
+
+// managed makes the first node one of a managed node group, with or without auto repair.
+func (w *world) managed(repair roll.Answer) {
+	i := &w.snapshot.Instances[0]
+	i.Owner, i.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	g := canLaunch
+	g.AutoRepair = repair
+	w.snapshot.Groups["nodegroup/w"] = g
+	w.failed(1, "NvidiaXID79Error", time.Hour)
+}

@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// repairing is a policy that has accelerators repaired, for a trial of one machine's GPU.
+func repairing(group, value string) Scenario {
+	sc := trial(Fault{Kind: FaultAccelerator, At: 30 * time.Minute, Group: group, Count: 1, Value: value})
+	sc.Storm = 4 * time.Hour
+	sc.Policy += repairsAccelerators
+	return sc
+}
+
+// What cures an accelerator is done about it, and nothing else, in groups of each owner.
+func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
+	const ends = actTerminate
+	for _, group := range []string{api, workers, pool} {
+		for value, want := range map[string][]act{
+			gpuReboots:  {actCordon, actReboot, actUncordon},
+			gpuAgain:    {actCordon, actReboot, ends},
+			gpuReplaced: {actCordon, ends},
+			gpuPerson:   nil,
+			gpuWorks:    nil,
+		} {
+			acts := map[string]int{}
+			sc := repairing(group, value)
+			r, err := Run(sc, Watch{Tell: func(e Event) {
+				if e.Kind == EventAct {
+					acts[e.Action]++
+				}
+			}})
+			if err != nil || len(r.Violations) > 0 {
+				t.Fatalf("%s, %s: %v, %v", group, value, err, r.Violations)
+			}
+			for _, what := range []act{actCordon, actUncordon, actReboot, actTerminate} {
+				wanted := false
+				for _, w := range want {
+					wanted = wanted || w == what
+				}
+				if value == gpuAgain && what == actUncordon {
+					continue // it is well for some minutes
+				}
+				if (acts[string(what)] > 0) != wanted {
+					t.Errorf("%s, %s: %s %d times, of %v", group, value, what, acts[string(what)], acts)
+				}
+			}
+			sc.Policy = "apiVersion: rollcall/v1\nmode: remediate\n"
+			clear(acts)
+			if r, err = Run(sc, Watch{Tell: func(e Event) {
+				if e.Kind == EventAct {
+					acts[e.Action]++
+				}
+			}}); err != nil || len(r.Violations) > 0 || len(acts) > 0 {
+				t.Errorf("%s, %s, without an opt-in: %v, %v, %v", group, value, acts, err, r.Violations)
+			}
+		}
+	}
+}
