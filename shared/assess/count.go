@@ -51,7 +51,7 @@ type zoneTally struct {
 // countsAsOverdue reports the kinds that limits on shares count.
 func countsAsOverdue(k roll.Kind) bool {
 	switch k {
-	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled:
+	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled, roll.Stuck:
 		return false
 	}
 	return true

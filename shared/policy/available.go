@@ -51,6 +51,8 @@ func useOf(do Do, kind roll.Kind) (use, string) {
 		return useful, ""
 	}
 	switch {
+	case kind == roll.Stuck:
+		return senseless, "it is about an object that its finalizers keep, or that was left over, and not about an instance: Rollcall removes neither"
 	case do == DoDeleteNode && kind == roll.Ghost:
 		return useful, ""
 	case do == DoDeleteNode:

@@ -37,6 +37,10 @@ const (
 	// carries the instance's id, although its kubelet renews a lease or Karpenter says that
 	// it is initialized. One of the two is wrong, so it is only reported.
 	Conflict Kind = "Conflict"
+	// Stuck: somebody deleted a Node or NodeClaim long ago, and finalizers keep it; or a
+	// volume or network interface is left of an instance that was ended. It is about that
+	// object, and not about an instance.
+	Stuck Kind = "Stuck"
 )
 
 // When a node counts as flapping.
@@ -47,7 +51,7 @@ const (
 
 // Kinds lists the kinds of findings that Rollcall makes.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck}
 }
 
 // Stage is how far a finding has come.
@@ -91,7 +95,9 @@ type Finding struct {
 	Condition string
 	// Event is what EC2 has scheduled, zero for other kinds.
 	Event Event
-	Stage Stage
+	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
+	Removal Removal
+	Stage   Stage
 	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
 	// that never was can Rollcall say that nothing runs on it.
 	Worked  bool

@@ -70,6 +70,12 @@ var catalogue = []entry{
 	{ResourceNotRegistered, false, roll.CureUnclear},
 	{StartupTaintNotRemoved, false, roll.CureUnclear},
 
+	{FinalizerOwnerGone, false, roll.CureChange},
+	{InstanceNotTerminating, false, roll.CureUnclear},
+	{VolumesAttached, false, roll.CureUnclear},
+	{DrainBlocked, false, roll.CureChange},
+	{FinalizerHeld, false, roll.CureUnclear},
+
 	{SystemStatusImpaired, false, roll.CureReplace},
 	{KernelPanic, false, roll.CureReboot},
 	{MemoryPressurePreceded, false, roll.CureReboot},
