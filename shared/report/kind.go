@@ -49,8 +49,12 @@ func hasCauses(k roll.Kind) bool {
 }
 
 // explain is the command that tells everything about an instance: by what the deployment
-// remembers, or where there is none as things are in that mode.
+// remembers, or where there is none as things are in that mode. Of what is about no instance
+// a check tells.
 func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
+	if !instance.IsInstance() {
+		return fmt.Sprintf("rollcall check --region %s --cluster %s", id.Region, id.Name)
+	}
 	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
 	if from.Stack != "" {
 		return s + " --stack " + from.Stack

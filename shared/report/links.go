@@ -24,7 +24,7 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	}
 	region := "region=" + id.Region
 	l := NoticeLinks{Cluster: base + "/eks/clusters/" + url.PathEscape(id.Name) + "?" + region}
-	if instance != "" {
+	if instance.IsInstance() {
 		l.Instance = roll.InstancePage(id.Region, instance)
 	}
 	switch kind, name, _ := strings.Cut(string(g), "/"); kind {
