@@ -186,7 +186,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 // tells notes of whom a notice tells.
 func (u *auditor) tells(d report.NoticeDocument) {
 	for _, i := range d.Instances {
-		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance}] = true
+		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true
 	}
 	if d.Truncated > 0 {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, ""}] = true

@@ -25,6 +25,7 @@ const (
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
+	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -47,7 +48,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents, stuckNodes,
 	}
 }
 
@@ -191,4 +192,6 @@ type machinePlight struct {
 	mutedAt  time.Time
 	// event is what EC2 has scheduled for it, or had; nil if nothing.
 	event *scheduledEvent
+	// deletedBy is the fault by which somebody deleted its Node, nil if nobody did.
+	deletedBy *int
 }

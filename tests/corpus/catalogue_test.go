@@ -21,6 +21,8 @@ var codes = []string{
 
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
+
+	"DrainBlocked", "VolumesAttached", "InstanceNotTerminating", "FinalizerHeld", "FinalizerOwnerGone",
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.
