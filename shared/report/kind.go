@@ -36,7 +36,7 @@ func explain(k roll.Kind, n int) string {
 	case roll.Conflict:
 		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
 	case roll.Stuck:
-		return fmt.Sprintf("%d %s behind: a Node or NodeClaim that was deleted and that its finalizers keep, or a volume or network interface of an instance that was ended.", n, one("object stays", "objects stay"))
+		return fmt.Sprintf("%d %s, and %s still there: finalizers keep %s.", n, one("Node or NodeClaim was deleted", "Nodes or NodeClaims were deleted"), one("is", "are"), one("it", "them"))
 	}
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }

@@ -40,9 +40,8 @@ const (
 	// Unlaunched: a group is to have an instance more, and its launches fail, or an instance
 	// stays pending.
 	Unlaunched Kind = "Unlaunched"
-	// Stuck: somebody deleted a Node or NodeClaim long ago, and finalizers keep it; or a
-	// volume or network interface is left of an instance that was ended. It is about that
-	// object, and not about an instance.
+	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it. It is
+	// about that object, and not about an instance.
 	Stuck Kind = "Stuck"
 )
 
