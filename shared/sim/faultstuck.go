@@ -62,7 +62,7 @@ func (m *machine) letGo() {
 	}
 }
 
-// RuleStuck: what was deleted and stays is told once it is so for the policy's time, and
+// RuleStuck is that what was deleted and stays is told once it is so for the policy's time, and
 // nothing else is told to be so.
 const RuleStuck Rule = "stuck"
 

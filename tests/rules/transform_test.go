@@ -266,10 +266,10 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		return out
 	}
 	threads := keys(func(b map[string]any) any { return b["metadata"].(map[string]any)["threadId"] }, map[string][]string{
-		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	})
 	incidents := keys(func(b map[string]any) any { return b["dedup_key"] }, map[string][]string{
-		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	})
 	want := func(got map[any][]string, groups ...string) {
 		t.Helper()
@@ -285,9 +285,11 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 	want(threads,
 		"ChatFindings finding-escalated, ChatFollowUps action-failed, ChatFollowUps action-taken, ChatFollowUps finding-resolved",
 		"ChatFindings finding-opened-condition, ChatFollowUps finding-resolved-condition",
-		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared")
+		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared",
+		"ChatFindings finding-opened-stuck, ChatFollowUps finding-resolved-stuck")
 	want(incidents,
 		"IncidentOpens finding-escalated, IncidentOver finding-resolved",
 		"IncidentOpens finding-opened-condition, IncidentOver finding-resolved-condition",
-		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared")
+		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared",
+		"IncidentOpens finding-opened-stuck, IncidentOver finding-resolved-stuck")
 }
