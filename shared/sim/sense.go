@@ -259,6 +259,9 @@ func (u *auditor) leftovers(c *cluster) {
 		}
 	}
 	for key, f := range u.a.dep.state(c.name).Findings {
+		if deleted, known := c.deletedAt(string(key.Instance)); known && !deleted.IsZero() {
+			continue // it is there still
+		}
 		if m := u.a.machines[string(key.Instance)]; m == nil || m.state == terminated && u.a.Now().Sub(m.ended) > time.Hour {
 			u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is gone", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
 		}
