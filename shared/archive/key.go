@@ -39,7 +39,7 @@ func (k Key) Path() (string, error) {
 	var faults []error
 	for _, p := range []struct{ name, value string }{
 		{"account", k.Cluster.Account}, {"region", k.Cluster.Region}, {"cluster", k.Cluster.Name},
-		{"instance", string(k.Instance)}, {"kind", string(k.Kind)}, {"stage", k.Stage},
+		{"instance", place(k.Instance)}, {"kind", string(k.Kind)}, {"stage", k.Stage},
 	} {
 		if !part.MatchString(p.value) {
 			faults = append(faults, fmt.Errorf("%q cannot be its %s", p.value, p.name))
@@ -57,5 +57,18 @@ func (k Key) Path() (string, error) {
 
 // Folder is what all evidence about an instance lies in.
 func Folder(cluster roll.ClusterID, id roll.InstanceID) string {
-	return path.Join(cluster.Account, cluster.Region, cluster.Name, string(id))
+	return path.Join(cluster.Account, cluster.Region, cluster.Name, place(id))
+}
+
+// place is the instance's id, or nodepool-NAME of what is about no instance. Of a name that
+// no key can hold it is the kind alone.
+func place(id roll.InstanceID) string {
+	kind, name, ok := id.Subject()
+	if !ok {
+		return string(id)
+	}
+	if !part.MatchString(name) {
+		return kind
+	}
+	return kind + "-" + name
 }

@@ -152,6 +152,7 @@ func Assess(in Input) Assessment {
 	for _, m := range members {
 		a.member(m)
 	}
+	a.stuck(members)
 	return a.finish()
 }
 

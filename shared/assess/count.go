@@ -51,7 +51,7 @@ type zoneTally struct {
 // countsAsOverdue reports the kinds that limits on shares count.
 func countsAsOverdue(k roll.Kind) bool {
 	switch k {
-	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled:
+	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
 		return false
 	}
 	return true
@@ -131,7 +131,7 @@ func (a *assessor) overdueIn(g *groupTally) {
 
 // countOverdue counts the member of an overdue finding, once.
 func (a *assessor) countOverdue(f roll.Finding) {
-	if a.late || !countsAsOverdue(f.Kind) {
+	if a.late || !f.Instance.IsInstance() || !countsAsOverdue(f.Kind) {
 		return
 	}
 	g := a.group(f.Group)

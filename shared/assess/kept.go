@@ -34,7 +34,7 @@ func (a *assessor) keepUnread() {
 	for k := range a.State.Findings {
 		switch {
 		case current[k]:
-		case a.unread(k):
+		case a.unread(k), k.Kind == roll.Stuck && a.stuckUnread(k):
 			a.out.Kept[k] = true
 		case (k.Kind == roll.Impaired || k.Kind == roll.Scheduled) && a.Snapshot.StatusRead != roll.Yes:
 			statuses[k] = true

@@ -37,6 +37,7 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 		".Groups[nodepool/default].NodeGroup: not asked",
 		".Instances[" + string(instanceID(1)) + "].AutoScaling: absent",
 		".Instances[" + string(instanceID(2)) + "].UserData: not asked",
+		".Nodes[node-2].Budgets: not asked",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("not known:\n%s\nwant only what the owner or the kind has not:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -39,7 +39,9 @@ const (
 func (l *look) readInstances() {
 	var suspects []string
 	for _, f := range l.findings {
-		suspects = append(suspects, string(f.Instance))
+		if f.Instance.IsInstance() {
+			suspects = append(suspects, string(f.Instance))
+		}
 	}
 	suspects = distinct(suspects)
 	ids, left := first(distinct(append(slices.Clone(suspects), l.healthy()...)), l.most(describedTotal))

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -175,5 +176,22 @@ func TestGroupsThatAreGoneAreAbsent(t *testing.T) {
 	g := checked(t, a, roll.Orphaned, workers, 1).Groups[workers]
 	if g.NodeGroup.State != evidence.Absent || g.AutoScaling.State != evidence.Absent {
 		t.Errorf("%+v", g)
+	}
+}
+
+// What is about no instance is never asked of EC2, nor of what knows instances.
+func TestWhatIsNoInstanceIsNotAskedOfEC2(t *testing.T) {
+	a, in := oneOfEach()
+	want := maps.Clone(func() map[string]int { a.collector().Collect(t.Context(), in); return a.calls }())
+	for _, kind := range roll.Kinds() {
+		for _, id := range []roll.InstanceID{roll.SubjectID("nodepool", "default"), roll.SubjectID("node", "n"), roll.SubjectID("eni", "eni-0123")} {
+			more := in
+			a, _ = oneOfEach()
+			more.Findings = append(slices.Clone(in.Findings), roll.Finding{Instance: id, Kind: kind, Group: roll.GroupNone, Stage: roll.Overdue})
+			e := a.collector().Collect(t.Context(), more)
+			if _, ok := e.Instances[id]; ok || a.calls["ec2:DescribeInstances"] != want["ec2:DescribeInstances"] || a.calls["ec2:DescribeInstanceStatus"] != want["ec2:DescribeInstanceStatus"] || a.calls["autoscaling:DescribeAutoScalingInstances"] != want["autoscaling:DescribeAutoScalingInstances"] {
+				t.Errorf("%s of %s: %v, without it %v", kind, id, a.calls, want)
+			}
+		}
 	}
 }

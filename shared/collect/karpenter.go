@@ -91,7 +91,7 @@ func (l *look) readClaimEvents() {
 	for _, f := range l.needing(needOwner) {
 		claims := l.groupOf(f.Group).NodeClaims.Value
 		for i, c := range claims {
-			if c.Instance != f.Instance || f.Instance == "" || c.Events.State != evidence.NotAsked || c.Events.Why != "" {
+			if c.Instance != f.Instance || !f.Instance.IsInstance() || c.Events.State != evidence.NotAsked || c.Events.Why != "" {
 				continue
 			}
 			events := evidence.Skipped[[]evidence.Event]("")

@@ -12,9 +12,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Bounds of what is asked of the Kubernetes API in one check, 60 questions in all:
+// Bounds of what is asked of the Kubernetes API in one check, 61 questions in all:
 //
-//	1 aws-auth, 1 webhooks, 4 services, 5 events of NodeClaims, 4 events of pods,
+//	1 aws-auth, 1 webhooks, 1 disruption budgets, 4 services, 5 events of NodeClaims, 4 events of pods,
 //	4 node pools with their NodeClaims and NodeClasses (12),
 //	8 nodes with their leases, events and pods (32)
 const (

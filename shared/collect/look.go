@@ -64,7 +64,7 @@ func (l *look) needing(n need) []roll.Finding {
 func (l *look) instancesNeeding(n need) []roll.InstanceID {
 	var ids []roll.InstanceID
 	for _, f := range l.needing(n) {
-		if f.Instance != "" {
+		if f.Instance.IsInstance() {
 			ids = append(ids, f.Instance)
 		}
 	}

@@ -23,6 +23,7 @@ const (
 	needEvents                    // events about the node
 	needPods                      // pods on the node
 	needWebhooks                  // admission webhooks that are asked about nodes
+	needBudgets                   // disruption budgets of the pods on the node
 	needOwner                     // what launched it: node group, Auto Scaling group, node pool, NodeClaim
 )
 
@@ -44,6 +45,7 @@ var needs = map[roll.Kind]need{
 	roll.Ghost:           needNode | needOwner,
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,
+	roll.Stuck:           needNode | needEvents | needPods | needBudgets | needOwner,
 }
 
 // conditionNetworking is the node condition by which the node monitoring agent tells that

@@ -3,6 +3,7 @@ package collect
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/evidence"
@@ -86,6 +87,7 @@ type metadata struct {
 	Labels            map[string]string `json:"labels"`
 	CreationTimestamp time.Time         `json:"creationTimestamp"`
 	DeletionTimestamp time.Time         `json:"deletionTimestamp"`
+	Annotations       map[string]string `json:"annotations"`
 	OwnerReferences   []struct {
 		Kind       string `json:"kind"`
 		Name       string `json:"name"`
@@ -135,6 +137,9 @@ type nodeJSON struct {
 		Taints        []taint `json:"taints"`
 	} `json:"spec"`
 	Status struct {
+		VolumesAttached []struct {
+			Name string `json:"name"`
+		} `json:"volumesAttached"`
 		Capacity   map[string]any `json:"capacity"`
 		Conditions []condition    `json:"conditions"`
 		Addresses  []struct {
@@ -162,6 +167,9 @@ func nodeObject(n *nodeJSON) evidence.NodeObject {
 	}
 	if pods, ok := n.Status.Capacity["pods"]; ok {
 		out.Pods = fmt.Sprint(pods)
+	}
+	for _, v := range n.Status.VolumesAttached {
+		out.Attached = append(out.Attached, v.Name[strings.LastIndexAny(v.Name, "^/")+1:])
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type != "ExternalIP" && a.Type != "ExternalDNS" {

@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/redact"
+	"rollcall/shared/roll"
 )
 
 // podEventsEach is how many pods of one node are asked about.
@@ -36,6 +38,47 @@ func (l *look) readPodEvents() {
 			}
 		}
 	}
+}
+
+// readBudgets reads the disruption budgets of what a drain of the nodes would evict.
+func (l *look) readBudgets() {
+	t := l.kube.topic()
+	var all []*kube.Item
+	why, asked := "", false
+	l.eachNode(needBudgets, func(name string) {
+		pods := l.nodeOf(name).Pods
+		fact := evidence.Fact[[]roll.Budget]{State: pods.State, Why: pods.Why}
+		if pods.Known() {
+			fact = evidence.Read([]roll.Budget{})
+			var covered []kube.Covered
+			for _, p := range pods.Value {
+				if p.Evictable() {
+					covered = append(covered, kube.Covered{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Ready: p.Ready, Leaving: !p.Deleting.IsZero()})
+				}
+			}
+			if len(covered) > 0 {
+				if !asked {
+					all, _, why = t.read(kube.AllBudgets())
+					asked = true
+				}
+				fact = budgetsOf(all, covered, why)
+			}
+		}
+		l.node(name, func(n *evidence.Node) { n.Budgets = fact })
+	}, func(name, why string) {
+		l.node(name, func(n *evidence.Node) { n.Budgets = evidence.Skipped[[]roll.Budget](why) })
+	})
+}
+
+func budgetsOf(all []*kube.Item, pods []kube.Covered, why string) evidence.Fact[[]roll.Budget] {
+	if why != "" {
+		return evidence.Failed[[]roll.Budget](why)
+	}
+	budgets, err := kube.BudgetsOf(all, pods)
+	if err != nil {
+		return evidence.Failed[[]roll.Budget](err.Error())
+	}
+	return evidence.Read(budgets)
 }
 
 // unready are the places of the pods that should be ready and are not, those of DaemonSets
@@ -89,7 +132,7 @@ type ended struct {
 }
 
 func pod(p *podJSON) evidence.Pod {
-	out := evidence.Pod{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
+	out := evidence.Pod{Deleting: p.Metadata.DeletionTimestamp.UTC(), NotToDisrupt: kube.KeepsPod(p.Metadata.Annotations, time.Time{}, time.Time{}), Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {
 			out.Owner = o.Kind + "/" + o.Name

@@ -71,7 +71,7 @@ func (s samples) why(f roll.Finding) string {
 func (l *look) sampledOf(n need) (ids []roll.InstanceID, skipped map[roll.InstanceID]string) {
 	skipped = map[roll.InstanceID]string{}
 	for _, f := range l.needing(n) {
-		if f.Instance == "" {
+		if !f.Instance.IsInstance() {
 			continue
 		}
 		if l.samples.has(f) {

@@ -81,7 +81,7 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	pressure, pressed := l.in.State.Pressures[f.Instance]
 	flips := l.in.State.Flips[f.Instance]
 	told, group := l.in.State.NotReady[f.Instance].Told, l.in.State.Groups[f.Group].Pressed
-	if f.Instance == "" || !pressed && len(flips) == 0 && told.IsZero() && len(group) == 0 {
+	if !f.Instance.IsInstance() || !pressed && len(flips) == 0 && told.IsZero() && len(group) == 0 {
 		return evidence.None[evidence.Remembered]()
 	}
 	r := evidence.Remembered{At: lastSeen(l.in.State, now), ReadyFlips: slices.Clone(flips)}

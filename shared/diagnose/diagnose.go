@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/diagnose/host"
 	"rollcall/shared/diagnose/identity"
 	"rollcall/shared/diagnose/network"
+	"rollcall/shared/diagnose/removal"
 	"rollcall/shared/diagnose/startup"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
@@ -28,6 +29,14 @@ import (
 // analyzers look for one group of causes each.
 var analyzers = []func(*evidence.Case, *cause.Sheet){
 	fleet.Analyze, identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze,
+}
+
+// analyzersOf are those that have something to say about the finding.
+func analyzersOf(f roll.Finding) []func(*evidence.Case, *cause.Sheet) {
+	if f.Kind == roll.Stuck {
+		return []func(*evidence.Case, *cause.Sheet){removal.Analyze}
+	}
+	return analyzers
 }
 
 // Diagnose diagnoses every finding of the evidence.
@@ -45,7 +54,7 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	broken := ""
-	for _, analyze := range analyzers {
+	for _, analyze := range analyzersOf(f) {
 		if fault := attempt(analyze, c, s); fault != "" {
 			broken = fault
 		}

@@ -88,7 +88,7 @@ func event(id roll.ClusterID, detailType string, detail any, instance string) Ev
 	if id.Account == "" || id.Region == "" {
 		return e
 	}
-	if instance != "" {
+	if roll.InstanceID(instance).IsInstance() {
 		e.Resources = append(e.Resources, id.InstanceARN(roll.InstanceID(instance)))
 	}
 	e.Resources = append(e.Resources, id.ARN())
@@ -107,13 +107,17 @@ func (d *derived) add(detailType string, detail any, instance string) {
 }
 
 func head(id roll.ClusterID, at time.Time) Head {
+	if id.Account == "" { // nobody knows which cluster that was: the two come together
+		id.Region = ""
+	}
 	return Head{Version: Version, At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name}
 }
 
 func subject(c roll.ClusterID, id roll.InstanceID, node string, g roll.Group, k roll.Kind, since time.Time) Subject {
-	s := Subject{Instance: string(id), Node: node, Group: string(g), Kind: string(k)}
+	s := Subject{Node: node, Group: string(g), Kind: string(k)}
+	s.Instance, s.about = id.Named()
 	if !since.IsZero() {
-		sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), s.Instance, s.Kind, since.UTC().Format(time.RFC3339)}, "\n")))
+		sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), string(id), s.Kind, since.UTC().Format(time.RFC3339)}, "\n")))
 		s.Finding = hex.EncodeToString(sum[:8])
 	}
 	return s
@@ -156,7 +160,7 @@ func (d *derived) findings(before ledger.State) {
 		}
 		over = append(over, known)
 		switch {
-		case !running[key.Instance]:
+		case key.Instance.IsInstance() && !running[key.Instance]:
 			how[key] = Gone
 		case replaced[key.Instance] && key.Kind != roll.Impaired && key.Kind != roll.Scheduled:
 			how[key] = Changed
@@ -181,6 +185,7 @@ func (d *derived) resolved(f ledger.Finding, how How, before ledger.State) Resol
 		Since: f.Since.UTC(), Opened: f.Opened.UTC(), How: how, Lasted: max(int(d.head.At.Sub(f.Since).Seconds()), 0),
 		Acts: d.done(f, before), Evidence: f.Evidence,
 	}
+	out.About = out.about
 	out.Message = out.message()
 	return out
 }
@@ -231,6 +236,7 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 		Condition: f.Condition, Event: report.Scheduled(f), Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
 		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: sentence(f.Summary), Evidence: put.Evidence,
 	}
+	out.About = out.about
 	why := d.check.Diagnoses[f.Key()]
 	if c, ok := why.Decisive(); ok {
 		out.Cause, out.Why, out.Fix = c.Code, sentence(c.Summary), short(c.Fix, fixLength)

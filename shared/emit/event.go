@@ -65,10 +65,12 @@ type Subject struct {
 	// when the instance is in the same trouble anew. It is missing of an uncordon, and of an
 	// act that a later check settles, if the trouble is not known any more.
 	Finding  string `json:"finding,omitempty"`
-	Instance string `json:"instance"`
+	Instance string `json:"instance"` // "" of what is about no instance
 	Node     string `json:"node,omitempty"`
 	Group    string `json:"group"`
 	Kind     string `json:"kind"`
+
+	about string // what it is about if that is no instance, such as nodepool/general
 }
 
 // Message is an event in words, for whoever passes it on to people. Both texts hold no
@@ -78,8 +80,8 @@ type Message struct {
 	Severity report.Severity `json:"severity"`
 	Title    string          `json:"title"`
 	Text     string          `json:"text"`
-	// Console is the instance's page in the AWS console, missing where its address is not
-	// known.
+	// Console is the page in the AWS console of the instance, or of the cluster where there is
+	// none, missing where its address is not known.
 	Console string `json:"console,omitempty"`
 }
 
@@ -88,6 +90,7 @@ type Finding struct {
 	Head
 	Subject
 	Message
+	About     string `json:"subject,omitempty"`   // what it is about, where instance is ""
 	Condition string `json:"condition,omitempty"` // the node condition that failed, for that kind only
 	// Event is what EC2 has scheduled, for that kind only.
 	Event    *report.EventDocument `json:"event,omitempty"`
@@ -150,6 +153,7 @@ type Resolved struct {
 	Head
 	Subject
 	Message
+	About     string    `json:"subject,omitempty"`
 	Condition string    `json:"condition,omitempty"`
 	Stage     string    `json:"stage"` // the last one
 	Since     time.Time `json:"since"`

@@ -81,9 +81,13 @@ func sentences(parts ...string) string {
 func about(h Head, s Subject, severity report.Severity, what, happened, text string) Message {
 	m := Message{
 		Severity: severity, Text: text,
-		Title: plain(fmt.Sprintf("%s: %s %s (%s) %s", h.Cluster, what, s.Instance, s.Group, happened), titleLength),
+		Title: plain(fmt.Sprintf("%s: %s %s (%s) %s", h.Cluster, what, s.Instance+s.about, s.Group, happened), titleLength),
 	}
-	if h.Region != "" {
+	switch {
+	case h.Region == "":
+	case s.Instance == "":
+		m.Console = roll.ClusterPage(h.Region, h.Cluster)
+	default:
 		m.Console = roll.InstancePage(h.Region, roll.InstanceID(s.Instance))
 	}
 	return m

@@ -201,6 +201,20 @@ func late(t *testing.T) map[string]emit.Event {
 	return out
 }
 
+// stuck is a node that somebody deletes, and that its finalizer keeps for long.
+func stuck(t *testing.T) map[string]emit.Event {
+	out := map[string]emit.Event{}
+	w := demo()
+	w.snapshot.DeletingRead = roll.Yes
+	n := &w.snapshot.Nodes[2]
+	n.DeletedAt, n.Finalizers = noon, []string{"karpenter.sh/termination"}
+	w.check(30 * time.Minute)
+	out["finding-opened-stuck"] = w.sample(t, 61*time.Minute, "FindingOpened Stuck overdue")
+	n.DeletedAt, n.Finalizers = time.Time{}, nil
+	out["finding-resolved-stuck"] = w.sample(t, 90*time.Minute, "FindingResolved Stuck cleared")
+	return out
+}
+
 func unseen(t *testing.T) map[string]emit.Event {
 	w := healthy(0)
 	w.snapshot.Cluster = roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
@@ -225,7 +239,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 // samples are events as this code makes them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
-	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, late, unseen} {
+	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, stuck, late, unseen} {
 		maps.Copy(out, story(t))
 	}
 	return out
@@ -352,7 +366,7 @@ func places(object map[string]any, path string) (out []place) {
 // optional are the fields that may be missing, by the path to them; ActionHeld and its
 // like where it is one of theirs only.
 var optional = []string{
-	".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
+	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
 }
 

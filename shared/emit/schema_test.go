@@ -191,6 +191,9 @@ func jsonFields(t reflect.Type) (out []string) {
 			out = append(out, jsonFields(f.Type)...)
 			continue
 		}
+		if !f.IsExported() {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		out = append(out, name)
 	}

@@ -150,7 +150,7 @@ func (c *Case) VPC() VPC {
 func (c *Case) NodeClaim() Fact[NodeClaim] {
 	return follow(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {
 		for _, n := range claims {
-			if n.Instance == c.Finding.Instance {
+			if n.Instance == c.Finding.Instance || n.Name == c.Finding.Removal.Claim && n.Name != "" {
 				return Read(n)
 			}
 		}

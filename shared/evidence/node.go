@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
@@ -16,6 +17,8 @@ type Node struct {
 	// hour by default, so absence proves nothing.
 	Events Fact[[]Event]
 	Pods   Fact[[]Pod]
+	// Budgets are the PodDisruptionBudgets of those pods that a drain would evict.
+	Budgets Fact[[]roll.Budget]
 	// Remembered are its conditions as an earlier check saw them, and when Ready left and
 	// came back; Absent if no check did.
 	Remembered Fact[Remembered]
@@ -37,6 +40,9 @@ type NodeObject struct {
 	BootID           string
 	Addresses        []string // internal IPs and DNS names
 	Unschedulable    bool
+	// Attached are the volumes that the control plane believes attached, such as
+	// vol-0123456789abcdef0.
+	Attached []string
 	// CPU, memory and pods as .status.capacity tells them; "" if it does not.
 	Pods string
 }
@@ -89,10 +95,20 @@ type Pod struct {
 	// MemoryRequest is what its containers request together, and MemoryUsed what they used
 	// when the kubelet evicted it, as far as it says; in bytes, 0 if that is not told.
 	MemoryRequest, MemoryUsed int64
+	// Deleting is when its grace period ends, or ended, if somebody deletes it; else zero.
+	Deleting time.Time
+	// NotToDisrupt is the annotation by which its owner keeps it, "" if none.
+	NotToDisrupt string
 	// OutOfMemory: a container of it was killed for want of memory.
 	OutOfMemory bool
 	// Events are warnings about it, newest last; nil if none were read.
 	Events []Event
+}
+
+// Evictable reports whether a drain evicts the pod: it is neither finished nor of a
+// DaemonSet nor a static one.
+func (p Pod) Evictable() bool {
+	return p.Phase != "Succeeded" && p.Phase != "Failed" && !strings.HasPrefix(p.Owner, "DaemonSet/") && !strings.HasPrefix(p.Owner, "Node/")
 }
 
 // Remembered is what an earlier check saw of a node.

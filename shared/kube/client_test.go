@@ -143,8 +143,14 @@ func TestCutsNodesDown(t *testing.T) {
 			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} }),
 		},
 		"being deleted": {
-			node(func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: turned} }),
-			want(func(n *roll.Node) { n.DeletedAt = turned }),
+			node(func(n *corev1.Node) {
+				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: turned}, []string{"karpenter.sh/termination"}
+			}),
+			want(func(n *roll.Node) { n.DeletedAt, n.Finalizers = turned, []string{"karpenter.sh/termination"} }),
+		},
+		"with a finalizer": {
+			node(func(n *corev1.Node) { n.Finalizers = []string{"karpenter.sh/termination"} }),
+			want(func(*roll.Node) {}),
 		},
 		"of a managed node group": {
 			node(func(n *corev1.Node) {

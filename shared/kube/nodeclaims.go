@@ -104,6 +104,37 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	return claims, nil
 }
 
+// DeletingNodeClaims lists the NodeClaims that somebody deleted and that are still there. A
+// cluster without Karpenter has none, which is ErrNoNodeClaims; after any other error nothing
+// is known.
+func (c *Client) DeletingNodeClaims(ctx context.Context) ([]roll.NodeClaim, error) {
+	var out []roll.NodeClaim
+	err := again(func() { out = nil }, func() error {
+		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			page, next, err := c.nodeClaimPage(ctx, o)
+			for _, c := range page {
+				if c.Metadata.DeletionTimestamp.IsZero() {
+					continue
+				}
+				id, claim := c.project()
+				claim.Instance, claim.Group = id, roll.GroupNone
+				if pool := c.Metadata.Labels[labelNodePool]; pool != "" {
+					claim.Group = roll.NodePoolGroup(pool)
+				}
+				out = append(out, claim)
+			}
+			return next, err
+		})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
+	}
+	if err != nil {
+		return nil, listNodeClaims.failed(err)
+	}
+	return out, nil
+}
+
 // nodeClaimPage asks for one page of the NodeClaims.
 func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
 	if c.items == nil {
@@ -188,6 +219,7 @@ type nodeClaim struct {
 		UID               string            `json:"uid"`
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
 		DeletionTimestamp time.Time         `json:"deletionTimestamp"`
+		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
 	Status struct {
 		ProviderID string             `json:"providerID"`
@@ -199,6 +231,9 @@ type nodeClaim struct {
 func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	_, id := roll.ParseProviderID(n.Status.ProviderID)
 	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, Created: n.Metadata.CreationTimestamp.UTC(), DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
+	if !out.DeletedAt.IsZero() {
+		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
+	}
 	for _, c := range n.Status.Conditions {
 		read := roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
 		switch c.Type {

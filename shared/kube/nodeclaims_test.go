@@ -87,6 +87,30 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	}
 }
 
+func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
+	turned := time.Date(2026, 3, 2, 12, 1, 0, 0, time.UTC)
+	going, bare := claimOf(2, "gpu"), claimOf(3, "")
+	going.Metadata.DeletionTimestamp, going.Metadata.Finalizers = &metav1.Time{Time: turned}, []string{"karpenter.sh/termination"}
+	bare.Metadata.DeletionTimestamp, bare.Metadata.Labels, bare.Status = &metav1.Time{Time: turned}, nil, nil
+	s := newAPIServer(t)
+	s.groups = []string{"karpenter.sh"}
+	s.claims = []claim{claimOf(1, "default"), going, bare}
+	got, err := s.client(t).DeletingNodeClaims(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []roll.NodeClaim{
+		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
+		{Name: "-3", UID: "uid", Group: roll.GroupNone, DeletedAt: turned},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if _, err := newAPIServer(t).client(t).DeletingNodeClaims(t.Context()); !errors.Is(err, ErrNoNodeClaims) {
+		t.Errorf("a cluster without Karpenter: %v", err)
+	}
+}
+
 // Several NodeClaims of a pool are created in one second. If one of their launches failed, the
 // latest did, in whatever order they are listed.
 func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {

@@ -224,7 +224,7 @@ func (s *apiServer) listClaims(w http.ResponseWriter, r *http.Request) {
 		panic("custom resources are served in JSON, asked for is " + got)
 	}
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
-	if err != nil || selector.Empty() {
+	if err != nil {
 		panic(fmt.Sprintf("the selector %q: %v", r.URL.Query().Get("labelSelector"), err))
 	}
 	var found []claim

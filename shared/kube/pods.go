@@ -49,6 +49,45 @@ func (c *Client) Volumes(ctx context.Context) (*Volumes, error) {
 	})}, err
 }
 
+// Covered is as much of a pod as its disruption budgets are told by.
+type Covered struct {
+	Namespace, Name string
+	Labels          map[string]string
+	Ready, Leaving  bool
+}
+
+// BudgetsOf are those of the PodDisruptionBudgets, as [AllBudgets] asks for them, that count
+// the pods.
+func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
+	b := &Budgets{}
+	for _, i := range budgets {
+		one, err := Decode[policyv1.PodDisruptionBudget](i)
+		if err != nil {
+			return nil, err
+		}
+		b.all = append(b.all, one)
+	}
+	var all []*corev1.Pod
+	for _, c := range pods {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels}}
+		if c.Ready {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		if c.Leaving {
+			p.DeletionTimestamp = &metav1.Time{}
+		}
+		all = append(all, p)
+	}
+	return b.of(all), nil
+}
+
+// KeepsPod says by which of its annotations the owner of a pod keeps it where it is, "" if by
+// none. started is when it started, zero if that is not known.
+func KeepsPod(annotations map[string]string, started, now time.Time) string {
+	p := pod{doNotDisrupt: annotations[annotationDoNotDisrupt], safeToEvict: annotations[annotationSafeToEvict], started: started}
+	return p.keeps(now)
+}
+
 // decoded reads the objects of an answer.
 func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	items, err := c.ReadEach(ctx, q)

@@ -28,7 +28,7 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 	}
 	if n.DeletionTimestamp != nil {
-		out.DeletedAt = n.DeletionTimestamp.UTC()
+		out.DeletedAt, out.Finalizers = n.DeletionTimestamp.UTC(), p.few(n.Finalizers)
 	}
 	out.Compute, out.Instance = roll.ParseProviderID(n.Spec.ProviderID)
 	out.ReadLabels(n.Labels)
@@ -49,6 +49,17 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 	}
 	if out.Ready.Status != roll.ConditionTrue {
 		out.BootID = n.Status.NodeInfo.BootID // what tells a later start of the machine
+	}
+	return out
+}
+
+// finalizersKept bounds the finalizers of one object that are told.
+const finalizersKept = 10
+
+// few are the first finalizers of an object.
+func (p *projector) few(finalizers []string) (out []string) {
+	for _, f := range finalizers[:min(len(finalizers), finalizersKept)] {
+		out = append(out, p.texts.One(f))
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	claims, err := o.nodeClaims(ctx, s.Cluster, slices.Compact(slices.Sorted(maps.Values(pools))))
 	if err != nil && !errors.Is(err, kube.ErrNoNodeClaims) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: roll.CallNodeClaims, Detail: detail})
+		unknown(s, roll.CallNodeClaims, kind, detail)
 		return
 	}
 	for id := range pools {
@@ -53,6 +53,24 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 		setGroup(s, roll.NodePoolGroup(pool), func(d *roll.GroupDetail) {
 			d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, l.Failed, l.Message
 		})
+	}
+}
+
+// readDeleting reads the NodeClaims that are being deleted, if the nodes could be read: what
+// met these meets the NodeClaims.
+func (o *Observer) readDeleting(ctx context.Context, s *roll.Snapshot) {
+	if !s.Has(roll.ScopeNodes) {
+		return
+	}
+	client, err := o.kube.Dial(s.Cluster)
+	if err == nil {
+		s.Deleting, err = client.DeletingNodeClaims(ctx)
+	}
+	switch {
+	case err == nil, errors.Is(err, kube.ErrNoNodeClaims):
+		s.DeletingRead = roll.Yes
+	default:
+		s.DeletingRead = o.unread(ctx, s, roll.CallNodeClaims, err)
 	}
 }
 

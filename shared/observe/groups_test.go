@@ -20,11 +20,14 @@ import (
 func more(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
 	t.Helper()
 	o := a.observer()
+	fail := a.fail
+	a.fail = map[string]error{} // what fails is asked for by suspects alone
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 {
 		t.Fatalf("gaps %+v", s.Gaps)
 	}
-	a.log, a.asked = nil, nil
+	a.log, a.asked, a.fail = nil, nil, fail
+	clear(a.seen)
 	o.Details(t.Context(), s, questions)
 	return s
 }

@@ -125,6 +125,7 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
 		}
 	})
+	o.readDeleting(ctx, s)
 	o.readMissed(ctx, s)
 	o.readStatus(ctx, s)
 	o.readShifts(ctx, s, arn)

@@ -132,6 +132,7 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 		"eks:DescribeCluster",
 		"ec2:DescribeInstances", "ec2:DescribeInstances",
 		"kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes",
+		"kubernetes:ListNodeClaims",
 		"ec2:DescribeInstances",
 		"ec2:DescribeInstanceStatus",
 	}

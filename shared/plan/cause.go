@@ -89,6 +89,8 @@ func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, i
 		proven: map[openCause]known{}, open: map[openCause]pair{}, unjudged: map[roll.Tie]pair{},
 	}
 	codes, causes := map[string]bool{}, map[common]bool{} // outside of an instance, which one has for certain
+	// Nothing is done about what is no instance.
+	findings = slices.DeleteFunc(slices.Clone(findings), func(f roll.Finding) bool { return !f.Instance.IsInstance() })
 	for _, f := range findings {
 		s.ties[f.Key()] = roll.Ties(f.Group, instances[f.Instance])
 		found := why[f.Key()].Causes

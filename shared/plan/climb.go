@@ -27,9 +27,14 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 	return Action(do) // they have the same names
 }
 
-// ladder is the ladder of a finding, by what a diagnosis found.
+// ladder is the ladder of a finding, by what a diagnosis found. What is about no instance is
+// only told, whatever a policy says.
 func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
-	return pol.Ladder(f, p.Diagnoses[f.Key()])
+	steps := pol.Ladder(f, p.Diagnoses[f.Key()])
+	if f.Instance.IsInstance() && !f.Kind.OnlyTold() {
+		return steps
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s policy.Step) bool { return s.Do != policy.DoWarn && s.Do != policy.DoNotify })
 }
 
 // climb takes a finding up its ladder as far as its time, and what became of the acts

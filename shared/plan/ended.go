@@ -142,6 +142,8 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 			e.How = EndedIgnored
 		case p.troubled(id):
 			e.How = EndedChanged
+		case !id.IsInstance():
+			e.How = EndedRecovered
 		case p.actedOn(id):
 			e.How = EndedByAct
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:

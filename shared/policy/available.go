@@ -40,6 +40,7 @@ const (
 // why a step is of no use for a kind.
 const (
 	noInstance = "its instance is gone"
+	onlyTold   = "such a finding is only told: nothing is written or done about it"
 	noNode     = "is skipped: there is no node"
 	readyNode  = "is always held back: a node with this finding is Ready, and a Ready node is not interrupted"
 )
@@ -51,6 +52,8 @@ func useOf(do Do, kind roll.Kind) (use, string) {
 		return useful, ""
 	}
 	switch {
+	case kind.OnlyTold():
+		return senseless, onlyTold
 	case do == DoDeleteNode && kind == roll.Ghost:
 		return useful, ""
 	case do == DoDeleteNode:

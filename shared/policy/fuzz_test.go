@@ -93,12 +93,12 @@ func checkPolicy(t *testing.T, p Policy) {
 	if p.Registration.WarnAfter <= 0 || p.Registration.Deadline < p.Registration.WarnAfter || p.Initialization.Deadline <= 0 {
 		t.Errorf("deadlines %+v %+v", p.Registration, p.Initialization)
 	}
-	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Conflict} {
+	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Conflict, roll.Stuck} {
 		if p.Tolerances[kind] <= 0 {
 			t.Errorf("%s is tolerated for %s", kind, p.Tolerances[kind])
 		}
 	}
-	if len(p.Tolerances) != 4 {
+	if len(p.Tolerances) != 5 {
 		t.Errorf("tolerances %v", p.Tolerances)
 	}
 	seen := make(map[[2]string]bool)

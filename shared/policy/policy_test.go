@@ -28,7 +28,7 @@ func defaultPolicy() Policy {
 			{Type: "PIDPressure", Status: "True", Tolerate: 10 * time.Minute},
 		},
 		Tolerances: map[roll.Kind]time.Duration{
-			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute,
+			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute, roll.Stuck: time.Hour,
 		},
 		Ladders: map[roll.Kind][]Step{
 			roll.Unregistered:    {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}},
@@ -42,6 +42,7 @@ func defaultPolicy() Policy {
 			roll.Ghost:           {{Do: DoNotify}, {Do: DoDeleteNode}},
 			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
 			roll.Conflict:        {{Do: DoNotify}},
+			roll.Stuck:           {{Do: DoNotify}},
 		},
 		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour},
 		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},

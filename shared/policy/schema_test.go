@@ -106,7 +106,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		agree("ladders: {Unknown: [{do: notify, after: "+value+"}]}", valid)
 		agree("presets: {slow: {initialization: {deadline: "+value+"}}}", valid)
 		for section := range tolerant {
-			agree(section+": {tolerate: "+value+"}", valid)
+			agree(section+": {"+sectionKeys[section][0]+": "+value+"}", valid)
 		}
 		agree("drain: {timeout: "+value+"}", valid)
 		agree("drain: {budgetTimeout: "+value+"}", valid)

@@ -53,6 +53,7 @@ var tolerant = map[string]roll.Kind{
 	"ghost":    roll.Ghost,
 	"orphaned": roll.Orphaned,
 	"conflict": roll.Conflict,
+	"stuck":    roll.Stuck,
 }
 
 func modeSetting(m Mode) setting {

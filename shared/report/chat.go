@@ -79,7 +79,9 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	id := roll.ClusterID{Account: d.Account, Region: d.Region, Name: d.Cluster}
 	m.Metadata.RelatedResources = []string{id.ARN()}
 	for _, i := range d.Instances[:min(len(d.Instances), chatMembers)] {
-		m.Metadata.RelatedResources = append(m.Metadata.RelatedResources, id.InstanceARN(roll.InstanceID(i.Instance)))
+		if i.Instance != "" {
+			m.Metadata.RelatedResources = append(m.Metadata.RelatedResources, id.InstanceARN(roll.InstanceID(i.Instance)))
+		}
 	}
 	if d.Cause != "" {
 		m.Metadata.AdditionalContext["cause"] = d.Cause

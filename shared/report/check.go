@@ -90,7 +90,8 @@ type Document struct {
 
 // FindingDocument is a finding in JSON.
 type FindingDocument struct {
-	Instance  string `json:"instance"`
+	Instance  string `json:"instance"`          // "" of what is about no instance
+	Subject   string `json:"subject,omitempty"` // what that is about, such as nodepool/general
 	Node      string `json:"node"`
 	Group     string `json:"group"`
 	Owner     string `json:"owner"`
@@ -210,10 +211,11 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 	for _, f := range findings {
 		why := c.Diagnoses[f.Key()]
 		d := FindingDocument{
-			Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
+			Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
 			Causes: causeDocuments(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: notCheckedDocuments(why.NotChecked),
 		}
+		d.Instance, d.Subject = f.Instance.Named()
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {
 			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC()}
 		}

@@ -153,6 +153,14 @@ func conflict(n int) roll.Finding {
 	return found(n, roll.Conflict, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s is Ready, but EC2 says that its instance %s is terminated", nodeName(n), instanceID(n)))
 }
 
+func stuck(n int) roll.Finding {
+	f := found(n, roll.Stuck, 90*time.Minute, time.Hour, "")
+	f.Instance, f.Group, f.Owner = "nodeclaim/default-x7k2p", "nodepool/default", roll.OwnerKarpenter
+	f.Removal = roll.Removal{Claim: "default-x7k2p", ClaimFinalizers: "karpenter.sh/termination", NodeFinalizers: "karpenter.sh/termination", Machine: instanceID(n), State: roll.StateRunning}
+	f.Summary = fmt.Sprintf("NodeClaim default-x7k2p has been deleting since %s, kept by its finalizer karpenter.sh/termination, which waits for its Node %s (finalizer karpenter.sh/termination); its instance %s is running", clock(-90*time.Minute), nodeName(n), instanceID(n))
+	return f
+}
+
 func orphaned(n int) roll.Finding {
 	f := found(n, roll.Orphaned, 20*time.Minute, 15*time.Minute, fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it", instanceID(n), clock(-26*time.Hour)))
 	f.Node, f.Group, f.Owner = "", "nodepool/default", roll.OwnerKarpenter

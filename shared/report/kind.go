@@ -35,6 +35,8 @@ func explain(k roll.Kind, n int) string {
 		return fmt.Sprintf("%d %s on, and nothing owns %s any more: the EKS cluster is gone, or no NodeClaim of Karpenter has %s.", n, one("instance runs", "instances run"), one("it", "them"), one("it", "them"))
 	case roll.Conflict:
 		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
+	case roll.Stuck:
+		return fmt.Sprintf("%d %s, and %s still there: finalizers keep %s.", n, one("Node or NodeClaim was deleted", "Nodes or NodeClaims were deleted"), one("is", "are"), one("it", "them"))
 	}
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
@@ -42,15 +44,19 @@ func explain(k roll.Kind, n int) string {
 // hasCauses reports kinds that say what is wrong, and not why.
 func hasCauses(k roll.Kind) bool {
 	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping:
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping, roll.Stuck:
 		return true
 	}
 	return false
 }
 
 // explain is the command that tells everything about an instance: by what the deployment
-// remembers, or where there is none as things are in that mode.
+// remembers, or where there is none as things are in that mode. Of what is about no instance
+// a check tells.
 func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
+	if !instance.IsInstance() {
+		return fmt.Sprintf("rollcall check --region %s --cluster %s", id.Region, id.Name)
+	}
 	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
 	if from.Stack != "" {
 		return s + " --stack " + from.Stack
@@ -82,6 +88,8 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 		}
 	case roll.NotReady, roll.Unknown:
 		commands = []string{console}
+	case roll.Stuck:
+		return lookAtStuck(f)
 	}
 	if f.Node == "" {
 		return commands
@@ -92,6 +100,17 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 		commands = append(commands, podsLeft(f.Node)...)
 	case f.Kind == roll.Flapping || f.Kind == roll.Uninitialized:
 		commands = append(commands, podsOn(f.Node))
+	}
+	return commands
+}
+
+// lookAtStuck lists the commands by which a person sees what keeps an object.
+func lookAtStuck(f roll.Finding) (commands []string) {
+	if f.Removal.Claim != "" {
+		commands = append(commands, "kubectl describe nodeclaim "+f.Removal.Claim)
+	}
+	if f.Node != "" {
+		commands = append(append(commands, "kubectl describe node "+f.Node), podsLeft(f.Node)...)
 	}
 	return commands
 }

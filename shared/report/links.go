@@ -23,8 +23,8 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 		return NoticeLinks{}
 	}
 	region := "region=" + id.Region
-	l := NoticeLinks{Cluster: base + "/eks/clusters/" + url.PathEscape(id.Name) + "?" + region}
-	if instance != "" {
+	l := NoticeLinks{Cluster: roll.ClusterPage(id.Region, id.Name)}
+	if instance.IsInstance() {
 		l.Instance = roll.InstancePage(id.Region, instance)
 	}
 	switch kind, name, _ := strings.Cut(string(g), "/"); kind {

@@ -233,6 +233,7 @@ func (d NoticeDocument) sequel() []fact {
 // NoticeInstance is one instance of a notice.
 type NoticeInstance struct {
 	Instance string    `json:"instance"`
+	Subject  string    `json:"subject,omitempty"` // in its place, of what is about no instance
 	Node     string    `json:"node,omitempty"`
 	Zone     string    `json:"zone,omitempty"`
 	Owner    string    `json:"owner"`
@@ -450,9 +451,10 @@ func boolFirst(a, b bool) int {
 func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance {
 	f := e.Finding
 	out := NoticeInstance{
-		Instance: string(f.Instance), Node: f.Node, Zone: f.Zone, Owner: string(f.Owner), Stage: string(f.Stage),
+		Node: f.Node, Zone: f.Zone, Owner: string(f.Owner), Stage: string(f.Stage),
 		Since: f.Since.UTC(), Due: f.Due.UTC(), New: e.New, Condition: f.Condition, Hold: e.Hold, Detail: f.Summary,
 	}
+	out.Instance, out.Subject = f.Instance.Named()
 	if c, ok := (roll.Diagnosis{Causes: e.Causes}).Decisive(); ok {
 		out.Cause = c.Code
 	}

@@ -12,8 +12,9 @@ import (
 // NoticeEnded is one instance whose trouble has ended, in JSON.
 type NoticeEnded struct {
 	Instance string `json:"instance"`
-	How      string `json:"how"`             // recovered, acted, gone, changed or ignored
-	After    string `json:"after,omitempty"` // the act of Rollcall that it recovered after
+	Subject  string `json:"subject,omitempty"` // in its place, of what is about no instance
+	How      string `json:"how"`               // recovered, acted, gone, changed or ignored
+	After    string `json:"after,omitempty"`   // the act of Rollcall that it recovered after
 }
 
 // resolved renders the notice that the trouble of a group and kind is over.
@@ -35,7 +36,8 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	l.facts = append(l.facts, d.sequel()...)
 	for i, e := range n.Ended {
 		if i < jsonEntries {
-			d.Ended = append(d.Ended, NoticeEnded{Instance: string(e.Instance), How: string(e.How), After: string(e.After)})
+			instance, about := e.Instance.Named()
+			d.Ended = append(d.Ended, NoticeEnded{Instance: instance, Subject: about, How: string(e.How), After: string(e.After)})
 		}
 		if i < textEntries {
 			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e))})
@@ -49,6 +51,8 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 // ended says how the trouble of an instance ended.
 func ended(k roll.Kind, e plan.Ended) string {
 	switch how := e.How; {
+	case how == plan.EndedRecovered && !e.Instance.IsInstance():
+		return "recovered: it is without the trouble"
 	case how == plan.EndedRecovered && e.After != "":
 		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].past)
 	case how == plan.EndedRecovered:

@@ -148,7 +148,7 @@ func (c Check) findingRows(t *text, everything bool) {
 	}
 	kind, group := kindAndGroup(findings)
 	row := func(name, instance, of, long, next string) {
-		t.line("  %s %s %s %s %s", pad(name, kind), pad(instance, 19), pad(short(of, group), group), pad(long, 6), short(next, 18))
+		t.line("  %s %s %s %s %s", pad(name, kind), pad(short(instance, 19), 19), pad(short(of, group), group), pad(long, 6), short(next, 18))
 	}
 	t.line("")
 	row("FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
@@ -161,6 +161,9 @@ func (c Check) findingRows(t *text, everything bool) {
 		below := f.Node
 		if below == string(f.Instance) {
 			below = ""
+		}
+		if len(f.Instance) > 19 {
+			below = string(f.Instance) // it was cut, above
 		}
 		if f.Condition != "" {
 			below = f.Condition + orNothing(" of ", below)

@@ -37,6 +37,12 @@ const (
 	// carries the instance's id, although its kubelet renews a lease or Karpenter says that
 	// it is initialized. One of the two is wrong, so it is only reported.
 	Conflict Kind = "Conflict"
+	// Unlaunched: a group is to have an instance more, and its launches fail, or an instance
+	// stays pending.
+	Unlaunched Kind = "Unlaunched"
+	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it. It is
+	// about that object, and not about an instance.
+	Stuck Kind = "Stuck"
 )
 
 // When a node counts as flapping.
@@ -47,8 +53,12 @@ const (
 
 // Kinds lists the kinds of findings that Rollcall makes.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck}
 }
+
+// OnlyTold reports the kinds about which nothing is ever written or done, whether they are
+// about an instance or not.
+func (k Kind) OnlyTold() bool { return k == Unlaunched || k == Stuck }
 
 // Stage is how far a finding has come.
 type Stage string
@@ -77,10 +87,11 @@ func (s Stage) rank() int {
 // Past reports whether the stage lies behind the other one.
 func (s Stage) Past(other Stage) bool { return s.rank() > other.rank() }
 
-// Finding is one instance or node with which something is wrong.
+// Finding is one instance or node with which something is wrong, or something else of the
+// cluster's.
 type Finding struct {
-	Instance InstanceID
-	Node     string // "" when there is none
+	Instance InstanceID // see [InstanceID] for what is about no instance
+	Node     string     // "" when there is none
 	Group    Group
 	Selector Selector // what chooses its policy
 	Owner    Owner
@@ -93,7 +104,9 @@ type Finding struct {
 	Reason string
 	// Event is what EC2 has scheduled, zero for other kinds.
 	Event Event
-	Stage Stage
+	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
+	Removal Removal
+	Stage   Stage
 	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
 	// that never was can Rollcall say that nothing runs on it.
 	Worked  bool

@@ -1,12 +1,38 @@
 package roll
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
-// InstanceID is an EC2 instance id: "i-" and 8 or 17 hexadecimal digits.
+// InstanceID is an EC2 instance id: "i-" and 8 or 17 hexadecimal digits. Of a finding that is
+// about no instance it is what that is about instead, as KIND/NAME: nodeclaim/NAME, node/NAME,
+// nodegroup/NAME, asg/NAME, nodepool/NAME, volume/vol-... or eni/eni-....
 type InstanceID string
+
+// SubjectID is the id of what a finding without an instance is about.
+func SubjectID(kind, name string) InstanceID { return InstanceID(kind + "/" + name) }
+
+// IsInstance reports an id of EC2. No other one is ever asked for, tagged or acted on.
+func (id InstanceID) IsInstance() bool { return strings.HasPrefix(string(id), "i-") }
+
+// subjects are the kinds of what a finding without an instance is about.
+var subjects = []string{"nodeclaim", "node", "nodegroup", "asg", "nodepool", "volume", "eni"}
+
+// Subject is what a finding without an instance is about; false for an instance.
+func (id InstanceID) Subject() (kind, name string, ok bool) {
+	kind, name, _ = strings.Cut(string(id), "/")
+	return kind, name, name != "" && slices.Contains(subjects, kind)
+}
+
+// Named is the id as documents have it: that of an instance, or else the subject.
+func (id InstanceID) Named() (instance, subject string) {
+	if _, _, ok := id.Subject(); ok {
+		return "", string(id)
+	}
+	return string(id), ""
+}
 
 // ParseInstanceID accepts i-0123abcd and i-0123456789abcdef0.
 func ParseInstanceID(s string) (InstanceID, bool) {

@@ -96,8 +96,10 @@ type Node struct {
 	ZoneID   string
 	// DeletedAt is when somebody began to delete it, its deletion timestamp; zero if nobody did.
 	DeletedAt time.Time
-	Owner     Owner
-	Group     Group // from labels; GroupNone when they do not tell
+	// Finalizers are what keeps it once somebody deletes it; nil before.
+	Finalizers []string
+	Owner      Owner
+	Group      Group // from labels; GroupNone when they do not tell
 	// Conditions holds those of Watch.Conditions that the node has now, and the
 	// pressures that are True.
 	Conditions []TypedCondition

@@ -1,6 +1,9 @@
 package roll
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // Partition is the partition of ARNs in a region: aws, aws-cn, aws-us-gov, ...
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
@@ -51,6 +54,16 @@ func InstancePage(region string, i InstanceID) string {
 		return ""
 	}
 	return console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=" + string(i)
+}
+
+// ClusterPage is the page of the EKS console about a cluster, "" where the console's address
+// is not known.
+func ClusterPage(region, name string) string {
+	console := Console(region)
+	if console == "" {
+		return ""
+	}
+	return console + "/eks/clusters/" + url.PathEscape(name) + "?region=" + region
 }
 
 // BucketPage is the page of the S3 console that lists what is below a prefix of a bucket,

@@ -234,3 +234,18 @@ func TestStagesAreOrdered(t *testing.T) {
 		t.Error("the order is watching, warned, overdue")
 	}
 }
+
+func TestWhatAFindingIsAbout(t *testing.T) {
+	for id, want := range map[roll.InstanceID][2]string{
+		"i-0123456789abcdef0":                    {"i-0123456789abcdef0", ""},
+		"":                                       {"", ""},
+		roll.SubjectID("nodepool", "general"):    {"", "nodepool/general"},
+		roll.SubjectID("asg", "i-0123456789abc"): {"", "asg/i-0123456789abc"},
+		roll.SubjectID("volume", "vol-0123abcd0"): {"", "volume/vol-0123abcd0"},
+	} {
+		instance, subject := id.Named()
+		if instance != want[0] || subject != want[1] || id.IsInstance() != (want[0] != "") {
+			t.Errorf("%q: %q, %q, an instance: %v", id, instance, subject, id.IsInstance())
+		}
+	}
+}

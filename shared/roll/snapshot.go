@@ -27,6 +27,10 @@ type Snapshot struct {
 	// NotAsked for a cluster that it may not shift.
 	Shifts     []Shift
 	ShiftsRead Answer
+	// Deleting are the NodeClaims that somebody deleted and that are still there. They are all
+	// of them if DeletingRead is Yes, as they are of a cluster without Karpenter.
+	Deleting     []NodeClaim
+	DeletingRead Answer
 	// Target: the snapshot shows one instance, beside all nodes. What is counted over a
 	// population is counted in it from nodes alone.
 	Target InstanceID
@@ -199,12 +203,16 @@ type Detail struct {
 
 // NodeClaim is Karpenter's record of an instance that it launched.
 type NodeClaim struct {
-	Node    string // the name of its Node, "" before it has one
-	Name    string
-	UID     string
-	Created time.Time
+	Node     string     // the name of its Node, "" before it has one
+	Instance InstanceID // "" before its launch; told of Snapshot.Deleting alone
+	Group    Group      // its node pool; likewise
+	Name     string
+	UID      string
+	Created  time.Time
 	// DeletedAt is when somebody, as a rule Karpenter, began to delete it; zero if nobody did.
 	DeletedAt time.Time
+	// Finalizers are what keeps it once somebody deletes it; nil before.
+	Finalizers []string
 	// Registered and Initialized are its conditions of these names.
 	Registered, Initialized Condition
 }

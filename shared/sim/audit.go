@@ -510,6 +510,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	}
 	u.tells(d)
+	u.stuck(inv, d)
 	u.refers(inv, subject, d)
 	switch {
 	case d.Ordered != "":
@@ -544,10 +545,10 @@ func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
 		if !i.New {
 			continue
 		}
-		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance}
+		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}
 		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
 		if before, ok := u.said[key]; ok && before.what == what && before.inv.known(inv) {
-			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance, what, before.inv.name)
+			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
 		u.said[key] = saying{what, inv}
 	}

@@ -73,7 +73,7 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 	other := up(c.group("core"), "b")
 	other.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 	other.node.taint(corev1.Taint{Key: "ebs.csi.aws.com/agent-not-ready", Effect: corev1.TaintEffectNoExecute})
-	other.node.deleting = true
+	other.node.deleting = other.c.stamp()
 	reaching(t, c, func(k *kube.Client, v *env) {
 		nodes, restarts, err := nodesOf(k)
 		if err != nil || restarts != 0 || len(nodes) != 2 {

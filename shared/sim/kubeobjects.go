@@ -157,8 +157,8 @@ func (n *node) object() corev1.Node {
 	if o.Status.NodeInfo.Architecture == "arm64" {
 		o.Status.NodeInfo.KernelVersion = strings.Replace(kernelVersion, "x86_64", "aarch64", 1)
 	}
-	if n.deleting {
-		o.DeletionTimestamp = stampedOr(n.c.stamp())
+	if !n.deleting.IsZero() {
+		o.DeletionTimestamp = stampedOr(n.deleting)
 		o.Finalizers = []string{"karpenter.sh/termination"}
 	}
 	if n.cordoned { // the node lifecycle controller follows the field

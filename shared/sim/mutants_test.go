@@ -625,6 +625,24 @@ func mutantsOfWords() []mutant {
 			},
 		},
 		{
+			name: "what is stuck is not told", sc: trial(Fault{Kind: FaultStuck, At: 30 * time.Minute, Group: pool, Count: 1, Value: stuckBoth}.lasts(200)), rules: []Rule{RuleStuck},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Stuck"`) })}
+			},
+		},
+		{
+			name: "what was just deleted is stuck", sc: trial(Fault{Kind: FaultStuck, At: 30 * time.Minute, Group: pool, Count: 1, Value: stuckNode}.lasts(200)), rules: []Rule{RuleStuck},
+			guards: func() Guards {
+				return Guards{Observer: seeing(func(s *roll.Snapshot) {
+					for i := range s.Nodes {
+						if n := &s.Nodes[i]; !n.DeletedAt.IsZero() {
+							n.DeletedAt = n.DeletedAt.Add(-40 * time.Minute)
+						}
+					}
+				})}
+			},
+		},
+		{
 			name: "tags are never removed", sc: back, rules: []Rule{RuleTidy},
 			guards: func() Guards { return Guards{Tags: func(t Tags) Tags { return noUntags{t} }} },
 		},

@@ -135,7 +135,9 @@ func (g *group) shrink() {
 // leave ends a machine on its owner's word: no pod is on it any more.
 func (m *machine) leave(by string) {
 	if m.node != nil {
-		m.node.deleting = m.g.owner == karpenter // its finalizer holds the node until the instance is gone
+		if m.g.owner == karpenter && m.node.deleting.IsZero() {
+			m.node.deleting = m.c.stamp() // its finalizer holds the node until the instance is gone
+		}
 		m.node.version = m.c.changed()
 	}
 	if m.claim != nil && m.claim.deleting.IsZero() {

@@ -186,7 +186,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 // tells notes of whom a notice tells.
 func (u *auditor) tells(d report.NoticeDocument) {
 	for _, i := range d.Instances {
-		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance}] = true
+		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true
 	}
 	if d.Truncated > 0 {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, ""}] = true
@@ -259,6 +259,9 @@ func (u *auditor) leftovers(c *cluster) {
 		}
 	}
 	for key, f := range u.a.dep.state(c.name).Findings {
+		if deleted, known := c.deletedAt(string(key.Instance)); known && !deleted.IsZero() {
+			continue // it is there still
+		}
 		if m := u.a.machines[string(key.Instance)]; m == nil || m.state == terminated && u.a.Now().Sub(m.ended) > time.Hour {
 			u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is gone", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
 		}

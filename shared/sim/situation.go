@@ -27,6 +27,7 @@ const (
 	FaultDiesYoung     FaultKind = "dies-young"     // what is launched works for minutes, and falls ill
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
+	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -49,7 +50,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes,
 	}
 }
 
@@ -200,4 +201,6 @@ type machinePlight struct {
 	// gpu is what became of its GPU, "" if nothing, and gpuFailed since when.
 	gpu       string
 	gpuFailed time.Time
+	// deletedBy is the fault by which somebody deleted its Node, nil if nobody did.
+	deletedBy *int
 }

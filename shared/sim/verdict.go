@@ -284,6 +284,9 @@ func (u *auditor) minute() {
 		u.madeGood(g)
 	}
 	for _, c := range u.a.clusters {
+		for _, cl := range c.claims {
+			u.toldOfKept(c, cl)
+		}
 		for _, g := range c.groups {
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
 				u.verdicts.lowered[g] = u.a.Now()

@@ -255,7 +255,7 @@ type node struct {
 	annotations map[string]string
 	taints      []corev1.Taint
 	cordoned    bool
-	deleting    bool
+	deleting    time.Time              // when somebody deleted it, zero if nobody did
 	unlisted    bool                   // lists leave it out
 	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
 	bootID      string

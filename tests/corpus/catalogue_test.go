@@ -23,6 +23,7 @@ var codes = []string{
 	"OwnerGone", "NodeGroupUnhealthy",
 
 	"NodeLabelsMismatch", // beyond the published ones
+	"DrainBlocked", "VolumesAttached", "InstanceNotTerminating", "FinalizerHeld", "FinalizerOwnerGone",
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.

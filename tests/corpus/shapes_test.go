@@ -22,6 +22,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+	disruption "k8s.io/api/policy/v1"
 )
 
 // list is a list as kubectl prints it.
@@ -65,6 +66,7 @@ var shapes = map[string]func() any{
 	"leases.json":                 func() any { return &list[coordination.Lease]{} },
 	"k8s-events.json":             func() any { return &list[core.Event]{} },
 	"pods.json":                   func() any { return &list[core.Pod]{} },
+	"poddisruptionbudgets.json":   func() any { return &list[disruption.PodDisruptionBudget]{} },
 	"endpointslices.json":         func() any { return &list[discovery.EndpointSlice]{} },
 	"webhooks.json":               func() any { return &list[admission.ValidatingWebhookConfiguration]{} },
 	"aws-auth.json":               func() any { return &core.ConfigMap{} },

@@ -44,12 +44,12 @@ func (v *verifier) findings(got []Observed, want []Finding) {
 	}
 	for _, g := range got {
 		if !slices.ContainsFunc(want, func(w Finding) bool { return w.is(g) }) {
-			v.say("%s %s: found, and nothing is wrong there", g.Instance+g.aside(), g.Kind)
+			v.say("%s %s: found, and nothing is wrong there", g.Instance+g.Subject+g.aside(), g.Kind)
 		}
 	}
 }
 
-func (f Finding) is(g Observed) bool { return f.Instance == g.Instance && f.Kind == g.Kind }
+func (f Finding) is(g Observed) bool { return f.Instance == g.Instance+g.Subject && f.Kind == g.Kind }
 
 // aside names the node where that is all there is to name.
 func (g Observed) aside() string {

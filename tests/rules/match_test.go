@@ -18,13 +18,14 @@ import (
 // takes tells which samples each rule takes.
 var takes = map[string][]string{
 	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
-	"ChatFollowUps": {"action-failed", "action-taken", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
-	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
-	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+	"ChatObjects":   {"finding-opened-stuck"},
+	"ChatFollowUps": {"action-failed", "action-taken", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
+	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck"},
+	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear"},
 	"PassedOn": {
 		"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear",
-		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-opened-scheduled", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition",
+		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-opened-scheduled", "finding-opened-stuck", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck",
 	},
 }
 

@@ -13,8 +13,8 @@ import (
 // patterns are the patterns of events/README.md in their order, and the samples that each
 // takes.
 var patterns = [][]string{
-	takes["ChatFindings"],
-	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+	takes["IncidentOpens"],
+	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	{"action-failed", "action-refused", "action-taken", "action-unclear", "finding-escalated"},
 	{"action-taken", "action-taken-late"},
 	{"action-held"},

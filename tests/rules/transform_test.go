@@ -199,7 +199,7 @@ func TestTargetsGetWhatTheyWant(t *testing.T) {
 }
 
 // Within quotation marks stand only fields that cannot end them: the published schema
-// refuses every value that could. What stands alone is an object, and always there.
+// refuses every value that could. What stands alone is an object or a list, and always there.
 func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 	published := schema(t, root+"/events/rollcall-events.schema.json")
 	for id, r := range rules(t, with(t, all)) {
@@ -216,7 +216,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 			path := tr.InputPathsMap[variable]
 			used[variable] = true
 			if !quoted[m[2]] {
-				if path != "$.detail" {
+				if path != "$.detail" && path != "$.resources" {
 					t.Errorf("%s: %s stands without quotation marks", id, variable)
 				}
 				continue
@@ -266,10 +266,10 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		return out
 	}
 	threads := keys(func(b map[string]any) any { return b["metadata"].(map[string]any)["threadId"] }, map[string][]string{
-		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatObjects": {"finding-opened-stuck"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	})
 	incidents := keys(func(b map[string]any) any { return b["dedup_key"] }, map[string][]string{
-		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition"},
+		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
 	})
 	want := func(got map[any][]string, groups ...string) {
 		t.Helper()
@@ -285,9 +285,11 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 	want(threads,
 		"ChatFindings finding-escalated, ChatFollowUps action-failed, ChatFollowUps action-taken, ChatFollowUps finding-resolved",
 		"ChatFindings finding-opened-condition, ChatFollowUps finding-resolved-condition",
-		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared")
+		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared",
+		"ChatFollowUps finding-resolved-stuck, ChatObjects finding-opened-stuck")
 	want(incidents,
 		"IncidentOpens finding-escalated, IncidentOver finding-resolved",
 		"IncidentOpens finding-opened-condition, IncidentOver finding-resolved-condition",
-		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared")
+		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared",
+		"IncidentOpens finding-opened-stuck, IncidentOver finding-resolved-stuck")
 }

@@ -71,6 +71,12 @@ var catalogue = []entry{
 	{StartupTaintNotRemoved, false, roll.CureUnclear},
 	{NodeLabelsMismatch, false, roll.CureChange},
 
+	{FinalizerOwnerGone, false, roll.CureChange},
+	{InstanceNotTerminating, false, roll.CureUnclear},
+	{VolumesAttached, false, roll.CureUnclear},
+	{DrainBlocked, false, roll.CureChange},
+	{FinalizerHeld, false, roll.CureUnclear},
+
 	{SystemStatusImpaired, false, roll.CureReplace},
 	{KernelPanic, false, roll.CureReboot},
 	{MemoryPressurePreceded, false, roll.CureReboot},

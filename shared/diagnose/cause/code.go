@@ -118,6 +118,20 @@ const (
 	NodeLabelsMismatch Code = "NodeLabelsMismatch"
 )
 
+// What keeps a Node or NodeClaim that was deleted.
+const (
+	// DrainBlocked: pods that must not be evicted keep Karpenter from draining the node.
+	DrainBlocked Code = "DrainBlocked"
+	// VolumesAttached: Karpenter waits for VolumeAttachments of the drained node.
+	VolumesAttached Code = "VolumesAttached"
+	// InstanceNotTerminating: all that is left is the instance, and EC2 does not end it.
+	InstanceNotTerminating Code = "InstanceNotTerminating"
+	// FinalizerHeld: a finalizer that is not Karpenter's keeps the object.
+	FinalizerHeld Code = "FinalizerHeld"
+	// FinalizerOwnerGone: nothing is left to wait for, and Karpenter does not let go.
+	FinalizerOwnerGone Code = "FinalizerOwnerGone"
+)
+
 // Cause is a cause with a code of the catalogue. Rank and cure follow from the code.
 type Cause struct {
 	Code       Code

@@ -32,7 +32,7 @@ type Bundle struct {
 	Subnets, RouteTables, SecurityGroups, ACLs, Endpoints []object
 	Gateways, DHCP                                        []object
 	Attributes, Ledger                                    object
-	Mutating, Validating                                  []object
+	Mutating, Validating, Budgets                         []object
 
 	// MapRoles are the entries of aws-auth's mapRoles; RawMapRoles is its text instead,
 	// if it is not empty.
@@ -86,6 +86,9 @@ func (b *Bundle) Files() map[string][]byte {
 		"pods.json":                     kubernetes(b.Pods),
 		"endpointslices.json":           kubernetes(b.Slices),
 		"webhooks.json":                 kubernetes(append(slices.Clone(b.Mutating), b.Validating...)),
+	}
+	if len(b.Budgets) > 0 {
+		files["poddisruptionbudgets.json"] = kubernetes(b.Budgets)
 	}
 	b.controllers(files)
 	if b.Ledger != nil {

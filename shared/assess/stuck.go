@@ -1,0 +1,173 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// The kinds of objects that a finding of the kind Stuck is about.
+const (
+	aNode      = "node"
+	aNodeClaim = "nodeclaim"
+)
+
+// stuck finds the Nodes and NodeClaims that somebody deleted long ago and that are still
+// there. It does not matter how the node is: one that works and is never gone blocks
+// whoever waits for that, as an update does. A machine of which both are deleted is one
+// finding, that of the NodeClaim: Karpenter lets go of it last.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/controller.go (finalize)
+func (a *assessor) stuck(members []roll.Member) {
+	if a.Snapshot.Target != "" {
+		return // nothing is done about them
+	}
+	claims := map[string]*roll.NodeClaim{}
+	machines := map[roll.InstanceID]*roll.NodeClaim{}
+	for i := range a.Snapshot.Deleting {
+		c := &a.Snapshot.Deleting[i]
+		claims[c.Name] = c
+		if c.Instance != "" {
+			machines[c.Instance] = c
+		}
+	}
+	var nodes []*roll.Node
+	machine := map[roll.InstanceID]*roll.Instance{}
+	for i := range a.Snapshot.Nodes {
+		n := &a.Snapshot.Nodes[i]
+		if !n.DeletedAt.IsZero() {
+			nodes, machine[n.Instance] = append(nodes, n), nil
+		}
+	}
+	for id := range machines {
+		machine[id] = nil
+	}
+	if len(nodes)+len(claims) == 0 {
+		return
+	}
+	for _, m := range members {
+		if _, wanted := machine[m.ID()]; wanted && m.Instance != nil {
+			machine[m.ID()] = m.Instance
+		}
+	}
+	for _, n := range nodes {
+		c := machines[n.Instance]
+		if c != nil {
+			delete(claims, c.Name)
+		}
+		a.removal(roll.Member{Instance: machine[n.Instance], Node: n}, c)
+	}
+	for i := range a.Snapshot.Deleting {
+		if c := &a.Snapshot.Deleting[i]; claims[c.Name] != nil {
+			a.removal(roll.Member{Instance: machine[c.Instance]}, c)
+		}
+	}
+}
+
+// removal judges a deleted Node, a deleted NodeClaim, or both.
+func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
+	n := m.Node
+	if i := m.Instance; i != nil && (i.OtherCluster != "" || i.Ignore) {
+		return
+	}
+	r := roll.Removal{Machine: m.ID()}
+	var subject roll.InstanceID
+	var since time.Time
+	if n != nil {
+		subject, since = roll.SubjectID(aNode, n.Name), n.DeletedAt
+		r.NodeFinalizers = strings.Join(n.Finalizers, ", ")
+	}
+	if c != nil {
+		r.Claim, r.ClaimFinalizers, r.Machine = c.Name, strings.Join(c.Finalizers, ", "), cmp.Or(r.Machine, c.Instance)
+		// What was told of the Node alone, before Karpenter deleted the NodeClaim, goes on as that.
+		if _, known := a.State.Findings[roll.FindingKey{Instance: subject, Kind: roll.Stuck}]; !known || n == nil {
+			subject = roll.SubjectID(aNodeClaim, c.Name)
+		}
+		if n == nil || c.DeletedAt.Before(since) {
+			since = c.DeletedAt
+		}
+	} else if n != nil && a.Snapshot.DeletingRead != roll.Yes && a.keepOfNode(n.Name) {
+		return
+	}
+	r.State, r.Gone = a.machineOf(m.Instance, r.Machine)
+	if c != nil && m.Instance == nil && n == nil {
+		m.Node = &roll.Node{Owner: roll.OwnerKarpenter, Group: c.Group} // for its owner and group alone
+	}
+	tolerance, ok := a.tolerance(m, roll.Stuck)
+	if !ok {
+		return
+	}
+	since = a.past(since, time.Time{})
+	due := since.Add(tolerance)
+	if a.Now.Before(due) {
+		a.next(due) // most are gone long before: nothing need be remembered of them
+		return
+	}
+	f := a.finding(m, roll.Stuck, since, due)
+	f.Instance, f.Group, f.Selector, f.Removal, f.Node = subject, m.Group(), m.Selector(), r, ""
+	if known := a.State.Findings[f.Key()]; f.Group == roll.GroupNone && known.Group != "" {
+		f.Group, f.Selector.Group = known.Group, known.Group // EC2 has forgotten the instance
+	}
+	if n != nil {
+		f.Node = n.Name
+	}
+	f.Summary = removalSummary(f)
+	a.addObject(f)
+}
+
+// addObject adds a finding that is not about an instance.
+func (a *assessor) addObject(f roll.Finding) { a.out.Findings = append(a.out.Findings, f) }
+
+// machineOf is what EC2 says of the machine below.
+func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.InstanceState, bool) {
+	if i != nil {
+		return i.State, false
+	}
+	return "", a.instancesRead && id != "" && a.Snapshot.NotFound[id]
+}
+
+// keepOfNode keeps a finding about the NodeClaim of a node while nobody can tell whether it
+// is still there: it is not told again as one of the Node.
+func (a *assessor) keepOfNode(node string) (kept bool) {
+	for k, known := range a.State.Findings {
+		if k.Kind == roll.Stuck && known.Node == node && k.Instance != roll.SubjectID(aNode, node) {
+			kept = a.keepOne(k) || kept
+		}
+	}
+	return kept
+}
+
+// stuckUnread reports findings of the kind Stuck of which the snapshot cannot tell whether
+// they go on.
+func (a *assessor) stuckUnread(k roll.FindingKey) bool {
+	kind, _, _ := strings.Cut(string(k.Instance), "/")
+	return kind == aNodeClaim && a.Snapshot.DeletingRead != roll.Yes
+}
+
+func removalSummary(f roll.Finding) string {
+	r := f.Removal
+	what, finalizers := "Node "+f.Node, r.NodeFinalizers
+	if r.Claim != "" {
+		what, finalizers = "NodeClaim "+r.Claim, r.ClaimFinalizers
+	}
+	s := fmt.Sprintf("%s has been deleting since %s", what, roll.Clock(f.Since))
+	switch {
+	case r.Claim != "" && f.Node != "" && r.NodeFinalizers != "":
+		s += fmt.Sprintf(", kept by its finalizer %s, which waits for its Node %s (finalizer %s)", orNone(finalizers), f.Node, r.NodeFinalizers)
+	case finalizers != "":
+		s += ", kept by " + roll.Plural(len(roll.Finalizers(finalizers)), "its finalizer ", "its finalizers ") + finalizers
+	default:
+		s += " and names no finalizer"
+	}
+	switch {
+	case r.Gone:
+		s += fmt.Sprintf("; EC2 knows its instance %s no longer", r.Machine)
+	case r.State != "":
+		s += fmt.Sprintf("; its instance %s is %s", r.Machine, r.State)
+	}
+	return s
+}
+
+func orNone(finalizers string) string { return cmp.Or(finalizers, "(none)") }

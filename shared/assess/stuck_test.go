@@ -1,0 +1,106 @@
+package assess_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+const finalizer = "karpenter.sh/termination"
+
+// stuck are the findings of the kind.
+func stuck(a assess.Assessment) (out []roll.Finding) {
+	for _, f := range a.Findings {
+		if f.Kind == roll.Stuck {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func deletedNode(since time.Duration) roll.Node {
+	n := node(id, roll.ConditionTrue, 48*time.Hour)
+	n.Name, n.DeletedAt, n.Finalizers, n.Registered, n.Initialized = "ip-1", ago(since), []string{finalizer}, true, true
+	return n
+}
+
+func deletedClaim(since time.Duration) roll.NodeClaim {
+	return roll.NodeClaim{Name: "default-abc", Node: "ip-1", Instance: id, Group: "nodepool/default", DeletedAt: ago(since), Finalizers: []string{finalizer}}
+}
+
+func TestWhatIsDeletedAndStaysIsStuckAfterAnHour(t *testing.T) {
+	for away, want := range map[time.Duration]int{30 * time.Minute: 0, time.Hour - time.Second: 0, time.Hour: 1, 3 * time.Hour: 1} {
+		s := snapshot([]roll.Instance{poolWorker(id, 48*time.Hour)}, []roll.Node{deletedNode(away)})
+		s.DeletingRead = roll.Yes
+		a := judge(s, ledger.State{})
+		found := stuck(a)
+		if len(found) != want {
+			t.Errorf("after %s: %+v, want %d", away, found, want)
+			continue
+		}
+		if want == 0 {
+			if !a.Next.Equal(ago(away - time.Hour)) {
+				t.Errorf("after %s: next %s, want when the hour is over", away, a.Next)
+			}
+			continue
+		}
+		f := found[0]
+		if f.Instance != "node/ip-1" || f.Node != "ip-1" || f.Stage != roll.Overdue || !f.Since.Equal(ago(away)) || f.Removal.Machine != id || f.Removal.State != roll.StateRunning {
+			t.Errorf("after %s: %+v", away, f)
+		}
+		if !strings.Contains(f.Summary, finalizer) || !strings.Contains(f.Summary, "ip-1") {
+			t.Errorf("%q names neither the node nor its finalizer", f.Summary)
+		}
+		if a.Count[""].Overdue != 0 {
+			t.Errorf("it counts against the limits: %+v", a.Count)
+		}
+	}
+}
+
+func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
+	both := func(s *roll.Snapshot) {
+		s.Deleting, s.DeletingRead = []roll.NodeClaim{deletedClaim(2 * time.Hour)}, roll.Yes
+	}
+	s := snapshot([]roll.Instance{poolWorker(id, 48*time.Hour)}, []roll.Node{deletedNode(90 * time.Minute)})
+	both(s)
+	found := stuck(judge(s, ledger.State{}))
+	if len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "ip-1" || !found[0].Since.Equal(ago(2*time.Hour)) {
+		t.Errorf("both: %+v", found)
+	}
+	// What was told of the Node alone goes on as that.
+	key := roll.FindingKey{Instance: "node/ip-1", Kind: roll.Stuck}
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Node: "ip-1", Began: ago(90 * time.Minute)}}}
+	if found := stuck(judge(s, state)); len(found) != 1 || found[0].Instance != "node/ip-1" {
+		t.Errorf("known as the Node's: %+v", found)
+	}
+	// A NodeClaim without a Node, and without an instance.
+	s = snapshot(nil, nil)
+	both(s)
+	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "" || found[0].Group != "nodepool/default" {
+		t.Errorf("the NodeClaim alone: %+v", found)
+	}
+}
+
+// What could not be read resolves nothing, and is not told anew under another name.
+func TestAGapKeepsWhatIsStuck(t *testing.T) {
+	key := roll.FindingKey{Instance: "nodeclaim/default-abc", Kind: roll.Stuck}
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Node: "ip-1", Began: ago(2 * time.Hour)}}}
+	s := snapshot([]roll.Instance{poolWorker(id, 48*time.Hour)}, []roll.Node{deletedNode(2 * time.Hour)})
+	s.DeletingRead = roll.Unreadable
+	a := judge(s, state)
+	if len(stuck(a)) != 0 || !a.Kept[key] {
+		t.Errorf("the NodeClaims were not read: %+v, kept %v", stuck(a), a.Kept)
+	}
+	s.DeletingRead = roll.Yes
+	if a = judge(s, state); a.Kept[key] || len(stuck(a)) != 1 || stuck(a)[0].Instance != "node/ip-1" {
+		t.Errorf("the NodeClaim is gone: %+v, kept %v", stuck(a), a.Kept)
+	}
+	s = snapshot(nil, nil, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable})
+	if a = judge(s, state); len(stuck(a)) != 0 || !a.Kept[key] {
+		t.Errorf("the nodes were not read: %+v, kept %v", stuck(a), a.Kept)
+	}
+}

@@ -1,0 +1,153 @@
+package removal_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/removal"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+const karpenters = "karpenter.sh/termination"
+
+// stuck is a node of Karpenter's that was deleted 90 minutes ago, with its NodeClaim, whose
+// drain is not over. Nothing is left on it.
+func stuck(change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)) *evidence.Case {
+	f := roll.Finding{
+		Kind: roll.Stuck, Instance: "nodeclaim/default-abc", Node: "ip-1", Group: "nodepool/default", Owner: roll.OwnerKarpenter, Stage: roll.Overdue, Since: at.Add(-90 * time.Minute),
+		Removal: roll.Removal{Claim: "default-abc", ClaimFinalizers: karpenters, NodeFinalizers: karpenters, Machine: "i-0bad0000000000001", State: roll.StateRunning},
+	}
+	n := evidence.Node{
+		Name: "ip-1", Pods: evidence.Read([]evidence.Pod{}), Budgets: evidence.Read([]roll.Budget{}), Events: evidence.Read([]evidence.Event{}),
+		Object: evidence.Read(evidence.NodeObject{Name: "ip-1", Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Since: at.Add(-24 * time.Hour)}}}),
+	}
+	c := evidence.NodeClaim{Name: "default-abc", Node: "ip-1", Deleting: f.Since, Conditions: []evidence.Condition{{Type: "Drained", Status: "Unknown", Reason: "Draining", Since: f.Since}}}
+	change(&f, &n, &c)
+	e := &evidence.Evidence{At: at, Region: "eu-west-1", Nodes: map[string]evidence.Node{"ip-1": n}, Groups: map[roll.Group]evidence.Group{}}
+	if f.Removal.Claim != "" {
+		e.Groups["nodepool/default"] = evidence.Group{NodeClaims: evidence.Read([]evidence.NodeClaim{c})}
+	}
+	return &evidence.Case{Evidence: e, Finding: f}
+}
+
+func event(reason string, ago time.Duration) evidence.Event {
+	return evidence.Event{Reason: reason, Message: reason, Last: at.Add(-ago)}
+}
+
+var web = evidence.Pod{Namespace: "shop", Name: "web-1", Owner: "ReplicaSet/web", Phase: "Running", Ready: true}
+
+func TestWhatADeletedNodeWaitsFor(t *testing.T) {
+	done := []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "True"}}
+	tests := []struct {
+		name   string
+		change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)
+		want   string // codes found, decisive ones with !
+		says   string
+		out    string // ruled out
+	}{
+		{"a budget that allows nothing", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			n.Pods.Value = []evidence.Pod{web}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "DrainBlocked!", "PodDisruptionBudget shop/web", "FinalizerHeld"},
+		{"a budget that allows it", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			n.Pods.Value = []evidence.Pod{web}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "DrainBlocked", "no disruption budget", "FinalizerHeld"},
+		{"do-not-disrupt", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.NotToDisrupt = "karpenter.sh/do-not-disrupt=true"
+			n.Pods.Value = []evidence.Pod{p}
+			n.Events.Value = []evidence.Event{event("FailedDraining", time.Minute)}
+		}, "DrainBlocked!", "shop/web-1 is annotated", "FinalizerHeld FinalizerOwnerGone"},
+		{"a budget, and nothing says that anybody drains", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			c.Conditions = nil
+			n.Pods.Value = []evidence.Pod{web}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "DrainBlocked", "shop/web", ""},
+		{"only what a drain leaves there", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Owner = "DaemonSet/cilium"
+			n.Pods.Value = []evidence.Pod{p}
+		}, "", "", "DrainBlocked"},
+		{"volumes", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			c.Conditions = []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Since: at.Add(-80 * time.Minute)}}
+			n.Object.Value.Attached = []string{"vol-0123"}
+		}, "VolumesAttached!", "vol-0123", "DrainBlocked"},
+		{"volumes during the drain", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			n.Object.Value.Attached = []string{"vol-0123"}
+		}, "", "", ""},
+		{"the instance runs on", func(_ *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) { c.Conditions = done }, "InstanceNotTerminating!", "is running", "DrainBlocked VolumesAttached"},
+		{"the instance is gone, and Karpenter does nothing", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.State, c.Conditions = roll.StateTerminated, done
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		}, "FinalizerOwnerGone!", "does not run", "InstanceNotTerminating"},
+		{"the instance is gone just now", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.State, c.Conditions = roll.StateTerminated, done
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-time.Minute)}
+		}, "", "", "InstanceNotTerminating"},
+		{"a finalizer of somebody else's", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
+			f.Removal = roll.Removal{NodeFinalizers: "wrangler.cattle.io/node", Machine: f.Removal.Machine, State: roll.StateRunning}
+			f.Instance = "node/ip-1"
+		}, "FinalizerHeld!", "Rancher", "DrainBlocked FinalizerOwnerGone"},
+		{"one that nobody knows", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
+			f.Removal.NodeFinalizers = karpenters + ", acme.example/guard"
+		}, "FinalizerHeld!", "acme.example/guard", ""},
+	}
+	for _, tt := range tests {
+		s := &cause.Sheet{}
+		removal.Analyze(stuck(tt.change), s)
+		var codes, said []string
+		for _, c := range s.Causes() {
+			code := string(c.Code)
+			if c.Confidence == roll.Decisive {
+				code += "!"
+			}
+			codes, said = append(codes, code), append(said, c.Summary)
+			if c.Fix == "" || len(c.Evidence) == 0 {
+				t.Errorf("%s: %s has no fix, or no evidence", tt.name, c.Code)
+			}
+		}
+		if got := strings.Join(codes, " "); got != tt.want {
+			t.Errorf("%s: found %q (%v), want %q; open %v", tt.name, got, said, tt.want, s.Open())
+		}
+		if !strings.Contains(strings.Join(said, "\n"), tt.says) {
+			t.Errorf("%s: %v does not say %q", tt.name, said, tt.says)
+		}
+		clear := map[string]bool{}
+		for _, c := range s.Clear() {
+			clear[string(c)] = true
+		}
+		for code := range strings.FieldsSeq(tt.out) {
+			if !clear[code] {
+				t.Errorf("%s: %s is not ruled out", tt.name, code)
+			}
+		}
+	}
+}
+
+// What was not read is not checked, and never a pass.
+func TestWhatWasNotReadOfADeletedNodeIsNotChecked(t *testing.T) {
+	s := &cause.Sheet{}
+	removal.Analyze(stuck(func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+		denied := "no permission"
+		f.Removal.State, c.Conditions = "", nil
+		n.Object, n.Pods, n.Budgets, n.Events = evidence.Failed[evidence.NodeObject](denied), evidence.Failed[[]evidence.Pod](denied), evidence.Failed[[]roll.Budget](denied), evidence.Failed[[]evidence.Event](denied)
+	}), s)
+	if len(s.Causes()) != 0 {
+		t.Errorf("found %+v", s.Causes())
+	}
+	open := map[cause.Code]bool{}
+	for _, o := range s.Open() {
+		open[o.Code] = true
+	}
+	for _, code := range []cause.Code{cause.DrainBlocked, cause.VolumesAttached, cause.InstanceNotTerminating, cause.FinalizerOwnerGone} {
+		if !open[code] {
+			t.Errorf("%s is not among what could not be checked: %+v", code, s.Open())
+		}
+	}
+}

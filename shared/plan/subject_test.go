@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// Whatever is found about what is no instance, nothing is ordered, held or tagged for it, and
+// what is done about instances stays the same.
+func TestWhatIsNoInstanceIsOnlyTold(t *testing.T) {
+	subjects := []roll.InstanceID{
+		roll.SubjectID("nodeclaim", "general-x7k2p"), roll.SubjectID("node", "node-1"), roll.SubjectID("nodegroup", "w"), roll.SubjectID("asg", "w"),
+		roll.SubjectID("nodepool", "general"), roll.SubjectID("volume", "vol-0123456789abcdef0"), roll.SubjectID("eni", "eni-0123456789abcdef0"),
+	}
+	kinds := roll.Kinds()
+	for seed := range uint64(500) {
+		d := rand.New(rand.NewPCG(seed, 1))
+		w := healthy(20)
+		w.silent(1, 2*time.Hour)
+		pol := w.doc.Cluster("demo", "", policy.Remediate)
+		a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now})
+		alone := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
+		for range 1 + d.IntN(3) {
+			f := roll.Finding{
+				Instance: subjects[d.IntN(len(subjects))], Kind: kinds[d.IntN(len(kinds))], Group: []roll.Group{"asg/w", roll.GroupNone}[d.IntN(2)],
+				Owner: roll.Owners()[d.IntN(len(roll.Owners()))], Stage: []roll.Stage{roll.Watching, roll.Warned, roll.Overdue}[d.IntN(3)],
+				Since: now.Add(-24 * time.Hour), Began: now.Add(-24 * time.Hour), Due: now.Add(-23 * time.Hour),
+			}
+			if f.Kind == roll.Conflict {
+				continue // two answers about one instance
+			}
+			a.Findings = append(a.Findings, f)
+			w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: f.Instance, Kind: f.Kind, Group: f.Group, Stage: f.Stage, FirstSeen: f.Since, Opened: f.Since, Since: f.Since, Began: f.Began}}})
+		}
+		p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
+		for _, o := range p.Orders {
+			if !o.Instance.IsInstance() {
+				t.Errorf("seed %d: ordered %+v", seed, o)
+			}
+		}
+		for _, h := range p.Held {
+			if !h.Instance.IsInstance() {
+				t.Errorf("seed %d: held %+v", seed, h)
+			}
+		}
+		for _, c := range p.Tags {
+			if !c.Instance.IsInstance() {
+				t.Errorf("seed %d: tags %+v", seed, c)
+			}
+		}
+		if len(p.Orders) != len(alone.Orders) {
+			t.Errorf("seed %d: %d orders, without them %d: %+v", seed, len(p.Orders), len(alone.Orders), p.Held)
+		}
+	}
+}
+
+// That its trouble is over is told as that, since it cannot be gone as an instance is.
+func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
+	w := healthy(1)
+	p := &planner{Input: Input{Snapshot: w.snapshot, State: w.state}}
+	id := roll.SubjectID("nodepool", "general")
+	got := p.ends(ledger.Notice{Members: map[roll.InstanceID]string{id: string(roll.Overdue)}})
+	if len(got) != 1 || got[0].Instance != id || got[0].How != EndedRecovered {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// What is deleted, and for how long.
+const (
+	stuckBoth = "drain" // the NodeClaim and its Node: a pod cannot be evicted
+	stuckNode = "node"  // the Node alone: Karpenter does not run
+	stuckSoon = "soon"  // both, and they are gone before anybody need be told
+)
+
+// stuckNodes: somebody deletes a node that works, and its finalizer keeps it.
+var stuckNodes = situation{
+	kind: FaultStuck, need: 3 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
+	values: []string{stuckBoth, stuckNode, stuckSoon},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			if m.claim == nil || !m.claim.deleting.IsZero() || !m.node.deleting.IsZero() {
+				continue
+			}
+			m.node.deleting, m.deletedBy = m.c.stamp(), &f.ID
+			m.node.version = m.c.changed()
+			if f.Value != stuckNode {
+				m.claim.deleting = m.c.stamp()
+				m.claim.version = m.c.changed()
+			}
+			if f.Value == stuckSoon {
+				a.in(d.nth(i).between(20*time.Minute, 55*time.Minute), func() { m.letGo() })
+			}
+			a.in(65*time.Minute, func() {
+				if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
+					a.arose(f, m.c, m, "it was deleted more than an hour ago")
+				}
+			})
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range slices.Clone(g.members) {
+				if m.deletedBy != nil && *m.deletedBy == f.ID {
+					m.letGo()
+				}
+			}
+		}
+	},
+}
+
+// letGo has Karpenter end the machine at last.
+func (m *machine) letGo() {
+	if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
+		m.leave("karpenter: it was deleted")
+	}
+}
+
+// RuleStuck is that what was deleted and stays is told once it is so for the policy's time, and
+// nothing else is told to be so.
+const RuleStuck Rule = "stuck"
+
+// keptWithin is how long after its time somebody must be told of what stays, if nothing
+// stands in the way of a check.
+const keptWithin = 35 * time.Minute
+
+// stuck checks what a notice says to be stuck.
+func (u *auditor) stuck(inv *invocation, d report.NoticeDocument) {
+	c := u.a.byName[d.Cluster]
+	if d.Kind != string(roll.Stuck) || d.Action == "resolved" || c == nil {
+		return
+	}
+	for _, i := range d.Instances {
+		deleted, known := c.deletedAt(i.Subject)
+		after := u.policy(inv, c, d.Group).Tolerances[roll.Stuck]
+		switch {
+		case !known: // it is gone by now
+		case deleted.IsZero():
+			u.broken(RuleStuck, "%s: %s is told to be stuck, and nobody deleted it", inv.name, i.Subject)
+		case u.a.Now().Sub(deleted)+slack < after:
+			u.broken(RuleStuck, "%s: %s is told to be stuck, and was deleted at %s", inv.name, i.Subject, deleted.Format(time.TimeOnly))
+		}
+	}
+}
+
+// deletedAt is when the object was deleted; the second result is false if it does not exist.
+func (c *cluster) deletedAt(subject string) (time.Time, bool) {
+	kind, name, _ := strings.Cut(subject, "/")
+	for _, cl := range c.claims {
+		if kind == "nodeclaim" && cl.name == name {
+			return cl.deleting, true
+		}
+	}
+	for _, n := range c.nodes {
+		if kind == "node" && n.name == name {
+			return n.deleting, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// toldOfKept checks that somebody was told of a NodeClaim, or its Node, that was deleted long ago.
+func (u *auditor) toldOfKept(c *cluster, cl *claim) {
+	a, now := u.a, u.a.Now()
+	since, name := cl.deleting, ""
+	if m := cl.machine; m != nil && m.node != nil {
+		name = m.node.name
+		if !m.node.deleting.IsZero() && (since.IsZero() || m.node.deleting.Before(since)) {
+			since = m.node.deleting
+		}
+		if _, ignored := get(m.tags, roll.TagIgnore); ignored || m.elsewhere != "" || m.muted || m.node.unlisted {
+			return
+		}
+	}
+	pol := a.dep.policyNow(c, cl.g)
+	due := since.Add(pol.Tolerances[roll.Stuck])
+	first, checked := u.verdicts.first[c.name]
+	if since.IsZero() || now.Sub(due) < keptWithin+2*a.sc.Sweep {
+		return
+	}
+	switch {
+	case !checked || first.After(due) || u.verdicts.forgotten.After(due):
+	case !c.exists() || c.status != "ACTIVE" || c.barred:
+	case !pol.Mode.Allows(policy.Notify) || u.document(a.dep.parameters.policy) == nil || u.verdicts.quiet[cl.g].After(due):
+	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(due) }):
+	default:
+		for about := range u.sense.told {
+			if about.cluster == c.name && about.kind == string(roll.Stuck) && (about.instance == "" || about.instance == "nodeclaim/"+cl.name || name != "" && about.instance == "node/"+name) {
+				return
+			}
+		}
+		u.broken(RuleStuck, "NodeClaim %s of %s was deleted at %s, and nobody was told that it is still there", cl.name, c.name, since.Format(time.TimeOnly))
+	}
+}
