@@ -132,10 +132,10 @@ func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 func TestEachPartStandsByItself(t *testing.T) {
 	const shared = "NotDelivered Undelivered UndeliveredPolicy"
 	for want, parameters := range map[string]map[string]string{
-		"ChatFindings ChatFollowUps ChatKey ChatObjects ChatTopic ChatTopicPolicy " + shared:            {"Audit": "false"},
-		"Acts ActsPolicy Audited " + shared:                                                 {"Chat": "false"},
-		"CentralRole PassedOn " + shared:                                                    {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
-		"IncidentConnection IncidentOpens IncidentOver IncidentRole IncidentTool " + shared: {"Chat": "false", "Audit": "false", "IncidentUrl": all["IncidentUrl"], "IncidentKey": all["IncidentKey"]},
+		"ChatFindings ChatFollowUps ChatKey ChatObjects ChatTopic ChatTopicPolicy " + shared: {"Audit": "false"},
+		"Acts ActsPolicy Audited " + shared:                                                  {"Chat": "false"},
+		"CentralRole PassedOn " + shared:                                                     {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
+		"IncidentConnection IncidentOpens IncidentOver IncidentRole IncidentTool " + shared:  {"Chat": "false", "Audit": "false", "IncidentUrl": all["IncidentUrl"], "IncidentKey": all["IncidentKey"]},
 	} {
 		made := with(t, parameters)
 		ids := slices.Sorted(maps.Keys(made.Resources))
