@@ -306,12 +306,12 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	return gone
 }
 
-// forgetHolds forgets, with a notice that tells of an order, for what instances were held
+// forgetHolds forgets, with a notice that tells of an order after an hour without one, for what instances were held
 // that are not held for it now: whoever reads that one is acted on is told when it is held
 // after all. Otherwise what was told stays told for as long as the incident lasts: two
 // reasons that alternate are not news in turn.
-func (n *Notice) forgetHolds() {
-	if !slices.Contains(n.News, NewsOrdered) {
+func (p *planner) forgetHolds(n *Notice, known ledger.Notice) {
+	if !slices.Contains(n.News, NewsOrdered) || p.Now.Sub(known.SentAt) < forgetAfter {
 		return
 	}
 	n.Incident.Gists = slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {

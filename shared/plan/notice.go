@@ -147,7 +147,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
-		n.forgetHolds()
+		p.forgetHolds(&n, known)
 		p.sent(&n)
 		p.out.Notices = append(p.out.Notices, n)
 		return
