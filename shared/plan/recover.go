@@ -70,6 +70,9 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	hold := func(reason Reason, detail string) {
 		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Reason: reason, Detail: detail})
 	}
+	if p.ended(n.Instance) || m.Instance != nil && m.Instance.State.Gone() {
+		return // the node goes with its instance, and did not come back
+	}
 	if m.Instance != nil {
 		if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok {
 			hold(reason, detail)

@@ -108,6 +108,11 @@ func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 		}
 	}
 	n.Conditions = nil
+	w.snapshot.Instances[0].State = roll.StateShuttingDown
+	if _, p = w.make(now.Add(time.Minute)); len(p.Orders) > 0 {
+		t.Errorf("its instance is being ended: %+v", p.Orders)
+	}
+	w.snapshot.Instances[0].State = roll.StateRunning
 	if _, p = w.make(now.Add(time.Minute)); ordered1(p) != string(Uncordon) {
 		t.Errorf("the condition is over: %s", ordered1(p))
 	}
