@@ -90,7 +90,7 @@ func (s *server) kubeHandler() http.Handler {
 	mux.HandleFunc("GET /{nodes}/api/v1/nodes", s.listNodes)
 	mux.HandleFunc("GET /{nodes}/apis/karpenter.sh/v1/nodeclaims", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaimList","metadata":{"resourceVersion":"1"},"items":[]}`)
+		_, _ = fmt.Fprint(w, `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaimList","metadata":{"resourceVersion":"1"},"items":[]}`)
 	})
 	mux.HandleFunc("/", refuse)
 	return mux
