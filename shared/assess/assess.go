@@ -152,6 +152,7 @@ func Assess(in Input) Assessment {
 	for _, m := range members {
 		a.member(m)
 	}
+	a.unlaunched()
 	return a.finish()
 }
 
@@ -386,7 +387,9 @@ func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
 func (a *assessor) add(f roll.Finding, m roll.Member) {
 	if f.Stage == roll.Overdue {
 		a.countOverdue(f)
-		a.askOverdue(f, m)
+		if !f.Kind.OnlyTold() {
+			a.askOverdue(f, m)
+		}
 	} else {
 		a.next(f.Due)
 	}

@@ -44,6 +44,7 @@ var needs = map[roll.Kind]need{
 	roll.Ghost:           needNode | needOwner,
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,
+	roll.Unlaunched:      0, // Karpenter's or Auto Scaling's own words stand in the finding
 }
 
 // conditionNetworking is the node condition by which the node monitoring agent tells that

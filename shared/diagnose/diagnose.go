@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/diagnose/fleet"
 	"rollcall/shared/diagnose/host"
 	"rollcall/shared/diagnose/identity"
+	"rollcall/shared/diagnose/launch"
 	"rollcall/shared/diagnose/network"
 	"rollcall/shared/diagnose/startup"
 	"rollcall/shared/evidence"
@@ -28,6 +29,15 @@ import (
 // analyzers look for one group of causes each.
 var analyzers = []func(*evidence.Case, *cause.Sheet){
 	fleet.Analyze, identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze,
+}
+
+// about are the analyzers for a kind of finding: those of instances and nodes know nothing of
+// what is none.
+func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
+	if k == roll.Unlaunched {
+		return []func(*evidence.Case, *cause.Sheet){launch.Analyze}
+	}
+	return analyzers
 }
 
 // Diagnose diagnoses every finding of the evidence.
@@ -45,7 +55,7 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	broken := ""
-	for _, analyze := range analyzers {
+	for _, analyze := range about(f.Kind) {
 		if fault := attempt(analyze, c, s); fault != "" {
 			broken = fault
 		}

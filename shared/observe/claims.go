@@ -35,7 +35,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	claims, err := o.nodeClaims(ctx, s.Cluster, slices.Compact(slices.Sorted(maps.Values(pools))))
 	if err != nil && !errors.Is(err, kube.ErrNoNodeClaims) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: roll.CallNodeClaims, Detail: detail})
+		addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: roll.CallNodeClaims, Detail: detail})
 		return
 	}
 	for id := range pools {

@@ -56,6 +56,7 @@ func TestStepsPerKind(t *testing.T) {
 		roll.Ghost:           "x.x....x",
 		roll.Orphaned:        "xxx--.x.",
 		roll.Conflict:        "x.x.....",
+		roll.Unlaunched:      "x.x.....",
 	} {
 		got := ""
 		for do := range strings.FieldsSeq(verbsInOrder) {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -35,6 +36,8 @@ func explain(k roll.Kind, n int) string {
 		return fmt.Sprintf("%d %s on, and nothing owns %s any more: the EKS cluster is gone, or no NodeClaim of Karpenter has %s.", n, one("instance runs", "instances run"), one("it", "them"), one("it", "them"))
 	case roll.Conflict:
 		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
+	case roll.Unlaunched:
+		return "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending."
 	}
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
@@ -42,7 +45,7 @@ func explain(k roll.Kind, n int) string {
 // hasCauses reports kinds that say what is wrong, and not why.
 func hasCauses(k roll.Kind) bool {
 	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping:
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping, roll.Unlaunched:
 		return true
 	}
 	return false
@@ -86,6 +89,8 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 		}
 	case roll.NotReady, roll.Unknown:
 		commands = []string{console}
+	case roll.Unlaunched:
+		commands = launches(id, f)
 	}
 	if f.Node == "" {
 		return commands
@@ -98,6 +103,19 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 		commands = append(commands, podsOn(f.Node))
 	}
 	return commands
+}
+
+// launches are the commands that show the launches of a group.
+func launches(id roll.ClusterID, f roll.Finding) []string {
+	switch kind, name, _ := f.Instance.Subject(); kind {
+	case "nodepool":
+		return []string{"kubectl get nodeclaims -o wide -l karpenter.sh/nodepool=" + name, "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
+	case "nodegroup":
+		return []string{fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.[status,health]", id.Region, id.Name, name)}
+	case "asg":
+		return []string{fmt.Sprintf("aws autoscaling describe-scaling-activities --region %s --auto-scaling-group-name %s --max-items 5", id.Region, paste.Word(name))}
+	}
+	return []string{fmt.Sprintf("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].[State,StateReason]'", id.Region, f.Instance)}
 }
 
 func podsOn(node string) string {

@@ -50,7 +50,7 @@ const (
 
 // Kinds lists the kinds of findings that Rollcall makes.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Unlaunched}
 }
 
 // OnlyTold reports the kinds about which nothing is ever written or done, whether they are
@@ -99,7 +99,9 @@ type Finding struct {
 	Condition string
 	// Event is what EC2 has scheduled, zero for other kinds.
 	Event Event
-	Stage Stage
+	// Launch is what was told of the launches that fail, zero for other kinds.
+	Launch Launch
+	Stage  Stage
 	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
 	// that never was can Rollcall say that nothing runs on it.
 	Worked  bool

@@ -24,6 +24,7 @@ const (
 	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a machine that works is gone
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
+	FaultUnlaunched    FaultKind = "unlaunched"     // a group is to have a machine more, and its launches fail
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 )
 
@@ -47,7 +48,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, scheduledEvents, unlaunchedGroup,
 	}
 }
 
@@ -143,6 +144,9 @@ type groupPlight struct {
 	halted []string // processes of its Auto Scaling group that are suspended
 	// failing is how each of its launches fails, "" if they do not.
 	failing string
+	// refused is when a launch last did not come about; lacking is set while FaultUnlaunched lasts.
+	refused time.Time
+	lacking *lack
 	status  string   // of the managed node group; "" is ACTIVE
 	issues  []string // codes of its health issues
 	// troubled is since when it is as halted, status and issues say.

@@ -287,6 +287,7 @@ func (u *auditor) minute() {
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
 				u.verdicts.lowered[g] = u.a.Now()
 			}
+			u.lacks(g)
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
 				u.verdicts.quiet[g] = u.a.Now()
 			}
