@@ -10,10 +10,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleUnlaunched: a group whose launches fail is told of once, with the cause that EC2 gives,
-// and no other group is called so.
-const RuleUnlaunched Rule = "unlaunched"
-
 // denial is how EC2 refuses a launch, and the cause that it gives, "" for one that nobody knows.
 type denial struct{ message, cause string }
 
