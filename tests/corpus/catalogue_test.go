@@ -21,6 +21,8 @@ var codes = []string{
 
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
+
+	"LaunchNoCapacity", "LaunchQuotaExceeded", "LaunchDenied", "LaunchAmiInvalid", "LaunchTemplateInvalid", "LaunchSpotPriceTooLow", "LaunchKmsDenied",
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.

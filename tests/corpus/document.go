@@ -12,6 +12,7 @@ type Document struct {
 // Observed is a finding as the tool tells it.
 type Observed struct {
 	Instance   string      `json:"instance"`
+	Subject    string      `json:"subject"` // in its place, of what is about no instance
 	Node       string      `json:"node"`
 	Kind       string      `json:"kind"`
 	Causes     []Cause     `json:"causes"`
