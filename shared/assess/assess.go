@@ -153,6 +153,7 @@ func Assess(in Input) Assessment {
 		a.member(m)
 	}
 	a.stuck(members)
+	a.unlaunched()
 	return a.finish()
 }
 
@@ -387,7 +388,9 @@ func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
 func (a *assessor) add(f roll.Finding, m roll.Member) {
 	if f.Stage == roll.Overdue {
 		a.countOverdue(f)
-		a.askOverdue(f, m)
+		if !f.Kind.OnlyTold() {
+			a.askOverdue(f, m)
+		}
 	} else {
 		a.next(f.Due)
 	}

@@ -254,7 +254,7 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		nodes    []roll.Node
 		detail   roll.Detail
 	}{
-		"pending":                                {instance: change(func(i *roll.Instance) { i.State = roll.StatePending })},
+		"pending":                                {instance: change(func(i *roll.Instance) { i.State, i.Launched = roll.StatePending, now.Add(-9*time.Minute) })},
 		"stopped":                                {instance: change(func(i *roll.Instance) { i.State = roll.StateStopped })},
 		"shutting down":                          {instance: change(func(i *roll.Instance) { i.State = roll.StateShuttingDown })},
 		"shutting down, node silent":             {instance: change(func(i *roll.Instance) { i.State = roll.StateShuttingDown }), nodes: []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}},

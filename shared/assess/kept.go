@@ -63,6 +63,14 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 		// region, so even this ends nothing. Orphans are told by EC2.
 		return k.Kind != roll.Orphaned || !a.orphansRead()
 	}
+	if k.Kind == roll.Unlaunched {
+		switch kind, _, _ := k.Instance.Subject(); kind {
+		case "nodepool":
+			return a.Snapshot.ClaimsRead != roll.Yes
+		case "asg", "nodegroup":
+			return a.Snapshot.ScalingRead != roll.Yes
+		}
+	}
 	return !a.instancesRead || !a.nodesRead
 }
 

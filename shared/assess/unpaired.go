@@ -12,6 +12,9 @@ import (
 func (a *assessor) unpaired(m roll.Member) {
 	i := m.Instance
 	switch {
+	case i.State == roll.StatePending:
+		a.pending(m)
+		return
 	case i.State != roll.StateRunning:
 		return
 	case i.Ambiguous:

@@ -83,6 +83,7 @@ type item struct {
 	Spec struct {
 		NodeName string `json:"nodeName"`
 	} `json:"spec"`
+	Reason         string `json:"reason"`
 	InvolvedObject struct {
 		Kind string `json:"kind"`
 		Name string `json:"name"`

@@ -226,6 +226,8 @@ func fieldOf(o *item, key string) (string, bool) {
 		return o.Spec.NodeName, true
 	case "involvedObject.kind":
 		return o.InvolvedObject.Kind, true
+	case "reason":
+		return o.Reason, true
 	case "involvedObject.name":
 		return o.InvolvedObject.Name, true
 	}

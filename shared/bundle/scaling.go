@@ -40,16 +40,25 @@ func (a *AutoScaling) DescribeAutoScalingGroups(_ context.Context, in *autoscali
 	if err := a.c.asgs.listing(); err != nil {
 		return nil, err
 	}
-	if len(in.Filters) > 0 {
-		return nil, errors.New("a bundle cannot be filtered for Auto Scaling groups: ask for them by name")
+	for _, f := range in.Filters {
+		if aws.ToString(f.Name) != "tag-key" {
+			return nil, errors.New("a bundle can be filtered for Auto Scaling groups by tag-key alone")
+		}
 	}
 	out := &autoscaling.DescribeAutoScalingGroupsOutput{}
 	for _, g := range a.c.asgs.rows {
-		if len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName)) {
+		if (len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName))) && hasKeys(g.Tags, in.Filters) {
 			out.AutoScalingGroups = append(out.AutoScalingGroups, g)
 		}
 	}
 	return out, nil
+}
+
+// hasKeys reports that the tags have one of the keys of each filter.
+func hasKeys(tags []types.TagDescription, filters []types.Filter) bool {
+	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
+		return !slices.ContainsFunc(tags, func(t types.TagDescription) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })
+	})
 }
 
 // DescribeScalingActivities answers from scaling-activities.json, newest first.

@@ -46,6 +46,7 @@ var needs = map[roll.Kind]need{
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,
 	roll.Stuck:           needNode | needEvents | needPods | needBudgets | needOwner,
+	roll.Unlaunched:      0, // Karpenter's or Auto Scaling's own words stand in the finding
 }
 
 // conditionNetworking is the node condition by which the node monitoring agent tells that

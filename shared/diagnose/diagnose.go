@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/diagnose/fleet"
 	"rollcall/shared/diagnose/host"
 	"rollcall/shared/diagnose/identity"
+	"rollcall/shared/diagnose/launch"
 	"rollcall/shared/diagnose/network"
 	"rollcall/shared/diagnose/removal"
 	"rollcall/shared/diagnose/startup"
@@ -31,10 +32,14 @@ var analyzers = []func(*evidence.Case, *cause.Sheet){
 	fleet.Analyze, identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze,
 }
 
-// analyzersOf are those that have something to say about the finding.
-func analyzersOf(f roll.Finding) []func(*evidence.Case, *cause.Sheet) {
-	if f.Kind == roll.Stuck {
+// about are the analyzers for a kind of finding: those of instances and nodes know nothing of
+// what is none.
+func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
+	switch k {
+	case roll.Stuck:
 		return []func(*evidence.Case, *cause.Sheet){removal.Analyze}
+	case roll.Unlaunched:
+		return []func(*evidence.Case, *cause.Sheet){launch.Analyze}
 	}
 	return analyzers
 }
@@ -54,7 +59,7 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	broken := ""
-	for _, analyze := range analyzersOf(f) {
+	for _, analyze := range about(f.Kind) {
 		if fault := attempt(analyze, c, s); fault != "" {
 			broken = fault
 		}

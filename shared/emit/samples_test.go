@@ -182,6 +182,21 @@ func scheduled(t *testing.T) map[string]emit.Event {
 	return map[string]emit.Event{"finding-opened-scheduled": w.sample(t, time.Minute, "FindingOpened Scheduled warned")}
 }
 
+// unlaunched is a node pool of which EC2 launches nothing, until it does.
+func unlaunched(t *testing.T) map[string]emit.Event {
+	out := map[string]emit.Event{}
+	w := demo()
+	pool := roll.NodePoolGroup("general")
+	w.snapshot.ClaimsRead, w.snapshot.ScalingRead = roll.Yes, roll.Yes
+	w.snapshot.Launches = map[roll.Group]roll.Launch{pool: {
+		Owner: roll.OwnerKarpenter, Since: noon, Failed: noon, Field: "Launched", Message: "LaunchFailed: InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity",
+	}}
+	out["finding-opened-unlaunched"] = w.sample(t, 6*time.Minute, "FindingOpened Unlaunched overdue")
+	w.snapshot.Launches = nil
+	out["finding-resolved-unlaunched"] = w.sample(t, 40*time.Minute, "FindingResolved Unlaunched cleared")
+	return out
+}
+
 // late are acts that were not told by whoever carried them out.
 func late(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
@@ -239,7 +254,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 // samples are events as this code makes them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
-	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, stuck, late, unseen} {
+	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, stuck, unlaunched, late, unseen} {
 		maps.Copy(out, story(t))
 	}
 	return out

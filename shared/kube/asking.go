@@ -85,6 +85,7 @@ var askings = map[topic]asking{
 	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: segment},
 	topicNodeEvents:      {of: []resource{resourceEvent}, sel: about("Node"), thing: "events of node %s", newest: MaxEvents, nameable: segment},
 	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
+	topicNoCapacity:      {of: []resource{resourceEvent}, sel: withoutCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents},
 	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, sel: about("Pod"), thing: "events of pod %s", newest: MaxEvents, nameable: segment},
 	topicPods:            {of: []resource{resourcePod}, sel: onNode, thing: "pods of node %s", trim: trimPod, nameable: segment},
 	topicPodsLike:        {of: []resource{resourcePod}, namespaced: true, sel: carrying, thing: "pods like %s", trim: trimPod, nameable: selector},
@@ -110,6 +111,13 @@ func about(kind string) func(string, *metav1.ListOptions) {
 			fields.OneTermEqualSelector("involvedObject.name", name),
 		).String()
 	}
+}
+
+func withoutCapacity(_ string, o *metav1.ListOptions) {
+	o.FieldSelector = fields.AndSelectors(
+		fields.OneTermEqualSelector("involvedObject.kind", resourceNodeClaim.kind),
+		fields.OneTermEqualSelector("reason", reasonNoCapacity),
+	).String()
 }
 
 func onNode(name string, o *metav1.ListOptions) {

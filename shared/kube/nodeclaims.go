@@ -53,6 +53,18 @@ type NodeClaims struct {
 	// Latest is how the latest launch went of which a NodeClaim of the node pool tells: of
 	// several of one second, one that failed.
 	Latest map[string]Launch
+	// Unlaunched is, by node pool, what Karpenter has not launched yet since the latest
+	// launch of the pool that succeeded; Launched is that one's NodeClaim's creation.
+	Unlaunched map[string]Unlaunched
+	Launched   map[string]time.Time
+}
+
+// Unlaunched are the NodeClaims of a node pool that wait for their launch.
+type Unlaunched struct {
+	Claims  int
+	Since   time.Time // creation of the first
+	Failed  time.Time // when the latest failure was told, zero if none was
+	Message string    // that failure, with its reason; "" if none was told
 }
 
 // Launch is how Karpenter's launch for a NodeClaim went.
@@ -71,17 +83,53 @@ func (n NodeClaims) later(pool string, l Launch) {
 	}
 }
 
-// NodeClaims lists the NodeClaims of the node pools. A cluster without Karpenter has none,
+// wait notes what the claim says of its launch among the unlaunched, or launched, of its pool.
+func (n NodeClaims) wait(pool string, c *nodeClaim, waiting *[]*nodeClaim) {
+	switch {
+	case c.launched():
+		if at := c.Metadata.CreationTimestamp.UTC(); at.After(n.Launched[pool]) {
+			n.Launched[pool] = at
+		}
+	case c.Metadata.DeletionTimestamp.IsZero() && c.Status.ProviderID == "":
+		*waiting = append(*waiting, c)
+	}
+}
+
+// settle sums up what waits and was created since the latest launch that succeeded.
+func (n NodeClaims) settle(waiting []*nodeClaim) {
+	for _, c := range waiting {
+		pool, created := c.Metadata.Labels[labelNodePool], c.Metadata.CreationTimestamp.UTC()
+		if pool == "" || created.Before(n.Launched[pool]) {
+			continue
+		}
+		u := n.Unlaunched[pool]
+		u.Claims++
+		if u.Since.IsZero() || created.Before(u.Since) {
+			u.Since = created
+		}
+		if l, tried := c.launch(); tried && !l.Failed.Before(u.Failed) {
+			u.Failed, u.Message = l.Failed, l.Message
+		}
+		n.Unlaunched[pool] = u
+	}
+}
+
+// NodeClaims lists the NodeClaims of the node pools, or of all if none are named. A cluster without Karpenter has none,
 // which is ErrNoNodeClaims; after any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
-	pool, err := labels.NewRequirement(labelNodePool, selection.In, slices.Sorted(slices.Values(pools)))
-	if err != nil {
-		return NodeClaims{}, listNodeClaims.failed(err)
+	selector := ""
+	if len(pools) > 0 {
+		pool, err := labels.NewRequirement(labelNodePool, selection.In, slices.Sorted(slices.Values(pools)))
+		if err != nil {
+			return NodeClaims{}, listNodeClaims.failed(err)
+		}
+		selector = labels.NewSelector().Add(*pool).String()
 	}
-	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}}
-	err = again(func() { clear(claims.Of); clear(claims.Latest) }, func() error {
+	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]Unlaunched{}, Launched: map[string]time.Time{}}
+	var waiting []*nodeClaim
+	err := again(func() { clear(claims.Of); clear(claims.Latest); clear(claims.Launched); waiting = nil }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			o.LabelSelector = labels.NewSelector().Add(*pool).String()
+			o.LabelSelector = selector
 			page, next, err := c.nodeClaimPage(ctx, o)
 			for _, c := range page {
 				if id, claim := c.project(); id != "" {
@@ -91,6 +139,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 				if l, known := c.launch(); known {
 					claims.later(pool, l)
 				}
+				claims.wait(pool, c, &waiting)
 			}
 			return next, err
 		})
@@ -101,6 +150,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	if err != nil {
 		return NodeClaims{}, listNodeClaims.failed(err)
 	}
+	claims.settle(waiting)
 	return claims, nil
 }
 
@@ -261,6 +311,13 @@ func (n *nodeClaim) launch() (Launch, bool) {
 		return l, true
 	}
 	return Launch{}, false
+}
+
+// launched reports that Karpenter says that it launched an instance for the claim.
+func (n *nodeClaim) launched() bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == claimLaunched && c.Status == metav1.ConditionTrue
+	})
 }
 
 // reasonAwaiting is the reason of a condition that Karpenter has not come to yet.

@@ -33,6 +33,7 @@ var ErrNotCaptured = errors.New("it was not captured")
 //	/api/v1/namespaces/kube-system/configmaps/aws-auth
 //	/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=NAME
 //	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=NAME
+//	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,reason=InsufficientCapacityError
 //	/api/v1/namespaces/NAMESPACE/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=NAME
 //	/api/v1/pods?fieldSelector=spec.nodeName=NODE
 //	/api/v1/namespaces/NAMESPACE/pods?labelSelector=KEY=VALUE,KEY=VALUE

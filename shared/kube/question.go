@@ -124,6 +124,7 @@ const (
 	topicAwsAuth
 	topicNodeEvents
 	topicNodeClaimEvents
+	topicNoCapacity
 	topicPodEvents
 	topicPods
 	topicNodeClaims

@@ -68,6 +68,8 @@ type account struct {
 	scalings    map[string][]asgtypes.Activity
 	claims      []nodeClaim
 	noKarpenter bool
+	ofCluster   []asgtypes.AutoScalingGroup // those with the cluster's tag
+	events      []map[string]any
 
 	listings   []ec2.DescribeInstancesInput
 	attributes []ec2.DescribeInstanceAttributeInput
@@ -360,6 +362,9 @@ func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.D
 	if err := a.call("autoscaling:DescribeAutoScalingGroups"); err != nil {
 		return nil, err
 	}
+	if len(in.Filters) > 0 {
+		return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: a.ofCluster}, nil
+	}
 	if n := len(in.AutoScalingGroupNames); n == 0 || n > 50 {
 		return nil, apiError("Auto Scaling", "DescribeAutoScalingGroups", "ValidationError", fmt.Sprint(n, " names"))
 	}
@@ -391,7 +396,9 @@ type nodeClaim struct {
 
 func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 	selector := r.URL.Query().Get("labelSelector")
-	a.asked = append(a.asked, selector)
+	if selector != "" {
+		a.asked = append(a.asked, selector)
+	}
 	if a.noKarpenter {
 		http.NotFound(w, r)
 		return
@@ -412,6 +419,11 @@ func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 
 // serveKubernetes answers in JSON.
 func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api/v1/events" {
+		w.Header().Set("Content-Type", "application/json")
+		write(w, map[string]any{"kind": "EventList", "apiVersion": "v1", "items": a.events})
+		return
+	}
 	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
 	err := a.call(name)
 	w.Header().Set("Content-Type", "application/json")

@@ -163,7 +163,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
+				addGap(s, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
 				return
 			}
 			for _, g := range page.AutoScalingGroups {

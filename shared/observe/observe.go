@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,6 +130,7 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 	o.readMissed(ctx, s)
 	o.readStatus(ctx, s)
 	o.readShifts(ctx, s, arn)
+	o.readUnlaunched(ctx, s)
 	return s
 }
 
@@ -219,6 +221,13 @@ func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err e
 	return g
 }
 
+// addGap adds a gap, unless an earlier call of the check left the same.
+func addGap(s *roll.Snapshot, g roll.Gap) {
+	if !slices.Contains(s.Gaps, g) {
+		s.Gaps = append(s.Gaps, g)
+	}
+}
+
 // faults counts the failures of one call that is made again and again. One gap tells it
 // all, or enough; and after a missing permission, a throttle or the end of time, which
 // meet every call, none is made any more.
@@ -233,7 +242,7 @@ type faults struct {
 func (f *faults) note(ctx context.Context, err error) {
 	g := f.o.gap(ctx, roll.ScopeDetail, f.call, err)
 	if !f.told {
-		f.s.Gaps = append(f.s.Gaps, g)
+		addGap(f.s, g)
 	}
 	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
 }

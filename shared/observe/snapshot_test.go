@@ -135,6 +135,7 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 		"kubernetes:ListNodeClaims",
 		"ec2:DescribeInstances",
 		"ec2:DescribeInstanceStatus",
+		"kubernetes:ListNodeClaims", "autoscaling:DescribeAutoScalingGroups",
 	}
 	if !slices.Equal(a.log, want) {
 		t.Errorf("calls\n got %v\nwant %v", a.log, want)

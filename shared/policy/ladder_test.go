@@ -57,6 +57,7 @@ func TestStepsPerKind(t *testing.T) {
 		roll.Orphaned:        "xxx--.x.",
 		roll.Conflict:        "x.x.....",
 		roll.Stuck:           "x.x.....",
+		roll.Unlaunched:      "x.x.....",
 	} {
 		got := ""
 		for do := range strings.FieldsSeq(verbsInOrder) {

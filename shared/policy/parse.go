@@ -20,7 +20,7 @@ const apiVersion = "rollcall/v1"
 // preset that it applies; a preset has those that are about an instance's start.
 var (
 	sections = []string{
-		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "ghost", "orphaned", "conflict", "stuck",
+		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "launch", "ghost", "orphaned", "conflict", "stuck",
 		"ladders", "repair", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
@@ -137,6 +137,7 @@ var sectionKeys = map[string][]string{
 	"scheduled":      {"lead"},
 	"ghost":          {"tolerate"},
 	"orphaned":       {"tolerate"},
+	"launch":         {"tolerance", "pending"},
 	"conflict":       {"tolerate"},
 	"stuck":          {"after"},
 	"drain":          {"timeout", "force", "budgetTimeout"},

@@ -36,6 +36,8 @@ type Policy struct {
 	Reboot Reboot
 	// Scheduled is when a node is moved before an event that EC2 has scheduled.
 	Scheduled Scheduled
+	// Launch is how long a launch may take.
+	Launch Launch
 	// SilentNode is what speaks against ending a node whose kubelet is silent.
 	SilentNode SilentNode
 	// Owners has a rule for every owner of roll.Owners.
@@ -61,6 +63,14 @@ type Initialization struct {
 type Scheduled struct {
 	// Lead is how long before such an event may begin its node is emptied; always positive.
 	Lead time.Duration
+}
+
+// Launch is how long launches may take, until Unlaunched is found.
+type Launch struct {
+	// Tolerance is how long launches of a group may fail, or not come about; always positive.
+	Tolerance time.Duration
+	// Pending is how long an instance may stay pending; always positive.
+	Pending time.Duration
 }
 
 // Drain is how a node is emptied before its instance is ended.

@@ -43,8 +43,9 @@ func defaultPolicy() Policy {
 			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
 			roll.Conflict:        {{Do: DoNotify}},
 			roll.Stuck:           {{Do: DoNotify}},
+			roll.Unlaunched:      {{Do: DoNotify}},
 		},
-		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour},
+		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour}, Launch: Launch{Tolerance: 5 * time.Minute, Pending: 10 * time.Minute},
 		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,

@@ -76,6 +76,10 @@ func durationSetting(key string, d time.Duration) setting {
 			p.Reboot.Wait = d
 		case "scheduled.lead":
 			p.Scheduled.Lead = d
+		case "launch.tolerance":
+			p.Launch.Tolerance = d
+		case "launch.pending":
+			p.Launch.Pending = d
 		case keyDrainTimeout:
 			p.Drain.Timeout = d
 		case keyBudgetTimeout:

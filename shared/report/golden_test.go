@@ -145,6 +145,13 @@ func scheduled(n int) roll.Finding {
 	return f
 }
 
+// unlaunched is a node pool whose launches fail, which no instance shows.
+func unlaunched() roll.Finding {
+	f := found(1, roll.Unlaunched, 20*time.Minute, 5*time.Minute, "launches of nodepool/default have not succeeded since "+clock(-20*time.Minute)+": UnfulfillableCapacity")
+	f.Instance, f.Node, f.Group, f.Owner, f.Zone = roll.SubjectID("nodepool", "default"), "", "nodepool/default", roll.OwnerKarpenter, ""
+	return f
+}
+
 func ghost(n int) roll.Finding {
 	return found(n, roll.Ghost, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s has not been ready since %s, and EC2 says that its instance %s is terminated", nodeName(n), clock(-9*time.Minute), instanceID(n)))
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -37,6 +38,8 @@ func explain(k roll.Kind, n int) string {
 		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
 	case roll.Stuck:
 		return fmt.Sprintf("%d %s, and %s still there: finalizers keep %s.", n, one("Node or NodeClaim was deleted", "Nodes or NodeClaims were deleted"), one("is", "are"), one("it", "them"))
+	case roll.Unlaunched:
+		return "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending."
 	}
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
@@ -44,7 +47,7 @@ func explain(k roll.Kind, n int) string {
 // hasCauses reports kinds that say what is wrong, and not why.
 func hasCauses(k roll.Kind) bool {
 	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping, roll.Stuck:
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping, roll.Stuck, roll.Unlaunched:
 		return true
 	}
 	return false
@@ -90,6 +93,8 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 		commands = []string{console}
 	case roll.Stuck:
 		return lookAtStuck(f)
+	case roll.Unlaunched:
+		commands = launches(id, f)
 	}
 	if f.Node == "" {
 		return commands
@@ -113,6 +118,19 @@ func lookAtStuck(f roll.Finding) (commands []string) {
 		commands = append(append(commands, "kubectl describe node "+f.Node), podsLeft(f.Node)...)
 	}
 	return commands
+}
+
+// launches are the commands that show the launches of a group.
+func launches(id roll.ClusterID, f roll.Finding) []string {
+	switch kind, name, _ := f.Instance.Subject(); kind {
+	case "nodepool":
+		return []string{"kubectl get nodeclaims -o wide -l karpenter.sh/nodepool=" + name, "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
+	case "nodegroup":
+		return []string{fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.[status,health]", id.Region, id.Name, name)}
+	case "asg":
+		return []string{fmt.Sprintf("aws autoscaling describe-scaling-activities --region %s --auto-scaling-group-name %s --max-items 5", id.Region, paste.Word(name))}
+	}
+	return []string{fmt.Sprintf("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].[State,StateReason]'", id.Region, f.Instance)}
 }
 
 func podsOn(node string) string {

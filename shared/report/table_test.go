@@ -108,7 +108,7 @@ func kinds(c Check) Check {
 	soon.Since, soon.Due, soon.Stage = now.Add(-12*time.Minute), now.Add(3*time.Minute), roll.Watching
 	watched.Since, watched.Due, watched.Stage, watched.Node = now.Add(-time.Minute), now.Add(4*time.Minute), roll.Watching, ""
 	resting.Since, resting.Due, resting.Stage = now.Add(-5*time.Minute), now.Add(10*time.Minute), roll.Watching
-	c.Assessment.Findings = append(all, rebooting, deleting, scheduled(18), stuck(19), soon, watched, resting)
+	c.Assessment.Findings = append(all, rebooting, deleting, scheduled(18), stuck(19), unlaunched(), soon, watched, resting)
 	act := func(f roll.Finding, a plan.Action) plan.Order {
 		o := order(f)
 		o.Action = a

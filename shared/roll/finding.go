@@ -53,7 +53,7 @@ const (
 
 // Kinds lists the kinds of findings that Rollcall makes.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck, Unlaunched}
 }
 
 // OnlyTold reports the kinds about which nothing is ever written or done, whether they are
@@ -106,7 +106,9 @@ type Finding struct {
 	Event Event
 	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
 	Removal Removal
-	Stage   Stage
+	// Launch is what was told of the launches that fail, zero for other kinds.
+	Launch Launch
+	Stage  Stage
 	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
 	// that never was can Rollcall say that nothing runs on it.
 	Worked  bool

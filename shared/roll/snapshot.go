@@ -35,6 +35,12 @@ type Snapshot struct {
 	// population is counted in it from nodes alone.
 	Target InstanceID
 	Gaps   []Gap
+	// Launches are the groups whose launches fail, or do not come about. ClaimsRead tells
+	// whether those of node pools were read, and ScalingRead whether those of Auto Scaling
+	// were; Suspended are groups that are short of instances, and are not to launch any.
+	Launches                map[Group]Launch
+	ClaimsRead, ScalingRead Answer
+	Suspended               []Group
 }
 
 // Impairment is a failing status check of EC2.
@@ -118,6 +124,7 @@ const (
 	CallScalingActivities    = "autoscaling:DescribeScalingActivities"
 	CallNodegroup            = "eks:DescribeNodegroup"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
+	CallEvents               = "kubernetes: list events"
 	CallLease                = "kubernetes: get leases"
 	CallPods                 = "kubernetes: list pods"
 	CallBudgets              = "kubernetes: list poddisruptionbudgets"

@@ -42,7 +42,7 @@ func (g *group) isScaled() bool {
 // left out.
 func (s autoScalingAPI) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	const call = "autoscaling:DescribeAutoScalingGroups"
-	if n := len(in.AutoScalingGroupNames); n == 0 || n > groupsNamed || len(in.Filters) > 0 || in.NextToken != nil {
+	if n := len(in.AutoScalingGroupNames); n > groupsNamed || (n == 0) != (len(in.Filters) == 1) || in.NextToken != nil {
 		s.v.unsimulated(call, in)
 	}
 	out := new(autoscaling.DescribeAutoScalingGroupsOutput)
@@ -52,9 +52,24 @@ func (s autoScalingAPI) DescribeAutoScalingGroups(ctx context.Context, in *autos
 				out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
 			}
 		}
+		for _, f := range in.Filters {
+			out.AutoScalingGroups = append(out.AutoScalingGroups, s.v.a.scalingTagged(f.Values)...)
+		}
 		return nil
 	})
 	return answered(out, err)
+}
+
+// scalingTagged are the Auto Scaling groups with a tag of one of the keys: their cluster's.
+func (a *account) scalingTagged(keys []string) (out []types.AutoScalingGroup) {
+	for _, c := range a.clusters {
+		for _, g := range c.groups {
+			if g.isScaled() && slices.Contains(keys, "kubernetes.io/cluster/"+c.name) {
+				out = append(out, g.scaling())
+			}
+		}
+	}
+	return out
 }
 
 func (g *group) scaling() types.AutoScalingGroup {
@@ -72,6 +87,10 @@ func (g *group) scaling() types.AutoScalingGroup {
 				LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(false),
 			})
 		}
+	}
+	out.Tags = []types.TagDescription{{Key: aws.String("kubernetes.io/cluster/" + c.name), Value: aws.String("owned")}}
+	if g.owner == nodeGroup {
+		out.Tags = append(out.Tags, types.TagDescription{Key: aws.String("eks:nodegroup-name"), Value: aws.String(g.name)})
 	}
 	if g.suspended {
 		out.SuspendedProcesses = []types.SuspendedProcess{{ProcessName: aws.String("Launch"), SuspensionReason: aws.String("User suspended")}}

@@ -424,10 +424,26 @@ func (q *kubeQuery) listEvents() ([]*kube.Item, error) {
 			about.UID, about.APIVersion, events = types.UID(cl.uid), "karpenter.sh/v1", cl.events
 		}
 	}
+	if reason, ok := selector.RequiresExactMatch("reason"); ok {
+		return q.noCapacity(reason)
+	}
 	var out []*kube.Item
 	for i, o := range events {
 		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
 			if err := encoded(&out, o.event(about, i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// noCapacity lists the events of one reason about NodeClaims that were deleted at once.
+func (q *kubeQuery) noCapacity(reason string) ([]*kube.Item, error) {
+	var out []*kube.Item
+	for i, e := range q.c.dropped {
+		if e.reason == reason && q.c.stamp().Sub(e.at) < eventsLive {
+			if err := encoded(&out, e.event(corev1.ObjectReference{Kind: "NodeClaim", Name: e.claim, APIVersion: "karpenter.sh/v1"}, i)); err != nil {
 				return nil, err
 			}
 		}

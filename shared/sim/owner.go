@@ -58,8 +58,11 @@ func (g *group) balance() {
 
 // refuse is a launch that does not come about; the owner tries again later.
 func (g *group) refuse() {
+	g.refused = g.c.a.Now()
 	switch {
 	case g.suspended, g.halts():
+	case g.lacking != nil && g.owner == karpenter && g.atOnce():
+		g.drop()
 	case g.failing != "" && g.owner == karpenter:
 		g.unlaunched()
 	case g.failing != "":

@@ -25,6 +25,7 @@ const (
 	FaultLoneCause     FaultKind = "lone-cause"     // one machine alone fails for its template, which is plain to see
 	FaultRefused       FaultKind = "refused"        // Karpenter ends what it has not registered after 15 minutes
 	FaultDiesYoung     FaultKind = "dies-young"     // what is launched works for minutes, and falls ill
+	FaultUnlaunched    FaultKind = "unlaunched"     // a group is to have a machine more, and its launches fail
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
 	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
@@ -50,7 +51,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup,
 	}
 }
 
@@ -146,6 +147,9 @@ type groupPlight struct {
 	halted []string // processes of its Auto Scaling group that are suspended
 	// failing is how each of its launches fails, "" if they do not.
 	failing string
+	// refused is when a launch last did not come about; lacking is set while FaultUnlaunched lasts.
+	refused time.Time
+	lacking *lack
 	status  string   // of the managed node group; "" is ACTIVE
 	issues  []string // codes of its health issues
 	// youth is for how long what it launches works, zero if for good; diedYoung counts how

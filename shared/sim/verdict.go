@@ -33,6 +33,8 @@ const (
 	RuleExplained Rule = "explained"
 	// RuleVain: a machine that fails for what its template says is not ended, as far as that can be read.
 	RuleVain Rule = "in-vain"
+	// RuleUnlaunched: a group whose launches fail is told of once, with the cause that EC2 gives, and no other one is.
+	RuleUnlaunched Rule = "unlaunched"
 )
 
 // verdicts is what the auditor remembers for the rules of verdicts.
@@ -291,6 +293,7 @@ func (u *auditor) minute() {
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
 				u.verdicts.lowered[g] = u.a.Now()
 			}
+			u.lacks(g)
 			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
 				u.verdicts.quiet[g] = u.a.Now()
 			}

@@ -60,6 +60,7 @@ type cluster struct {
 	nodes    []*node    // that exist, in the order of their creation
 	byNode   map[string]*node
 	claims   []*claim // NodeClaims that exist
+	dropped  []dropped
 	mapped   []mapping
 	ghosts   bool // the Nodes of ended machines are not removed
 	barred   bool // its API server refuses Rollcall: no access was granted yet

@@ -29,7 +29,7 @@ type Expectation struct {
 
 // Finding is what must be found out about one finding of one instance.
 type Finding struct {
-	Instance string `json:"instance"`
+	Instance string `json:"instance"` // or the subject of what is about no instance
 	Kind     string `json:"kind"`
 	// FirstDecisive is the code of the decisive cause that must stand first. "" means
 	// that nothing in the bundle proves a cause.

@@ -49,12 +49,14 @@ func (v *verifier) findings(got []Observed, want []Finding) {
 	}
 }
 
-func (f Finding) is(g Observed) bool { return f.Instance == g.Instance+g.Subject && f.Kind == g.Kind }
+func (f Finding) is(g Observed) bool {
+	return f.Instance == g.Instance+g.Subject && f.Kind == g.Kind
+}
 
 // aside names the node where that is all there is to name.
 func (g Observed) aside() string {
 	if g.Instance == "" {
-		return g.Node
+		return g.Subject + g.Node
 	}
 	return ""
 }

@@ -41,6 +41,8 @@ func tolerated(k roll.Kind) []string {
 		return out
 	case roll.Flapping, roll.Scheduled: // told at once
 		return nil
+	case roll.Unlaunched:
+		return []string{minutes(defaults.Launch.Tolerance), minutes(defaults.Launch.Pending)}
 	}
 	return []string{minutes(defaults.Tolerances[k])}
 }

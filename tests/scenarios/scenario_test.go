@@ -189,6 +189,8 @@ type condition struct {
 	Status string   `yaml:"status"`
 	Since  duration `yaml:"since"`
 	Reason string   `yaml:"reason"`
+	// Message is that of a NodeClaim's condition.
+	Message string `yaml:"message"`
 }
 
 type claim struct {

@@ -408,7 +408,7 @@ func (w *world) claim(ctx context.Context, c claim) error {
 	spec := testbed.NodeClaimSpec{Name: c.Name, NodePool: c.NodePool, InstanceID: w.ids[c.Instance], Zone: w.spec[c.Instance].Zone, Node: c.Node, Created: w.ago(c.Created), Labels: c.Labels, Requirements: c.Requirements}
 	w.add(c.Name, c.Name)
 	for _, one := range c.Conditions {
-		spec.Conditions = append(spec.Conditions, metav1.Condition{Type: one.Type, Status: metav1.ConditionStatus(one.Status), Reason: one.Reason, LastTransitionTime: metav1.NewTime(w.ago(one.Since))})
+		spec.Conditions = append(spec.Conditions, metav1.Condition{Type: one.Type, Status: metav1.ConditionStatus(one.Status), Reason: one.Reason, Message: one.Message, LastTransitionTime: metav1.NewTime(w.ago(one.Since))})
 	}
 	return w.bed.CreateNodeClaim(ctx, spec)
 }

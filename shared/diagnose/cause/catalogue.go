@@ -25,6 +25,15 @@ var catalogue = []entry{
 	{OwnerGone, false, roll.CureUnclear},
 	{InstanceStopped, false, roll.CureNone},
 
+	// A fleet request tells a failure for each offering: what a person must change comes before
+	// what passes by itself.
+	{LaunchDenied, false, roll.CureChange},
+	{LaunchKmsDenied, false, roll.CureChange},
+	{LaunchAmiInvalid, false, roll.CureChange},
+	{LaunchTemplateInvalid, false, roll.CureChange},
+	{LaunchQuotaExceeded, false, roll.CureChange},
+	{LaunchSpotPriceTooLow, false, roll.CureChange},
+
 	{ImdsDisabled, false, roll.CureChange},
 	{InstanceProfileMissing, false, roll.CureChange},
 	{RoleTrustInvalid, false, roll.CureChange},
@@ -63,6 +72,7 @@ var catalogue = []entry{
 	{DhcpOptionsWrong, false, roll.CureChange},
 	{ClusterTagMissing, false, roll.CureChange},
 	{SubnetIpsExhausted, false, roll.CureChange},
+	{LaunchNoCapacity, false, roll.CureWait},
 	{AdmissionWebhookBlocks, false, roll.CureChange},
 
 	{UndeclaredStartupTaint, false, roll.CureChange},

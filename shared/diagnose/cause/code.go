@@ -47,6 +47,17 @@ const (
 	NodeadmFailed              Code = "NodeadmFailed"
 )
 
+// Launch: why a group gets no instance.
+const (
+	LaunchNoCapacity      Code = "LaunchNoCapacity"
+	LaunchQuotaExceeded   Code = "LaunchQuotaExceeded"
+	LaunchDenied          Code = "LaunchDenied"
+	LaunchAmiInvalid      Code = "LaunchAmiInvalid"
+	LaunchTemplateInvalid Code = "LaunchTemplateInvalid"
+	LaunchSpotPriceTooLow Code = "LaunchSpotPriceTooLow"
+	LaunchKmsDenied       Code = "LaunchKmsDenied"
+)
+
 // Network.
 const (
 	ApiEndpointUnreachable  Code = "ApiEndpointUnreachable"

@@ -1,0 +1,72 @@
+package assess
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// unlaunched finds the groups whose launches fail, or do not come about: one finding for the
+// group, since Karpenter makes another NodeClaim for each try. It lasts until a launch
+// succeeds or none is wanted any more.
+func (a *assessor) unlaunched() {
+	if a.Snapshot.Target != "" {
+		return
+	}
+	for _, group := range slices.Sorted(maps.Keys(a.Snapshot.Launches)) {
+		l := a.Snapshot.Launches[group]
+		id := roll.InstanceID(group) // the groups of launches are called as their subjects are
+		since := a.past(l.Since, l.Failed)
+		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unlaunched}]; ok {
+			since = known.Since.UTC()
+		}
+		due := since.Add(a.Policy(roll.GroupSelector(group)).Launch.Tolerance)
+		f := roll.Finding{
+			Instance: id, Group: group, Selector: roll.GroupSelector(group), Owner: l.Owner, Kind: roll.Unlaunched,
+			Stage: roll.Watching, Since: since, Began: since, Due: due, Launch: l,
+		}
+		if !a.Now.Before(due) {
+			f.Stage = roll.Overdue
+		}
+		f.Summary = fmt.Sprintf("launches of %s have not succeeded since %s: %s", group, roll.Clock(since), said(l.Message))
+		a.add(f, roll.Member{})
+	}
+	for _, g := range a.Snapshot.Suspended {
+		a.note("%s has fewer instances than it is to have: its process Launch is suspended, so that is meant", g)
+	}
+}
+
+// said is the message of a failed launch, in one line.
+func said(message string) string {
+	if message == "" {
+		return "nothing says why"
+	}
+	const most = 300
+	message = strings.Join(strings.Fields(message), " ")
+	if len(message) > most {
+		message = strings.ToValidUTF8(message[:most], "") + "..."
+	}
+	return message
+}
+
+// pending finds an instance that EC2 does not get to run.
+func (a *assessor) pending(m roll.Member) {
+	i := m.Instance
+	if i.Ambiguous || i.Unclaimed || i.OtherCluster != "" || i.Launched.IsZero() {
+		return
+	}
+	if shows, _ := a.intent(i, a.Snapshot.Details[i.ID]); shows != intentShown {
+		return
+	}
+	launched := a.past(i.Launched, i.Launched)
+	f := a.finding(m, roll.Unlaunched, launched, launched.Add(a.Policy(m.Selector()).Launch.Pending))
+	if f.Stage != roll.Overdue {
+		a.next(f.Due) // as every launch is at first
+		return
+	}
+	f.Summary = fmt.Sprintf("instance %s, launched at %s, is still pending", i.ID, roll.Clock(launched))
+	a.add(f, m)
+}

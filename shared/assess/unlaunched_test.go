@@ -1,0 +1,82 @@
+package assess_test
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+const general = roll.Group("nodepool/general")
+
+func failing(since time.Duration) *roll.Snapshot {
+	s := snapshot(nil, nil)
+	s.ClaimsRead, s.ScalingRead = roll.Yes, roll.Yes
+	s.Launches = map[roll.Group]roll.Launch{general: {Owner: roll.OwnerKarpenter, Since: now.Add(-since), Failed: now.Add(-time.Second), Message: "LaunchFailed: no"}}
+	return s
+}
+
+func TestLaunchesThatFailAreOneFindingOfTheGroup(t *testing.T) {
+	for since, want := range map[time.Duration]roll.Stage{
+		5*time.Minute - time.Second: roll.Watching,
+		5 * time.Minute:             roll.Overdue,
+		5*time.Minute + time.Second: roll.Overdue,
+	} {
+		a := judge(failing(since), ledger.State{})
+		if len(a.Findings) != 1 || a.Findings[0].Stage != want || a.Findings[0].Instance != roll.InstanceID(general) || a.Findings[0].Group != general || a.Findings[0].Instance.IsInstance() {
+			t.Errorf("%s: %+v", since, a.Findings)
+		}
+		if len(a.Count) != 0 || len(a.Questions) != 0 {
+			t.Errorf("%s: counted %+v, asked %+v", since, a.Count, a.Questions)
+		}
+	}
+}
+
+// Karpenter makes another NodeClaim for each try: the trouble is as old as its first.
+func TestAnotherTryIsTheSameTrouble(t *testing.T) {
+	first := now.Add(-time.Hour)
+	key := roll.FindingKey{Instance: roll.InstanceID(general), Kind: roll.Unlaunched}
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Group: general, Since: first, Began: first, FirstSeen: first}}}
+	a := judge(failing(time.Second), state)
+	if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(first) || !a.Findings[0].Began.Equal(first) || a.Findings[0].Stage != roll.Overdue {
+		t.Errorf("%+v", a.Findings)
+	}
+	for name, tt := range map[string]struct {
+		change func(*roll.Snapshot)
+		kept   bool
+	}{
+		"a launch succeeded":        {func(*roll.Snapshot) {}, false},
+		"Auto Scaling was not read": {func(s *roll.Snapshot) { s.ScalingRead = roll.Unreadable }, false},
+		"the claims were not read":  {func(s *roll.Snapshot) { s.ClaimsRead = roll.Unreadable }, true},
+		"nothing was asked":         {func(s *roll.Snapshot) { s.ClaimsRead = roll.NotAsked }, true},
+		"one instance is looked at": {func(s *roll.Snapshot) { s.Target = instanceID(1) }, true},
+	} {
+		s := failing(0)
+		s.Launches = nil
+		tt.change(s)
+		if a := judge(s, state); len(a.Findings) != 0 || a.Kept[key] != tt.kept {
+			t.Errorf("%s: %+v, kept %v", name, a.Findings, a.Kept)
+		}
+	}
+}
+
+func TestAnInstanceThatStaysPending(t *testing.T) {
+	for launched, found := range map[time.Duration]bool{10*time.Minute - time.Second: false, 10 * time.Minute: true} {
+		for owner, claimed := range map[roll.Owner]bool{roll.OwnerKarpenter: true, roll.OwnerNone: false} {
+			s := snapshot([]roll.Instance{{ID: instanceID(1), State: roll.StatePending, Launched: now.Add(-launched), Owner: owner, Group: general}}, nil)
+			a := judge(s, ledger.State{})
+			if want := found && claimed; (len(a.Findings) == 1) != want || want && a.Findings[0].Kind != roll.Unlaunched {
+				t.Errorf("%s of %s: %+v", launched, owner, a.Findings)
+			}
+		}
+	}
+}
+
+func TestASuspendedLaunchIsANote(t *testing.T) {
+	s := failing(0)
+	s.Launches, s.Suspended = nil, []roll.Group{"asg/w"}
+	if a := judge(s, ledger.State{}); len(a.Findings) != 0 || len(a.Notes) != 1 {
+		t.Errorf("%+v, %q", a.Findings, a.Notes)
+	}
+}

@@ -1,0 +1,239 @@
+// Package launch tells why a group gets no instance, by what Karpenter, EC2 Auto Scaling or
+// EC2 says of the launch that failed.
+//
+// The package is pure.
+package launch
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// rule is one cause, and the words by which a message tells it: error codes of EC2, and
+// sentences of Auto Scaling, in lower case.
+//
+//   - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+//   - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+//   - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-ami.html
+//   - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go
+type rule struct {
+	code  cause.Code
+	words []string
+	says  string
+}
+
+var rules = []rule{
+	// EC2 ends an instance whose encrypted volume it cannot open: Auto Scaling then says only
+	// "Client error on launch", of which the key is the usual reason.
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+	{cause.LaunchKmsDenied, []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey"}, "the KMS key of an encrypted volume cannot be used"},
+	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", "authfailure.servicelinkedrolecreationnotpermitted"}, "a permission for the launch is denied"},
+	{cause.LaunchAmiInvalid, []string{"invalidamiid", "the image id '", "ami is invalid", "no amis found", "amis not found", "ami cannot be described"}, "the AMI does not exist, or may not be used"},
+	{cause.InstanceProfileMissing, []string{"invalid iam instance profile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found"}, "the instance profile does not exist, or may not be used"},
+	{cause.LaunchTemplateInvalid, []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "invalidkeypair", "the key pair '", "invalidgroup.notfound", "the security group '", "unsupported hibernation", "invalidblockdevicemapping"}, "the launch template, or something that it names, is not valid"},
+	{cause.SubnetIpsExhausted, []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses"}, "the subnet has no free address"},
+	{cause.LaunchQuotaExceeded, []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "your quota for", "quota exceeded"}, "a quota of the account is used up"},
+	{cause.LaunchSpotPriceTooLow, []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, "the highest price for Spot Instances is below the price"},
+	{cause.LaunchNoCapacity, []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "reservationcapacityexceeded", "insufficient capacity", "all requested instance types were unavailable"}, "EC2 has no capacity for it"},
+}
+
+// Classify are the causes that a message tells, in the order of the rules. Of a message with
+// none of the known words it tells none.
+func Classify(message string) (out []cause.Code) {
+	for _, r := range matching(message) {
+		out = append(out, r.code)
+	}
+	return out
+}
+
+func matching(message string) (out []rule) {
+	m := strings.ToLower(message)
+	// Karpenter calls each of these failures InsufficientCapacityError: what EC2 said stands
+	// behind it.
+	m = strings.ReplaceAll(m, "insufficientcapacityerror", "")
+	m = strings.ReplaceAll(m, "insufficient capacity, with fleet error", "with fleet error")
+	for _, r := range rules {
+		for _, w := range r.words {
+			if strings.Contains(m, w) && !shadowed(r.code, w, m) {
+				out = append(out, r)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// shadowed reports words that a message of another cause has too: a permission to use a key
+// or a launch template is a denial, and a volume's quota no fault of the key.
+func shadowed(code cause.Code, word, m string) bool {
+	switch {
+	case code == cause.LaunchKmsDenied && word == "client.internalerror":
+		return strings.Contains(m, "volumelimitexceeded")
+	case code == cause.LaunchTemplateInvalid && (word == "launch template" || word == "launchtemplate"):
+		return !strings.Contains(m, "valid") && !strings.Contains(m, "does not exist") && !strings.Contains(m, "notfound") || strings.Contains(m, "not authorized") || strings.Contains(m, "unauthorized") || strings.Contains(m, "invalidamiid")
+	case code == cause.LaunchDenied:
+		return strings.Contains(m, "kms:")
+	}
+	return false
+}
+
+// codes are all that the rules can find.
+func codes() (out []cause.Code) {
+	for _, r := range rules {
+		out = append(out, r.code)
+	}
+	return out
+}
+
+// Analyze notes why the launches of the finding's group fail. What Karpenter or Auto Scaling
+// says is decisive; of a message that it does not know it notes nothing, and the message
+// itself is told.
+func Analyze(c *evidence.Case, s *cause.Sheet) {
+	if c.Finding.Kind != roll.Unlaunched {
+		return
+	}
+	l := c.Finding.Launch
+	if l.Message == "" {
+		s.NotChecked("nothing says yet why no launch succeeds", codes()...)
+		return
+	}
+	found := matching(l.Message)
+	if len(found) == 0 {
+		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
+		return
+	}
+	is := map[cause.Code]bool{}
+	for _, r := range found {
+		is[r.code] = true
+		s.Found(cause.Cause{
+			Code: r.code, Confidence: confidence(r.code, l.Message), Subject: string(c.Finding.Group),
+			Summary:  fmt.Sprintf("launches of %s fail: %s%s", c.Finding.Group, r.says, named(r.code, l.Message)),
+			Evidence: []roll.Evidence{{Source: source(c.Finding.Owner), Field: l.Field, Observed: l.Message, Expected: "a launch that succeeds"}},
+			Fix:      fix(c, r.code, l.Message),
+		})
+	}
+	for _, code := range codes() {
+		if !is[code] {
+			s.RuledOut(code)
+		}
+	}
+}
+
+// confidence is decisive where the words say the cause itself. Of an error on launch that
+// EC2 does not explain the key is the usual reason, and not the only one.
+func confidence(code cause.Code, message string) roll.Confidence {
+	if code == cause.LaunchKmsDenied && !strings.Contains(strings.ToLower(message), "kms") {
+		return roll.Suggestive
+	}
+	return roll.Decisive
+}
+
+func source(o roll.Owner) string {
+	if o == roll.OwnerKarpenter {
+		return "NodeClaim"
+	}
+	return "scaling activity"
+}
+
+var (
+	action       = regexp.MustCompile(`\b(?:perform(?: this operation)?:? ?|action:? ?)([a-z0-9-]+:[A-Za-z]+)`)
+	policyARN    = regexp.MustCompile(`arn:aws[a-z-]*:organizations::[0-9]{12}:policy/[a-zA-Z0-9/_-]+|\bp-[a-z0-9]{8,}\b`)
+	byPolicy     = regexp.MustCompile(`(?i)explicit deny in an? ([a-z -]+policy|permissions boundary)`)
+	instanceType = regexp.MustCompile(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
+)
+
+// named tells the action that is denied, and by what, as far as the message does.
+func named(code cause.Code, message string) string {
+	if code != cause.LaunchDenied && code != cause.LaunchKmsDenied {
+		return ""
+	}
+	out := ""
+	if m := action.FindStringSubmatch(message); m != nil {
+		out += ", the action " + m[1]
+	}
+	if m := byPolicy.FindStringSubmatch(message); m != nil {
+		out += ", by an explicit deny in a " + strings.ToLower(m[1])
+	}
+	if id := policyARN.FindString(message); id != "" {
+		out += " (" + id + ")"
+	}
+	return out
+}
+
+func fix(c *evidence.Case, code cause.Code, message string) string {
+	region := c.Region
+	switch code {
+	case cause.LaunchQuotaExceeded:
+		return quota(region, message)
+	case cause.LaunchDenied:
+		if strings.Contains(strings.ToLower(message), "encoded authorization failure") {
+			return paste.Lines("# the encoded message stands behind \"Encoded authorization failure message:\"", paste.Command("aws", "sts", "decode-authorization-message", "--encoded-message", "MESSAGE", "--query", "DecodedMessage", "--output", "text"))
+		}
+		return paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5")
+	case cause.LaunchKmsDenied:
+		return paste.Lines("# the key's policy must let the role that launches create grants; ALIAS is the key of the volume", paste.Command("aws", "kms", "get-key-policy", "--region", region, "--key-id", "ALIAS", "--policy-name", "default", "--output", "text"))
+	case cause.LaunchAmiInvalid:
+		if id := regexp.MustCompile(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
+			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)
+		}
+	case cause.SubnetIpsExhausted:
+		return paste.Command("aws", "ec2", "describe-subnets", "--region", region, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table")
+	}
+	return show(c)
+}
+
+// show is how to see what the group launches, which a person has to change.
+func show(c *evidence.Case) string {
+	switch kind, name, _ := c.Finding.Instance.Subject(); kind {
+	case "nodepool":
+		return paste.Command("kubectl", "get", "nodepools.karpenter.sh", name, "-o", "yaml")
+	case "nodegroup":
+		return paste.Command("aws", "eks", "describe-nodegroup", "--region", c.Region, "--cluster-name", c.ClusterID.Name, "--nodegroup-name", name)
+	case "asg":
+		return paste.Command("aws", "autoscaling", "describe-auto-scaling-groups", "--region", c.Region, "--auto-scaling-group-names", name)
+	}
+	return ""
+}
+
+// The quotas on vCPUs, by instance family: on demand, and of Spot Instances.
+// https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html
+var quotas = map[string][2]string{
+	"standard": {"L-1216C47A", "L-34B43A08"},
+	"f":        {"L-74FC7D96", "L-88CF9481"},
+	"g":        {"L-DB2E81BA", "L-3819A6DF"},
+	"vt":       {"L-DB2E81BA", "L-3819A6DF"},
+	"inf":      {"L-1945791B", "L-B5D1601B"},
+	"p":        {"L-417A185B", "L-7212CCBC"},
+	"x":        {"L-7295265B", "L-E3A00192"},
+}
+
+// quota asks for more of the quota that a message names by an instance type, or else lists
+// those that it may be.
+func quota(region, message string) string {
+	m := instanceType.FindStringSubmatch(strings.ToLower(message))
+	list := paste.Command("aws", "service-quotas", "list-service-quotas", "--region", region, "--service-code", "ec2", "--query", "Quotas[?contains(QuotaName,'Instance') || contains(QuotaName,'instances')].[QuotaCode,QuotaName,Value]", "--output", "table")
+	if m == nil {
+		return list
+	}
+	codes, ok := quotas[m[1]]
+	if !ok && len(m[1]) > 0 && strings.Contains("acdhimrtz", m[1][:1]) && m[1] != "inf" && m[1] != "trn" && m[1] != "dl" && m[1] != "hpc" && m[1] != "mac" {
+		codes, ok = quotas["standard"], true
+	}
+	if !ok {
+		return list
+	}
+	code := codes[0]
+	if strings.Contains(strings.ToLower(message), "spot") {
+		code = codes[1]
+	}
+	return paste.Lines(
+		paste.Command("aws", "service-quotas", "get-service-quota", "--region", region, "--service-code", "ec2", "--quota-code", code),
+		"# N is the number of vCPUs that is to be allowed",
+		paste.Command("aws", "service-quotas", "request-service-quota-increase", "--region", region, "--service-code", "ec2", "--quota-code", code, "--desired-value", "N"))
+}

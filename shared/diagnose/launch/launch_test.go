@@ -1,0 +1,106 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+func TestClassify(t *testing.T) {
+	for message, want := range map[string][]cause.Code{
+		"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.":                                                                                  {cause.LaunchNoCapacity},
+		"Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. Launching EC2 instance failed.":                                                                      {cause.LaunchNoCapacity},
+		"NodeClaim general-x7k2p event: creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity":                                                                            {cause.LaunchNoCapacity},
+		"NodeClaim general-x7k2p event: all requested instance types were unavailable during launch":                                                                                                                                 {cause.LaunchNoCapacity},
+		"creating instance, insufficient capacity, with fleet error(s), VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket":                                  {cause.LaunchQuotaExceeded},
+		"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.":                                        {cause.LaunchQuotaExceeded},
+		"MaxSpotInstanceCountExceeded: Max spot instance count exceeded":                                                                                                                                                             {cause.LaunchQuotaExceeded},
+		"You've reached your quota for maximum Fleet Requests for this account. Launching EC2 instance failed.":                                                                                                                      {cause.LaunchQuotaExceeded},
+		"Instance became unhealthy. Termination Reason: Client.VolumeLimitExceeded: Volume limit exceeded":                                                                                                                           {cause.LaunchQuotaExceeded},
+		"You are not authorized to perform this operation. Encoded authorization failure message: 4GIOHlTkIaWHQD0Q0m6XSnuUMCm. Launching EC2 instance failed.":                                                                       {cause.LaunchDenied},
+		"UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/k/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy": {cause.LaunchDenied},
+		"The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist. Launching EC2 instance failed.":                                                                                                                                      {cause.LaunchAmiInvalid},
+		"InvalidAMIID.NotFound: The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist":                                                                                                                                               {cause.LaunchAmiInvalid},
+		"There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.":                                                                                                     {cause.SubnetIpsExhausted},
+		"InsufficientFreeAddressesInSubnet: There are not enough free addresses":                                                                                                                                                     {cause.SubnetIpsExhausted},
+		"You must use a valid fully-formed launch template. The parameter iamInstanceProfile is bad":                                                                                                                                 {cause.LaunchTemplateInvalid},
+		"InvalidLaunchTemplateId.NotFound: The specified launch template, with template ID lt-0123456789abcdef0, does not exist.":                                                                                                    {cause.LaunchTemplateInvalid},
+		"The key pair 'nodes' does not exist. Launching EC2 instance failed.":                                                                                                                                                        {cause.LaunchTemplateInvalid},
+		"The security group 'sg-0123456789abcdef0' does not exist. Launching EC2 instance failed.":                                                                                                                                   {cause.LaunchTemplateInvalid},
+		"Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name. Launching EC2 instance failed.":                                                                                          {cause.InstanceProfileMissing},
+		"SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of 0.02.":                                                                                             {cause.LaunchSpotPriceTooLow},
+		"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: Client error on launch":                                                                            {cause.LaunchKmsDenied},
+		"Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state":                                                                                                                       {cause.LaunchKmsDenied},
+		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: arn:aws:kms:eu-west-1:111122223333:key/1":                                                                       {cause.LaunchKmsDenied},
+		"InsufficientInstanceCapacity: We currently do not have sufficient capacity; UnauthorizedOperation: You are not authorized to perform this operation":                                                                        {cause.LaunchDenied, cause.LaunchNoCapacity},
+		"":                                      nil,
+		"LaunchFailed: something else is amiss": nil,
+		"token=hunter2hunter2 \x00\xff <!channel>": nil,
+	} {
+		if got := Classify(message); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", message, got, want)
+		}
+	}
+}
+
+func analyzed(message string, of roll.InstanceID) *cause.Sheet {
+	s := &cause.Sheet{}
+	f := roll.Finding{Instance: of, Group: roll.Group(of), Owner: roll.OwnerKarpenter, Kind: roll.Unlaunched, Launch: roll.Launch{Message: message, Field: "Launched"}}
+	Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: f}, s)
+	return s
+}
+
+func TestWhatIsSaidIsDecisive(t *testing.T) {
+	pool := roll.SubjectID("nodepool", "general")
+	for message, want := range map[string][]string{
+		"UnauthorizedOperation: User: arn:aws:sts::111122223333:assumed-role/k/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy arn:aws:organizations::111122223333:policy/o-abcdefghij/service_control_policy/p-12345678": {"ec2:RunInstances", "service control policy", "p-12345678"},
+		"Encoded authorization failure message: abcdef": {"decode-authorization-message"},
+		"VcpuLimitExceeded: g5.xlarge":                  {"L-DB2E81BA"},
+		"VcpuLimitExceeded: m5.large":                   {"L-1216C47A"},
+		"MaxSpotInstanceCountExceeded: p4d.24xlarge":    {"L-7212CCBC"},
+		"VcpuLimitExceeded: of something":               {"list-service-quotas"},
+		"VcpuLimitExceeded: trn1.32xlarge":              {"list-service-quotas"},
+		"InvalidAMIID.NotFound: ami-0d3b8c1f2a4e5d6f7":  {"describe-images", "ami-0d3b8c1f2a4e5d6f7"},
+		"SpotMaxPriceTooLow":                            {"nodepools.karpenter.sh general"},
+	} {
+		causes := analyzed(message, pool).Causes()
+		if len(causes) != 1 || causes[0].Confidence != roll.Decisive || causes[0].Subject != string(pool) {
+			t.Errorf("%s: %+v", message, causes)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(causes[0].Summary+causes[0].Fix, w) {
+				t.Errorf("%s: %q lacks %q", message, causes[0].Summary+"\n"+causes[0].Fix, w)
+			}
+		}
+	}
+}
+
+func TestAnErrorThatIsNotExplainedOnlySuggestsTheKey(t *testing.T) {
+	causes := analyzed("Client.InternalError: Client error on launch", roll.SubjectID("asg", "w")).Causes()
+	if len(causes) != 1 || causes[0].Code != cause.LaunchKmsDenied || causes[0].Confidence != roll.Suggestive {
+		t.Errorf("%+v", causes)
+	}
+}
+
+// A message that nobody knows is no cause, and rules none out.
+func TestTheCauseIsNotGuessed(t *testing.T) {
+	for _, message := range []string{"", "something else is amiss"} {
+		s := analyzed(message, roll.SubjectID("asg", "w"))
+		if len(s.Causes()) != 0 || len(s.Clear()) != 0 || len(s.Open()) != len(rules) {
+			t.Errorf("%q: %+v, %v", message, s.Causes(), s.Open())
+		}
+	}
+}
+
+func TestOtherKindsAreNotAskedAboutLaunches(t *testing.T) {
+	s := &cause.Sheet{}
+	Analyze(&evidence.Case{Evidence: &evidence.Evidence{}, Finding: roll.Finding{Kind: roll.Unregistered}}, s)
+	if len(s.Causes())+len(s.Clear())+len(s.Open()) != 0 {
+		t.Error("something is noted")
+	}
+}

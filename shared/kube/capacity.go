@@ -1,0 +1,50 @@
+package kube
+
+import (
+	"context"
+	"time"
+)
+
+// NoCapacity is what Karpenter told of a launch for which EC2 had no capacity, a quota did
+// not suffice, or no subnet had an address. It deletes the NodeClaim at once, so that only
+// its Event is left, for an hour.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
+type NoCapacity struct {
+	Claim       string
+	First, Last time.Time
+	Message     string
+}
+
+// reasonNoCapacity is the reason of those events.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/events/reason.go
+const reasonNoCapacity = "InsufficientCapacityError"
+
+// LaunchesWithoutCapacity asks for the events about NodeClaims of which Karpenter says so.
+func LaunchesWithoutCapacity() Question { return Question{topic: topicNoCapacity} }
+
+// NoCapacity lists those events, the newest last.
+func (c *Client) NoCapacity(ctx context.Context) ([]NoCapacity, error) {
+	items, err := c.ReadEach(ctx, LaunchesWithoutCapacity())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]NoCapacity, 0, len(items))
+	for _, item := range items {
+		e, err := Decode[struct {
+			InvolvedObject struct {
+				Name string `json:"name"`
+			} `json:"involvedObject"`
+			Message        string    `json:"message"`
+			FirstTimestamp time.Time `json:"firstTimestamp"`
+		}](item)
+		if err != nil {
+			return nil, err
+		}
+		n := NoCapacity{Claim: e.InvolvedObject.Name, First: e.FirstTimestamp.UTC(), Last: lastSeen(item).UTC(), Message: e.Message}
+		if n.First.IsZero() || n.First.After(n.Last) {
+			n.First = n.Last
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}

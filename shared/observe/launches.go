@@ -1,0 +1,220 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/kube"
+	"rollcall/shared/redact"
+	"rollcall/shared/roll"
+)
+
+// quietAfter is how long after the last launch without capacity its node pool counts as one
+// that launches again, or is not asked to any more: Karpenter tries an offering that it found
+// without capacity anew after 3 minutes.
+// https://github.com/aws/karpenter-provider-aws/blob/main/pkg/cache/cache.go
+const quietAfter = 15 * time.Minute
+
+// messageLength bounds what is kept of a message; a fleet request repeats one for each offering.
+const messageLength = 1500
+
+// readUnlaunched finds the groups whose launches fail. Of a cluster in order it asks for the
+// NodeClaims, the events of those without capacity, and the Auto Scaling groups, once each.
+// Where the cluster could not be read as a whole, it asks nothing.
+func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot) {
+	if !s.Whole() {
+		return
+	}
+	s.Launches = map[roll.Group]roll.Launch{}
+	s.ClaimsRead = o.readClaimLaunches(ctx, s)
+	s.ScalingRead = o.readScalingLaunches(ctx, s)
+}
+
+// readClaimLaunches finds the node pools of Karpenter whose launches fail.
+func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot) roll.Answer {
+	claims, err := o.nodeClaims(ctx, s.Cluster, nil)
+	switch {
+	case errors.Is(err, kube.ErrNoNodeClaims):
+		return roll.Yes
+	case err != nil:
+		return o.unlaunchedGap(ctx, s, roll.CallNodeClaims, err)
+	}
+	for pool, u := range claims.Unlaunched {
+		s.Launches[roll.NodePoolGroup(pool)] = roll.Launch{Owner: roll.OwnerKarpenter, Since: u.Since, Failed: u.Failed, Message: harmless(u.Message), Field: "Launched"}
+	}
+	client, err := o.kube.Dial(s.Cluster)
+	if err == nil {
+		var events []kube.NoCapacity
+		if events, err = client.NoCapacity(ctx); err == nil {
+			addNoCapacity(s, claims, events)
+			return roll.Yes
+		}
+	}
+	return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
+}
+
+// addNoCapacity adds what was told of NodeClaims that are deleted by now. A claim is called
+// after its node pool, with five more characters.
+func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []kube.NoCapacity) {
+	latest := map[string]time.Time{}
+	for _, e := range events {
+		pool, _ := poolOfClaim(e.Claim)
+		if e.Last.After(latest[pool]) {
+			latest[pool] = e.Last
+		}
+	}
+	for _, e := range events {
+		pool, ok := poolOfClaim(e.Claim)
+		if !ok || e.Last.Before(claims.Launched[pool]) || s.At.Sub(latest[pool]) > quietAfter {
+			continue
+		}
+		group := roll.NodePoolGroup(pool)
+		l, known := s.Launches[group]
+		if !known {
+			l = roll.Launch{Owner: roll.OwnerKarpenter, Since: e.First}
+		}
+		if e.First.Before(l.Since) && !e.First.Before(claims.Launched[pool]) {
+			l.Since = e.First
+		}
+		if e.Last.After(l.Failed) {
+			l.Failed, l.Message, l.Field = e.Last, harmless(e.Message), "Event InsufficientCapacityError"
+		}
+		s.Launches[group] = l
+	}
+}
+
+// poolOfClaim is the node pool after which Karpenter called a NodeClaim.
+func poolOfClaim(claim string) (string, bool) {
+	i := strings.LastIndexByte(claim, '-')
+	if i <= 0 || len(claim)-i-1 != 5 {
+		return "", false
+	}
+	return claim[:i], true
+}
+
+// readScalingLaunches finds the Auto Scaling groups of the cluster that have fewer instances
+// than they are to have, and of these the ones whose latest launches failed.
+func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) roll.Answer {
+	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters:    []asgtypes.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
+		MaxRecords: aws.Int32(autoScalingBatch),
+	})
+	var short []asgtypes.AutoScalingGroup
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
+		}
+		for _, g := range page.AutoScalingGroups {
+			if lacks(g) {
+				short = append(short, g)
+			}
+		}
+	}
+	if len(short) > groupReads {
+		short = short[:groupReads]
+	}
+	answer := roll.Yes
+	for _, g := range short {
+		name := aws.ToString(g.AutoScalingGroupName)
+		group, owner := groupOf(g)
+		if suspended(g, "Launch") {
+			s.Suspended = append(s.Suspended, group)
+			continue
+		}
+		out, err := o.autoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(activities)})
+		if err != nil {
+			answer = o.unlaunchedGap(ctx, s, roll.CallScalingActivities, err)
+			break
+		}
+		if l, failed := failedRun(out.Activities); failed {
+			l.Owner = owner
+			s.Launches[group] = l
+		}
+	}
+	return answer
+}
+
+// lacks reports that the group is to launch an instance. Those that are being launched, or
+// wait for a lifecycle hook, are there; those in its warm pool are not among its instances.
+func lacks(g asgtypes.AutoScalingGroup) bool {
+	there := 0
+	for _, i := range g.Instances {
+		if state := string(i.LifecycleState); !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") {
+			there++
+		}
+	}
+	return aws.ToString(g.Status) == "" && there < int(aws.ToInt32(g.DesiredCapacity)) // a status is that of its deletion
+}
+
+func suspended(g asgtypes.AutoScalingGroup, process string) bool {
+	return slices.ContainsFunc(g.SuspendedProcesses, func(p asgtypes.SuspendedProcess) bool { return aws.ToString(p.ProcessName) == process })
+}
+
+// groupOf is the group of a cluster that an Auto Scaling group is.
+func groupOf(g asgtypes.AutoScalingGroup) (roll.Group, roll.Owner) {
+	for _, t := range g.Tags {
+		if name := aws.ToString(t.Value); aws.ToString(t.Key) == "eks:nodegroup-name" && name != "" {
+			return roll.NodeGroupGroup(name), roll.OwnerManagedNodeGroup
+		}
+	}
+	return roll.AutoScalingGroup(aws.ToString(g.AutoScalingGroupName)), roll.OwnerAutoScalingGroup
+}
+
+// failedRun is the run of launches that failed since the latest that succeeded; false if there
+// is none. A launch that a lifecycle hook gave up is Cancelled, and says nothing of launches;
+// one in progress is not over.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+func failedRun(newestFirst []asgtypes.Activity) (roll.Launch, bool) {
+	var l roll.Launch
+	for _, a := range newestFirst {
+		if !strings.HasPrefix(aws.ToString(a.Description), "Launching a new EC2 instance") {
+			continue
+		}
+		if a.StatusCode == asgtypes.ScalingActivityStatusCodeSuccessful {
+			break
+		}
+		if a.StatusCode != asgtypes.ScalingActivityStatusCodeFailed {
+			continue
+		}
+		if l.Failed.IsZero() {
+			l.Failed = cmp.Or(aws.ToTime(a.EndTime), aws.ToTime(a.StartTime)).UTC()
+			l.Message, l.Field = harmless(aws.ToString(a.StatusMessage)), "StatusMessage"
+		}
+		l.Since = aws.ToTime(a.StartTime).UTC()
+	}
+	return l, !l.Failed.IsZero()
+}
+
+// harmless is a message without secrets, and no longer than is of use.
+func harmless(message string) string {
+	message, _ = redact.Text(message)
+	if len(message) > messageLength {
+		message = strings.ToValidUTF8(message[:messageLength], "") + "..."
+	}
+	return message
+}
+
+// unlaunchedGap tells what could not be read, unless an earlier call of the check told it. A
+// bundle that holds no answer says nothing of launches, which is no fault of it.
+func (o *Observer) unlaunchedGap(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
+	var missing *awserr.NotCaptured
+	if errors.As(err, &missing) || errors.Is(err, kube.ErrNotCaptured) {
+		return roll.Unreadable
+	}
+	g := o.gap(ctx, roll.ScopeDetail, call, err)
+	if strings.HasPrefix(call, "kubernetes:") {
+		g.Kind, g.Detail = kube.Fault(s.Cluster, err, o.principal(ctx))
+	}
+	addGap(s, g)
+	return roll.Unreadable
+}

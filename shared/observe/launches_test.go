@@ -1,0 +1,107 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+const failedLaunchText = "We currently do not have sufficient m5.large capacity. Launching EC2 instance failed."
+
+// tried is a launch that Auto Scaling tells of.
+func tried(status asgtypes.ScalingActivityStatusCode, ago time.Duration) asgtypes.Activity {
+	a := asgtypes.Activity{Description: aws.String("Launching a new EC2 instance: i-1"), StatusCode: status, StartTime: aws.Time(at.Add(-ago)), EndTime: aws.Time(at.Add(-ago))}
+	if status == asgtypes.ScalingActivityStatusCodeFailed {
+		a.StatusMessage = aws.String(failedLaunchText + " token=hunter2hunter2hunter2")
+	}
+	return a
+}
+
+func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
+	const failed, done, progress, cancelled = asgtypes.ScalingActivityStatusCodeFailed, asgtypes.ScalingActivityStatusCodeSuccessful, asgtypes.ScalingActivityStatusCodeInProgress, asgtypes.ScalingActivityStatusCodeCancelled
+	in := func(states ...asgtypes.LifecycleState) (out []asgtypes.Instance) {
+		for _, s := range states {
+			out = append(out, asgtypes.Instance{LifecycleState: s})
+		}
+		return out
+	}
+	run := []asgtypes.Activity{tried(failed, time.Minute), tried(failed, 20*time.Minute), tried(done, time.Hour), tried(failed, 2*time.Hour)}
+	for name, tt := range map[string]struct {
+		group      asgtypes.AutoScalingGroup
+		activities []asgtypes.Activity
+		group2     roll.Group // of the launch that is found, "" for none
+		since      time.Duration
+		suspended  bool
+	}{
+		"launches fail":            {activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"of a managed node group":  {group: asgtypes.AutoScalingGroup{Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String("blue")}}}, activities: run, group2: "nodegroup/blue", since: 20 * time.Minute},
+		"one is in progress":       {activities: append([]asgtypes.Activity{tried(progress, 0)}, run...), group2: "asg/w", since: 20 * time.Minute},
+		"the latest succeeded":     {activities: append([]asgtypes.Activity{tried(done, 0)}, run...)},
+		"only slow":                {activities: []asgtypes.Activity{tried(progress, time.Minute), tried(done, time.Hour)}},
+		"a hook gave it up":        {activities: []asgtypes.Activity{tried(cancelled, time.Minute), tried(done, time.Hour)}},
+		"at its desired capacity":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
+		"the last one is pending":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
+		"one of them is leaving":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"a group is being deleted": {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
+		"Launch is suspended":      {group: asgtypes.AutoScalingGroup{SuspendedProcesses: []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch")}}}, activities: run, suspended: true},
+	} {
+		a := newAccount(t)
+		a.noKarpenter = true
+		tt.group.AutoScalingGroupName, tt.group.DesiredCapacity = aws.String("w"), aws.Int32(2)
+		a.ofCluster, a.scalings["w"] = []asgtypes.AutoScalingGroup{tt.group}, tt.activities
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		l, found := s.Launches[tt.group2]
+		if len(s.Gaps) != 0 || s.ScalingRead != roll.Yes || found != (tt.group2 != "") || len(s.Launches) > 1 || (len(s.Suspended) > 0) != tt.suspended {
+			t.Errorf("%s: %+v, suspended %v, gaps %+v", name, s.Launches, s.Suspended, s.Gaps)
+		}
+		if found && (!l.Since.Equal(at.Add(-tt.since)) || !l.Failed.Equal(at.Add(-time.Minute)) || l.Message == "" || l.Message == failedLaunchText+" token=hunter2hunter2hunter2") {
+			t.Errorf("%s: %+v", name, l)
+		}
+		if calls := a.seen["autoscaling:DescribeScalingActivities"]; name == "at its desired capacity" && calls != 0 {
+			t.Errorf("%s: %d calls", name, calls)
+		}
+	}
+}
+
+// What cannot be read is a gap about details, once, and no launch.
+func TestLaunchesThatCannotBeRead(t *testing.T) {
+	for _, call := range []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"} {
+		a := newAccount(t)
+		a.ofCluster = []asgtypes.AutoScalingGroup{{AutoScalingGroupName: aws.String("w"), DesiredCapacity: aws.Int32(1)}}
+		a.fail[call] = apiError("Auto Scaling", "x", "AccessDenied", "no")
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if s.ScalingRead != roll.Unreadable || s.ClaimsRead != roll.Yes || len(s.Launches) != 0 || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != call || !s.Whole() {
+			t.Errorf("%s: %+v, gaps %+v", call, s.Launches, s.Gaps)
+		}
+	}
+}
+
+// Karpenter deletes a NodeClaim without capacity at once: the events tell.
+func TestNodeClaimsWithoutCapacity(t *testing.T) {
+	event := func(claim string, ago time.Duration) kube.NoCapacity {
+		return kube.NoCapacity{Claim: claim, First: at.Add(-ago), Last: at.Add(-ago), Message: "InsufficientInstanceCapacity"}
+	}
+	for name, tt := range map[string]struct {
+		events   []kube.NoCapacity
+		launched time.Duration // the latest of the pool that succeeded, ago
+		since    time.Duration // 0 if nothing is found
+	}{
+		"again and again":                  {[]kube.NoCapacity{event("general-abcde", 30*time.Minute), event("general-bcdef", 2*time.Minute)}, time.Hour, 30 * time.Minute},
+		"a launch succeeded after it":      {[]kube.NoCapacity{event("general-abcde", 5*time.Minute)}, time.Minute, 0},
+		"a launch succeeded between":       {[]kube.NoCapacity{event("general-abcde", 40*time.Minute), event("general-bcdef", 2*time.Minute)}, 30 * time.Minute, 2 * time.Minute},
+		"none for a quarter of an hour":    {[]kube.NoCapacity{event("general-abcde", 16*time.Minute)}, time.Hour, 0},
+		"a claim that no pool is named in": {[]kube.NoCapacity{event("general", time.Minute)}, time.Hour, 0},
+	} {
+		s := &roll.Snapshot{At: at, Launches: map[roll.Group]roll.Launch{}}
+		addNoCapacity(s, kube.NodeClaims{Launched: map[string]time.Time{"general": at.Add(-tt.launched)}}, tt.events)
+		l, found := s.Launches["nodepool/general"]
+		if found != (tt.since > 0) || found && !l.Since.Equal(at.Add(-tt.since)) {
+			t.Errorf("%s: %+v", name, s.Launches)
+		}
+	}
+}

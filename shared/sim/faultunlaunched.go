@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// denial is how EC2 refuses a launch, and the cause that it gives, "" for one that nobody knows.
+type denial struct{ message, cause string }
+
+var denials = map[string]denial{
+	"capacity": {"InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity in the Availability Zone you requested (eu-west-1a).", "LaunchNoCapacity"},
+	"quota":    {"VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to.", "LaunchQuotaExceeded"},
+	"denied":   {"UnauthorizedOperation: You are not authorized to perform this operation. with an explicit deny in a service control policy", "LaunchDenied"},
+	"ami":      {"InvalidAMIID.NotFound: The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist", "LaunchAmiInvalid"},
+	"subnet":   {"InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.", "SubnetIpsExhausted"},
+	"unknown":  {"SomethingElse: it did not work out", ""},
+}
+
+// dropped is an event about a NodeClaim that Karpenter deleted at once.
+type dropped struct {
+	occurrence
+	claim string
+}
+
+// unlaunchedGroup: a group is to have one machine more, and for an hour or more each of its
+// launches fails for one reason. Of some, Karpenter deletes the NodeClaims at once.
+var unlaunchedGroup = situation{
+	kind: FaultUnlaunched, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
+	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown"},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.owner == nobody || g.failing != "" {
+				continue
+			}
+			r := denials[f.Value]
+			g.failing, g.lacking, g.desired = r.message, &lack{began: a.Now(), since: a.Now(), cause: r.cause}, g.desired+1
+			g.reconcile()
+			a.arose(f, g.c, nil, r.message)
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if g.lacking != nil {
+				g.failing, g.lacking = "", nil
+				g.reconcile()
+			}
+		}
+	},
+}
+
+// lack is a group whose launches fail, and what was told of it.
+type lack struct {
+	began  time.Time
+	since  time.Time // when nothing stood in the way of its being told any more
+	cause  string
+	opened []saying
+	told   bool
+}
+
+// drop is Karpenter's NodeClaim for which there is no capacity: only its event is left.
+func (g *group) drop() {
+	c := g.c
+	c.dropped = append(c.dropped, dropped{
+		occurrence{at: c.stamp(), kind: "Warning", reason: "InsufficientCapacityError", message: "creating instance, insufficient capacity, with fleet error(s), " + g.failing, count: 1},
+		g.name + "-" + shortID(g.d.of("dropped").nth(len(c.dropped)), 5),
+	})
+	if len(c.dropped) > 500 {
+		c.dropped = slices.Clone(c.dropped[250:])
+	}
+}
+
+// atOnce reports failures after which Karpenter deletes the NodeClaim.
+func (g *group) atOnce() bool {
+	return strings.HasPrefix(g.failing, "Insufficient") || strings.HasPrefix(g.failing, "VcpuLimitExceeded")
+}
+
+// lackTold is how long after its first launch failed a group is told of at the latest.
+const lackTold = 75 * time.Minute
+
+// lacks checks every minute that a group whose launches fail is told of in time.
+func (u *auditor) lacks(g *group) {
+	l, now := g.lacking, u.a.Now()
+	if l == nil || l.told {
+		return
+	}
+	if len(g.members) >= g.desired || !g.c.exists() || g.c.status != "ACTIVE" || g.c.barred || len(u.a.silenced) > 0 || g.suspended || g.halts() ||
+		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
+		!u.a.dep.policyNow(g.c, g).Mode.Allows(policy.Notify) || u.document(u.a.dep.parameters.policy) == nil {
+		l.since = now
+	}
+	if now.Sub(l.since) > lackTold {
+		u.broken(RuleUnlaunched, "launches of %s fail since %s, and nobody was told", g.groupName(), l.since.Format(time.TimeOnly))
+		l.told = true
+	}
+}
+
+// unlaunched looks at a notice about launches that fail.
+func (u *auditor) unlaunched(inv *invocation, d report.NoticeDocument) {
+	if d.Kind != string(roll.Unlaunched) || d.Action == "resolved" {
+		return
+	}
+	c := u.a.byName[d.Cluster]
+	if c == nil {
+		return
+	}
+	for _, g := range c.groups {
+		if g.groupName() != d.Group {
+			continue
+		}
+		for _, i := range d.Instances {
+			if i.Subject != "" && u.a.Now().Sub(g.refused) > time.Hour {
+				u.broken(RuleUnlaunched, "%s: %s is called Unlaunched, and no launch of it failed since %s", inv.name, d.Group, g.refused.Format(time.TimeOnly))
+			}
+		}
+		l := g.lacking
+		if l == nil || len(d.Instances) == 0 {
+			continue
+		}
+		l.told = true
+		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
+			continue // its launches failed before, for what else
+		}
+		if d.Cause != l.cause {
+			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
+		}
+		if slices.Contains(d.News, "opened") {
+			for _, before := range l.opened {
+				if before.inv.known(inv) {
+					u.broken(RuleUnlaunched, "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
+				}
+			}
+			l.opened = append(l.opened, saying{d.Kind, inv})
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package generate
+
+import (
+	"time"
+
+	"rollcall/tests/corpus"
+)
+
+const (
+	docScalingFailures = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html"
+	docCapacity        = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-capacity.html"
+	docLaunch          = "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/launch.go"
+)
+
+// refusal is how EC2 refuses the launches of an Auto Scaling group for one cause.
+func refusal(name, why, message, code, source string) Case {
+	return Case{
+		Name: name, Class: Broken, Why: why, Sources: []string{source},
+		Build: func(b *Bundle, _ healthy) *verdict {
+			b.wants(Workers, 1)
+			b.failed(Workers, message, 12*time.Minute)
+			return launches(Workers, code).orders()
+		},
+	}
+}
+
+// launchCases are about groups that get no instance.
+func launchCases() []Case {
+	return []Case{
+		refusal("launch-of-an-ami-that-is-gone", "The AMI of a node group's template was deregistered.",
+			"The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist. Launching EC2 instance failed.", "LaunchAmiInvalid", docScalingFailures),
+		refusal("launch-template-that-is-gone", "Somebody deleted the launch template of a node group.",
+			"The specified launch template, with template ID lt-0e2b0000000000000, does not exist. Launching EC2 instance failed.", "LaunchTemplateInvalid", docScalingFailures),
+		refusal("launch-below-the-spot-price", "The template asks for Spot Instances at a price for which there are none.",
+			"SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of 0.0412. Launching EC2 instance failed.", "LaunchSpotPriceTooLow", docCapacity),
+		refusal("launch-with-a-disabled-key", "The KMS key of the encrypted root volume is disabled: EC2 ends each instance at once.",
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied", docScalingFailures),
+		{
+			Name: "pool-without-capacity", Class: Broken,
+			Why:     "EC2 has no capacity for a node pool. Karpenter deletes each NodeClaim at once, so that only the events of the last hour tell.",
+			Sources: []string{docLaunch, docKarpenter},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.pool(Batch)
+				for i, age := range []time.Duration{31 * time.Minute, 17 * time.Minute, 3 * time.Minute} {
+					b.refused(Batch, string(rune('b'+i)), "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", age)
+				}
+				return launches(Batch, "LaunchNoCapacity").orders()
+			},
+		},
+		{
+			Name: "scp-denies-the-launch", Class: Broken,
+			Why:     "A service control policy denies ec2:RunInstances to Karpenter's controller: the NodeClaim says so, and waits.",
+			Sources: []string{docLaunch, "https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.pool(Batch)
+				b.waiting(Batch, "LaunchFailed", "creating instance, with fleet error(s), UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/KarpenterController/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy: arn:aws:organizations::111122223333:policy/o-a1b2c3d4e5/service_control_policy/p-1a2b3c4d", 9*time.Minute)
+				return launches(Batch, "LaunchDenied").orders()
+			},
+		},
+		{
+			Name: "vcpu-quota-of-a-group", Class: Broken,
+			Why:     "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
+			Sources: []string{docScalingFailures, "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.wants(Workers, 1)
+				b.failed(Workers, "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed.", 12*time.Minute)
+				return launches(Workers, "LaunchQuotaExceeded").orders()
+			},
+		},
+		{
+			Name: "launch-fails-for-what-nobody-knows", Class: Misleading,
+			Why:     "A launch fails with a message that is in no list: the cause is not guessed.",
+			Sources: []string{docLaunch},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.pool(Batch)
+				b.waiting(Batch, "LaunchFailed", "the fleet is not in the mood", 9*time.Minute)
+				v := launches(Batch, "").orders()
+				v.last().NotChecked = []string{"LaunchNoCapacity", "LaunchDenied"}
+				return v
+			},
+		},
+		{
+			Name: "a-launch-succeeded-after-all", Class: Well,
+			Why:     "A launch failed for capacity, the next one succeeded a minute ago in another zone, and the group waits for its last instance.",
+			Sources: []string{docCapacity},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.wants(Workers, 1)
+				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.", 12*time.Minute)
+				b.activity(Workers, "i-0feed000000000001", time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 1 to 2.")
+				return nothing().orders()
+			},
+		},
+		{
+			Name: "launches-are-suspended", Class: Well,
+			Why:     "A group has fewer instances than it is to have, its launches failed before, and somebody has suspended Launch since.",
+			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.wants(Workers, 1)
+				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.", 12*time.Minute)
+				b.find(b.ScalingGroups, "AutoScalingGroupName", Workers.ASG())["SuspendedProcesses"] = []object{{"ProcessName": "Launch", "SuspensionReason": "User suspended at " + b.kubeTime(10*time.Minute)}}
+				return nothing().orders()
+			},
+		},
+	}
+}
+
+// launches is the finding of a group whose launches fail.
+func launches(g Group, first string) *verdict {
+	v := nothing()
+	id := "nodepool/" + g.Name
+	switch g.Owner {
+	case byNodeGroup:
+		id = "nodegroup/" + g.Name
+	case byASG:
+		id = "asg/" + g.Name
+	}
+	v.expectation.Findings = append(v.expectation.Findings, corpus.Finding{Instance: id, Kind: "Unlaunched", FirstDecisive: first})
+	return v
+}
+
+// waiting adds a NodeClaim of which no instance comes.
+func (b *Bundle) waiting(g Group, reason, message string, age time.Duration) {
+	b.NodeClaims = append(b.NodeClaims, object{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+		"metadata": object{"name": g.Name + "-w8t4k", "uid": uid("nodeclaim", g.Name+"-w8t4k"), "creationTimestamp": b.kubeTime(age), "generation": 1, "labels": object{"karpenter.sh/nodepool": g.Name}},
+		"status": object{"conditions": []object{
+			{"type": "Launched", "status": "Unknown", "reason": reason, "message": message, "lastTransitionTime": b.kubeTime(age - 2*time.Second)},
+		}},
+	})
+}
+
+// refused adds the event of a NodeClaim that Karpenter deleted at once.
+func (b *Bundle) refused(g Group, letter, message string, age time.Duration) {
+	claim := g.Name + "-" + letter + letter + letter + letter + letter
+	b.Events = append(b.Events, object{
+		"apiVersion": "v1", "kind": "Event", "metadata": object{"name": claim + ".18a", "namespace": "default", "creationTimestamp": b.kubeTime(age)},
+		"involvedObject": object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim},
+		"type":           "Warning", "reason": "InsufficientCapacityError", "message": "NodeClaim " + claim + " event: " + message,
+		"firstTimestamp": b.kubeTime(age), "lastTimestamp": b.kubeTime(age), "count": 1, "source": object{"component": "karpenter"},
+	})
+}
+
+// wants has the group grow by so many, which are not there.
+func (b *Bundle) wants(g Group, more int) {
+	asg := b.find(b.ScalingGroups, "AutoScalingGroupName", g.ASG())
+	asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) + more
+	if g.Owner == byNodeGroup {
+		asg["Tags"] = append(asg["Tags"].([]object), object{"Key": "eks:nodegroup-name", "Value": g.Name, "PropagateAtLaunch": true, "ResourceId": g.ASG(), "ResourceType": "auto-scaling-group"})
+	}
+}
+
+// failed is a launch of the group that failed.
+func (b *Bundle) failed(g Group, message string, age time.Duration) {
+	b.Activities = append([]object{{
+		"ActivityId": uid("activity", message), "AutoScalingGroupName": g.ASG(), "Description": "Launching a new EC2 instance.  Status Reason: " + message,
+		"Cause":     "At " + b.kubeTime(age) + " an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 1 to 2.",
+		"StartTime": b.eksTime(age), "EndTime": b.ec2Time(age - time.Second), "StatusCode": "Failed", "StatusMessage": message, "Progress": 100,
+	}}, b.Activities...)
+}
