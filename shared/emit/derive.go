@@ -106,7 +106,12 @@ func (d *derived) add(detailType string, detail any, instance string) {
 	d.events = append(d.events, event(d.id, detailType, detail, instance))
 }
 
+// head tells account and region together: of a cluster that is gone, and left nothing, the
+// account is not known.
 func head(id roll.ClusterID, at time.Time) Head {
+	if id.Account == "" {
+		id.Region = ""
+	}
 	return Head{Version: Version, At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name}
 }
 

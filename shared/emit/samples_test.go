@@ -367,7 +367,7 @@ func places(object map[string]any, path string) (out []place) {
 // optional are the fields that may be missing, by the path to them; ActionHeld and its
 // like where it is one of theirs only.
 var optional = []string{
-	".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
+	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
 }
 
