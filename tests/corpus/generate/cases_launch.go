@@ -17,8 +17,8 @@ func refusal(name, why, message, code, source string) Case {
 	return Case{
 		Name: name, Class: Broken, Why: why, Sources: []string{source},
 		Build: func(b *Bundle, _ healthy) *verdict {
-			b.wants(Workers, 1)
-			b.failed(Workers, message, 12*time.Minute)
+			b.wants(Workers)
+			b.failed(Workers, message)
 			return launches(Workers, code).orders()
 		},
 	}
@@ -62,8 +62,8 @@ func launchCases() []Case {
 			Why:     "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
 			Sources: []string{docScalingFailures, "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"},
 			Build: func(b *Bundle, _ healthy) *verdict {
-				b.wants(Workers, 1)
-				b.failed(Workers, "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed.", 12*time.Minute)
+				b.wants(Workers)
+				b.failed(Workers, "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed.")
 				return launches(Workers, "LaunchQuotaExceeded").orders()
 			},
 		},
@@ -84,8 +84,8 @@ func launchCases() []Case {
 			Why:     "A launch failed for capacity, the next one succeeded a minute ago in another zone, and the group waits for its last instance.",
 			Sources: []string{docCapacity},
 			Build: func(b *Bundle, _ healthy) *verdict {
-				b.wants(Workers, 1)
-				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.", 12*time.Minute)
+				b.wants(Workers)
+				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.")
 				b.activity(Workers, "i-0feed000000000001", time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 1 to 2.")
 				return nothing().orders()
 			},
@@ -95,8 +95,8 @@ func launchCases() []Case {
 			Why:     "A group has fewer instances than it is to have, its launches failed before, and somebody has suspended Launch since.",
 			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html"},
 			Build: func(b *Bundle, _ healthy) *verdict {
-				b.wants(Workers, 1)
-				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.", 12*time.Minute)
+				b.wants(Workers)
+				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.")
 				b.find(b.ScalingGroups, "AutoScalingGroupName", Workers.ASG())["SuspendedProcesses"] = []object{{"ProcessName": "Launch", "SuspensionReason": "User suspended at " + b.kubeTime(10*time.Minute)}}
 				return nothing().orders()
 			},
@@ -140,17 +140,18 @@ func (b *Bundle) refused(g Group, letter, message string, age time.Duration) {
 	})
 }
 
-// wants has the group grow by so many, which are not there.
-func (b *Bundle) wants(g Group, more int) {
+// wants has the group grow by one, which is not there.
+func (b *Bundle) wants(g Group) {
 	asg := b.find(b.ScalingGroups, "AutoScalingGroupName", g.ASG())
-	asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) + more
+	asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) + 1
 	if g.Owner == byNodeGroup {
 		asg["Tags"] = append(asg["Tags"].([]object), object{"Key": "eks:nodegroup-name", "Value": g.Name, "PropagateAtLaunch": true, "ResourceId": g.ASG(), "ResourceType": "auto-scaling-group"})
 	}
 }
 
-// failed is a launch of the group that failed.
-func (b *Bundle) failed(g Group, message string, age time.Duration) {
+// failed is a launch of the group that failed 12 minutes ago.
+func (b *Bundle) failed(g Group, message string) {
+	const age = 12 * time.Minute
 	b.Activities = append([]object{{
 		"ActivityId": uid("activity", message), "AutoScalingGroupName": g.ASG(), "Description": "Launching a new EC2 instance.  Status Reason: " + message,
 		"Cause":     "At " + b.kubeTime(age) + " an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 1 to 2.",
