@@ -643,6 +643,12 @@ func mutantsOfWords() []mutant {
 			},
 		},
 		{
+			name: "that launches fail is not told", sc: trial(Fault{Kind: FaultUnlaunched, At: 30 * time.Minute, Group: workers, Value: "quota"}.lasts(100)), rules: []Rule{RuleUnlaunched},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Unlaunched"`) })}
+			},
+		},
+		{
 			name: "tags are never removed", sc: back, rules: []Rule{RuleTidy},
 			guards: func() Guards { return Guards{Tags: func(t Tags) Tags { return noUntags{t} }} },
 		},

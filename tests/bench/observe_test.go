@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -132,9 +133,25 @@ func (dialer) Dial(c roll.Cluster) (*kube.Client, error) {
 	return kube.NewClient(c.Endpoint, c.CA, "rollcall-bench", nil)
 }
 
+// noGroups is an account without Auto Scaling groups: what a check asks about them is one page
+// for a hundred, and the same for a cluster of any size.
+type noGroups struct{}
+
+func (noGroups) DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+	return &autoscaling.DescribeAutoScalingInstancesOutput{}, nil
+}
+
+func (noGroups) DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	return &autoscaling.DescribeAutoScalingGroupsOutput{}, nil
+}
+
+func (noGroups) DescribeScalingActivities(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	return &autoscaling.DescribeScalingActivitiesOutput{}, nil
+}
+
 // observe looks at the cluster as a check does, but for the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
-	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
+	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, AutoScaling: noGroups{}, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
 }
 
 // complaint tells what a snapshot of the canned cluster lacks.

@@ -14,11 +14,11 @@ import (
 // takes.
 var patterns = [][]string{
 	takes["IncidentOpens"],
-	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
+	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	{"action-failed", "action-refused", "action-taken", "action-unclear", "finding-escalated"},
 	{"action-taken", "action-taken-late"},
 	{"action-held"},
-	{"action-held-owner"},
+	{"action-held-owner", "finding-opened-unlaunched", "finding-resolved-unlaunched"},
 	{"action-held", "finding-opened-overdue", "finding-resolved-cleared"},
 	{"check-completed-partial"},
 	{"check-completed"},

@@ -266,10 +266,10 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		return out
 	}
 	threads := keys(func(b map[string]any) any { return b["metadata"].(map[string]any)["threadId"] }, map[string][]string{
-		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatObjects": {"finding-opened-stuck"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
+		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatObjects": {"finding-opened-stuck", "finding-opened-unlaunched"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	})
 	incidents := keys(func(b map[string]any) any { return b["dedup_key"] }, map[string][]string{
-		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck"},
+		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck", "finding-opened-unlaunched"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	})
 	want := func(got map[any][]string, groups ...string) {
 		t.Helper()
@@ -286,10 +286,12 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		"ChatFindings finding-escalated, ChatFollowUps action-failed, ChatFollowUps action-taken, ChatFollowUps finding-resolved",
 		"ChatFindings finding-opened-condition, ChatFollowUps finding-resolved-condition",
 		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared",
-		"ChatFollowUps finding-resolved-stuck, ChatObjects finding-opened-stuck")
+		"ChatFollowUps finding-resolved-stuck, ChatObjects finding-opened-stuck",
+		"ChatFollowUps finding-resolved-unlaunched, ChatObjects finding-opened-unlaunched")
 	want(incidents,
 		"IncidentOpens finding-escalated, IncidentOver finding-resolved",
 		"IncidentOpens finding-opened-condition, IncidentOver finding-resolved-condition",
 		"IncidentOpens finding-opened-overdue, IncidentOver finding-resolved-cleared",
-		"IncidentOpens finding-opened-stuck, IncidentOver finding-resolved-stuck")
+		"IncidentOpens finding-opened-stuck, IncidentOver finding-resolved-stuck",
+		"IncidentOpens finding-opened-unlaunched, IncidentOver finding-resolved-unlaunched")
 }
