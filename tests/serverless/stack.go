@@ -212,7 +212,8 @@ func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
 		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
 		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: dynamotypes.KeyTypeRange}},
 	})
-	if err != nil {
+	var made *dynamotypes.ResourceInUseException // by a first try, whose answer was lost
+	if err != nil && !errors.As(err, &made) {
 		return fmt.Errorf("create the table: %w", err)
 	}
 	return nil
