@@ -71,7 +71,7 @@ var noReplacement = situation{
 					g.halted = append([]string{"AZRebalance"}, g.halted...)
 				}
 			case failingLaunches:
-				g.failing = launchFailures[d.of("message").below(len(launchFailures))]
+				g.fail(f, launchFailures[d.of("message").below(len(launchFailures))])
 			case unwellNodeGroup:
 				g.status = []string{"DEGRADED", "UPDATING", "CREATE_FAILED", ""}[d.of("status").below(4)]
 				if g.status == "" || g.status == "DEGRADED" {
@@ -100,10 +100,27 @@ var noReplacement = situation{
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
-			g.halted, g.failing, g.status, g.issues, g.troubled = nil, "", "", nil, time.Time{}
+			g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
+			g.failed(f)
 			g.reconcile()
 		}
 	},
+}
+
+// fail makes each of the group's launches fail, unless they fail for another fault.
+func (g *group) fail(f Fault, message string) bool {
+	if g.failing != "" {
+		return false
+	}
+	g.failing, g.failedBy = message, f.ID
+	return true
+}
+
+// failed ends what the fault made fail.
+func (g *group) failed(f Fault) {
+	if g.failedBy == f.ID {
+		g.failing, g.failedBy = "", 0
+	}
 }
 
 // healedNow reports whether everything was healed: what falls ill later would stay so.
@@ -141,7 +158,8 @@ func (g *group) unlaunched() {
 	cl.version = c.changed()
 }
 
-// relaunched removes the NodeClaims of which no instance came: the next launch brings one.
+// relaunched removes the NodeClaims of which no instance came: the next launch brings one, or
+// none is wanted any more.
 func (g *group) relaunched() {
 	for _, cl := range slices.Clone(g.c.claims) {
 		if cl.g == g && cl.failure != "" {

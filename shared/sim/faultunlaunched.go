@@ -39,19 +39,20 @@ var unlaunchedGroup = situation{
 	},
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
-			if g.owner == nobody || g.failing != "" {
+			r := denials[f.Value]
+			if g.owner == nobody || !g.fail(f, r.message) {
 				continue
 			}
-			r := denials[f.Value]
-			g.failing, g.lacking, g.desired = r.message, &lack{began: a.Now(), since: a.Now(), cause: r.cause}, g.desired+1
+			g.lacking, g.desired = &lack{began: a.Now(), since: a.Now(), cause: r.cause}, g.desired+1
 			g.reconcile()
 			a.arose(f, g.c, nil, r.message)
 		}
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
-			if g.lacking != nil {
-				g.failing, g.lacking = "", nil
+			if g.failedBy == f.ID {
+				g.lacking = nil
+				g.failed(f)
 				g.reconcile()
 			}
 		}

@@ -64,7 +64,7 @@ var smallZone = situation{
 			for _, g := range a.targets(f) {
 				switch d.of("replaced").below(3) { // by nothing that works, for as long
 				case 0:
-					g.failing = launchFailures[d.of("message").below(len(launchFailures))]
+					g.fail(f, launchFailures[d.of("message").below(len(launchFailures))])
 				case 1:
 					g.unlucky, g.ill = 1, neverJoins
 				}
@@ -84,7 +84,7 @@ var smallZone = situation{
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
-			g.failing = ""
+			g.failed(f)
 			g.reconcile()
 		}
 	},

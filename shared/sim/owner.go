@@ -44,6 +44,7 @@ func (g *group) balance() {
 		g.shrink()
 	}
 	if len(g.members) >= g.desired {
+		g.relaunched()
 		return
 	}
 	if g.suspended || g.halts() || g.failing != "" || g.c.a.Now().Before(g.dry) {

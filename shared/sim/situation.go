@@ -145,8 +145,9 @@ func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 // groupPlight is what situations make of a group.
 type groupPlight struct {
 	halted []string // processes of its Auto Scaling group that are suspended
-	// failing is how each of its launches fails, "" if they do not.
-	failing string
+	// failing is how each of its launches fails, "" if they do not; failedBy is the fault.
+	failing  string
+	failedBy int
 	// refused is when a launch last did not come about; lacking is set while FaultUnlaunched lasts.
 	refused time.Time
 	lacking *lack

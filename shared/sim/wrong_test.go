@@ -124,7 +124,8 @@ func ordersOf(orders map[roll.InstanceID]string) func(plan.Input, *plan.Plan) {
 	}
 }
 
-// oldTargets look once at each instance, and tell the same ever after, but for the tag.
+// oldTargets look at each instance until it carries the tag of an order, and tell the same
+// ever after, but for that tag.
 type oldTargets struct {
 	Targets
 	first  map[roll.InstanceID]*roll.Snapshot
@@ -133,7 +134,11 @@ type oldTargets struct {
 
 func (o oldTargets) Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	if o.first[id] == nil {
-		o.first[id] = o.Targets.Target(ctx, cluster, id, at, watch)
+		s := o.Targets.Target(ctx, cluster, id, at, watch)
+		if !slices.ContainsFunc(s.Instances, func(i roll.Instance) bool { return i.Marks != nil && i.Marks.Order != "" }) {
+			return s
+		}
+		o.first[id] = s
 	}
 	s := *o.first[id]
 	s.At, s.Instances = at, slices.Clone(s.Instances)
