@@ -156,8 +156,13 @@ func (u *auditor) mode(inv *invocation, c *cluster, group string) policy.Mode {
 	return policy.Lower(u.policy(inv, c, group).Mode, lowest(policy.Remediate, text, c))
 }
 
-// policy is the policy that holds for an invocation, by what it was told.
+// policy is the policy of a group that holds for an invocation, by what it was told.
 func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Policy {
+	return u.resolved(inv, c)(roll.GroupSelector(roll.Group(group)))
+}
+
+// resolved is the policy of a cluster that holds for an invocation.
+func (u *auditor) resolved(inv *invocation, c *cluster) func(roll.Selector) policy.Policy {
 	permitted, err := policy.ParseMode(u.a.sc.Permitted)
 	if err != nil {
 		permitted = policy.Observe
@@ -175,7 +180,7 @@ func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Polic
 	if !c.exists() {
 		tag = "" // it went with the cluster
 	}
-	return doc.Cluster(c.name, tag, permitted)(roll.GroupSelector(roll.Group(group)))
+	return doc.Cluster(c.name, tag, permitted)
 }
 
 // destructive reports the acts that take something.
@@ -369,7 +374,11 @@ func (u *auditor) ordered(inv *invocation, body string) {
 // tolerance, and how many there are at most.
 func (u *auditor) share(inv *invocation, c *cluster, o plan.Order) {
 	pol := u.policy(inv, c, string(o.Group))
-	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), pol, string(o.Group), u.nodeless)
+	all := u.resolved(inv, c)
+	of := func(group, instanceType string) policy.Policy {
+		return all(roll.Selector{Group: roll.Group(group), Preset: roll.PresetOf("", instanceType)})
+	}
+	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, string(o.Group), u.nodeless)
 	if allowed := allowedSick(nodes, int(u.policy(inv, c, "").Limits.Unhealthy)); sick > allowed {
 		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)
 	}

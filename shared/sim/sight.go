@@ -90,7 +90,8 @@ func wellNode(n *corev1.Node) (bool, string) {
 // count counts, of what was listed, how many nodes there are and how many of them are
 // certainly past their tolerance at a time; in the cluster, and in one group. Of an instance
 // without a node that is not so if unsure says it.
-func (s *sight) count(at time.Time, pol policy.Policy, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
+// pol is the policy of a group's instances of a type.
+func (s *sight) count(at time.Time, pol func(group, instanceType string) policy.Policy, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
 		for i := range page {
@@ -127,11 +128,11 @@ func (s *sight) count(at time.Time, pol policy.Policy, group string, unsure func
 			if inst != nil {
 				of = groupOf(inst)
 			}
-			add(of, inst != nil && overdueNode(n, at, pol))
+			add(of, inst != nil && overdueNode(n, at, pol(of, string(inst.InstanceType))))
 		}
 	}
 	for id, i := range running {
-		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol.Registration.Deadline+time.Minute {
+		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, string(i.InstanceType)).Registration.Deadline+time.Minute {
 			add(of, true)
 		}
 	}
