@@ -256,7 +256,11 @@ func (p *planner) grown(n Notice, known ledger.Notice) bool {
 			}
 		}
 	}
-	if p.Now.Sub(known.SentAt) >= untoldAfter && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.told == "" }) {
+	untold := func(e Entry) bool { return e.told == "" }
+	if n.Key.Kind == roll.Stuck && !slices.ContainsFunc(n.Entries, func(e Entry) bool { return !untold(e) }) {
+		return true // each waits for something of its own, and of those that were told none is left
+	}
+	if p.Now.Sub(known.SentAt) >= untoldAfter && slices.ContainsFunc(n.Entries, untold) {
 		return true
 	}
 	return now > told && 2*now >= 3*told

@@ -568,3 +568,35 @@ func TestADrainThatWaversIsNotToldInEveryCheck(t *testing.T) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }
+
+// What is stuck waits for something of its own: where nothing is left of those that were told,
+// the next one is told, though its group and cause are the same.
+func TestTheNextThatIsStuckIsTold(t *testing.T) {
+	w := newIncidents(t)
+	w.snapshot.DeletingRead = roll.Yes
+	stuck := func(names ...string) {
+		w.snapshot.Deleting = nil
+		for _, name := range names {
+			w.snapshot.Deleting = append(w.snapshot.Deleting, roll.NodeClaim{Name: name, Group: "nodepool/default", DeletedAt: now.Add(-2 * time.Hour), Finalizers: []string{"karpenter.sh/termination"}})
+			w.causes[roll.FindingKey{Instance: roll.SubjectID("nodeclaim", name), Kind: roll.Stuck}] = []roll.Cause{{Code: "InstanceNotTerminating", Confidence: roll.Decisive}}
+		}
+	}
+	at := func(minute int) time.Time { return now.Add(time.Duration(minute) * time.Minute) }
+	stuck("one")
+	w.look(at(0))
+	w.want("the first", "0 [opened] 1")
+	stuck("two")
+	w.look(at(2))
+	w.look(at(7))
+	w.want("the second, of which the first is gone", "2 [grown] 1")
+	stuck("two", "three", "four")
+	w.look(at(9))
+	w.want("two more", "9 [grown] 3")
+	stuck("two", "three", "four", "five")
+	w.look(at(12))
+	w.want("one beside three that were told")
+	stuck("five")
+	w.look(at(14))
+	w.look(at(19))
+	w.want("of which none is left", "14 [grown] 1")
+}

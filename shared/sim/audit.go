@@ -415,6 +415,7 @@ func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
 		return
 	}
 	u.checkedWhole(inv, in.Snapshot.Cluster.ID.Name)
+	u.sawReady(inv)
 	u.sightings(in)
 	l := looked{at: u.a.Now(), held: map[roll.FindingKey]plan.Held{}, plan: out}
 	cluster := in.Snapshot.Cluster.ID.Name

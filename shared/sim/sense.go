@@ -33,13 +33,14 @@ const (
 type sense struct {
 	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
+	shown    map[string]bool     // those that a complete check saw so
 	told     map[saidKey]bool    // of whom a notice told; without the instance, of more than it names
 	// incidents are those that a notice opened, and by which invocation.
 	incidents map[string]saying
 }
 
 func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
+	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
 }
 
 // sensible looks at an act on a machine at the moment at which it takes effect.
@@ -127,6 +128,20 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 func (s *sense) happened(e Event) {
 	if e.Kind == EventState && e.Stage == StateReady {
 		s.worked[e.Instance] = true
+	}
+}
+
+// sawReady notes which machines' nodes a complete check was shown Ready.
+func (u *auditor) sawReady(inv *invocation) {
+	for _, page := range inv.seen.nodes.pages {
+		for i := range page {
+			n := &page[i]
+			if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}) {
+				u.sense.shown[n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]] = true
+			}
+		}
 	}
 }
 
@@ -253,6 +268,9 @@ func (u *auditor) leftovers(c *cluster) {
 		m := n.machine
 		if m == nil || m.state != running || m.ail != well || !n.cordoned || n.annotations[roll.AnnotationCordoned] == "" {
 			continue
+		}
+		if m.claim != nil && !m.claim.deleting.IsZero() {
+			continue // it is about to go
 		}
 		if u.a.dep.policyNow(c, m.g).Mode.Allows(policy.Remediate) {
 			u.broken(RuleTidy, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])

@@ -59,6 +59,7 @@ type loss struct {
 	instance string
 	desired  int
 	good     bool
+	shown    bool // a complete check could see that it is good: what is Ready for seconds may be missed
 }
 
 func newVerdicts() verdicts {
@@ -312,6 +313,9 @@ func (u *auditor) minute() {
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
+		l.shown = l.shown || g.desired < l.desired || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
+			return m.g == g && m.launched.After(l.at.Add(-slack)) && u.sense.shown[m.id]
+		})
 	}
 }
 
@@ -366,7 +370,7 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
-// owed reports that a machine of the group that Rollcall had replaced is not made good, or
+// owed reports that a machine of the group that Rollcall had replaced is not seen made good, or
 // that one whose NodeClaim is being deleted is still there.
 func (u *auditor) owed(g *group) bool {
 	for _, m := range g.c.machines {
@@ -374,7 +378,7 @@ func (u *auditor) owed(g *group) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.good })
+	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.shown })
 }
 
 // hindered is what may rightly stand in the way of the cure of a machine, "" if nothing does.
@@ -403,7 +407,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "its objects"
 	}
 	for _, l := range u.verdicts.losses[g] {
-		if !l.good || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {
+		if !l.shown || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {
 			return "the last loss"
 		}
 	}
