@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -32,24 +32,39 @@ func explain(ctx context.Context, bundle string) (corpus.Document, error) {
 	return d, nil
 }
 
+// verdicts are the lines of the committed table, by case.
+func verdicts(t *testing.T) map[string]corpus.Verdict {
+	t.Helper()
+	table, err := os.ReadFile("verdicts.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]corpus.Verdict{}
+	for d := json.NewDecoder(bytes.NewReader(table)); ; {
+		var v corpus.Verdict
+		if err := d.Decode(&v); err == io.EOF {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out[v.Case] = v
+	}
+}
+
 func TestExplainTellsTheCause(t *testing.T) {
-	for _, c := range generate.Cases() {
+	table := verdicts(t)
+	for _, c := range generate.All() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join("cases", c.Name)
-			text, err := os.ReadFile(filepath.Join(dir, "expect.json"))
+			want, ok := table[c.Name]
+			if !ok {
+				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
+			}
+			got, err := explain(t.Context(), c.Folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want corpus.Expectation
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
-			got, err := explain(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, difference := range corpus.Verify(got, want) {
+			for _, difference := range corpus.Verify(got, want.Expectation) {
 				t.Error(difference)
 			}
 			if t.Failed() {
@@ -62,12 +77,13 @@ func TestExplainTellsTheCause(t *testing.T) {
 // What is found out does not hang on the order in which anything is read.
 func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 	for _, name := range []string{"one-unmapped-role-behind-two-groups", "zone-went-silent", "all-is-well"} {
-		first, err := explain(t.Context(), filepath.Join("cases", name))
+		dir := generate.Folder(t, name)
+		first, err := explain(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 10 {
-			again, err := explain(t.Context(), filepath.Join("cases", name))
+			again, err := explain(t.Context(), dir)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	unmapped = "../../../tests/corpus/cases/role-in-neither-store"
-	healthy  = "../../../tests/corpus/cases/all-is-well"
+	unmapped = "../../../tests/corpus/examples/role-in-neither-store"
+	healthy  = "../../../tests/corpus/examples/all-is-well"
 	failing  = "i-0bad0000000000001"
 )
 
