@@ -35,6 +35,9 @@ type Changes struct {
 	PutMissing  map[roll.InstanceID]time.Time
 	DropMissing []roll.InstanceID
 
+	PutSpot  map[SpotKey]time.Time
+	DropSpot []SpotKey
+
 	PutFlips  map[roll.InstanceID][]time.Time
 	DropFlips []roll.InstanceID
 
@@ -63,6 +66,7 @@ func (c Changes) Empty() bool {
 		len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
 		c.PutChecked.IsZero() && c.PutFirst.IsZero() &&
 		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
+		len(c.PutSpot) == 0 && len(c.DropSpot) == 0 &&
 		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
 		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
 		len(c.PutGroupMemory) == 0 && len(c.DropGroupMemory) == 0 &&
@@ -111,6 +115,10 @@ func (s *State) Apply(c Changes) {
 	maps.Copy(s.Missing, c.PutMissing)
 	for _, id := range c.DropMissing {
 		delete(s.Missing, id)
+	}
+	maps.Copy(s.Spot, c.PutSpot)
+	for _, k := range c.DropSpot {
+		delete(s.Spot, k)
 	}
 	for id, times := range c.PutFlips {
 		s.Flips[id] = slices.Clone(times)
@@ -180,6 +188,9 @@ func (s *State) init() {
 	if s.Missing == nil {
 		s.Missing = map[roll.InstanceID]time.Time{}
 	}
+	if s.Spot == nil {
+		s.Spot = map[SpotKey]time.Time{}
+	}
 	if s.Flips == nil {
 		s.Flips = map[roll.InstanceID][]time.Time{}
 	}
@@ -210,6 +221,7 @@ func (s State) Clone() State {
 	}
 	c.First, c.Checked = s.First, s.Checked
 	maps.Copy(c.Missing, s.Missing)
+	maps.Copy(c.Spot, s.Spot)
 	for id, times := range s.Flips {
 		c.Flips[id] = slices.Clone(times)
 	}

@@ -50,6 +50,12 @@ type (
 		Instance roll.InstanceID `json:"instance"`
 		Since    time.Time       `json:"since"`
 	}
+	spotItem struct {
+		Instance roll.InstanceID `json:"instance"`
+		Event    roll.SpotEvent  `json:"event"`
+		At       time.Time       `json:"at"`
+		Expires  int64           `json:"expires"` // nobody may ever check the instance's cluster
+	}
 	flipsItem struct {
 		Instance roll.InstanceID `json:"instance"`
 		Times    []time.Time     `json:"times,omitempty"`
@@ -119,6 +125,7 @@ func (i remediateItem) sortKey() string { return remediateSort(i.Name) }
 func (firstItem) sortKey() string       { return kindFirst }
 func (checkedItem) sortKey() string     { return kindChecked }
 func (i missingItem) sortKey() string   { return missingSort(i.Instance) }
+func (i spotItem) sortKey() string      { return spotSort(SpotKey{i.Instance, i.Event}) }
 func (i flipsItem) sortKey() string     { return flipsSort(i.Instance) }
 func (i pressureItem) sortKey() string  { return pressureSort(i.Instance) }
 func (i memoryItem) sortKey() string    { return memorySort(i.Group) }
@@ -148,6 +155,7 @@ var shapes = map[string]map[string]string{
 	kindFirst:     {"at": "S"},
 	kindChecked:   {"at": "S"},
 	kindMissing:   {"instance": "S", "since": "S"},
+	kindSpot:      {"instance": "S", "event": "S", "at": "S"},
 	kindFlips:     {"instance": "S"},
 	kindPressure:  {"instance": "S", "since": "S", "until": "S"},
 	kindMemory:    {"group": "S", "counted": "S", "good": "S", "ended": "M"},

@@ -30,6 +30,7 @@ const (
 	kindFirst     = "first"
 	kindChecked   = "checked"
 	kindMissing   = "missing"
+	kindSpot      = "spot"
 	kindFlips     = "flips"
 	kindPressure  = "pressure"
 	kindMemory    = "memory"
@@ -55,6 +56,7 @@ func notReadySort(id roll.InstanceID) string { return kindNotReady + "#" + strin
 
 func restSort(id roll.InstanceID) string { return kindRest + "#" + string(id) }
 
+func spotSort(k SpotKey) string             { return kindSpot + "#" + string(k.Instance) + "#" + string(k.Event) }
 func missingSort(id roll.InstanceID) string { return kindMissing + "#" + string(id) }
 
 func flipsSort(id roll.InstanceID) string { return kindFlips + "#" + string(id) }

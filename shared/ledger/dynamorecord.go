@@ -181,6 +181,10 @@ func (w *draft) holds(c Changes) {
 	for _, id := range sorted(c.PutPressures) {
 		w.put(pressureItem{id, c.PutPressures[id]})
 	}
+	for _, k := range slices.SortedFunc(maps.Keys(c.PutSpot), SpotKey.compare) {
+		at := c.PutSpot[k]
+		w.put(spotItem{k.Instance, k.Event, at, at.Add(SpotRetention).Unix()})
+	}
 }
 
 // drops adds what is forgotten.
@@ -211,6 +215,9 @@ func (w *draft) drops(c Changes) {
 	}
 	for _, id := range c.DropPressures {
 		w.drop(pressureSort(id))
+	}
+	for _, k := range c.DropSpot {
+		w.drop(spotSort(k))
 	}
 }
 

@@ -50,6 +50,8 @@ func (r *reading) take(it item) error {
 		return with(it, func(c firstItem) { s.First = c.At })
 	case kindMissing:
 		return with(it, func(m missingItem) { s.Missing[m.Instance] = m.Since })
+	case kindSpot:
+		return with(it, func(a spotItem) { s.Spot[SpotKey{a.Instance, a.Event}] = a.At })
 	case kindFlips:
 		return with(it, func(f flipsItem) { s.Flips[f.Instance] = f.Times })
 	case kindPressure:

@@ -145,6 +145,7 @@ type clusterForm struct {
 	Groups    map[roll.Group]GroupMemory      `json:"groups,omitempty"`
 	Trouble   *Trouble                        `json:"trouble,omitempty"`
 	Refusals  []refusalForm                   `json:"refusals,omitempty"`
+	Spot      []spotForm                      `json:"spot,omitempty"`
 }
 
 type noticeForm struct {
@@ -160,6 +161,12 @@ type refusalForm struct {
 	Order  string `json:"order"`
 	Reason string `json:"reason"`
 	Refusal
+}
+
+type spotForm struct {
+	Instance roll.InstanceID `json:"instance"`
+	Event    roll.SpotEvent  `json:"event"`
+	At       time.Time       `json:"at"`
 }
 
 func (f *File) load() (map[string]*State, error) {
@@ -218,6 +225,9 @@ func (c *clusterForm) state() *State {
 	for _, r := range c.Refusals {
 		s.Refusals[RefusalKey{Order: r.Order, Reason: r.Reason}] = r.Refusal
 	}
+	for _, a := range c.Spot {
+		s.Spot[SpotKey{a.Instance, a.Event}] = a.At
+	}
 	return s
 }
 
@@ -239,6 +249,9 @@ func formOf(s *State) *clusterForm {
 	slices.SortFunc(c.Refusals, func(a, b refusalForm) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 	})
+	for _, k := range slices.SortedFunc(maps.Keys(s.Spot), SpotKey.compare) {
+		c.Spot = append(c.Spot, spotForm{k.Instance, k.Event, s.Spot[k]})
+	}
 	return c
 }
 

@@ -100,6 +100,9 @@ type State struct {
 	// or was first said to be gone while its node was Ready. One that is found again is
 	// dropped: only looks that agree with each other add up.
 	Missing map[roll.InstanceID]time.Time
+	// Spot is when EC2 announced that it takes Spot Instances back, or may. It lasts for
+	// SpotRetention, and answers one question: why an instance went.
+	Spot map[SpotKey]time.Time
 	// Flips are the times at which a node became Ready again within the last hour, as
 	// far as checks saw them, oldest first.
 	Flips map[roll.InstanceID][]time.Time
@@ -114,6 +117,30 @@ type State struct {
 	// as far as somebody was told so. The order of a finding is the same in every check,
 	// and what refused it once may refuse it each time.
 	Refusals map[RefusalKey]Refusal
+}
+
+// SpotKey is what EC2 announced of one instance.
+type SpotKey struct {
+	Instance roll.InstanceID
+	Event    roll.SpotEvent
+}
+
+func (k SpotKey) compare(o SpotKey) int {
+	return cmp.Or(cmp.Compare(k.Instance, o.Instance), cmp.Compare(k.Event, o.Event))
+}
+
+// SpotRetention is how long an announcement may have to do with the end of its instance.
+const SpotRetention = 24 * time.Hour
+
+// Announced is what EC2 announced of an instance, and when: that it takes it back, or else
+// that it may; "" if neither.
+func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
+	for _, event := range []roll.SpotEvent{roll.SpotInterruption, roll.SpotRebalance} {
+		if at, ok := s.Spot[SpotKey{id, event}]; ok {
+			return event, at
+		}
+	}
+	return "", time.Time{}
 }
 
 // RefusalKey is what one refusal is about: an order, and why it was refused.

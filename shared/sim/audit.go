@@ -527,6 +527,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	case d.Ordered != "":
 		u.outcome(inv, d)
 	case d.Action == "resolved":
+		u.explained(inv, d)
 		for key := range u.said {
 			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
 				delete(u.said, key)
@@ -534,6 +535,16 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	default:
 		u.repeated(inv, d)
+	}
+}
+
+// explained checks that of a Spot Instance that EC2 took back it is said that it did.
+func (u *auditor) explained(inv *invocation, d report.NoticeDocument) {
+	for _, e := range d.Ended {
+		m := u.a.machines[e.Instance]
+		if m != nil && m.taken && e.How == "gone" && e.Spot != string(roll.SpotInterruption) && !u.verdicts.forgotten.After(m.ended.Add(-spotWarning)) {
+			u.broken(RuleReport, "%s: %s is told to be gone, and not that EC2 took it back at %s", inv.name, m.id, m.ended.Format(time.TimeOnly))
+		}
 	}
 }
 

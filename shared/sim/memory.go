@@ -190,6 +190,7 @@ func (w *items) holds(c ledger.Changes) {
 	puts(w, named(c.PutNotReady, c.DropNotReady), func(m map[roll.InstanceID]ledger.NotReady) ledger.Changes { return ledger.Changes{PutNotReady: m} })
 	puts(w, named(c.PutFlips, c.DropFlips), func(m map[roll.InstanceID][]time.Time) ledger.Changes { return ledger.Changes{PutFlips: m} })
 	puts(w, named(c.PutPressures, c.DropPressures), func(m map[roll.InstanceID]ledger.Pressure) ledger.Changes { return ledger.Changes{PutPressures: m} })
+	puts(w, named(c.PutSpot, c.DropSpot), func(m map[ledger.SpotKey]time.Time) ledger.Changes { return ledger.Changes{PutSpot: m} })
 }
 
 // drops adds what is forgotten.
@@ -203,6 +204,7 @@ func (w *items) drops(c ledger.Changes) {
 	drops(w, c.DropRests, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropRests: d} })
 	drops(w, c.DropFlips, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropFlips: d} })
 	drops(w, c.DropPressures, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropPressures: d} })
+	drops(w, c.DropSpot, func(d []ledger.SpotKey) ledger.Changes { return ledger.Changes{DropSpot: d} })
 }
 
 // permits adds what lets acts go on that were held back.

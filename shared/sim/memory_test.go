@@ -113,8 +113,8 @@ func TestChangesInOrderAreTheChanges(t *testing.T) {
 		order = append(order, changed(one))
 	}
 	want := []string{
-		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
-		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
+		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutSpot", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
+		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropSpot", "DropGroupMemory", "DropTrouble",
 	}
 	if got := slices.Compact(order); !slices.Equal(got, want) {
 		t.Errorf("the order is %q\nwant         %q", got, want)

@@ -214,6 +214,7 @@ type machine struct {
 	template template
 	state    machineState
 	ended    time.Time // when it left running for good
+	taken    bool      // EC2 took it back
 	tags     []tag
 
 	ail     ailment
