@@ -106,7 +106,7 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			continue
 		}
 		cases++
-		whole, err := explain(t.Context(), c.Folder(t))
+		whole, err := explain(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			asked++
 			t.Run(fmt.Sprintf("%s/%s/%s", c.Name, h.file, h.how), func(t *testing.T) {
 				t.Parallel()
-				got, err := explain(t.Context(), without(c, h).Folder(t))
+				got, err := explain(t.Context(), without(c, h))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -43,21 +43,15 @@ func (m Made) FS() fs.FS {
 	return fsys
 }
 
-// Folder writes the bundle to a folder that the test removes at its end.
-func (m Made) Folder(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := m.write(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // Folder writes the bundle of the case of that name to a folder that the test removes at
 // its end.
 func Folder(t testing.TB, name string) string {
 	t.Helper()
-	return Named(t, name).Folder(t)
+	dir := t.TempDir()
+	if err := Named(t, name).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Write writes each case as a folder of dir, and removes everything else in there.
