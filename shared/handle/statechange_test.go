@@ -99,7 +99,7 @@ func (a *account) Record(ctx context.Context, id roll.ClusterID, c ledger.Change
 func (a *account) handler() *StateChange {
 	return &StateChange{
 		Ambient: ambient(now, io.Discard), Ledger: a,
-		EC2:     a, Schedules: a, Policies: config.NewPolicyStore(a, config.Settings{PolicyParameter: "/rollcall/policy"}),
+		EC2: a, Schedules: a, Policies: config.NewPolicyStore(a, config.Settings{PolicyParameter: "/rollcall/policy"}),
 	}
 }
 

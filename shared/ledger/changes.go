@@ -28,6 +28,9 @@ type Changes struct {
 
 	PutNotices  map[NoticeKey]Notice
 	DropNotices []NoticeKey
+	// NoticesVersion is the version of the notices at which the changes may be made, all or
+	// none; 0 is any.
+	NoticesVersion int64
 
 	PutChecked time.Time // zero: as it is
 	PutFirst   time.Time // likewise
@@ -72,6 +75,23 @@ func (c Changes) Empty() bool {
 		len(c.PutGroupMemory) == 0 && len(c.DropGroupMemory) == 0 &&
 		c.PutTrouble == nil && !c.DropTrouble &&
 		len(c.PutRefusals) == 0 && len(c.DropRefusals) == 0
+}
+
+// may reports whether the changes may be made.
+func (s *State) may(c Changes) error {
+	if c.NoticesVersion != 0 && c.NoticesVersion != s.NoticesVersion {
+		return ErrNoticesMoved
+	}
+	return nil
+}
+
+// raiseNotices is RaiseNotices on a state.
+func (s *State) raiseNotices(read int64) error {
+	if s.NoticesVersion != read {
+		return ErrNoticesMoved
+	}
+	s.NoticesVersion++
+	return nil
 }
 
 // Apply makes the changes to a state in place. The state keeps copies: what becomes of
@@ -219,7 +239,7 @@ func (s State) Clone() State {
 	for k, n := range s.Notices {
 		c.Notices[k] = n.clone()
 	}
-	c.First, c.Checked = s.First, s.Checked
+	c.First, c.Checked, c.NoticesVersion = s.First, s.Checked, s.NoticesVersion
 	maps.Copy(c.Missing, s.Missing)
 	maps.Copy(c.Spot, s.Spot)
 	for id, times := range s.Flips {

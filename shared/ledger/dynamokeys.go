@@ -29,6 +29,7 @@ const (
 	kindBudget    = "budget"
 	kindFirst     = "first"
 	kindChecked   = "checked"
+	kindNotices   = "notices"
 	kindMissing   = "missing"
 	kindSpot      = "spot"
 	kindFlips     = "flips"

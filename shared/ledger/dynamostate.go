@@ -48,6 +48,8 @@ func (r *reading) take(it item) error {
 		return with(it, func(c checkedItem) { s.Checked = c.At })
 	case kindFirst:
 		return with(it, func(c firstItem) { s.First = c.At })
+	case kindNotices:
+		return with(it, func(n noticesItem) { s.NoticesVersion = n.Version })
 	case kindMissing:
 		return with(it, func(m missingItem) { s.Missing[m.Instance] = m.Since })
 	case kindSpot:

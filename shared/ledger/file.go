@@ -79,9 +79,17 @@ func (f *File) Record(ctx context.Context, cluster roll.ClusterID, changes Chang
 		return nil
 	}
 	return f.update(ctx, cluster, func(s *State) error {
+		if err := s.may(changes); err != nil {
+			return err
+		}
 		s.Apply(changes)
 		return nil
 	})
+}
+
+// RaiseNotices implements Ledger.
+func (f *File) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return f.update(ctx, cluster, func(s *State) error { return s.raiseNotices(read) })
 }
 
 // Begin implements Ledger.
@@ -135,6 +143,7 @@ type clusterForm struct {
 	Rests           map[roll.InstanceID]Rest     `json:"rests,omitempty"`
 	GroupsWithNodes map[roll.Origin]time.Time    `json:"groupsWithNodes,omitempty"`
 	Notices         []noticeForm                 `json:"notices,omitempty"`
+	NoticesVersion  int64                        `json:"noticesVersion,omitempty"`
 	Actions         []Action                     `json:"actions,omitempty"`
 
 	First     time.Time                       `json:"first,omitzero"`
@@ -212,7 +221,7 @@ func parse(data []byte) (form fileForm, err error) {
 
 func (c *clusterForm) state() *State {
 	s := &State{
-		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions,
+		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions, NoticesVersion: c.NoticesVersion,
 		First: c.First, Checked: c.Checked, Missing: c.Missing, Flips: c.Flips, Pressures: c.Pressures, Groups: c.Groups, Trouble: c.Trouble,
 	}
 	s.init()
@@ -233,7 +242,7 @@ func (c *clusterForm) state() *State {
 
 func formOf(s *State) *clusterForm {
 	c := &clusterForm{
-		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions,
+		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions, NoticesVersion: s.NoticesVersion,
 		First: s.First, Checked: s.Checked, Missing: s.Missing, Flips: s.Flips, Pressures: s.Pressures, Groups: s.Groups, Trouble: s.Trouble,
 	}
 	c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {

@@ -44,6 +44,10 @@ type Ledger interface {
 	// take so many at once goes on in an order in which a crash loses nothing. Applying
 	// the same changes twice leaves what applying them once leaves.
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
+	// RaiseNotices raises the version of a cluster's notices by one: the caller is about to
+	// write or send what it decided on by the version that it read. If that is not the
+	// version any more, another check does so, and it is ErrNoticesMoved.
+	RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error
 	// Begin records the intent to act, unless an act of that id was begun before
 	// and did not fail for certain (ErrBegun), another one awaits its outcome, on the
 	// instance or, where neither is free, in its group (ErrUnresolved), another instance
@@ -68,6 +72,10 @@ var (
 	ErrNotBegun    = errors.New("no such act was begun")
 )
 
+// ErrNoticesMoved says that the notices of the cluster are another check's to write since
+// they were read.
+var ErrNoticesMoved = errors.New("another check has written or sent notices of the cluster since this one read them")
+
 // State is all that is remembered of one cluster.
 type State struct {
 	// RemediateSince is, for each group with findings or nodes whose mode is remediate,
@@ -86,7 +94,10 @@ type State struct {
 	// after that.
 	GroupsWithNodes map[roll.Origin]time.Time
 	Notices         map[NoticeKey]Notice
-	Actions         []Action // in the order in which they began
+	// NoticesVersion is how often a check set out to write or send notices: of two that
+	// decided by the same version only one may.
+	NoticesVersion int64
+	Actions        []Action // in the order in which they began
 
 	// First is when a check first saw the whole cluster. Trouble that began before it was
 	// nobody's to see. One from before the cluster was created is of an earlier cluster of

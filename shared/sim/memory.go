@@ -67,8 +67,8 @@ func (r remembering) Read(ctx context.Context, cluster roll.ClusterID) (ledger.S
 	return r.query(ctx, cluster)
 }
 
-// perWrite is how many items one transaction takes.
-const perWrite = 100
+// perWrite is how many items one transaction takes, beside the version of the notices.
+const perWrite = 99
 
 // Record implements ledger.Ledger.
 func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error {
@@ -83,6 +83,9 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 	items := inOrder(changes)
 	for step := range slices.Chunk(items, perWrite) {
 		err := r.write(ctx, "TransactWriteItems", func() error {
+			if v := changes.NoticesVersion; v != 0 && v != r.table().state(cluster).NoticesVersion {
+				return ledger.ErrNoticesMoved
+			}
 			var faults []error
 			for _, item := range step {
 				faults = append(faults, r.table().memory.Record(ctx, cluster, item))
@@ -94,6 +97,11 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 		}
 	}
 	return nil
+}
+
+// RaiseNotices implements ledger.Ledger.
+func (r remembering) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return r.write(ctx, "UpdateItem", func() error { return r.table().memory.RaiseNotices(ctx, cluster, read) })
 }
 
 // Begin implements ledger.Ledger. Dynamo reads, decides and then writes if nothing has

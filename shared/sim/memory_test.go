@@ -47,6 +47,10 @@ func (i invoked) Finish(ctx context.Context, cluster roll.ClusterID, id string, 
 	return i.in(func(l ledger.Ledger) error { return l.Finish(ctx, cluster, id, o) })
 }
 
+func (i invoked) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return i.in(func(l ledger.Ledger) error { return l.RaiseNotices(ctx, cluster, read) })
+}
+
 func (i invoked) Persistent() bool { return remembering{i.v}.Persistent() }
 
 func TestTheTableKeepsTheContractOfLedgers(t *testing.T) {

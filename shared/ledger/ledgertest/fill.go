@@ -126,7 +126,7 @@ func (f *filler) fill(v reflect.Value, path string) {
 		}
 	case reflect.String:
 		v.SetString(f.text(v.Type()))
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(f.number()))
 	case reflect.Bool:
 		v.SetBool(f.rng == nil || f.rng.IntN(2) == 0)
