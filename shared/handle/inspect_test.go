@@ -391,7 +391,9 @@ func (n nameless) Snapshot(ctx context.Context, name string, at time.Time, watch
 // moved is a ledger whose notices another check has.
 type moved struct{ ledger.Ledger }
 
-func (moved) RaiseNotices(context.Context, roll.ClusterID, int64) error { return ledger.ErrNoticesMoved }
+func (moved) RaiseNotices(context.Context, roll.ClusterID, int64) error {
+	return ledger.ErrNoticesMoved
+}
 
 // A check whose notices another one has says, orders and counts nothing, and looks again.
 func TestAnOvertakenCheckLooksAgain(t *testing.T) {

@@ -151,7 +151,7 @@ type asOf struct {
 func (a asOf) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
 	if a.state.Findings == nil {
 		var err error
-		if *a.state, err = a.stage.Ledger.Read(ctx, id); err != nil {
+		if *a.state, err = a.Ledger.Read(ctx, id); err != nil {
 			return ledger.State{}, err
 		}
 	}
