@@ -28,7 +28,7 @@ type Action struct {
 	Launched time.Time `json:"launched,omitzero"`
 
 	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
-	// more. It decides nothing, and what an earlier version wrote lacks it.
+	// more. It decides nothing.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
 	Since    time.Time `json:"since,omitzero"`     // of the trouble
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found

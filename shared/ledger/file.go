@@ -30,13 +30,8 @@ type File struct {
 	lock *flock.Flock
 }
 
-// formatVersion of the files that are written. What an earlier version wrote is read,
-// and lacks what that did not know; a later one is refused, not guessed at.
-//
-//	1  what findings, notices, rests and acts need
-//	2  checked, missing, flips, pressures, groups, trouble, refusals; new attributes of
-//	   findings, nodes that are not ready, notices and acts
-const formatVersion = 2
+// formatVersion of the files that are written. A later one is refused, not guessed at.
+const formatVersion = 1
 
 // lockPatience is how often the lock is tried again while another process has it.
 const lockPatience = 50 * time.Millisecond
@@ -206,7 +201,7 @@ func parse(data []byte) (form fileForm, err error) {
 	}
 	// The version first: in a later one, everything else may be unknown.
 	if err := json.Unmarshal(data, &format); err == nil && format.Version > formatVersion {
-		return form, fmt.Errorf("it has format version %d, this program knows 1 to %d; name another file or use a later program", format.Version, formatVersion)
+		return form, fmt.Errorf("it has format version %d, this program knows %d; name another file or use a later program", format.Version, formatVersion)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

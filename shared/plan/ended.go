@@ -45,7 +45,6 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		if _, ok := current[key]; ok || p.kept(key) || p.replaced(key) {
 			continue
 		}
-		known = p.adopted(key, known)
 		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
 		switch {
 		case p.back(key):

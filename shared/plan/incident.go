@@ -90,7 +90,7 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 // trouble, and the notice about it takes the other's place.
 func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll.Finding) (ledger.Notice, []ledger.NoticeKey) {
 	if known, ok := p.State.Notices[key]; ok && !known.SentAt.IsZero() {
-		return p.adopted(key, known), nil
+		return known, nil
 	}
 	for _, other := range p.open[stratum{key.Group, key.Kind}] {
 		if other == key || len(byKey[other]) > 0 || p.continued[other] {
@@ -99,7 +99,7 @@ func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll
 		was := p.State.Notices[other]
 		if slices.ContainsFunc(byKey[key], func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
 			p.continued[other] = true // one goes on from it: two incidents of one id could not be told apart
-			return p.adopted(other, was), []ledger.NoticeKey{other}
+			return was, []ledger.NoticeKey{other}
 		}
 	}
 	return ledger.Notice{}, nil
@@ -124,19 +124,6 @@ func (p *planner) heard(key ledger.NoticeKey, known ledger.Notice, findings []ro
 		}
 	}
 	return known, len(known.Incident.Gists) > had
-}
-
-// adopted is a notice of a time when there were no incidents, as one of an incident.
-func (p *planner) adopted(key ledger.NoticeKey, n ledger.Notice) ledger.Notice {
-	if n.Incident.ID != "" || n.SentAt.IsZero() {
-		return n
-	}
-	n.Incident = ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, key, n.SentAt), First: n.SentAt, Sent: 1, Most: len(n.Members), Total: len(n.Members), Told: len(n.Members)}
-	n.Incident.Gists = []string{gistCause + key.Cause}
-	for _, gist := range n.Members {
-		n.Incident.Gists = addGist(n.Incident.Gists, gist)
-	}
-	return n
 }
 
 // opened is when the first of the findings was opened, as the ledger has it after this

@@ -337,23 +337,6 @@ func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
 	}
 }
 
-// What an earlier version remembered is an incident from then on, and no news.
-func TestANoticeOfBeforeIsAdopted(t *testing.T) {
-	w := newIncidents(t)
-	w.launch(now, 1)
-	key := ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}
-	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(15 * time.Minute), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}})
-	w.look(now.Add(20 * time.Minute))
-	w.want("the same")
-	w.launchOneMore(21)
-	w.look(now.Add(25 * time.Minute))
-	w.look(now.Add(27 * time.Minute))
-	w.want("another", "27 [grown] 2")
-	if i := w.last.Incident; i.ID == "" || !i.First.Equal(now.Add(15*time.Minute)) || i.Sent != 2 || i.Total != 2 {
-		t.Errorf("told as of %+v", i)
-	}
-}
-
 // Of two causes that are found for one trouble, one goes on in its incident, and the other
 // opens its own: whoever closes one by its id must not close the other.
 func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {

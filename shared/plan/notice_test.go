@@ -104,7 +104,7 @@ func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 		w.mode = policy.Notify
 		w.add(1, 0)
 		w.add(2, 0)
-		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}})
+		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Incident: ledger.Incident{ID: "x", First: now.Add(-forgetAfter), Sent: 1, Most: 2, Total: 2, Told: 2}, Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}})
 		pol := w.doc.Cluster("demo", "", w.mode)
 		flaps := roll.Finding{Instance: instanceID(1), Node: "node-1", Kind: roll.Flapping, Group: "asg/w", Stage: roll.Overdue, Since: now.Add(-2 * time.Hour), Selector: roll.GroupSelector("asg/w")}
 		a := assess.Assessment{Findings: []roll.Finding{flaps}, Kept: map[roll.FindingKey]bool{{Instance: instanceID(2), Kind: roll.Flapping}: kept}}
