@@ -25,6 +25,10 @@ type Action struct {
 	// Desired is the desired capacity of its group when it was recorded, 0 if it has none.
 	Desired int `json:"desired,omitempty"`
 
+	// Outlives are the ids of the instance's volumes and interfaces that EC2 does not delete
+	// with it, of an act that ends the instance: EC2 names them as long as it is there.
+	Outlives []string `json:"outlives,omitempty"`
+
 	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
 	// more. It decides nothing, and what an earlier version wrote lacks it.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
@@ -209,7 +213,7 @@ func (s *State) begin(intent Action, budget Budget) error {
 			kept = append(kept, a)
 		}
 	}
-	intent.Outcome = nil
+	intent.Outcome, intent.Outlives = nil, slices.Clone(intent.Outlives)
 	s.Actions = append(kept, intent)
 	return nil
 }
