@@ -24,6 +24,8 @@ type Action struct {
 
 	// Desired is the desired capacity of its group when it was recorded, 0 if it has none.
 	Desired int `json:"desired,omitempty"`
+	// Launched is when its instance was launched, zero if that was not seen.
+	Launched time.Time `json:"launched,omitzero"`
 
 	// Outlives are the ids of the instance's volumes and interfaces that EC2 does not delete
 	// with it, of an act that ends the instance: EC2 names them as long as it is there.

@@ -296,8 +296,8 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	}
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
-		Desired: v.seen.Snapshot.Groups[o.Group].Desired,
-		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
+		Desired: v.seen.Snapshot.Groups[o.Group].Desired, Launched: v.launched(),
+		Why: short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
 	}
 	if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
 		intent.Outlives = outlives(v.seen.Snapshot, o.Instance)
