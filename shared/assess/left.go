@@ -12,8 +12,9 @@ import (
 
 const (
 	// LeftAfter is how long after the end of its instance a volume or an interface counts as
-	// left. Until then a controller may attach it to another one, or delete it: a CSI driver
-	// waits 6 minutes for a node that went without a word, and a drain may take an hour.
+	// left. Until then whoever owns it may attach it to another one, or delete it: Kubernetes
+	// alone waits 6 minutes before it detaches a volume of a node that went silent.
+	// https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#storage-force-detach-on-timeout
 	LeftAfter = 3 * time.Hour
 	// leftAsked is for how long after that end EC2 is asked for it, if nobody was told of it.
 	leftAsked = 24 * time.Hour
