@@ -13,6 +13,8 @@ import (
 
 	"rollcall/shared/assess"
 	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -31,7 +33,7 @@ const (
 // leftBehind: machines have something that outlives them, and fall ill for good, or lose
 // their NodeClaims.
 var leftBehind = situation{
-	kind: FaultLeft, need: 5 * time.Hour, least: 6 * time.Hour, most: 7 * time.Hour, count: 2,
+	kind: FaultLeft, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
 	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
@@ -51,20 +53,12 @@ var leftBehind = situation{
 			a.in(d.nth(i).between(50*time.Minute, 80*time.Minute), func() { m.end("a person: nothing owned it") })
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, l := range a.left {
-			if l.fault == f.ID && l.state != leftGone {
-				l.becomes(leftGone)
-			}
-		}
-	},
 }
 
 // leftover is a volume or a network interface that is to outlive its machine.
 type leftover struct {
 	a       *account
 	id      string
-	fault   int
 	value   string
 	machine *machine
 	state   leftState
@@ -96,7 +90,7 @@ func (l *leftover) wanted() bool { return l.value == leftClaimed }
 // before is not changed.
 func (m *machine) keep(f Fault, d dice) {
 	a := m.c.a
-	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), fault: f.ID, value: f.Value, machine: m}
+	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), value: f.Value, machine: m}
 	next := *m.shown
 	if l.isInterface() {
 		l.id = "eni-0" + shortID(d.of("interface"), 16)
@@ -112,9 +106,14 @@ func (m *machine) keep(f Fault, d dice) {
 func (l *leftover) outlive(by string) {
 	a, m := l.a, l.machine
 	l.ended, l.since = a.Now(), a.Now()
-	if l.acted = by == rollcall; !l.acted {
-		f := a.dep.state(m.c.name).Findings[roll.FindingKey{Instance: roll.InstanceID(m.id), Kind: roll.Orphaned}]
-		l.acted = !f.FirstSeen.IsZero() && l.ended.Sub(f.FirstSeen) > 10*time.Minute
+	state := a.dep.state(m.c.name)
+	orphan := state.Findings[roll.FindingKey{Instance: roll.InstanceID(m.id), Kind: roll.Orphaned}]
+	l.acted = by == rollcall || !orphan.FirstSeen.IsZero() && l.ended.Sub(orphan.FirstSeen) > 10*time.Minute ||
+		slices.ContainsFunc(state.Actions, func(a ledger.Action) bool {
+			return string(a.Instance) == m.id && a.Do == string(plan.DeleteNodeClaim) && a.Outcome != nil && a.Outcome.Result == ledger.Done
+		})
+	if l.acted {
+		a.arose(Fault{Kind: FaultLeft, Value: l.value}, m.c, m, l.id+" outlives it")
 	}
 	a.in(time.Minute, func() { l.becomes(leftFree) })
 	after := m.d.of("left").between(30*time.Minute, time.Hour)
@@ -123,10 +122,8 @@ func (l *leftover) outlive(by string) {
 		a.in(after, func() { l.becomes(leftInUse) })
 	case leftDeleted:
 		a.in(after, func() { l.becomes(leftGone) })
-	default:
-		if !l.wanted() {
-			a.arose(Fault{ID: l.fault, Kind: FaultLeft, Value: l.value}, m.c, m, l.id+" outlives it")
-		}
+	default: // a person deletes it at last
+		a.in(6*time.Hour, func() { l.becomes(leftGone) })
 	}
 }
 
