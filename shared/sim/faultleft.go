@@ -30,8 +30,8 @@ const (
 	leftOrphan    = "orphan"    // a volume of an orphan, which a person ends if Rollcall does not
 )
 
-// leftBehind: machines have something that outlives them, and fall ill for good, or lose
-// their NodeClaims.
+// leftBehind: machines have something that outlives them, and fall ill for good; or they lose
+// their Nodes and NodeClaims, too.
 var leftBehind = situation{
 	kind: FaultLeft, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
@@ -43,10 +43,11 @@ var leftBehind = situation{
 				continue
 			}
 			m.keep(f, d.nth(i))
+			m.fall(silent, false, false)
 			if f.Value != leftOrphan {
-				m.fall(silent, false, false)
 				continue
 			}
+			m.c.removeNode(m.node)
 			if m.claim != nil {
 				m.c.dropClaim(m.claim)
 			}
