@@ -72,7 +72,6 @@ type account struct {
 	events      []map[string]any
 	volumes     []types.Volume
 	interfaces  []types.NetworkInterface
-	persistent  string // PersistentVolumes, as JSON
 
 	listings   []ec2.DescribeInstancesInput
 	attributes []ec2.DescribeInstanceAttributeInput
