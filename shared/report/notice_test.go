@@ -176,6 +176,8 @@ func notices() map[string]said {
 		"cause-unread":    noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), ordered(plan.Terminate))).later("NodeRoleNotMapped", 1, plan.NewsOrdered),
 		"cause-ruled-out": noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), nothing)).later("", 1, plan.NewsCause),
 
+		"left": noticeOf(policy.Notify, entry(outlived("volume"), nothing), entry(outlived("eni"), nothing)),
+
 		"resolved":       over("nodegroup/web-blue", roll.Unknown, 10*time.Minute, plan.EndedRecovered, plan.EndedByAct, plan.EndedGone, plan.EndedRecovered),
 		"resolved-ghost": over("asg/web-workers-20260114", roll.Ghost, 12*time.Minute, plan.EndedByAct),
 	}
