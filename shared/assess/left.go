@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -127,7 +128,7 @@ func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 	l := a.Snapshot.Left[subject]
 	l.ID, l.Instance, l.Ended = r.ID, r.Instance, r.Ended
 	f := roll.Finding{
-		Instance: subject, Group: r.group, Selector: roll.GroupSelector(r.group), Zone: l.Zone, Kind: roll.Stuck, Stage: roll.Watching, Left: l,
+		Instance: subject, Group: r.group, Owner: ownerOf(r.group), Selector: roll.GroupSelector(r.group), Zone: l.Zone, Kind: roll.Stuck, Stage: roll.Watching, Left: l,
 		Since: r.Ended, Began: r.Ended, Due: r.Ended.Add(LeftAfter),
 	}
 	f.Summary = fmt.Sprintf("%s is to outlive instance %s, which is gone since %s", leftName(l), l.Instance, roll.Clock(l.Ended))
@@ -136,6 +137,20 @@ func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 		f.Summary = fmt.Sprintf("%s outlived instance %s, which is gone since %s, and is attached to nothing: %s", leftName(l), l.Instance, roll.Clock(l.Ended), leftCost(l))
 	}
 	a.addObject(f)
+}
+
+// ownerOf is who launches the instances of a group, as far as its name tells.
+func ownerOf(g roll.Group) roll.Owner {
+	if _, ok := g.NodePool(); ok {
+		return roll.OwnerKarpenter
+	}
+	if _, ok := g.NodeGroup(); ok {
+		return roll.OwnerManagedNodeGroup
+	}
+	if strings.HasPrefix(string(g), string(roll.AutoScalingGroup(""))) {
+		return roll.OwnerAutoScalingGroup
+	}
+	return roll.OwnerNone
 }
 
 func leftName(l roll.Leftover) string {

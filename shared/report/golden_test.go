@@ -171,7 +171,7 @@ func stuck(n int) roll.Finding {
 // outlived is a volume or an interface that outlived its instance.
 func outlived(kind string) roll.Finding {
 	f := found(3, roll.Stuck, 4*time.Hour, 3*time.Hour, "")
-	f.Group, f.Owner, f.Node, f.Selector = "nodepool/default", "", "", roll.GroupSelector("nodepool/default")
+	f.Group, f.Owner, f.Node, f.Selector = "nodepool/default", roll.OwnerKarpenter, "", roll.GroupSelector("nodepool/default")
 	f.Left = roll.Leftover{ID: "vol-0123456789abcdef0", Instance: instanceID(3), Ended: f.Since, Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125}
 	f.Summary = fmt.Sprintf("EBS volume vol-0123456789abcdef0 (gp3, 100 GiB) outlived instance %s, which is gone since %s, and is attached to nothing: it costs about 8.00 USD a month (an estimate by the prices of us-east-1, %s)", instanceID(3), clock(-4*time.Hour), roll.PricesOf)
 	if kind == "eni" {

@@ -790,7 +790,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
 	// only make people think that it does.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-left", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
 		switch {
