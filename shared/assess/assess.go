@@ -153,6 +153,7 @@ func Assess(in Input) Assessment {
 		a.member(m)
 	}
 	a.stuck(members)
+	a.left()
 	a.unlaunched()
 	return a.finish()
 }

@@ -142,6 +142,9 @@ func (a *assessor) keepOfNode(node string) (kept bool) {
 // stuckUnread reports findings of the kind Stuck of which the snapshot cannot tell whether
 // they go on.
 func (a *assessor) stuckUnread(k roll.FindingKey) bool {
+	if _, ok := k.Instance.Leftover(); ok {
+		return a.leftUnread(k)
+	}
 	kind, _, _ := strings.Cut(string(k.Instance), "/")
 	return kind == aNodeClaim && a.Snapshot.DeletingRead != roll.Yes
 }

@@ -98,6 +98,16 @@ func (e *EC2) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstance
 	return out, e.statusesOf(in.InstanceIds)
 }
 
+// DescribeVolumes is not captured: a bundle holds no memory of instances that ended.
+func (e *EC2) DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
+	return nil, &awserr.NotCaptured{What: "volumes"}
+}
+
+// DescribeNetworkInterfaces is not captured either.
+func (e *EC2) DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	return nil, &awserr.NotCaptured{What: "network interfaces"}
+}
+
 // statusesOf is an error if one of the instances runs and the file does not have it: EC2
 // has a status of everything that runs.
 func (e *EC2) statusesOf(ids []string) error {

@@ -54,6 +54,17 @@ func (e *RecordedEC2) DescribeInstanceStatus(ctx context.Context, in *ec2.Descri
 	})
 }
 
+// DescribeVolumes asks the client, and remembers nothing: a bundle holds no memory of
+// instances that ended.
+func (e *RecordedEC2) DescribeVolumes(ctx context.Context, in *ec2.DescribeVolumesInput, opts ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
+	return e.next.DescribeVolumes(ctx, in, opts...)
+}
+
+// DescribeNetworkInterfaces asks the client, and remembers nothing either.
+func (e *RecordedEC2) DescribeNetworkInterfaces(ctx context.Context, in *ec2.DescribeNetworkInterfacesInput, opts ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	return e.next.DescribeNetworkInterfaces(ctx, in, opts...)
+}
+
 // DescribeInstanceAttribute asks the client.
 func (e *RecordedEC2) DescribeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
 	out, err := e.next.DescribeInstanceAttribute(ctx, in, opts...)

@@ -56,6 +56,9 @@ const conditionNetworking = "NetworkingReady"
 
 // needsOf says what a finding is diagnosed by. The driver of a GPU writes on the console.
 func needsOf(f roll.Finding) need {
+	if _, ok := f.Instance.Leftover(); ok {
+		return 0 // what EC2 says of it stands in the finding
+	}
 	switch f.Condition {
 	case conditionNetworking:
 		return needs[f.Kind] | needNetwork

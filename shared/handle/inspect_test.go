@@ -76,6 +76,7 @@ func (w *world) Snapshot(_ context.Context, name string, at time.Time, _ roll.Wa
 }
 
 func (w *world) LookUp(context.Context, *roll.Snapshot, []roll.InstanceID) {}
+func (w *world) Left(context.Context, *roll.Snapshot, []roll.InstanceID)   {}
 func (w *world) Details(context.Context, *roll.Snapshot, []roll.Question)  {}
 
 func (w *world) Tag(context.Context, []roll.InstanceID, map[string]string) error { return nil }

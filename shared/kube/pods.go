@@ -295,6 +295,17 @@ func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
 	return out
 }
 
+// EBS are the ids of the EBS volumes that these PersistentVolumes stand for.
+func (v *Volumes) EBS() map[string]bool {
+	out := map[string]bool{}
+	for _, pv := range v.all {
+		if _, id, ok := strings.Cut(attachedAs(&pv.Spec), "^"); ok && strings.HasPrefix(id, "vol-") {
+			out[id] = true
+		}
+	}
+	return out
+}
+
 // attachedAs is the name by which a node's status lists a volume, "" if it is of no driver.
 // An EBS volume of before the drivers is translated.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/csi/csi_plugin.go (GetVolumeName)

@@ -27,6 +27,10 @@ type Action struct {
 	// Launched is when its instance was launched, zero if that was not seen.
 	Launched time.Time `json:"launched,omitzero"`
 
+	// Outlives are the ids of the instance's volumes and interfaces that EC2 does not delete
+	// with it, of an act that ends the instance: EC2 names them as long as it is there.
+	Outlives []string `json:"outlives,omitempty"`
+
 	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
 	// more. It decides nothing.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
@@ -211,7 +215,7 @@ func (s *State) begin(intent Action, budget Budget) error {
 			kept = append(kept, a)
 		}
 	}
-	intent.Outcome = nil
+	intent.Outcome, intent.Outlives = nil, slices.Clone(intent.Outlives)
 	s.Actions = append(kept, intent)
 	return nil
 }

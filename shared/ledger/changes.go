@@ -257,6 +257,7 @@ func (s State) Clone() State {
 	}
 	maps.Copy(c.Refusals, s.Refusals)
 	for _, a := range s.Actions {
+		a.Outlives = slices.Clone(a.Outlives)
 		if a.Outcome != nil {
 			o := *a.Outcome
 			a.Outcome = &o

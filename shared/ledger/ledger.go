@@ -270,6 +270,10 @@ type Finding struct {
 	Worked    bool            `json:"worked,omitempty"`    // as roll.Finding has it
 	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
 	Proven    []roll.Proof    `json:"proven,omitempty"`    // its decisive causes that last, as they were first found
+	// Outlives are the ids of the volumes and interfaces of an orphan that EC2 does not delete
+	// with it; Left is the instance that left behind what the finding is about.
+	Outlives []string        `json:"outlives,omitempty"`
+	Left     roll.InstanceID `json:"left,omitempty"`
 }
 
 // Key identifies the finding.
@@ -278,7 +282,7 @@ func (f Finding) Key() roll.FindingKey {
 }
 
 func (f Finding) clone() Finding {
-	f.Proven = slices.Clone(f.Proven)
+	f.Proven, f.Outlives = slices.Clone(f.Proven), slices.Clone(f.Outlives)
 	for i := range f.Proven {
 		f.Proven[i].Evidence = slices.Clone(f.Proven[i].Evidence)
 	}

@@ -70,6 +70,8 @@ type account struct {
 	noKarpenter bool
 	ofCluster   []asgtypes.AutoScalingGroup // those with the cluster's tag
 	events      []map[string]any
+	volumes     []types.Volume
+	interfaces  []types.NetworkInterface
 
 	listings   []ec2.DescribeInstancesInput
 	attributes []ec2.DescribeInstanceAttributeInput
@@ -274,6 +276,30 @@ func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscalin
 	}
 	page, next := cut(found, aws.ToString(in.NextToken), 30)
 	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
+}
+
+// DescribeVolumes implements ec2API: volumes by a filter for their ids, one a page.
+func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
+	if err := a.call("ec2:DescribeVolumes"); err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.Volume) bool {
+		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || !slices.Contains(in.Filters[0].Values, *v.VolumeId)
+	})
+	page, next := cut(found, aws.ToString(in.NextToken), 1)
+	return &ec2.DescribeVolumesOutput{Volumes: page, NextToken: next}, nil
+}
+
+// DescribeNetworkInterfaces implements ec2API: interfaces by a filter for their ids, one a page.
+func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	if err := a.call("ec2:DescribeNetworkInterfaces"); err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(slices.Clone(a.interfaces), func(n types.NetworkInterface) bool {
+		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || !slices.Contains(in.Filters[0].Values, *n.NetworkInterfaceId)
+	})
+	page, next := cut(found, aws.ToString(in.NextToken), 1)
+	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: page, NextToken: next}, nil
 }
 
 // DescribeInstanceStatus implements ec2API. Every filter must hold, and only running

@@ -285,6 +285,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	if i.Operator != nil {
 		operator = aws.ToString(i.Operator.Principal)
 	}
+	out.Outlives = outlives(i)
 	out.Owner, out.Group = tags.Owner(operator)
 	out.Group = roll.Group(p.texts.One(string(out.Group)))
 	return out

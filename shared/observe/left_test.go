@@ -2,179 +2,158 @@ package observe
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
 )
 
-// forsaken is an account whose cluster demo is gone.
-func forsaken(t *testing.T) *account {
+func TestWhatOutlivesAnInstanceIsWhatIsNotDeletedWithIt(t *testing.T) {
+	volume := func(id string, deleted *bool) types.InstanceBlockDeviceMapping {
+		return types.InstanceBlockDeviceMapping{Ebs: &types.EbsInstanceBlockDevice{VolumeId: aws.String(id), DeleteOnTermination: deleted}}
+	}
+	network := func(id string, deleted *bool) types.InstanceNetworkInterface {
+		return types.InstanceNetworkInterface{NetworkInterfaceId: aws.String(id), Attachment: &types.InstanceNetworkInterfaceAttachment{DeleteOnTermination: deleted}}
+	}
+	got := new(projector).instance(&types.Instance{
+		BlockDeviceMappings: []types.InstanceBlockDeviceMapping{volume("vol-1", aws.Bool(true)), volume("vol-3", aws.Bool(false)), volume("vol-2", aws.Bool(false)), volume("vol-4", nil), {}},
+		NetworkInterfaces:   []types.InstanceNetworkInterface{network("eni-1", aws.Bool(true)), network("eni-2", aws.Bool(false)), network("eni-3", nil), {}},
+	}, "demo")
+	if want := []string{"eni-2", "vol-2", "vol-3"}; !slices.Equal(got.Outlives, want) {
+		t.Errorf("%v, want %v", got.Outlives, want)
+	}
+}
+
+func aVolume(id string, state types.VolumeState) types.Volume {
+	return types.Volume{VolumeId: aws.String(id), State: state, VolumeType: types.VolumeTypeGp3, Size: aws.Int32(100), Iops: aws.Int32(3000), Throughput: aws.Int32(125), AvailabilityZone: aws.String("eu-west-1a")}
+}
+
+func anInterface(id string, change func(*types.NetworkInterface)) types.NetworkInterface {
+	n := types.NetworkInterface{NetworkInterfaceId: aws.String(id), Status: types.NetworkInterfaceStatusAvailable, SubnetId: aws.String("subnet-1"), OwnerId: aws.String("111122223333")}
+	change(&n)
+	return n
+}
+
+func claimedVolume(name, phase, source string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{%s},"status":{"phase":%q}}`, name, source, phase)
+}
+
+// askLeft asks the account for all of the ids.
+func askLeft(t *testing.T, a *account, p *podAPI, ids ...string) *roll.Snapshot {
+	t.Helper()
+	var subjects []roll.InstanceID
+	for _, id := range ids {
+		subject, ok := roll.LeftoverID(id)
+		if !ok {
+			t.Fatal(id)
+		}
+		subjects = append(subjects, subject)
+	}
+	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333"}}}
+	New(Options{EC2: a, Kube: p, PageInterval: time.Nanosecond}).Left(t.Context(), s, subjects)
+	return s
+}
+
+func leftIDs(s *roll.Snapshot) string {
+	var out []string
+	for _, subject := range slices.Sorted(maps.Keys(s.Left)) {
+		out = append(out, s.Left[subject].ID)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAVolumeIsLeftIfNothingHasItAndNobodyClaimsIt(t *testing.T) {
 	a := newAccount(t)
-	a.cluster.Name = aws.String("another")
-	return a
-}
-
-// kops and self-managed Kubernetes write kubernetes.io/cluster/ too, and EKS knows none
-// of their clusters.
-func TestOfAClusterThatIsGoneOnlyWhatEKSOrEksctlNamedIsLeft(t *testing.T) {
-	a := forsaken(t)
-	a.pageSize = 2
-	a.launch(1, owned)
-	a.launch(2, owned, "eks:cluster-name=demo")
-	a.launch(3, owned, "eks:eks-cluster-name=demo", "karpenter.sh/nodepool=default")
-	a.launch(4, owned, "aws:eks:cluster-name=other")
-	a.launch(5, owned, "alpha.eksctl.io/cluster-name=demo")
-	a.launch(6, "kubernetes.io/cluster/other=owned", "eks:cluster-name=other")
-	a.join(2)
-	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if want := (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}); s.Cluster.ID != want {
-		t.Errorf("cluster %s, want %s", s.Cluster.ID, want)
+	managed := aVolume("vol-5", types.VolumeStateAvailable)
+	managed.Operator = &types.OperatorResponse{Managed: aws.Bool(true)}
+	a.volumes = []types.Volume{
+		aVolume("vol-1", types.VolumeStateAvailable), aVolume("vol-2", types.VolumeStateInUse), aVolume("vol-3", types.VolumeStateAvailable), aVolume("vol-4", types.VolumeStateAvailable),
+		managed, aVolume("vol-6", types.VolumeStateDeleting), aVolume("vol-7", types.VolumeStateAvailable), aVolume("vol-8", types.VolumeStateAvailable),
+		aVolume("vol-other", types.VolumeStateAvailable),
 	}
-	if want := []string{instanceID(2), instanceID(3), instanceID(5)}; !slices.Equal(ids(s), want) || len(s.Nodes) != 0 {
-		t.Errorf("instances %v, want %v; nodes %v", ids(s), want, names(s))
+	p := &podAPI{items: strings.Join([]string{
+		claimedVolume("a", "Bound", `"csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-3"}`),
+		claimedVolume("b", "Bound", `"awsElasticBlockStore":{"volumeID":"aws://eu-west-1a/vol-4"}`),
+		claimedVolume("c", "Bound", `"csi":{"driver":"efs.csi.aws.com","volumeHandle":"fs-1"}`),
+		claimedVolume("d", "Released", `"persistentVolumeReclaimPolicy":"Retain","csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-7"}`),
+		claimedVolume("e", "Released", `"persistentVolumeReclaimPolicy":"Delete","csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-8"}`),
+	}, ",")}
+	s := askLeft(t, a, p, "vol-1", "vol-2", "vol-3", "vol-4", "vol-5", "vol-6", "vol-7", "vol-8", "vol-gone")
+	if got := leftIDs(s); got != "vol-1 vol-8" || len(s.LeftRead) != 9 || len(s.Gaps) != 0 {
+		t.Errorf("left %q, read %v, gaps %v", got, s.LeftRead, s.Gaps)
 	}
-	for _, i := range s.Instances {
-		if !i.Named {
-			t.Errorf("%+v", i)
-		}
-	}
-	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapClusterGone || s.Gaps[0].Scope != roll.ScopeCluster || s.Whole() || s.StatusRead != roll.NotAsked || s.ShiftsRead != roll.NotAsked {
-		t.Errorf("%+v", s)
-	}
-	if want := []string{"eks:DescribeCluster", "ec2:DescribeInstances", "ec2:DescribeInstances", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
-		t.Errorf("calls %v", a.log)
+	if want := (roll.Leftover{ID: "vol-1", Zone: "eu-west-1a", Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125}); s.Left["volume/vol-1"] != want {
+		t.Errorf("%+v", s.Left["volume/vol-1"])
 	}
 }
 
-func TestAListingOfWhatIsLeftThatFailsIsAGapToo(t *testing.T) {
-	a := forsaken(t)
-	a.launch(1, owned, "eks:cluster-name=demo")
-	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
-	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 2 || s.Gaps[0].Kind != roll.GapClusterGone || s.Gaps[1].Scope != roll.ScopeInstances || s.Cluster.ID.Account != "" {
-		t.Errorf("%+v", s)
+func TestTheClaimsAreReadOnlyIfThereIsAVolumeToAskAbout(t *testing.T) {
+	a, p := newAccount(t), &podAPI{}
+	a.volumes = []types.Volume{aVolume("vol-1", types.VolumeStateInUse)}
+	if s := askLeft(t, a, p, "vol-1", "eni-1"); len(p.asked) != 0 || s.LeftRead["volume/vol-1"] != roll.Yes || len(s.Left) != 0 {
+		t.Errorf("asked %v, read %v, left %v", p.asked, s.LeftRead, s.Left)
 	}
 }
 
-// Before an instance that is left over is terminated it is looked at again.
-func TestTargetOfAClusterThatIsGone(t *testing.T) {
-	for name, tt := range map[string]struct {
-		tags []string
-		kept bool
-	}{
-		"named by EKS":    {[]string{owned, "eks:cluster-name=demo"}, true},
-		"not named":       {[]string{owned}, false},
-		"named otherwise": {[]string{owned, "eks:cluster-name=other"}, false},
-	} {
-		a := forsaken(t)
-		a.launch(1, tt.tags...)
-		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-		if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapClusterGone || s.Target != one || (len(s.Instances) == 1) != tt.kept || s.NotFound[one] {
-			t.Errorf("%s: %+v", name, s)
+func TestWithoutTheClaimsNoVolumeIsLeft(t *testing.T) {
+	for name, p := range map[string]*podAPI{"denied": {fails: map[string]int{"/api/v1/persistentvolumes": 403}}, "out of reach": {cannot: errors.New("no route")}} {
+		a := newAccount(t)
+		a.volumes = []types.Volume{aVolume("vol-1", types.VolumeStateAvailable), aVolume("vol-2", types.VolumeStateInUse)}
+		s := askLeft(t, a, p, "vol-1", "vol-2", "vol-3")
+		if len(s.Left) != 0 || s.LeftRead["volume/vol-1"] != roll.NotAsked || s.LeftRead["volume/vol-2"] != roll.Yes || s.LeftRead["volume/vol-3"] != roll.Yes {
+			t.Errorf("%s: left %v, read %v", name, s.Left, s.LeftRead)
 		}
-		if tt.kept && s.Cluster.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) {
-			t.Errorf("%s: cluster %s", name, s.Cluster.ID)
-		}
-		if !slices.Equal(a.log, []string{"eks:DescribeCluster", "ec2:DescribeInstances"}) {
-			t.Errorf("%s: calls %v", name, a.log)
+		if len(s.Gaps) != 1 || s.Gaps[0].Call != roll.CallVolumes || s.Gaps[0].Scope != roll.ScopeDetail || !s.Whole() {
+			t.Errorf("%s: %+v", name, s.Gaps)
 		}
 	}
 }
 
-// A VPC may be shared, and so may tags: only the cluster's own account has its nodes.
-func TestInstancesOfAnotherAccountAreNotTheClusters(t *testing.T) {
+func TestAnInterfaceIsLeftIfItIsTheAccountsOwnAndNothingHasIt(t *testing.T) {
 	a := newAccount(t)
-	a.launch(1, owned)
-	a.launch(2, owned)
-	a.launch(3)
-	a.owners[instanceID(2)], a.owners[instanceID(3)] = "123456789012", "123456789012"
-	a.join(3)
-	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if !slices.Equal(ids(s), []string{instanceID(1)}) || len(s.NotFound) != 0 || len(s.Gaps) != 0 {
-		t.Errorf("instances %v, not found %v, gaps %+v", ids(s), s.NotFound, s.Gaps)
+	association := &types.NetworkInterfaceAssociation{PublicIp: aws.String("198.51.100.7")}
+	a.interfaces = []types.NetworkInterface{
+		anInterface("eni-1", func(*types.NetworkInterface) {}),
+		anInterface("eni-2", func(n *types.NetworkInterface) {
+			n.Association = association
+			n.PrivateIpAddresses = []types.NetworkInterfacePrivateIpAddress{{}, {Association: &types.NetworkInterfaceAssociation{PublicIp: aws.String("198.51.100.7")}}, {Association: association}}
+		}),
+		anInterface("eni-3", func(n *types.NetworkInterface) { n.Status = types.NetworkInterfaceStatusInUse }),
+		anInterface("eni-4", func(n *types.NetworkInterface) { n.Attachment = &types.NetworkInterfaceAttachment{} }),
+		anInterface("eni-5", func(n *types.NetworkInterface) { n.OwnerId = aws.String("123456789012") }),
+		anInterface("eni-6", func(n *types.NetworkInterface) { n.RequesterManaged = aws.Bool(true) }),
+		anInterface("eni-7", func(n *types.NetworkInterface) { n.Operator = &types.OperatorResponse{Managed: aws.Bool(true)} }),
+		anInterface("eni-8", func(n *types.NetworkInterface) { n.Association = association }),
 	}
-	if s := a.observer().Target(t.Context(), "demo", roll.InstanceID(instanceID(2)), at, roll.Watch{}); len(s.Instances) != 0 || len(s.NotFound) != 0 {
-		t.Errorf("%v", ids(s))
+	s := askLeft(t, a, &podAPI{}, "eni-1", "eni-2", "eni-3", "eni-4", "eni-5", "eni-6", "eni-7", "eni-8", "eni-gone")
+	if got := leftIDs(s); got != "eni-1 eni-2 eni-8" || len(s.LeftRead) != 9 {
+		t.Errorf("left %q, read %v", got, s.LeftRead)
 	}
-	// Emulators and old answers name no owner.
-	a.owner = ""
-	if s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}); !slices.Equal(ids(s), []string{instanceID(1)}) {
-		t.Errorf("instances %v", ids(s))
-	}
-}
-
-func TestReadsWhatChoosesAPolicyAndWhatReplacesIt(t *testing.T) {
-	a := newAccount(t)
-	a.launch(1, owned, "rollcall:mode=notify", "rollcall:deadline=45m", "rollcall:preset=slow").InstanceType = types.InstanceTypeP4d24xlarge
-	a.launch(2, owned).Platform = types.PlatformValuesWindows
-	block := a.launch(3, owned)
-	block.InstanceLifecycle, block.InstanceType = types.InstanceLifecycleTypeCapacityBlock, types.InstanceTypeM5Large
-	a.launch(4, owned).InstanceLifecycle = types.InstanceLifecycleTypeSpot
-	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Instances) != 4 {
-		t.Fatalf("%+v", s.Gaps)
-	}
-	type read struct {
-		mode, deadline, presetTag, preset string
-		block                             bool
-	}
-	for n, want := range []read{{"notify", "45m", "slow", "gpu", false}, {"", "", "", "windows", false}, {"", "", "", "", true}, {}} {
-		i := s.Instances[n]
-		if got := (read{i.ModeTag, i.DeadlineTag, i.PresetTag, i.Preset, i.CapacityBlock}); got != want {
-			t.Errorf("instance %d: %+v, want %+v", n+1, got, want)
-		}
+	if s.Left["eni/eni-1"].Public != 0 || s.Left["eni/eni-2"].Public != 2 || s.Left["eni/eni-8"].Public != 1 || s.Left["eni/eni-1"].Subnet != "subnet-1" {
+		t.Errorf("%+v", s.Left)
 	}
 }
 
-func TestTheWatchReachesTheNodes(t *testing.T) {
-	a := newAccount(t)
-	a.launch(1, owned)
-	n := a.join(1)
-	n.Status.Conditions = append(n.Status.Conditions, n.Status.Conditions[0])
-	n.Status.Conditions[1].Type, n.Status.Conditions[1].Status = "KernelReady", "False"
-	watch := roll.Watch{Conditions: map[roll.ConditionKey]bool{{Type: "KernelReady", Status: roll.ConditionFalse}: true}}
-	for name, look := range map[string]func(roll.Watch) *roll.Snapshot{
-		"snapshot": func(w roll.Watch) *roll.Snapshot { return a.observer().Snapshot(t.Context(), "demo", at, w) },
-		"target":   func(w roll.Watch) *roll.Snapshot { return a.observer().Target(t.Context(), "demo", one, at, w) },
-	} {
-		if s := look(watch); len(s.Nodes) != 1 || len(s.Nodes[0].Conditions) != 1 {
-			t.Errorf("%s: %+v", name, s.Nodes)
+func TestWithoutThePermissionNothingIsLeftAndTheGapIsNamedOnce(t *testing.T) {
+	for call, operation := range map[string]string{"ec2:DescribeVolumes": "DescribeVolumes", "ec2:DescribeNetworkInterfaces": "DescribeNetworkInterfaces", "ec2:DescribeVolumes 2": "DescribeVolumes"} {
+		a := newAccount(t)
+		a.fail[call] = apiError("EC2", operation, "UnauthorizedOperation", "You are not authorized to perform this operation.")
+		a.volumes = []types.Volume{aVolume("vol-1", types.VolumeStateAvailable), aVolume("vol-2", types.VolumeStateAvailable)}
+		a.interfaces = []types.NetworkInterface{anInterface("eni-1", func(*types.NetworkInterface) {})}
+		s := askLeft(t, a, &podAPI{}, "vol-1", "vol-2", "eni-1")
+		want := map[string]string{"DescribeVolumes": "eni-1", "DescribeNetworkInterfaces": "vol-1 vol-2"}[operation]
+		if got := leftIDs(s); got != want {
+			t.Errorf("%s: left %q, want %q", call, got, want)
 		}
-		if s := look(roll.Watch{}); len(s.Nodes) != 1 || len(s.Nodes[0].Conditions) != 0 {
-			t.Errorf("%s without a watch: %+v", name, s.Nodes)
+		if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != "ec2:"+operation || !s.Whole() {
+			t.Errorf("%s: %+v", call, s.Gaps)
 		}
-	}
-	a.fail["kubernetes:ListNodes"] = errors.New("503 ServiceUnavailable no")
-	if s := a.observer().Target(t.Context(), "demo", one, at, watch); s.Target != one || s.Whole() {
-		t.Errorf("%+v", s)
-	}
-}
-
-// At 100,000 nodes the uids of those with which nothing is wrong would weigh.
-func TestASnapshotKeepsTheUIDsOfNodesThatAreNotInOrder(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 7; n++ {
-		a.launch(n, owned)
-		a.join(n).UID = "uid"
-	}
-	a.nodes[1].Status.Conditions[0].Status = "False"
-	a.nodes[2].Spec.Taints = []corev1.Taint{{Key: "node.cilium.io/agent-not-ready"}}
-	a.nodes[3].Annotations = map[string]string{roll.AnnotationCordoned: "order"}
-	a.nodes[4].Spec.Unschedulable = true
-	a.nodes[5].DeletionTimestamp = &metav1.Time{Time: at}
-	a.nodes[6].Status.Conditions = append(a.nodes[6].Status.Conditions, corev1.NodeCondition{Type: "DiskPressure", Status: "True"})
-	for i, n := range a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}).Nodes {
-		if (n.UID == "uid") != (i > 0) {
-			t.Errorf("%s has the uid %q", n.Name, n.UID)
-		}
-	}
-	if s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); s.Nodes[0].UID != "uid" {
-		t.Errorf("a target needs it: %+v", s.Nodes)
 	}
 }

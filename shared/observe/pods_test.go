@@ -18,6 +18,7 @@ type podAPI struct {
 	asked  []string
 	fails  map[string]int // by path: the status in place of an answer; 0 is an answer that was not captured
 	cannot error          // be reached
+	items  string         // of the listing of PersistentVolumes
 }
 
 // Dial implements the dialer of an observer.
@@ -35,6 +36,8 @@ func (p *podAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch node, one := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); {
 	case one:
 		body = fmt.Sprintf(`{"kind":"Node","apiVersion":"v1","metadata":{"name":%q}}`, node)
+	case r.URL.Path == "/api/v1/persistentvolumes" && p.items != "":
+		body = `{"kind":"PersistentVolumeList","apiVersion":"v1","items":[` + p.items + `]}`
 	case r.URL.Path == "/api/v1/pods":
 		body = fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"on-%s"}}]}`, strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="))
 	}

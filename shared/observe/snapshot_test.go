@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 // An instance that EC2 shows without state, placement or tags must not be a crash.
 func TestAnInstanceOfWhichLittleIsShown(t *testing.T) {
 	got := new(projector).instance(&types.Instance{}, "demo")
-	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true}); got != want {
+	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -374,6 +374,10 @@ func (p *planner) remember() {
 			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
 		}
 		put.Proven = p.proven(f, known.Proven)
+		put.Left = f.Left.Instance
+		if i := p.instances[f.Instance]; f.Kind == roll.Orphaned && i != nil {
+			put.Outlives = slices.Clone(i.Outlives)
+		}
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
 			put.Opened = p.SeenAt
 		}
@@ -487,7 +491,8 @@ func samePressure(a, b ledger.GroupPressure) bool {
 func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
 	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
-	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Evidence == b.Evidence
+	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Evidence == b.Evidence &&
+		a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
 }
 
 // proofs is how many causes are remembered of a finding: the first are the roots.

@@ -70,3 +70,35 @@ func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What outlives an orphan is remembered with it, and of what is left whose it was.
+func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
+	w := healthy(3)
+	w.snapshot.Instances[0].Outlives = []string{"vol-1"}
+	volume := roll.Finding{Instance: "volume/vol-2", Kind: roll.Stuck, Group: "asg/w", Stage: roll.Watching, Since: now, Began: now, Left: roll.Leftover{ID: "vol-2", Instance: "i-0bad0000000000001"}}
+	orphan := roll.Finding{Instance: instanceID(1), Kind: roll.Orphaned, Group: "asg/w", Stage: roll.Watching, Since: now, Began: now}
+	silent := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: "asg/w", Stage: roll.Watching, Since: now, Began: now}
+	pol := w.doc.Cluster("demo", "", policy.Notify)
+	in := Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now}
+	in.Assessment.Findings = []roll.Finding{volume, orphan, silent}
+	changes := Make(in).Changes
+	if len(changes.PutFindings) != 3 {
+		t.Fatalf("%+v", changes.PutFindings)
+	}
+	for _, f := range changes.PutFindings {
+		if want := f.Kind == roll.Orphaned; (len(f.Outlives) == 1) != want {
+			t.Errorf("%s of %s: %v", f.Kind, f.Instance, f.Outlives)
+		}
+		if want := f.Kind == roll.Stuck; (f.Left == "i-0bad0000000000001") != want {
+			t.Errorf("%s of %s: %q", f.Kind, f.Instance, f.Left)
+		}
+	}
+	in.State.Apply(changes)
+	if again := Make(in).Changes.PutFindings; len(again) != 0 {
+		t.Errorf("written again: %+v", again)
+	}
+	in.Snapshot.Instances[0].Outlives = []string{"vol-1", "vol-3"}
+	if again := Make(in).Changes.PutFindings; len(again) != 1 {
+		t.Errorf("one that was attached since: %+v", again)
+	}
+}

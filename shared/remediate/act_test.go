@@ -97,6 +97,24 @@ func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
 	}
 }
 
+// Once the instance is gone, EC2 names its volumes and interfaces no more.
+func TestTheIntentRecordsWhatOutlivesTheInstance(t *testing.T) {
+	w := silentNode(t)
+	w.instances[0].Outlives = []string{"eni-1", "vol-1"}
+	o := w.order(t)
+	var before ledger.Action
+	w.terminating = func(context.Context) error {
+		before = w.actions(t)[0]
+		return nil
+	}
+	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted || o.Action != plan.Terminate {
+		t.Fatalf("%+v", out)
+	}
+	if !slices.Equal(before.Outlives, []string{"eni-1", "vol-1"}) {
+		t.Errorf("recorded %v", before.Outlives)
+	}
+}
+
 func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)

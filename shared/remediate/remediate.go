@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -298,6 +299,9 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 		Desired: v.seen.Snapshot.Groups[o.Group].Desired, Launched: v.launched(),
 		Why: short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
 	}
+	if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
+		intent.Outlives = outlives(v.seen.Snapshot, o.Instance)
+	}
 	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
@@ -312,6 +316,14 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 		return refusal(o, plan.NotRecorded, "the intent could not be recorded, so nothing was done: %v", err)
 	}
 	v.begun = v.at
+	return nil
+}
+
+// outlives are the ids of what EC2 keeps of the instance once it is gone.
+func outlives(s *roll.Snapshot, id roll.InstanceID) []string {
+	if i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
+		return s.Instances[i].Outlives
+	}
 	return nil
 }
 

@@ -168,6 +168,20 @@ func stuck(n int) roll.Finding {
 	return f
 }
 
+// outlived is a volume or an interface that outlived its instance.
+func outlived(kind string) roll.Finding {
+	f := found(3, roll.Stuck, 4*time.Hour, 3*time.Hour, "")
+	f.Group, f.Owner, f.Node, f.Selector = "nodepool/default", roll.OwnerKarpenter, "", roll.GroupSelector("nodepool/default")
+	f.Left = roll.Leftover{ID: "vol-0123456789abcdef0", Instance: instanceID(3), Ended: f.Since, Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125}
+	f.Summary = fmt.Sprintf("EBS volume vol-0123456789abcdef0 (gp3, 100 GiB) outlived instance %s, which is gone since %s, and is attached to nothing: it costs about 8.00 USD a month (an estimate by the prices of us-east-1, %s)", instanceID(3), clock(-4*time.Hour), roll.PricesOf)
+	if kind == "eni" {
+		f.Left, f.Zone = roll.Leftover{ID: "eni-0123456789abcdef0", Instance: instanceID(3), Ended: f.Since, Subnet: "subnet-0123456789abcdef0"}, ""
+		f.Summary = fmt.Sprintf("network interface eni-0123456789abcdef0 in subnet subnet-0123456789abcdef0 outlived instance %s, which is gone since %s, and is attached to nothing: it costs nothing, and holds an address of its subnet", instanceID(3), clock(-4*time.Hour))
+	}
+	f.Instance, _ = roll.LeftoverID(f.Left.ID)
+	return f
+}
+
 func orphaned(n int) roll.Finding {
 	f := found(n, roll.Orphaned, 20*time.Minute, 15*time.Minute, fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it", instanceID(n), clock(-26*time.Hour)))
 	f.Node, f.Group, f.Owner = "", "nodepool/default", roll.OwnerKarpenter

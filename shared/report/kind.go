@@ -44,6 +44,25 @@ func explain(k roll.Kind, n int) string {
 	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
 }
 
+// explainOf says what the findings of a notice mean. What outlived an instance is of the
+// kind Stuck, and no finalizer keeps it.
+func explainOf(k roll.Kind, entries []plan.Entry) string {
+	left := 0
+	for _, e := range entries {
+		if e.Finding.Left.ID != "" {
+			left++
+		}
+	}
+	if left == 0 {
+		return explain(k, len(entries))
+	}
+	s := fmt.Sprintf("%d %s %s, and %s attached to nothing.", left, roll.Plural(left, "volume or network interface", "volumes or network interfaces"), roll.Plural(left, "outlived its instance", "outlived their instances"), roll.Plural(left, "is", "are"))
+	if others := len(entries) - left; others > 0 {
+		s += " " + explain(k, others)
+	}
+	return s
+}
+
 // hasCauses reports kinds that say what is wrong, and not why.
 func hasCauses(k roll.Kind) bool {
 	switch k {
@@ -92,7 +111,7 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 	case roll.NotReady, roll.Unknown:
 		commands = []string{console}
 	case roll.Stuck:
-		return lookAtStuck(f)
+		return lookAtStuck(id, f)
 	case roll.Unlaunched:
 		commands = launches(id, f)
 	}
@@ -110,7 +129,13 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 }
 
 // lookAtStuck lists the commands by which a person sees what keeps an object.
-func lookAtStuck(f roll.Finding) (commands []string) {
+func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
+	switch kind, name, _ := f.Instance.Subject(); kind {
+	case "volume":
+		return []string{fmt.Sprintf("aws ec2 describe-volumes --region %s --volume-ids %s", id.Region, name), "kubectl get persistentvolumes"}
+	case "eni":
+		return []string{fmt.Sprintf("aws ec2 describe-network-interfaces --region %s --network-interface-ids %s", id.Region, name)}
+	}
 	if f.Removal.Claim != "" {
 		commands = append(commands, "kubectl describe nodeclaim "+f.Removal.Claim)
 	}

@@ -307,7 +307,7 @@ func nodes(n plan.Notice) *NoticeNodes {
 
 // letter is what a notice tells a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
-	l := letter{headline: explain(n.Key.Kind, len(entries)), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
+	l := letter{headline: explainOf(n.Key.Kind, entries), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
 	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
 		l.why = []why{{summary: "no cause is known; rollcall explain tells what was looked for, and what could not be"}}
 	}

@@ -40,8 +40,9 @@ const (
 	// Unlaunched: a group is to have an instance more, and its launches fail, or an instance
 	// stays pending.
 	Unlaunched Kind = "Unlaunched"
-	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it. It is
-	// about that object, and not about an instance.
+	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it; or an
+	// EBS volume or a network interface outlived its instance. It is about that object, and
+	// not about an instance.
 	Stuck Kind = "Stuck"
 )
 
@@ -106,6 +107,8 @@ type Finding struct {
 	Event Event
 	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
 	Removal Removal
+	// Left is the volume or interface that outlived its instance, zero but for the kind Stuck.
+	Left Leftover
 	// Launch is what was told of the launches that fail, zero for other kinds.
 	Launch Launch
 	Stage  Stage

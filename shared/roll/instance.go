@@ -94,6 +94,9 @@ type Instance struct {
 	Preset string
 	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.
 	SpotTaken bool
+	// Outlives are the ids of its EBS volumes and network interfaces that EC2 does not delete
+	// when it is terminated (DeleteOnTermination is false), in order.
+	Outlives []string
 	// CapacityBlock: bought for a fixed time; once terminated there is no other.
 	CapacityBlock bool
 }

@@ -31,6 +31,11 @@ type Snapshot struct {
 	// of them if DeletingRead is Yes, as they are of a cluster without Karpenter.
 	Deleting     []NodeClaim
 	DeletingRead Answer
+	// Left are those of the volumes and interfaces that were asked for which are attached to
+	// nothing and claimed by no PersistentVolume. LeftRead is Yes of each of which EC2 and the
+	// Kubernetes API told that; what is NotAsked there is not left for all that is known.
+	Left     map[InstanceID]Leftover
+	LeftRead map[InstanceID]Answer
 	// Target: the snapshot shows one instance, beside all nodes. What is counted over a
 	// population is counted in it from nodes alone.
 	Target InstanceID

@@ -85,6 +85,7 @@ func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report
 // judge assesses and diagnoses what was read, and returns what a plan rests on.
 func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	cluster := c.Snapshot.Cluster.ID.Name
+	r.left(reading, c.Snapshot, state, now)
 	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
 	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now, Presume: c.WhatIf},
 		func(q []roll.Question) {

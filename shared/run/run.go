@@ -28,6 +28,7 @@ type observer interface {
 	Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot
 	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
+	Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID)
 }
 
 type tagger interface {
@@ -107,6 +108,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
 		r.Observer.LookUp(reading, c.Snapshot, open)
 	}
+	r.left(reading, c.Snapshot, state, now)
 	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
 	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
 		func(q []roll.Question) {
@@ -145,6 +147,14 @@ func unresolved(s ledger.State) (ids []roll.InstanceID) {
 		}
 	}
 	return ids
+}
+
+// left asks for the volumes and interfaces that outlived their instances, as far as the ledger
+// knows of any. Of a cluster that is gone nobody can tell what its PersistentVolumes claim.
+func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State, now time.Time) {
+	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && s.Whole() {
+		r.Observer.Left(ctx, s, subjects)
+	}
 }
 
 // highest is the highest mode that holds for the cluster or for a group with findings:

@@ -79,6 +79,12 @@ func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.In
 	}
 }
 
+func (s *stage) Left(_ context.Context, _ *roll.Snapshot, subjects []roll.InstanceID) {
+	for _, subject := range subjects {
+		_ = s.do("ask for " + string(subject))
+	}
+}
+
 func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []roll.Question) {
 	for _, q := range questions {
 		_ = s.do("ask " + string(q.Instance))

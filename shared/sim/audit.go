@@ -524,6 +524,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	}
 	u.tells(d)
 	u.stuck(inv, d)
+	u.left(inv, d)
 	u.unlaunched(inv, d)
 	u.refers(inv, subject, d)
 	switch {

@@ -83,6 +83,7 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 	if state == terminated {
 		next.PrivateIpAddress, next.PrivateDnsName = nil, aws.String("")
+		next.BlockDeviceMappings, next.NetworkInterfaces = nil, nil
 		next.VpcId, next.SubnetId, next.SecurityGroups, next.IamInstanceProfile = nil, nil, nil, nil
 	}
 	m.shown, m.shownTags, c.listed = next, tags, nil

@@ -223,6 +223,9 @@ func (q *kubeQuery) listVolumes() (out []*kube.Item, err error) {
 		}
 		return encoded(&out, n.volume(p))
 	})
+	if err == nil {
+		err = q.c.listLeft(&out)
+	}
 	return out, err
 }
 

@@ -76,6 +76,9 @@ func (u *auditor) stuck(inv *invocation, d report.NoticeDocument) {
 		return
 	}
 	for _, i := range d.Instances {
+		if _, ok := roll.InstanceID(i.Subject).Leftover(); ok {
+			continue
+		}
 		deleted, known := c.deletedAt(i.Subject)
 		after := u.policy(inv, c, d.Group).Tolerances[roll.Stuck]
 		switch {

@@ -44,6 +44,7 @@ type Observer interface {
 	Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot
 	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
+	Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID)
 }
 
 // Targets looks at one instance again.

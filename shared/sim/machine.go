@@ -458,6 +458,9 @@ func (m *machine) end(by string) {
 	m.hush()
 	m.touch()
 	a.stateChanged(m)
+	if m.leaves != nil {
+		m.leaves.outlive(by)
+	}
 	m.g.lost(m)
 	a.in(m.d.of("shutdown").between(8*time.Second, 50*time.Second), func() {
 		m.state = terminated

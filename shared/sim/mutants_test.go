@@ -154,6 +154,18 @@ func calmly(sc Scenario) Scenario {
 	return sc
 }
 
+// longer is the scenario with the hours that it takes until something is left.
+func longer(sc Scenario) Scenario {
+	sc.Storm += 3 * time.Hour
+	return sc
+}
+
+// notifying is the scenario in which Rollcall only tells.
+func notifying(sc Scenario) Scenario {
+	sc.Policy = withMode(sc.Policy, "notify")
+	return sc
+}
+
 // ill has machines of a group fall ill at that many minutes.
 func ill(kind FaultKind, minute int, group string, count int) Fault {
 	return Fault{Kind: kind, At: time.Duration(minute) * time.Minute, Group: group, Count: count}
@@ -641,6 +653,40 @@ func mutantsOfWords() []mutant {
 					}
 				})}
 			},
+		},
+		{
+			name: "what is left is not told", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftVolume})), rules: []Rule{RuleLeft},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Stuck"`) })}
+			},
+		},
+		{
+			name: "what is to outlive an instance is not recorded", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftInterface})), rules: []Rule{RuleLeft},
+			guards: forgetting(func(w *wrongLedger) {
+				l := w.Ledger
+				w.begin = func(ctx context.Context, c roll.ClusterID, a ledger.Action, b ledger.Budget) error {
+					a.Outlives = nil
+					return l.Begin(ctx, c, a, b)
+				}
+			}),
+		},
+		{
+			name: "what is to outlive an orphan is not recorded", sc: longer(notifying(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: pool, Count: 1, Value: leftOrphan}))), rules: []Rule{RuleLeft},
+			guards: forgetting(func(w *wrongLedger) {
+				w.record = func(c *ledger.Changes) {
+					for i := range c.PutFindings {
+						c.PutFindings[i].Outlives = nil
+					}
+				}
+			}),
+		},
+		{
+			name: "a claim is no claim", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftClaimed})), rules: []Rule{RuleLeft},
+			guards: func() Guards { return Guards{Observer: func(o Observer) Observer { return allLeft{o} }} },
+		},
+		{
+			name: "what is attached again is left", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftAttached})), rules: []Rule{RuleLeft},
+			guards: func() Guards { return Guards{Observer: func(o Observer) Observer { return allLeft{o} }} },
 		},
 		{
 			name: "that launches fail is not told", sc: trial(Fault{Kind: FaultUnlaunched, At: 30 * time.Minute, Group: workers, Value: "quota"}.lasts(100)), rules: []Rule{RuleUnlaunched},

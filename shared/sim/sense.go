@@ -287,6 +287,9 @@ func (u *auditor) leftovers(c *cluster) {
 		if deleted, known := c.deletedAt(string(key.Instance)); known && !deleted.IsZero() {
 			continue // it is there still
 		}
+		if l := u.a.leftover(string(key.Instance)); l != nil && (l.state != leftGone || f.Opened.IsZero() || u.a.Now().Sub(l.changed) < time.Hour) {
+			continue // it is there still, or another check is to ask for it
+		}
 		if m := u.a.machines[string(key.Instance)]; m == nil || m.state == terminated && u.a.Now().Sub(m.ended) > time.Hour {
 			u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is gone", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
 		}

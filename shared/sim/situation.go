@@ -29,6 +29,7 @@ const (
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
 	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
+	FaultLeft          FaultKind = "left"           // a volume or an interface outlives a machine that falls ill
 )
 
 // situation is how a situation is drawn, comes about and passes.
@@ -51,7 +52,7 @@ type situation struct {
 // situations are all of them.
 func situations() []situation {
 	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup,
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup, leftBehind,
 	}
 }
 
@@ -206,6 +207,8 @@ type machinePlight struct {
 	// gpu is what became of its GPU, "" if nothing, and gpuFailed since when.
 	gpu       string
 	gpuFailed time.Time
+	// leaves is what is to outlive it, nil if nothing is.
+	leaves *leftover
 	// deletedBy is the fault by which somebody deleted its Node, nil if nobody did.
 	deletedBy *int
 }

@@ -286,6 +286,9 @@ func (u *auditor) minute() {
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
 	}
+	for _, l := range u.a.left {
+		u.toldOfLeft(l)
+	}
 	for _, c := range u.a.clusters {
 		for _, cl := range c.claims {
 			u.toldOfKept(c, cl)

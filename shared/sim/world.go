@@ -42,6 +42,7 @@ type account struct {
 	usage    Usage
 	founding bool // what has been there for long is being made
 	traps    []*trap
+	left     []*leftover // what is to outlive machines, or did
 }
 
 // cluster is an EKS cluster and its Kubernetes API.

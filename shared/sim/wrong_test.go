@@ -97,6 +97,17 @@ func (o wrongObserver) Snapshot(ctx context.Context, cluster string, at time.Tim
 	return s
 }
 
+// allLeft takes whatever is asked for to be left.
+type allLeft struct{ Observer }
+
+func (o allLeft) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID) {
+	o.Observer.Left(ctx, s, subjects)
+	for _, subject := range subjects {
+		name, _ := subject.Leftover()
+		s.LeftRead[subject], s.Left[subject] = roll.Yes, roll.Leftover{ID: name, Type: "gp3", Size: 100}
+	}
+}
+
 // seeingAgain makes something else of what is seen before an act.
 func seeingAgain(change func(*roll.Snapshot)) func(Targets) Targets {
 	return func(o Targets) Targets { return wrongTargets{o, change} }

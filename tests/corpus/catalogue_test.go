@@ -1,6 +1,7 @@
 package corpus_test
 
-// codes are the causes of the catalogue.
+// codes are the causes of the catalogue, but for VolumeLeft and InterfaceLeft: a bundle holds no
+// memory of instances that ended.
 var codes = []string{
 	"NodeRoleNotMapped", "ControllerRoleMapped", "AccessEntryWrongType", "AccessEntryStale", "AwsAuthUnparseable", "AwsAuthArnHasPath",
 	"AwsAuthArnIsInstanceProfile", "AwsAuthWrongGroups", "AwsAuthWrongUsername", "AwsAuthDuplicateRole", "InstanceProfileMissing",

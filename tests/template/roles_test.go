@@ -101,7 +101,7 @@ var grants = map[string]map[string][]string{
 		"observe": append([]string{
 			"logs:CreateLogStream ${InspectLogs.Arn}", "logs:PutLogEvents ${InspectLogs.Arn}",
 			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
-			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
+			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances, "ec2:DescribeVolumes *", "ec2:DescribeNetworkInterfaces *",
 			"autoscaling:DescribeAutoScalingInstances *", "autoscaling:DescribeAutoScalingGroups *", "autoscaling:DescribeScalingActivities *",
 			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
@@ -174,7 +174,8 @@ var takeNoResource = map[string]string{
 	"autoscaling:DescribeAutoScalingInstances": "warm pools, Standby, scale-in protection",
 	"autoscaling:DescribeAutoScalingGroups":    "processes that are suspended",
 	"autoscaling:DescribeScalingActivities":    "launches that failed",
-	"ec2:DescribeNetworkInterfaces":            "Lambda, when it places a function in a VPC",
+	"ec2:DescribeNetworkInterfaces":            "interfaces that outlived their instances; and Lambda, when it places a function in a VPC",
+	"ec2:DescribeVolumes":                      "volumes that outlived their instances",
 	"ec2:DescribeSubnets":                      "free addresses; and Lambda, when it places a function in a VPC",
 	"ec2:DescribeDhcpOptions":                  "which name servers instances ask",
 	"ec2:DescribeImages":                       "what an instance boots, and for which processor",
@@ -371,7 +372,10 @@ func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
 		if reachesClusters := folder == "inspect" || folder == "remediate"; f.InVPC != reachesClusters || (len(allowed) > 0) != reachesClusters {
 			t.Errorf("%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
 		}
-		// The code looks at subnets too.
+		// The code looks at subnets too, and that of inspect at interfaces.
+		if folder == "inspect" {
+			allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "ec2:DescribeNetworkInterfaces" })
+		}
 		if !slices.Equal(allowed, denied) || slices.Contains(denied, "ec2:DescribeSubnets") {
 			t.Errorf("%s: Lambda may %v, the code is denied %v", folder, allowed, denied)
 		}

@@ -86,6 +86,8 @@ var catalogue = []entry{
 	{VolumesAttached, false, roll.CureUnclear},
 	{DrainBlocked, false, roll.CureChange},
 	{FinalizerHeld, false, roll.CureUnclear},
+	{VolumeLeft, false, roll.CureUnclear},
+	{InterfaceLeft, false, roll.CureUnclear},
 
 	{SystemStatusImpaired, false, roll.CureReplace},
 	{KernelPanic, false, roll.CureReboot},

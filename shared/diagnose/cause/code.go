@@ -141,6 +141,10 @@ const (
 	FinalizerHeld Code = "FinalizerHeld"
 	// FinalizerOwnerGone: nothing is left to wait for, and Karpenter does not let go.
 	FinalizerOwnerGone Code = "FinalizerOwnerGone"
+	// VolumeLeft: an EBS volume outlived its instance, since DeleteOnTermination is false.
+	VolumeLeft Code = "VolumeLeft"
+	// InterfaceLeft: a network interface did, for the same reason.
+	InterfaceLeft Code = "InterfaceLeft"
 )
 
 // Cause is a cause with a code of the catalogue. Rank and cure follow from the code.

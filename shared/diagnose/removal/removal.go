@@ -1,6 +1,7 @@
 // Package removal looks for what keeps a Node or a NodeClaim that somebody deleted: pods
 // that cannot be drained, volumes that stay attached, an instance that does not end, and
-// finalizers whose owner does nothing.
+// finalizers whose owner does nothing. It also names why a volume or a network interface
+// outlived its instance.
 //
 // Karpenter drains the Node, waits for its volumes, ends the instance, and lets go of the
 // Node and then of the NodeClaim, in this order:
@@ -37,6 +38,10 @@ const (
 // Analyze notes what it finds about the deletion that the case is about.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Stuck {
+		return
+	}
+	if _, ok := c.Finding.Instance.Leftover(); ok {
+		left(c, s)
 		return
 	}
 	l := &look{Case: c, s: s}

@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// What outlives a machine, and what becomes of it then.
+const (
+	leftVolume    = "volume"    // an EBS volume that nobody wants any more
+	leftInterface = "interface" // a network interface likewise
+	leftClaimed   = "claimed"   // a volume of a PersistentVolume that is bound
+	leftAttached  = "attached"  // a volume that is attached to another machine within the hour
+	leftDeleted   = "deleted"   // a volume that somebody deletes within the hour
+	leftOrphan    = "orphan"    // a volume of an orphan, which a person ends if Rollcall does not
+)
+
+// leftBehind: machines have something that outlives them, and fall ill for good; or they lose
+// their Nodes and NodeClaims, too.
+var leftBehind = situation{
+	kind: FaultLeft, need: 5 * time.Hour, count: 2,
+	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
+	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
+	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			if m.leaves != nil || m.shown == nil {
+				continue
+			}
+			m.keep(f, d.nth(i))
+			m.fall(silent, false, false)
+			if f.Value != leftOrphan {
+				continue
+			}
+			m.c.removeNode(m.node)
+			if m.claim != nil {
+				m.c.dropClaim(m.claim)
+			}
+			a.in(d.nth(i).between(50*time.Minute, 80*time.Minute), func() { m.end("a person: nothing owned it") })
+		}
+	},
+}
+
+// leftover is a volume or a network interface that is to outlive its machine.
+type leftover struct {
+	a       *account
+	id      string
+	value   string
+	machine *machine
+	state   leftState
+	changed time.Time // when it last became so
+	ended   time.Time // when its machine was ended, zero while it is there
+	// acted: Rollcall ended its machine, or knew it as an orphan before.
+	acted bool
+	since time.Time // when nothing stood in the way of its being told any more
+	told  bool
+}
+
+// leftState is where it is.
+type leftState int
+
+const (
+	leftInUse leftState = iota // attached to a machine
+	leftFree                   // attached to nothing
+	leftGone                   // deleted
+)
+
+func (l *leftover) becomes(s leftState) { l.state, l.changed = s, l.a.Now() }
+
+func (l *leftover) isInterface() bool { return l.value == leftInterface }
+
+// wanted reports that somebody wants it: it is never left.
+func (l *leftover) wanted() bool { return l.value == leftClaimed }
+
+// keep gives the machine something that outlives it, as EC2 shows from now on. What it told
+// before is not changed.
+func (m *machine) keep(f Fault, d dice) {
+	a := m.c.a
+	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), value: f.Value, machine: m}
+	next := *m.shown
+	if l.isInterface() {
+		l.id = "eni-0" + shortID(d.of("interface"), 16)
+		next.NetworkInterfaces = []types.InstanceNetworkInterface{{NetworkInterfaceId: &l.id, Attachment: &types.InstanceNetworkInterfaceAttachment{DeleteOnTermination: aws.Bool(false), DeviceIndex: aws.Int32(1)}}}
+	} else {
+		next.BlockDeviceMappings = []types.InstanceBlockDeviceMapping{{DeviceName: aws.String("/dev/xvdb"), Ebs: &types.EbsInstanceBlockDevice{VolumeId: &l.id, DeleteOnTermination: aws.Bool(false)}}}
+	}
+	m.shown, m.c.listed = &next, nil
+	m.leaves, a.left = l, append(a.left, l)
+}
+
+// outlive is what becomes of it at the end of its machine.
+func (l *leftover) outlive(by string) {
+	a, m := l.a, l.machine
+	l.ended, l.since = a.Now(), a.Now()
+	state := a.dep.state(m.c.name)
+	orphan := state.Findings[roll.FindingKey{Instance: roll.InstanceID(m.id), Kind: roll.Orphaned}]
+	l.acted = by == rollcall || !orphan.FirstSeen.IsZero() && l.ended.Sub(orphan.FirstSeen) > 10*time.Minute ||
+		slices.ContainsFunc(state.Actions, func(a ledger.Action) bool {
+			return string(a.Instance) == m.id && a.Do == string(plan.DeleteNodeClaim) && a.Outcome != nil && a.Outcome.Result == ledger.Done
+		})
+	if l.acted {
+		a.arose(Fault{Kind: FaultLeft, Value: l.value}, m.c, m, l.id+" outlives it")
+	}
+	a.in(time.Minute, func() { l.becomes(leftFree) })
+	after := m.d.of("left").between(30*time.Minute, time.Hour)
+	switch l.value {
+	case leftAttached:
+		a.in(after, func() { l.becomes(leftInUse) })
+	case leftDeleted:
+		a.in(after, func() { l.becomes(leftGone) })
+	default: // a person deletes it at last
+		a.in(6*time.Hour, func() { l.becomes(leftGone) })
+	}
+}
+
+// outlived are those of the ids that there are.
+func (a *account) outlived(ids []string, interfaces bool) (out []*leftover) {
+	for _, l := range a.left {
+		if l.state != leftGone && l.isInterface() == interfaces && slices.Contains(ids, l.id) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// DescribeVolumes tells of volumes by a filter for their ids.
+func (e ec2API) DescribeVolumes(ctx context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
+	const call = "ec2:DescribeVolumes"
+	if len(in.VolumeIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeVolumesOutput)
+	err := e.v.call(ctx, call, reads, "", func() error {
+		for _, l := range e.v.a.outlived(in.Filters[0].Values, false) {
+			v := types.Volume{
+				VolumeId: &l.id, VolumeType: types.VolumeTypeGp3, Size: aws.Int32(100), Iops: aws.Int32(3000), Throughput: aws.Int32(125),
+				AvailabilityZone: &l.machine.zone, State: types.VolumeStateAvailable,
+			}
+			if l.state == leftInUse {
+				v.State, v.Attachments = types.VolumeStateInUse, []types.VolumeAttachment{{VolumeId: &l.id, State: types.VolumeAttachmentStateAttached}}
+			}
+			out.Volumes = append(out.Volumes, v)
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// DescribeNetworkInterfaces tells of network interfaces by a filter for their ids.
+func (e ec2API) DescribeNetworkInterfaces(ctx context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	const call = "ec2:DescribeNetworkInterfaces"
+	if len(in.NetworkInterfaceIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
+		e.v.unsimulated(call, in)
+	}
+	out := new(ec2.DescribeNetworkInterfacesOutput)
+	err := e.v.call(ctx, call, reads, "", func() error {
+		for _, l := range e.v.a.outlived(in.Filters[0].Values, true) {
+			n := types.NetworkInterface{
+				NetworkInterfaceId: &l.id, AvailabilityZone: &l.machine.zone, SubnetId: aws.String(l.machine.c.subnet(l.machine.zone)), OwnerId: aws.String(accountID),
+				Status: types.NetworkInterfaceStatusAvailable,
+			}
+			if l.state == leftInUse {
+				n.Status, n.Attachment = types.NetworkInterfaceStatusInUse, &types.NetworkInterfaceAttachment{Status: types.AttachmentStatusAttached}
+			}
+			out.NetworkInterfaces = append(out.NetworkInterfaces, n)
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+// listLeft lists the PersistentVolumes of volumes that outlive their machines.
+func (c *cluster) listLeft(out *[]*kube.Item) error {
+	for _, l := range c.a.left {
+		if l.machine.c != c || !l.wanted() || l.state == leftGone {
+			continue
+		}
+		err := encoded(out, corev1.PersistentVolume{
+			TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + l.id[4:], CreationTimestamp: stamped(l.machine.launched)},
+			Spec: corev1.PersistentVolumeSpec{
+				PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: l.id}},
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "gp3",
+				ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "shop", Name: "data-" + l.id[4:]},
+			},
+			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RuleLeft is that a volume or a network interface that outlived a machine which Rollcall ended,
+// or knew as an orphan, is told in time, and that nothing else is told to be left.
+const RuleLeft Rule = "left"
+
+// leftSlack is for how long a check may have known it otherwise: it reads, finds out why and
+// tells.
+const leftSlack = 5 * time.Minute
+
+// leftover finds what a subject names, nil if it is of no fault.
+func (a *account) leftover(subject string) *leftover {
+	name, _ := roll.InstanceID(subject).Leftover()
+	for _, l := range a.left {
+		if l.id == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// left checks what a notice says to be left.
+func (u *auditor) left(inv *invocation, d report.NoticeDocument) {
+	if d.Action == "resolved" {
+		return
+	}
+	for _, i := range d.Instances {
+		if _, ok := roll.InstanceID(i.Subject).Leftover(); !ok {
+			continue
+		}
+		now, l := u.a.Now(), u.a.leftover(i.Subject)
+		switch {
+		case l == nil:
+			u.broken(RuleLeft, "%s: %s is told to be left, and there never was such a thing", inv.name, i.Subject)
+		case l.ended.IsZero() || now.Sub(l.ended)+slack < assess.LeftAfter:
+			u.broken(RuleLeft, "%s: %s is told to be left, and %s was ended at %s", inv.name, i.Subject, l.machine.id, l.ended.Format(time.TimeOnly))
+		case l.wanted():
+			u.broken(RuleLeft, "%s: %s is told to be left, and a PersistentVolume claims it", inv.name, i.Subject)
+		case l.state != leftFree && now.Sub(l.changed) > leftSlack:
+			u.broken(RuleLeft, "%s: %s is told to be left, and was attached again or deleted at %s", inv.name, i.Subject, l.changed.Format(time.TimeOnly))
+		default:
+			l.told = true
+		}
+	}
+}
+
+// toldOfLeft checks every minute that what is left is told in time.
+func (u *auditor) toldOfLeft(l *leftover) {
+	now, c, g := u.a.Now(), l.machine.c, l.machine.g
+	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {
+		return
+	}
+	// Its time begins when the act has its outcome, which a later check may have settled.
+	for _, a := range u.a.dep.state(c.name).Actions {
+		switch {
+		case string(a.Instance) != l.machine.id:
+		case a.Outcome == nil:
+			l.since = now
+		case a.Outcome.At.After(l.ended) && now.Before(a.Outcome.At.Add(assess.LeftAfter)):
+			l.since = now
+		}
+	}
+	if now.Before(l.ended.Add(assess.LeftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
+		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
+		!u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) || u.document(u.a.dep.parameters.policy) == nil {
+		l.since = now
+	}
+	if now.Sub(l.since) > keptWithin+2*u.a.sc.Sweep {
+		u.broken(RuleLeft, "%s outlived %s, which was ended at %s, and nobody was told", l.id, l.machine.id, l.ended.Format(time.TimeOnly))
+		l.told = true
+	}
+}
