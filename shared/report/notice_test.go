@@ -751,7 +751,7 @@ func TestSeverityAndAction(t *testing.T) {
 		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
 		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
 		"notice-not-ready-next": "critical none", "notice-drain-unfinished": "critical none", "notice-unknown-reboot": "critical reboot",
-		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-condition-failed": "critical none",
+		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-left": "critical none", "notice-condition-failed": "critical none",
 		"notice-impaired": "critical none", "notice-flapping": "critical none", "notice-ghost": "critical delete-node",
 		"notice-orphaned": "critical none", "notice-orphaned-gone": "critical none", "notice-conflict": "critical none",
 		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved", "notice-resolved-spot": "info resolved",

@@ -76,6 +76,7 @@ type change struct {
 	FinishNode   string          `yaml:"finishNode"`
 	Instance     *instanceChange `yaml:"instance"`
 	Forget       string          `yaml:"forget"`
+	DeleteVolume string          `yaml:"deleteVolume"`
 	Claim        *claim          `yaml:"claim"`
 	NodePool     *pool           `yaml:"nodePool"`
 	DeleteClaim  string          `yaml:"deleteClaim"`
@@ -117,6 +118,7 @@ type instance struct {
 	Type      string            `yaml:"type"`
 	UserData  string            `yaml:"userData"`
 	Protected bool              `yaml:"protected"`
+	Keeps     bool              `yaml:"keeps"`
 	Tags      map[string]string `yaml:"tags"`
 	State     string            `yaml:"state"`
 	Lifecycle string            `yaml:"lifecycle"`

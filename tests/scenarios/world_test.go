@@ -96,6 +96,8 @@ func (w *world) change(ctx context.Context, c change) error {
 		return w.each(c.Instance.Name, func(name string) error { return w.changeInstance(ctx, name, *c.Instance) })
 	case c.Forget != "":
 		return w.each(c.Forget, func(name string) error { return w.bed.ForgetInstance(ctx, w.ids[name]) })
+	case c.DeleteVolume != "":
+		return w.each(c.DeleteVolume, func(name string) error { return w.bed.DeleteVolume(ctx, w.ids["of-"+name]) })
 	case c.Claim != nil:
 		return w.claim(ctx, *c.Claim)
 	case c.NodePool != nil:
@@ -215,13 +217,18 @@ func (w *world) launch(ctx context.Context, i instance) error {
 			name = fmt.Sprintf("%s-%d", i.Name, n+1)
 		}
 		id, err := w.bed.RunInstance(ctx, testbed.InstanceSpec{
-			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, ImageID: i.Image, Protected: i.Protected,
+			Name: name, Tags: i.tags(), Group: i.asg(), LaunchTime: w.ago(i.Launched), Zone: i.Zone, Type: i.Type, UserData: i.UserData, ImageID: i.Image, Protected: i.Protected, Keeps: i.Keeps,
 		})
 		if err != nil {
 			return err
 		}
 		w.add(i.Name, name)
 		w.ids[name], w.spec[name] = id, i
+		if i.Keeps {
+			if w.ids["of-"+name], err = w.bed.KeptVolume(ctx, id); err != nil {
+				return err
+			}
+		}
 		change := testbed.InstanceChange{
 			State: given(i.State), OwnerID: given(i.OwnerID), Platform: given(i.Platform), Purchase: given(i.Purchase), Lifecycle: given(i.Lifecycle), Hidden: given(testbed.Hiding(i.Hidden)), Console: given(i.Console),
 		}

@@ -39,6 +39,8 @@ type InstanceSpec struct {
 	// Profile is the ARN of its instance profile: that of nodes if empty. [NoProfile] leaves it without one.
 	Profile   string
 	Protected bool // termination protection
+	// Keeps: it has an EBS volume that EC2 does not delete when it is terminated.
+	Keeps bool
 	// Managed marks it as run by EKS Auto Mode; see [InstanceChange].
 	Managed bool
 }
@@ -105,6 +107,32 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 	return id, b.ChangeInstance(ctx, id, change)
 }
 
+// KeptVolume is the id of the volume that an instance keeps; see [InstanceSpec].
+func (b *Bed) KeptVolume(ctx context.Context, instanceID string) (string, error) {
+	out, err := b.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{instanceID}})
+	if err != nil {
+		return "", fmt.Errorf("look at the volumes of %s: %w", instanceID, err)
+	}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			for _, d := range i.BlockDeviceMappings {
+				if d.Ebs != nil && !aws.ToBool(d.Ebs.DeleteOnTermination) {
+					return aws.ToString(d.Ebs.VolumeId), nil
+				}
+			}
+		}
+	}
+	return "", fmt.Errorf("%s keeps no volume", instanceID)
+}
+
+// DeleteVolume deletes a volume that is attached to nothing.
+func (b *Bed) DeleteVolume(ctx context.Context, id string) error {
+	if _, err := b.ec2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: aws.String(id)}); err != nil {
+		return fmt.Errorf("delete %s: %w", id, err)
+	}
+	return nil
+}
+
 // launch is the request to run an instance.
 func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstancesInput, error) {
 	subnet, ok := b.ground.Subnets[cmp.Or(spec.Zone, Region+"a")]
@@ -125,6 +153,11 @@ func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstanc
 	}
 	if len(tags) > 0 {
 		in.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: ec2Tags(tags)}}
+	}
+	if spec.Keeps {
+		in.BlockDeviceMappings = []ec2types.BlockDeviceMapping{{
+			DeviceName: aws.String("/dev/sdb"), Ebs: &ec2types.EbsBlockDevice{VolumeSize: aws.Int32(100), VolumeType: ec2types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(false)},
+		}}
 	}
 	userData := spec.UserData
 	if cluster := nodeCluster(spec, tags); userData == "" && cluster != "" {
