@@ -139,3 +139,16 @@ func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 		t.Errorf("instances not all read: %+v, kept %v", a.Findings, a.Kept)
 	}
 }
+
+// One that renews its lease works, whoever deleted its NodeClaim and its Node: that is a
+// contradiction, on which nothing is done.
+func TestAnInstanceWithoutNodeClaimThatWorksIsNoOrphan(t *testing.T) {
+	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Conflict, 10 * time.Minute: roll.Orphaned} {
+		s := claimed(roll.No, time.Hour)
+		s.Details[id] = roll.Detail{HasNodeClaim: roll.No, LeaseRead: roll.Yes, LeaseOf: "ip-1", LeaseRenewed: ago(renewed)}
+		a := judge(s, known(roll.Orphaned, ago(time.Hour), ago(time.Hour)))
+		if f := one(t, renewed.String(), a); f.Kind != want {
+			t.Errorf("lease renewed %s ago: %+v, want %s", renewed, f, want)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
 		Protection:  acting,
-		Lease:       acting && f.Kind == roll.Unregistered && !a.gone,
+		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
 		Pods:        silent,
 	}, f.Group)
 }

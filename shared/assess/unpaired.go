@@ -47,10 +47,10 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
 	switch {
-	case a.claimless(m):
-	case a.vanished(m, since):
+	case a.vanished(m, since): // also one that no NodeClaim has: it works
 		a.impaired(m)
 		return
+	case a.claimless(m):
 	default:
 		f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))
 		f.Worked = later || a.knownToWork(f)

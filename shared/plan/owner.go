@@ -108,7 +108,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (R
 // leaseObjects leaves alone what has no node and may have a kubelet that renews a lease: its
 // Node was deleted, or is missing in a list, and it may do its work.
 func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
-	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Worked)
+	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
 	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
 		return "", "", false
 	}

@@ -61,6 +61,26 @@ func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
 	}
 }
 
+// Nor is an instance ended that no NodeClaim has, if its kubelet may renew a lease.
+func TestALeaseThatWasNotReadHoldsAnOrphan(t *testing.T) {
+	for read, want := range map[roll.Answer]string{roll.No: string(Terminate), roll.Yes: string(Terminate), roll.Unreadable: "none: [ProtectionUnknown]", roll.NotAsked: "none: [ProtectionUnknown]"} {
+		w := healthy(10)
+		i := w.unregistered(11, 2*time.Hour)
+		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
+		w.state.Apply(ledger.Changes{
+			PutFindings:  []ledger.Finding{{Instance: i.ID, Kind: roll.Orphaned, Group: i.Group, Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-time.Hour), Began: i.Launched}},
+			PutRemediate: map[roll.Group]time.Time{i.Group: now.Add(-24 * time.Hour)},
+		})
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Orphaned: [{do: terminate}]}\n")
+		d := w.snapshot.Details[i.ID]
+		d.LeaseRead, d.HasNodeClaim = read, roll.No
+		w.snapshot.Details[i.ID] = d
+		if _, p := w.make(now); ordered1(p) != want {
+			t.Errorf("%v: ordered %s, want %s: %+v", read, ordered1(p), want, p.Held)
+		}
+	}
+}
+
 // Bare metal boots for longer than the ladder's wait.
 func TestNothingFollowsARebootBeforeTheMachineCanBeBack(t *testing.T) {
 	for _, tt := range []struct {
