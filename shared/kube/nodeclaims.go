@@ -48,7 +48,8 @@ func ValidPool(name string) bool {
 
 // NodeClaims are the NodeClaims of some node pools.
 type NodeClaims struct {
-	// Of are those that have an instance, by its id.
+	// Of are those that have an instance, by its id. It is empty if no node pools were named: of
+	// a whole cluster they would be as many as its nodes.
 	Of map[roll.InstanceID]roll.NodeClaim
 	// Latest is how the latest launch went of which a NodeClaim of the node pool tells: of
 	// several of one second, one that failed.
@@ -57,6 +58,8 @@ type NodeClaims struct {
 	// launch of the pool that succeeded; Launched is that one's NodeClaim's creation.
 	Unlaunched map[string]Unlaunched
 	Launched   map[string]time.Time
+	// Deleting are those that somebody deleted and that are still there.
+	Deleting []roll.NodeClaim
 }
 
 // Unlaunched are the NodeClaims of a node pool that wait for their launch.
@@ -114,8 +117,17 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 	}
 }
 
-// NodeClaims lists the NodeClaims of the node pools, or of all if none are named. A cluster without Karpenter has none,
-// which is ErrNoNodeClaims; after any other error nothing is known.
+// deleting notes a claim that somebody deleted.
+func (n *NodeClaims) deleting(id roll.InstanceID, pool string, claim roll.NodeClaim) {
+	claim.Instance, claim.Group = id, roll.GroupNone
+	if pool != "" {
+		claim.Group = roll.NodePoolGroup(pool)
+	}
+	n.Deleting = append(n.Deleting, claim)
+}
+
+// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. A cluster without Karpenter has
+// none, which is ErrNoNodeClaims; after any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
 	selector := ""
 	if len(pools) > 0 {
@@ -127,15 +139,24 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	}
 	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]Unlaunched{}, Launched: map[string]time.Time{}}
 	var waiting []*nodeClaim
-	err := again(func() { clear(claims.Of); clear(claims.Latest); clear(claims.Launched); waiting = nil }, func() error {
+	err := again(func() {
+		clear(claims.Of)
+		clear(claims.Latest)
+		clear(claims.Launched)
+		claims.Deleting, waiting = nil, nil
+	}, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = selector
 			page, next, err := c.nodeClaimPage(ctx, o)
 			for _, c := range page {
-				if id, claim := c.project(); id != "" {
+				id, claim := c.project()
+				pool := c.Metadata.Labels[labelNodePool]
+				if id != "" && len(pools) > 0 {
 					claims.Of[id] = claim
 				}
-				pool := c.Metadata.Labels[labelNodePool]
+				if !claim.DeletedAt.IsZero() {
+					claims.deleting(id, pool, claim)
+				}
 				if l, known := c.launch(); known {
 					claims.later(pool, l)
 				}
@@ -152,37 +173,6 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	}
 	claims.settle(waiting)
 	return claims, nil
-}
-
-// DeletingNodeClaims lists the NodeClaims that somebody deleted and that are still there. A
-// cluster without Karpenter has none, which is ErrNoNodeClaims; after any other error nothing
-// is known.
-func (c *Client) DeletingNodeClaims(ctx context.Context) ([]roll.NodeClaim, error) {
-	var out []roll.NodeClaim
-	err := again(func() { out = nil }, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			page, next, err := c.nodeClaimPage(ctx, o)
-			for _, c := range page {
-				if c.Metadata.DeletionTimestamp.IsZero() {
-					continue
-				}
-				id, claim := c.project()
-				claim.Instance, claim.Group = id, roll.GroupNone
-				if pool := c.Metadata.Labels[labelNodePool]; pool != "" {
-					claim.Group = roll.NodePoolGroup(pool)
-				}
-				out = append(out, claim)
-			}
-			return next, err
-		})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
-	}
-	if err != nil {
-		return nil, listNodeClaims.failed(err)
-	}
-	return out, nil
 }
 
 // nodeClaimPage asks for one page of the NodeClaims.

@@ -94,6 +94,9 @@ type Instance struct {
 	Preset string
 	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.
 	SpotTaken bool
+	// LaunchFailure is why EC2 terminated it during its launch, as "code: message"; "" if it
+	// did not.
+	LaunchFailure string
 	// CapacityBlock: bought for a fixed time; once terminated there is no other.
 	CapacityBlock bool
 }

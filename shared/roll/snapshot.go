@@ -35,12 +35,13 @@ type Snapshot struct {
 	// population is counted in it from nodes alone.
 	Target InstanceID
 	Gaps   []Gap
-	// Launches are the groups whose launches fail, or do not come about. ClaimsRead tells
-	// whether those of node pools were read, and ScalingRead whether those of Auto Scaling
-	// were; Suspended are groups that are short of instances, and are not to launch any.
-	Launches                map[Group]Launch
-	ClaimsRead, ScalingRead Answer
-	Suspended               []Group
+	// Launches are the groups whose launches fail, or do not come about. ClaimsRead reports
+	// whether those of node pools were read, ScalingRead whether those of Auto Scaling were,
+	// and NodeGroupsRead whether EKS was asked about its managed node groups.
+	Launches                                map[Group]Launch
+	ClaimsRead, ScalingRead, NodeGroupsRead Answer
+	// Suspended are groups that are short of instances, and are not to launch any.
+	Suspended []Group
 }
 
 // Impairment is a failing status check of EC2.
@@ -123,6 +124,7 @@ const (
 	CallAutoScalingGroups    = "autoscaling:DescribeAutoScalingGroups"
 	CallScalingActivities    = "autoscaling:DescribeScalingActivities"
 	CallNodegroup            = "eks:DescribeNodegroup"
+	CallNodegroups           = "eks:ListNodegroups"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
 	CallEvents               = "kubernetes: list events"
 	CallLease                = "kubernetes: get leases"
