@@ -117,15 +117,6 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 	}
 }
 
-// deleting notes a claim that somebody deleted.
-func (n *NodeClaims) deleting(id roll.InstanceID, pool string, claim roll.NodeClaim) {
-	claim.Instance, claim.Group = id, roll.GroupNone
-	if pool != "" {
-		claim.Group = roll.NodePoolGroup(pool)
-	}
-	n.Deleting = append(n.Deleting, claim)
-}
-
 // NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. A cluster without Karpenter has
 // none, which is ErrNoNodeClaims; after any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
@@ -155,7 +146,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 					claims.Of[id] = claim
 				}
 				if !claim.DeletedAt.IsZero() {
-					claims.deleting(id, pool, claim)
+					claims.Deleting = append(claims.Deleting, c.placed())
 				}
 				if l, known := c.launch(); known {
 					claims.later(pool, l)
@@ -173,6 +164,28 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	}
 	claims.settle(waiting)
 	return claims, nil
+}
+
+// NodeClaimsByName lists every NodeClaim by its name, with its instance and its node pool, for a
+// question about one of them. A cluster without Karpenter has none, which is ErrNoNodeClaims.
+func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClaim, error) {
+	out := map[string]roll.NodeClaim{}
+	err := again(func() { clear(out) }, func() error {
+		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			page, next, err := c.nodeClaimPage(ctx, o)
+			for _, c := range page {
+				out[c.Metadata.Name] = c.placed()
+			}
+			return next, err
+		})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
+	}
+	if err != nil {
+		return nil, listNodeClaims.failed(err)
+	}
+	return out, nil
 }
 
 // nodeClaimPage asks for one page of the NodeClaims.
@@ -284,6 +297,16 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 		}
 	}
 	return id, out
+}
+
+// placed is the claim with its instance and its node pool.
+func (n *nodeClaim) placed() roll.NodeClaim {
+	id, out := n.project()
+	out.Instance, out.Group = id, roll.GroupNone
+	if pool := n.Metadata.Labels[labelNodePool]; pool != "" {
+		out.Group = roll.NodePoolGroup(pool)
+	}
+	return out
 }
 
 // launch is how the launch for the claim went; false before Karpenter has tried. A launch

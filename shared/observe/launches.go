@@ -111,26 +111,19 @@ func poolOfClaim(claim string) (string, bool) {
 // than they are to have, and of these the ones whose latest launches failed. It returns the
 // managed node groups that have an Auto Scaling group, and whether each lacks instances.
 func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (map[string]bool, roll.Answer) {
-	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
-		Filters:    []asgtypes.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
-		MaxRecords: aws.Int32(autoScalingBatch),
-	})
 	var short []asgtypes.AutoScalingGroup
 	managed := map[string]bool{}
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return managed, o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
+	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g asgtypes.AutoScalingGroup) {
+		group, _ := groupOf(g)
+		if name, ok := group.NodeGroup(); ok {
+			managed[name] = managed[name] || lacks(g)
 		}
-		for _, g := range page.AutoScalingGroups {
-			group, _ := groupOf(g)
-			if name, ok := group.NodeGroup(); ok {
-				managed[name] = managed[name] || lacks(g)
-			}
-			if lacks(g) {
-				short = append(short, g)
-			}
+		if lacks(g) {
+			short = append(short, g)
 		}
+	})
+	if err != nil {
+		return managed, o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
 	}
 	if len(short) > groupReads {
 		short = short[:groupReads]

@@ -26,6 +26,14 @@ func (id InstanceID) Subject() (kind, name string, ok bool) {
 	return kind, name, name != "" && slices.Contains(subjects, kind)
 }
 
+// ParseSubject accepts what a person may ask about beside an instance: nodepool/NAME,
+// nodeclaim/NAME, nodegroup/NAME, asg/NAME and node/NAME.
+func ParseSubject(s string) (InstanceID, bool) {
+	id := InstanceID(s)
+	kind, _, ok := id.Subject()
+	return id, ok && kind != "volume" && kind != "eni"
+}
+
 // Named is the id as documents have it: that of an instance, or else the subject.
 func (id InstanceID) Named() (instance, subject string) {
 	if _, _, ok := id.Subject(); ok {

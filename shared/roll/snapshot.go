@@ -213,7 +213,7 @@ type Detail struct {
 // NodeClaim is Karpenter's record of an instance that it launched.
 type NodeClaim struct {
 	Node     string     // the name of its Node, "" before it has one
-	Instance InstanceID // "" before its launch; told of Snapshot.Deleting alone
+	Instance InstanceID // "" before its launch; told of Snapshot.Deleting, and where one is asked about by name
 	Group    Group      // its node pool; likewise
 	Name     string
 	UID      string
