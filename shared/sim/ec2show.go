@@ -78,6 +78,9 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 		next.StateReason = userShutdown
 		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.ended.UTC().Format(time.DateTime)))
 	}
+	if m.brokenOff != nil && next.StateReason != nil {
+		next.StateReason, next.StateTransitionReason = m.brokenOff, aws.String("")
+	}
 	if state == terminated {
 		next.PrivateIpAddress, next.PrivateDnsName = nil, aws.String("")
 		next.VpcId, next.SubnetId, next.SecurityGroups, next.IamInstanceProfile = nil, nil, nil, nil
