@@ -60,7 +60,7 @@ bench: testbed-deps ## Measure observation and explanations against their floors
 	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/console
 
 .PHONY: corpus
-corpus: ## Write the corpus of diagnosis cases anew from its generator
+corpus: ## Write the verdicts and examples of the corpus anew, and all cases to .build/corpus
 	cd tests/corpus && $(GO) run ./cmd/generate
 
 # By the pinned browser, with its own fonts, so that pictures change only where pages do.

@@ -1,11 +1,13 @@
 // Command statechange is the function that turns EC2 state changes into checks at the
-// minutes in which a deadline falls. It judges nothing.
+// minutes in which a deadline falls, and remembers what EC2 announces of Spot Instances. It
+// judges nothing.
 package main
 
 import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -14,11 +16,12 @@ import (
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
 	"rollcall/shared/handle"
+	"rollcall/shared/ledger"
 	"rollcall/shared/trigger"
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "statechange", config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.VPCs)
+	f, err := start.Begin(context.Background(), "statechange", config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
 	if err != nil {
 		start.Fatal(err)
 	}
@@ -27,6 +30,7 @@ func main() {
 		EC2:       ec2.NewFromConfig(f.AWS),
 		Policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		Schedules: dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
+		Ledger:    ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table),
 		VPCs:      f.Settings.VPCs,
 		Home:      trigger.Home{Region: f.AWS.Region},
 	}

@@ -196,10 +196,6 @@ func undone(data []byte) []byte {
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// verdict is the file of what is to be found in a bundle, which the corpus puts beside it.
-// It is not read, and nobody meant another name.
-const verdict = "expect.json"
-
 // strangers are the files that a bundle does not have. A name that is almost right is
 // easily overlooked.
 func strangers(fsys fs.FS) []string {
@@ -207,7 +203,7 @@ func strangers(fsys fs.FS) []string {
 	if err != nil {
 		return nil // the files were read by their names
 	}
-	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true, verdict: true}
+	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true}
 	for i := range specs {
 		known[specs[i].name] = true
 	}

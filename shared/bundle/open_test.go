@@ -265,7 +265,6 @@ func TestTellsFilesThatNoBundleHas(t *testing.T) {
 	fsys["instance_status.json"] = &fstest.MapFile{Data: []byte("{}")}
 	fsys["user-data/notes.md"] = &fstest.MapFile{Data: []byte("x")}
 	fsys[".DS_Store"] = &fstest.MapFile{}
-	fsys["expect.json"] = &fstest.MapFile{Data: []byte("{}")} // of a case of the corpus
 	if got := opened(t, fsys).Ignored(); !slices.Equal(got, []string{"instance_status.json", "user-data/notes.md"}) {
 		t.Errorf("ignored %v", got)
 	}

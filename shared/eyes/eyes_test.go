@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
 )
 
 // store notes under which keys, and with how much time, evidence is put into it.
@@ -36,13 +37,20 @@ func (s *store) Put(ctx context.Context, key archive.Key, _ map[string][]byte) (
 	return archive.Link{URI: "s3://evidence/" + key.Stage + "/"}, nil
 }
 
-// keeping are eyes on a captured cluster that keep evidence in the store.
-func keeping(t *testing.T, s *store) (*Eyes, *roll.Snapshot) {
+// silent is a captured cluster with a node whose kubelet went silent.
+func silent(t *testing.T) *bundle.Bundle {
 	t.Helper()
-	b, err := bundle.Open("../../tests/corpus/cases/silent")
+	b, err := bundle.OpenFS(generate.Named(t, "silent").FS())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+// keeping are eyes on a captured cluster that keep evidence in the store.
+func keeping(t *testing.T, s *store) (*Eyes, *roll.Snapshot) {
+	t.Helper()
+	b := silent(t)
 	id := b.ClusterID()
 	e := New(clientsOf(b), Options{Store: s, PageInterval: time.Nanosecond})
 	at, _ := b.At()
@@ -106,11 +114,7 @@ func TestWithoutAPlaceNothingIsKept(t *testing.T) {
 	if _, keep := e.Explain(t.Context(), snapshot, nil, ledger.State{}, true); keep != nil {
 		t.Error("what is only explained can be kept")
 	}
-	b, err := bundle.Open("../../tests/corpus/cases/silent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, keep := OfBundle(b).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true); keep != nil {
+	if _, keep := OfBundle(silent(t)).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true); keep != nil {
 		t.Error("evidence can be kept nowhere")
 	}
 }
@@ -134,10 +138,7 @@ func goroutine() string {
 
 func TestInSeriesTheCallerAsks(t *testing.T) {
 	_, snapshot := keeping(t, &store{})
-	b, err := bundle.Open("../../tests/corpus/cases/silent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := silent(t)
 	c, d := clientsOf(b), dialer{b.Kube(), map[string]bool{}}
 	c.Kube = d
 	for range 5 {

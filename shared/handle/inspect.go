@@ -110,6 +110,11 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 		runner.Notices = nil
 	}
 	result := runner.Check(ctx, c.Cluster, at)
+	if result.Overtaken {
+		log.Info("check overtaken", "detail", "another check of the cluster has its notices, as when a message comes twice; what it leaves undone the next one does")
+		h.again(ctx, c, result, started)
+		return
+	}
 	told := emit.FromCheck(before.state, result)
 	if err := h.Events.Put(ctx, told); err != nil {
 		result.Faults = append(result.Faults, err.Error())

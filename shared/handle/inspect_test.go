@@ -387,3 +387,28 @@ func (n nameless) Snapshot(ctx context.Context, name string, at time.Time, watch
 	s.Nodes = append(s.Nodes, roll.Node{Name: "node-1", Compute: roll.ComputeEC2, Created: now.Add(-time.Hour)})
 	return s
 }
+
+// moved is a ledger whose notices another check has.
+type moved struct{ ledger.Ledger }
+
+func (moved) RaiseNotices(context.Context, roll.ClusterID, int64) error {
+	return ledger.ErrNoticesMoved
+}
+
+// A check whose notices another one has says, orders and counts nothing, and looks again.
+func TestAnOvertakenCheckLooksAgain(t *testing.T) {
+	w := newWorld()
+	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 20m}\n"
+	h := w.handler(policy.Notify)
+	h.Runner.Ledger = moved{w.Ledger}
+	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := w.Read(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"})
+	if err != nil || len(state.Findings)+len(state.Notices) > 0 || len(w.put)+len(w.sent) > 0 || w.counted(t, "NoticesSent") != 0 {
+		t.Errorf("%+v, %v; events %v, orders %v", state, err, w.put, w.sent)
+	}
+	if len(w.scheduled) != 1 {
+		t.Errorf("scheduled %v, want one check", w.scheduled)
+	}
+}

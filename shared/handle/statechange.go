@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"rollcall/shared/awserr"
 	"rollcall/shared/config"
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -32,14 +34,22 @@ type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
+// announcements keep what EC2 announces of Spot Instances.
+type announcements interface {
+	Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error
+}
+
 // StateChange turns batches of EC2 state changes, and of events of AWS Health about
-// instances, into schedules of checks. It judges nothing.
+// instances, into schedules of checks, and remembers what EC2 announces of Spot Instances.
+// It judges nothing.
 type StateChange struct {
 	Ambient
 	EC2 instancesAPI
 	// Policies tell the deadlines, of which the checks are to see the end.
 	Policies  *config.PolicyParameterStore
 	Schedules schedules
+	// Ledger is where announcements are kept.
+	Ledger announcements
 	// VPCs are those whose instances count; empty is all.
 	VPCs []string
 	// Home is where events are expected from.
@@ -47,10 +57,19 @@ type StateChange struct {
 }
 
 // change is a state change, and the message that told it. It has no State where AWS Health
-// has something to say of the instance.
+// has something to say of the instance, or EC2 has announced something of it.
 type change struct {
 	trigger.StateChange
-	message string
+	announced roll.SpotEvent
+	message   string
+}
+
+// wants is what changes want: the checks with the messages that want them, and what is to be
+// remembered of each cluster's Spot Instances, likewise.
+type wants struct {
+	checks    map[trigger.Check][]string
+	announced map[roll.ClusterID]ledger.Changes
+	announce  map[roll.ClusterID][]string
 }
 
 // tally counts what became of a batch.
@@ -66,7 +85,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 	var t tally
 	changes := h.read(batch, &t)
 	failed := map[string]bool{}
-	checks := map[trigger.Check][]string{} // and the messages that want it
+	w := wants{map[trigger.Check][]string{}, map[roll.ClusterID]ledger.Changes{}, map[roll.ClusterID][]string{}}
 	for some := range slices.Chunk(changes, lookupSize) {
 		found, err := h.lookUp(ctx, some)
 		if err != nil {
@@ -76,10 +95,18 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 			}
 			continue
 		}
-		h.plan(ctx, some, found, checks, &t)
+		h.plan(ctx, some, found, w, &t)
 	}
-	for _, c := range ordered(checks) {
-		wanted := checks[c]
+	for _, id := range slices.SortedFunc(maps.Keys(w.announced), func(a, b roll.ClusterID) int { return cmp.Compare(a.String(), b.String()) }) {
+		if err := h.Ledger.Record(ctx, id, w.announced[id]); err != nil {
+			h.Log.Error("announcement not recorded", "cluster", id.Name, "error", err.Error())
+			for _, message := range w.announce[id] {
+				failed[message] = true
+			}
+		}
+	}
+	for _, c := range ordered(w.checks) {
+		wanted := w.checks[c]
 		if soonest := trigger.Soonest(h.Clock()); c.Due.Before(soonest) {
 			c.Due = soonest // those before it took their time, and what has passed never runs
 		}
@@ -114,8 +141,13 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 	for _, m := range batch.Records {
 		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.Home)
 		var health trigger.Health
-		if ignored != nil && ignored.Reason == trigger.ForeignSource {
+		var spot trigger.Spot
+		switch {
+		case ignored == nil:
+		case ignored.Reason == trigger.ForeignSource:
 			health, ignored, err = trigger.ParseHealth([]byte(m.Body), h.Home)
+		case ignored.Reason == trigger.OtherDetailType:
+			spot, ignored, err = trigger.ParseSpot([]byte(m.Body), h.Home)
 		}
 		switch {
 		case err != nil:
@@ -128,6 +160,9 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 			for _, id := range health.Instances {
 				changes = append(changes, change{StateChange: trigger.StateChange{Instance: id, At: health.At}, message: m.MessageId})
 			}
+		case spot.Event != "":
+			about := trigger.StateChange{Account: spot.Account, Region: spot.Region, Instance: spot.Instance, At: spot.At}
+			changes = append(changes, change{StateChange: about, announced: spot.Event, message: m.MessageId})
 		default:
 			changes = append(changes, change{StateChange: c, message: m.MessageId})
 		}
@@ -163,8 +198,8 @@ func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.In
 	return found, nil
 }
 
-// plan works out which checks the changes want, together with who wants them.
-func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, checks map[trigger.Check][]string, t *tally) {
+// plan works out what the changes want, together with who wants it.
+func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil {
@@ -199,12 +234,25 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 			if !trigger.ValidCluster(cluster) {
 				continue
 			}
+			if c.announced != "" {
+				w.remember(roll.ClusterID{Account: c.Account, Region: c.Region, Name: cluster}, c)
+				continue
+			}
 			for _, due := range dues(doc.For(cluster, "", selector), c, aws.ToTime(i.LaunchTime), now) {
 				check := trigger.Check{Cluster: cluster, Due: due}
-				checks[check] = append(checks[check], c.message)
+				w.checks[check] = append(w.checks[check], c.message)
 			}
 		}
 	}
+}
+
+// remember adds what EC2 announced of an instance of the cluster.
+func (w wants) remember(id roll.ClusterID, c change) {
+	if w.announced[id].PutSpot == nil {
+		w.announced[id] = ledger.Changes{PutSpot: map[ledger.SpotKey]time.Time{}}
+	}
+	w.announced[id].PutSpot[ledger.SpotKey{Instance: c.Instance, Event: c.announced}] = c.At
+	w.announce[id] = append(w.announce[id], c.message)
 }
 
 func (h *StateChange) wanted(i types.Instance) bool {

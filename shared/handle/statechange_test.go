@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/shared/config"
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/shared/trigger"
 )
@@ -36,10 +38,11 @@ type account struct {
 	failEC2   map[int]bool // by number of the call
 	failMade  map[string]bool
 	policy    string // "" is that the parameter is gone
+	memory    *ledger.Memory
 }
 
 func newAccount() *account {
-	return &account{policy: stackPolicy, instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
+	return &account{policy: stackPolicy, memory: ledger.NewMemory(), instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
 }
 
 func (a *account) launch(n int, at time.Time, tags ...string) string {
@@ -86,10 +89,17 @@ func (a *account) GetParameter(context.Context, *ssm.GetParameterInput, ...func(
 	return nil, &ssmtypes.ParameterNotFound{}
 }
 
+func (a *account) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
+	if a.failMade[id.Name] {
+		return errors.New("no table")
+	}
+	return a.memory.Record(ctx, id, c)
+}
+
 func (a *account) handler() *StateChange {
 	return &StateChange{
-		Ambient: ambient(now, io.Discard),
-		EC2:     a, Schedules: a, Policies: config.NewPolicyStore(a, config.Settings{PolicyParameter: "/rollcall/policy"}),
+		Ambient: ambient(now, io.Discard), Ledger: a,
+		EC2: a, Schedules: a, Policies: config.NewPolicyStore(a, config.Settings{PolicyParameter: "/rollcall/policy"}),
 	}
 }
 
@@ -366,5 +376,39 @@ func TestAHealthEventBringsACheckForward(t *testing.T) {
 	a.failEC2 = map[int]bool{2: true}
 	if response, _ = a.handler().Handle(t.Context(), batch); !slices.Equal(failures(response), []string{"m-1", "m-2"}) {
 		t.Errorf("comes again: %v", failures(response))
+	}
+}
+
+// What EC2 announces of Spot Instances is remembered with their clusters, and brings no check.
+func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
+	a := newAccount()
+	one := a.launch(1, now.Add(-48*time.Hour), claim, "owned")
+	two := a.launch(2, now.Add(-48*time.Hour), "kubernetes.io/cluster/other", "owned")
+	nobodys := a.launch(3, now.Add(-48*time.Hour))
+	says := func(detailType, id string) string {
+		return fmt.Sprintf(`{"version":"0","id":"s-1","detail-type":%q,"source":"aws.ec2","account":"111122223333","time":"2026-03-10T11:59:20Z","region":"eu-west-1","resources":[],"detail":{"instance-id":%q}}`, detailType, id)
+	}
+	batch := events.SQSEvent{Records: []events.SQSMessage{
+		{MessageId: "m-1", Body: says(trigger.SpotInterruptionDetailType, one)},
+		{MessageId: "m-2", Body: says(trigger.SpotRebalanceDetailType, two)},
+		{MessageId: "m-3", Body: says(trigger.SpotInterruptionDetailType, nobodys)},
+	}}
+	a.failMade["other"] = true
+	response, err := a.handler().Handle(t.Context(), batch)
+	if err != nil || !slices.Equal(failures(response), []string{"m-2"}) {
+		t.Fatalf("%v, %v: want what could not be kept again", failures(response), err)
+	}
+	delete(a.failMade, "other")
+	if response, err = a.handler().Handle(t.Context(), batch); err != nil || len(response.BatchItemFailures) != 0 || len(a.scheduled) != 0 {
+		t.Errorf("%v, %v; scheduled %v", failures(response), err, a.scheduled)
+	}
+	for name, want := range map[string]map[ledger.SpotKey]time.Time{
+		"demo":  {{Instance: roll.InstanceID(one), Event: roll.SpotInterruption}: time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)},
+		"other": {{Instance: roll.InstanceID(two), Event: roll.SpotRebalance}: time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)},
+	} {
+		s, err := a.memory.Read(t.Context(), roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name})
+		if err != nil || !maps.Equal(s.Spot, want) {
+			t.Errorf("%s: %v, %v, want %v", name, s.Spot, err, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +20,8 @@ import (
 	"rollcall/shared/observe"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
 )
-
-const cases = "../../tests/corpus/cases/"
 
 // world is a captured account: what it answers, and what is wrong in it.
 type world struct {
@@ -30,9 +30,9 @@ type world struct {
 	at       time.Time
 }
 
-func open(t *testing.T, dir string) world {
+func open(t *testing.T, fsys fs.FS) world {
 	t.Helper()
-	b, err := bundle.Open(dir)
+	b, err := bundle.OpenFS(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 		"kernel-panic": "", "cni-not-initialized": "i-0bad0000000000001", "flags-with-a-quote-that-never-ends": "", "zone-went-silent": "",
 	} {
 		for _, of := range []roll.InstanceID{target, ""} {
-			w := open(t, cases+name)
+			w := open(t, generate.Named(t, name).FS())
 			s, findings := w.look(t, of)
 			if len(findings) == 0 {
 				t.Fatalf("%s: nothing is wrong", name)
@@ -96,7 +96,7 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 				t.Errorf("%s: kept in %q", name, link.URI)
 			}
 			folder := filepath.Join(strings.TrimPrefix(link.URI, "file://"), "bundle")
-			again := open(t, folder)
+			again := open(t, os.DirFS(folder))
 			s2, findings2 := again.look(t, "")
 			q2 := again.inquirer(nil).Inquire(t.Context(), collect.Input{Snapshot: s2, Findings: findings2}, false)
 			found := map[roll.FindingKey]bool{}
@@ -116,7 +116,7 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 }
 
 func TestTheFindingsStandBesideTheBundle(t *testing.T) {
-	w := open(t, cases+"silent")
+	w := open(t, generate.Named(t, "silent").FS())
 	s, findings := w.look(t, "")
 	root := t.TempDir()
 	q := w.inquirer(archive.NewDir(root)).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true)
@@ -135,7 +135,7 @@ func TestTheFindingsStandBesideTheBundle(t *testing.T) {
 }
 
 func TestNothingIsKeptThatWasNotRecorded(t *testing.T) {
-	w := open(t, cases+"silent")
+	w := open(t, generate.Named(t, "silent").FS())
 	s, findings := w.look(t, "")
 	for _, q := range []*inquiry.Inquiry{
 		w.inquirer(nil).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true),
@@ -152,7 +152,7 @@ func TestNothingIsKeptThatWasNotRecorded(t *testing.T) {
 
 // What cannot be stored is an error, and so an act is refused.
 func TestAStoreThatRefusesIsAnError(t *testing.T) {
-	w := open(t, cases+"silent")
+	w := open(t, generate.Named(t, "silent").FS())
 	s, findings := w.look(t, "")
 	q := w.inquirer(refusing{}).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true)
 	if _, err := q.Keep(t.Context(), archive.Key{Instance: findings[0].Instance}, nil); err == nil || !strings.Contains(err.Error(), "denied") {

@@ -24,6 +24,8 @@ type Action struct {
 
 	// Desired is the desired capacity of its group when it was recorded, 0 if it has none.
 	Desired int `json:"desired,omitempty"`
+	// Launched is when its instance was launched, zero if that was not seen.
+	Launched time.Time `json:"launched,omitzero"`
 
 	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
 	// more. It decides nothing, and what an earlier version wrote lacks it.

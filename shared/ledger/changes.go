@@ -28,12 +28,18 @@ type Changes struct {
 
 	PutNotices  map[NoticeKey]Notice
 	DropNotices []NoticeKey
+	// NoticesVersion is the version of the notices at which the changes may be made, all or
+	// none; 0 is any.
+	NoticesVersion int64
 
 	PutChecked time.Time // zero: as it is
 	PutFirst   time.Time // likewise
 
 	PutMissing  map[roll.InstanceID]time.Time
 	DropMissing []roll.InstanceID
+
+	PutSpot  map[SpotKey]time.Time
+	DropSpot []SpotKey
 
 	PutFlips  map[roll.InstanceID][]time.Time
 	DropFlips []roll.InstanceID
@@ -63,11 +69,29 @@ func (c Changes) Empty() bool {
 		len(c.PutNotices) == 0 && len(c.DropNotices) == 0 &&
 		c.PutChecked.IsZero() && c.PutFirst.IsZero() &&
 		len(c.PutMissing) == 0 && len(c.DropMissing) == 0 &&
+		len(c.PutSpot) == 0 && len(c.DropSpot) == 0 &&
 		len(c.PutFlips) == 0 && len(c.DropFlips) == 0 &&
 		len(c.PutPressures) == 0 && len(c.DropPressures) == 0 &&
 		len(c.PutGroupMemory) == 0 && len(c.DropGroupMemory) == 0 &&
 		c.PutTrouble == nil && !c.DropTrouble &&
 		len(c.PutRefusals) == 0 && len(c.DropRefusals) == 0
+}
+
+// may reports whether the changes may be made.
+func (s *State) may(c Changes) error {
+	if c.NoticesVersion != 0 && c.NoticesVersion != s.NoticesVersion {
+		return ErrNoticesMoved
+	}
+	return nil
+}
+
+// raiseNotices is RaiseNotices on a state.
+func (s *State) raiseNotices(read int64) error {
+	if s.NoticesVersion != read {
+		return ErrNoticesMoved
+	}
+	s.NoticesVersion++
+	return nil
 }
 
 // Apply makes the changes to a state in place. The state keeps copies: what becomes of
@@ -111,6 +135,10 @@ func (s *State) Apply(c Changes) {
 	maps.Copy(s.Missing, c.PutMissing)
 	for _, id := range c.DropMissing {
 		delete(s.Missing, id)
+	}
+	maps.Copy(s.Spot, c.PutSpot)
+	for _, k := range c.DropSpot {
+		delete(s.Spot, k)
 	}
 	for id, times := range c.PutFlips {
 		s.Flips[id] = slices.Clone(times)
@@ -180,6 +208,9 @@ func (s *State) init() {
 	if s.Missing == nil {
 		s.Missing = map[roll.InstanceID]time.Time{}
 	}
+	if s.Spot == nil {
+		s.Spot = map[SpotKey]time.Time{}
+	}
 	if s.Flips == nil {
 		s.Flips = map[roll.InstanceID][]time.Time{}
 	}
@@ -208,8 +239,9 @@ func (s State) Clone() State {
 	for k, n := range s.Notices {
 		c.Notices[k] = n.clone()
 	}
-	c.First, c.Checked = s.First, s.Checked
+	c.First, c.Checked, c.NoticesVersion = s.First, s.Checked, s.NoticesVersion
 	maps.Copy(c.Missing, s.Missing)
+	maps.Copy(c.Spot, s.Spot)
 	for id, times := range s.Flips {
 		c.Flips[id] = slices.Clone(times)
 	}

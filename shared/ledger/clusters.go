@@ -16,7 +16,8 @@ func (s State) Knows(id roll.InstanceID) bool {
 	_, missing := s.Missing[id]
 	_, flips := s.Flips[id]
 	_, pressed := s.Pressures[id]
-	if notReady || rests || missing || flips || pressed {
+	announced, _ := s.Announced(id)
+	if notReady || rests || missing || flips || pressed || announced != "" {
 		return true
 	}
 	for k := range s.Findings {

@@ -46,9 +46,19 @@ type (
 	checkedItem struct {
 		At time.Time `json:"at"`
 	}
+	// noticesItem is the version of all notices.
+	noticesItem struct {
+		Version int64 `json:"version"`
+	}
 	missingItem struct {
 		Instance roll.InstanceID `json:"instance"`
 		Since    time.Time       `json:"since"`
+	}
+	spotItem struct {
+		Instance roll.InstanceID `json:"instance"`
+		Event    roll.SpotEvent  `json:"event"`
+		At       time.Time       `json:"at"`
+		Expires  int64           `json:"expires"` // nobody may ever check the instance's cluster
 	}
 	flipsItem struct {
 		Instance roll.InstanceID `json:"instance"`
@@ -118,7 +128,9 @@ func (i groupItem) sortKey() string     { return groupSort(i.Name) }
 func (i remediateItem) sortKey() string { return remediateSort(i.Name) }
 func (firstItem) sortKey() string       { return kindFirst }
 func (checkedItem) sortKey() string     { return kindChecked }
+func (noticesItem) sortKey() string     { return kindNotices }
 func (i missingItem) sortKey() string   { return missingSort(i.Instance) }
+func (i spotItem) sortKey() string      { return spotSort(SpotKey{i.Instance, i.Event}) }
 func (i flipsItem) sortKey() string     { return flipsSort(i.Instance) }
 func (i pressureItem) sortKey() string  { return pressureSort(i.Instance) }
 func (i memoryItem) sortKey() string    { return memorySort(i.Group) }
@@ -147,7 +159,9 @@ var shapes = map[string]map[string]string{
 	kindBudget:    {"version": "N", "last": "S", "lastAt": "S"},
 	kindFirst:     {"at": "S"},
 	kindChecked:   {"at": "S"},
+	kindNotices:   {"version": "N"},
 	kindMissing:   {"instance": "S", "since": "S"},
+	kindSpot:      {"instance": "S", "event": "S", "at": "S"},
 	kindFlips:     {"instance": "S"},
 	kindPressure:  {"instance": "S", "since": "S", "until": "S"},
 	kindMemory:    {"group": "S", "counted": "S", "good": "S", "ended": "M"},

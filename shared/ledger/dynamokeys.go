@@ -29,7 +29,9 @@ const (
 	kindBudget    = "budget"
 	kindFirst     = "first"
 	kindChecked   = "checked"
+	kindNotices   = "notices"
 	kindMissing   = "missing"
+	kindSpot      = "spot"
 	kindFlips     = "flips"
 	kindPressure  = "pressure"
 	kindMemory    = "memory"
@@ -55,6 +57,7 @@ func notReadySort(id roll.InstanceID) string { return kindNotReady + "#" + strin
 
 func restSort(id roll.InstanceID) string { return kindRest + "#" + string(id) }
 
+func spotSort(k SpotKey) string             { return kindSpot + "#" + string(k.Instance) + "#" + string(k.Event) }
 func missingSort(id roll.InstanceID) string { return kindMissing + "#" + string(id) }
 
 func flipsSort(id roll.InstanceID) string { return kindFlips + "#" + string(id) }

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"rollcall/shared/awserr"
 	"rollcall/shared/roll"
 )
 
@@ -32,9 +36,56 @@ func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Cha
 	}
 	chunks := chunked(units)
 	for i, c := range chunks {
-		if err := d.insist(ctx, func() error { return d.transact(ctx, c) }); err != nil {
+		if v := changes.NoticesVersion; v != 0 {
+			c = append(c, types.TransactWriteItem{Update: d.notices(cluster, v, v)})
+		}
+		err := d.insist(ctx, func() error { return d.transact(ctx, c) })
+		if awserr.IsConditionFailed(err) { // there is no other condition
+			err = fmt.Errorf("%w: %w", ErrNoticesMoved, err)
+		}
+		if err != nil {
 			return fmt.Errorf("record changes of %s, %d of %d writes made: %w", cluster, i, len(chunks), err)
 		}
+	}
+	return nil
+}
+
+// notices sets the version of the notices if it is the one that was read.
+func (d *Dynamo) notices(cluster roll.ClusterID, read, next int64) *types.Update {
+	number := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	u := &types.Update{
+		TableName: &d.table, Key: key(partition(cluster), kindNotices),
+		UpdateExpression:          aws.String("SET #version = :next"),
+		ConditionExpression:       aws.String("#version = :read"),
+		ExpressionAttributeNames:  map[string]string{"#version": "version"},
+		ExpressionAttributeValues: item{":next": number(next), ":read": number(read)},
+	}
+	if read == 0 {
+		u.ConditionExpression = aws.String("attribute_not_exists(pk)")
+		delete(u.ExpressionAttributeValues, ":read")
+	}
+	return u
+}
+
+// RaiseNotices implements Ledger. Where an answer is lost, the SDK's next try may meet its
+// own first one, and tell that another check has the notices: then nobody tells in this
+// check, and the next one does.
+func (d *Dynamo) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	u := d.notices(cluster, read, read+1)
+	err := d.insist(ctx, func() error {
+		_, err := d.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		})
+		return err
+	})
+	if awserr.IsConditionFailed(err) {
+		return fmt.Errorf("%w: %w", ErrNoticesMoved, err)
+	}
+	if err != nil {
+		return fmt.Errorf("raise the version of the notices of %s in table %s: %w", cluster, d.table, err)
 	}
 	return nil
 }
@@ -71,10 +122,10 @@ func (u unit) bytes() int {
 	return n
 }
 
-// The limits of a transaction are 100 items and 4 MB (TransactWriteItems in the API
-// reference); sizes are estimated, so a margin is left.
+// The limits of a transaction are 100 items, of which one may be the version of the notices,
+// and 4 MB (TransactWriteItems in the API reference); sizes are estimated, so a margin is left.
 const (
-	unitsPerWrite = 100
+	unitsPerWrite = 99
 	bytesPerWrite = 3_500_000
 )
 
@@ -181,6 +232,10 @@ func (w *draft) holds(c Changes) {
 	for _, id := range sorted(c.PutPressures) {
 		w.put(pressureItem{id, c.PutPressures[id]})
 	}
+	for _, k := range slices.SortedFunc(maps.Keys(c.PutSpot), SpotKey.compare) {
+		at := c.PutSpot[k]
+		w.put(spotItem{k.Instance, k.Event, at, at.Add(SpotRetention).Unix()})
+	}
 }
 
 // drops adds what is forgotten.
@@ -211,6 +266,9 @@ func (w *draft) drops(c Changes) {
 	}
 	for _, id := range c.DropPressures {
 		w.drop(pressureSort(id))
+	}
+	for _, k := range c.DropSpot {
+		w.drop(spotSort(k))
 	}
 }
 

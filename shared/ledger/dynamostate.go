@@ -48,8 +48,12 @@ func (r *reading) take(it item) error {
 		return with(it, func(c checkedItem) { s.Checked = c.At })
 	case kindFirst:
 		return with(it, func(c firstItem) { s.First = c.At })
+	case kindNotices:
+		return with(it, func(n noticesItem) { s.NoticesVersion = n.Version })
 	case kindMissing:
 		return with(it, func(m missingItem) { s.Missing[m.Instance] = m.Since })
+	case kindSpot:
+		return with(it, func(a spotItem) { s.Spot[SpotKey{a.Instance, a.Event}] = a.At })
 	case kindFlips:
 		return with(it, func(f flipsItem) { s.Flips[f.Instance] = f.Times })
 	case kindPressure:

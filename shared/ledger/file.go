@@ -79,9 +79,17 @@ func (f *File) Record(ctx context.Context, cluster roll.ClusterID, changes Chang
 		return nil
 	}
 	return f.update(ctx, cluster, func(s *State) error {
+		if err := s.may(changes); err != nil {
+			return err
+		}
 		s.Apply(changes)
 		return nil
 	})
+}
+
+// RaiseNotices implements Ledger.
+func (f *File) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return f.update(ctx, cluster, func(s *State) error { return s.raiseNotices(read) })
 }
 
 // Begin implements Ledger.
@@ -135,6 +143,7 @@ type clusterForm struct {
 	Rests           map[roll.InstanceID]Rest     `json:"rests,omitempty"`
 	GroupsWithNodes map[roll.Origin]time.Time    `json:"groupsWithNodes,omitempty"`
 	Notices         []noticeForm                 `json:"notices,omitempty"`
+	NoticesVersion  int64                        `json:"noticesVersion,omitempty"`
 	Actions         []Action                     `json:"actions,omitempty"`
 
 	First     time.Time                       `json:"first,omitzero"`
@@ -145,6 +154,7 @@ type clusterForm struct {
 	Groups    map[roll.Group]GroupMemory      `json:"groups,omitempty"`
 	Trouble   *Trouble                        `json:"trouble,omitempty"`
 	Refusals  []refusalForm                   `json:"refusals,omitempty"`
+	Spot      []spotForm                      `json:"spot,omitempty"`
 }
 
 type noticeForm struct {
@@ -160,6 +170,12 @@ type refusalForm struct {
 	Order  string `json:"order"`
 	Reason string `json:"reason"`
 	Refusal
+}
+
+type spotForm struct {
+	Instance roll.InstanceID `json:"instance"`
+	Event    roll.SpotEvent  `json:"event"`
+	At       time.Time       `json:"at"`
 }
 
 func (f *File) load() (map[string]*State, error) {
@@ -205,7 +221,7 @@ func parse(data []byte) (form fileForm, err error) {
 
 func (c *clusterForm) state() *State {
 	s := &State{
-		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions,
+		RemediateSince: c.RemediateSince, NotReady: c.NotReady, Rests: c.Rests, GroupsWithNodes: c.GroupsWithNodes, Actions: c.Actions, NoticesVersion: c.NoticesVersion,
 		First: c.First, Checked: c.Checked, Missing: c.Missing, Flips: c.Flips, Pressures: c.Pressures, Groups: c.Groups, Trouble: c.Trouble,
 	}
 	s.init()
@@ -218,12 +234,15 @@ func (c *clusterForm) state() *State {
 	for _, r := range c.Refusals {
 		s.Refusals[RefusalKey{Order: r.Order, Reason: r.Reason}] = r.Refusal
 	}
+	for _, a := range c.Spot {
+		s.Spot[SpotKey{a.Instance, a.Event}] = a.At
+	}
 	return s
 }
 
 func formOf(s *State) *clusterForm {
 	c := &clusterForm{
-		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions,
+		RemediateSince: s.RemediateSince, NotReady: s.NotReady, Rests: s.Rests, GroupsWithNodes: s.GroupsWithNodes, Actions: s.Actions, NoticesVersion: s.NoticesVersion,
 		First: s.First, Checked: s.Checked, Missing: s.Missing, Flips: s.Flips, Pressures: s.Pressures, Groups: s.Groups, Trouble: s.Trouble,
 	}
 	c.Findings = slices.SortedFunc(maps.Values(s.Findings), func(a, b Finding) int {
@@ -239,6 +258,9 @@ func formOf(s *State) *clusterForm {
 	slices.SortFunc(c.Refusals, func(a, b refusalForm) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 	})
+	for _, k := range slices.SortedFunc(maps.Keys(s.Spot), SpotKey.compare) {
+		c.Spot = append(c.Spot, spotForm{k.Instance, k.Event, s.Spot[k]})
+	}
 	return c
 }
 

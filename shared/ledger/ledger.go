@@ -44,6 +44,10 @@ type Ledger interface {
 	// take so many at once goes on in an order in which a crash loses nothing. Applying
 	// the same changes twice leaves what applying them once leaves.
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
+	// RaiseNotices raises the version of a cluster's notices by one: the caller is about to
+	// write or send what it decided on by the version that it read. If that is not the
+	// version any more, another check does so, and it is ErrNoticesMoved.
+	RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error
 	// Begin records the intent to act, unless an act of that id was begun before
 	// and did not fail for certain (ErrBegun), another one awaits its outcome, on the
 	// instance or, where neither is free, in its group (ErrUnresolved), another instance
@@ -68,6 +72,10 @@ var (
 	ErrNotBegun    = errors.New("no such act was begun")
 )
 
+// ErrNoticesMoved says that the notices of the cluster are another check's to write since
+// they were read.
+var ErrNoticesMoved = errors.New("another check has written or sent notices of the cluster since this one read them")
+
 // State is all that is remembered of one cluster.
 type State struct {
 	// RemediateSince is, for each group with findings or nodes whose mode is remediate,
@@ -86,7 +94,10 @@ type State struct {
 	// after that.
 	GroupsWithNodes map[roll.Origin]time.Time
 	Notices         map[NoticeKey]Notice
-	Actions         []Action // in the order in which they began
+	// NoticesVersion is how often a check set out to write or send notices: of two that
+	// decided by the same version only one may.
+	NoticesVersion int64
+	Actions        []Action // in the order in which they began
 
 	// First is when a check first saw the whole cluster. Trouble that began before it was
 	// nobody's to see. One from before the cluster was created is of an earlier cluster of
@@ -100,6 +111,9 @@ type State struct {
 	// or was first said to be gone while its node was Ready. One that is found again is
 	// dropped: only looks that agree with each other add up.
 	Missing map[roll.InstanceID]time.Time
+	// Spot is when EC2 announced that it takes Spot Instances back, or may. It lasts for
+	// SpotRetention, and answers one question: why an instance went.
+	Spot map[SpotKey]time.Time
 	// Flips are the times at which a node became Ready again within the last hour, as
 	// far as checks saw them, oldest first.
 	Flips map[roll.InstanceID][]time.Time
@@ -114,6 +128,30 @@ type State struct {
 	// as far as somebody was told so. The order of a finding is the same in every check,
 	// and what refused it once may refuse it each time.
 	Refusals map[RefusalKey]Refusal
+}
+
+// SpotKey is what EC2 announced of one instance.
+type SpotKey struct {
+	Instance roll.InstanceID
+	Event    roll.SpotEvent
+}
+
+func (k SpotKey) compare(o SpotKey) int {
+	return cmp.Or(cmp.Compare(k.Instance, o.Instance), cmp.Compare(k.Event, o.Event))
+}
+
+// SpotRetention is how long an announcement may have to do with the end of its instance.
+const SpotRetention = 24 * time.Hour
+
+// Announced is what EC2 announced of an instance, and when: that it takes it back, or else
+// that it may; "" if neither.
+func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
+	for _, event := range []roll.SpotEvent{roll.SpotInterruption, roll.SpotRebalance} {
+		if at, ok := s.Spot[SpotKey{id, event}]; ok {
+			return event, at
+		}
+	}
+	return "", time.Time{}
 }
 
 // RefusalKey is what one refusal is about: an order, and why it was refused.

@@ -27,8 +27,19 @@ func (m *Memory) Read(_ context.Context, cluster roll.ClusterID) (State, error) 
 func (m *Memory) Record(_ context.Context, cluster roll.ClusterID, changes Changes) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state(cluster).Apply(changes)
+	s := m.state(cluster)
+	if err := s.may(changes); err != nil {
+		return err
+	}
+	s.Apply(changes)
 	return nil
+}
+
+// RaiseNotices implements Ledger.
+func (m *Memory) RaiseNotices(_ context.Context, cluster roll.ClusterID, read int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state(cluster).raiseNotices(read)
 }
 
 // Begin implements Ledger.

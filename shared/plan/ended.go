@@ -16,6 +16,10 @@ type Ended struct {
 	How      How
 	// After is the act of Rollcall that it recovered after, "" if there was none.
 	After Action
+	// Spot is what EC2 had announced of an instance that is gone, and when: why its owner,
+	// or EC2 itself, ended it. "" if nothing.
+	Spot   roll.SpotEvent
+	SpotAt time.Time
 }
 
 // How is how trouble ended.
@@ -148,6 +152,11 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 			e.How = EndedByAct
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
 			e.How, e.After = EndedRecovered, p.helped(id, n.Incident.First)
+		default:
+			e.Spot, e.SpotAt = p.State.Announced(id)
+			if e.Spot == "" && i != nil && i.SpotTaken {
+				e.Spot = roll.SpotInterruption
+			}
 		}
 		out = append(out, e)
 	}

@@ -131,7 +131,7 @@ func (p *planner) repeats(f roll.Finding, limits policy.Limits) (string, bool) {
 		return "limits.replacements is 0: nothing is replaced", true
 	}
 	proven := p.stayed(f.Group)
-	var first time.Time
+	var first, latest time.Time
 	n := 0
 	for _, a := range p.State.Actions {
 		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(proven) || p.Now.Sub(a.At) >= repeatsMemory || !a.Interrupted() {
@@ -140,14 +140,21 @@ func (p *planner) repeats(f roll.Finding, limits policy.Limits) (string, bool) {
 		if n++; first.IsZero() || a.At.Before(first) {
 			first = a.At
 		}
+		if a.Launched.After(latest) {
+			latest = a.Launched
+		}
 	}
 	if n < limits.Replacements {
 		return "", false
 	}
+	why := fmt.Sprintf("%d %s on %s since %s, and no node launched since then has stayed Ready", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first))
+	if latest.After(first) {
+		return fmt.Sprintf("%s: one launched at %s had to be replaced too; another would hardly do better", why, roll.Clock(latest)), true
+	}
 	for _, other := range p.Assessment.Findings {
 		i := p.instances[other.Instance]
 		if other.Group == f.Group && i != nil && i.Launched.After(first) {
-			return fmt.Sprintf("%d %s on %s since %s, and no node launched since then has stayed Ready: %s, launched at %s, is in trouble too; another would hardly do better", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first), i.ID, roll.Clock(i.Launched)), true
+			return fmt.Sprintf("%s: %s, launched at %s, is in trouble too; another would hardly do better", why, i.ID, roll.Clock(i.Launched)), true
 		}
 	}
 	return "", false

@@ -58,6 +58,11 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	w.snapshot.Nodes = w.snapshot.Nodes[:1]
 	w.snapshot.Instances[2].State = roll.StateTerminated
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	w.state.Apply(ledger.Changes{PutSpot: map[ledger.SpotKey]time.Time{
+		{Instance: instanceID(2), Event: roll.SpotRebalance}:    now.Add(-2 * time.Minute),
+		{Instance: instanceID(2), Event: roll.SpotInterruption}: now.Add(-time.Minute),
+		{Instance: instanceID(9), Event: roll.SpotInterruption}: now.Add(-ledger.SpotRetention),
+	}})
 	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}})
 	acted := ledger.Action{ID: "0123456789abcdef", Do: string(Terminate), Instance: instanceID(3), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
 	rebooted := acted
@@ -72,11 +77,18 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 			t.Errorf("%s: notices %+v", tt.after, p.Notices)
 		}
 		w.state.Apply(p.Changes)
+		if len(w.state.Spot) != 2 {
+			t.Errorf("%s: %v is remembered of Spot Instances, want what is younger than a day", tt.after, w.state.Spot)
+		}
 		if !tt.over {
 			continue
 		}
 		n := p.Notices[0]
-		want := []Ended{{instanceID(1), EndedRecovered, Reboot}, {instanceID(2), EndedGone, ""}, {instanceID(3), EndedByAct, ""}}
+		want := []Ended{
+			{Instance: instanceID(1), How: EndedRecovered, After: Reboot},
+			{Instance: instanceID(2), How: EndedGone, Spot: roll.SpotInterruption, SpotAt: now.Add(-time.Minute)},
+			{Instance: instanceID(3), How: EndedByAct},
+		}
 		if n.Key != key || !n.OverSince.Equal(now) || !slices.Equal(n.Ended, want) || len(n.Entries) != 0 {
 			t.Errorf("%s: %+v", tt.after, n)
 		}

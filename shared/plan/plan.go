@@ -399,6 +399,11 @@ func (p *planner) remember() {
 	c.PutPressures, c.DropPressures = changed(p.State.Pressures, p.Assessment.Pressures, func(a, b ledger.Pressure) bool {
 		return a.Since.Equal(b.Since) && a.Until.Equal(b.Until) && slices.Equal(a.Types, b.Types)
 	})
+	for key, at := range p.State.Spot {
+		if p.Now.Sub(at) >= ledger.SpotRetention {
+			c.DropSpot = append(c.DropSpot, key)
+		}
+	}
 	p.rememberGroups()
 	p.rememberRefusals()
 	p.givenAgain()

@@ -412,7 +412,7 @@ func TestANoticeIsOverOnceItHasStayedSo(t *testing.T) {
 	}
 	w.snapshot.Instances[1].State = roll.StateTerminated
 	w.snapshot.Nodes = slices.Delete(w.snapshot.Nodes, 1, 2)
-	want := []Ended{{instanceID(1), EndedRecovered, ""}, {instanceID(2), EndedGone, ""}}
+	want := []Ended{{Instance: instanceID(1), How: EndedRecovered}, {Instance: instanceID(2), How: EndedGone}}
 	if got := told(20); !slices.Equal(got, want) {
 		t.Errorf("minute 20: %+v, want %+v", got, want)
 	}

@@ -2,8 +2,12 @@ package policy
 
 import (
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,17 +51,58 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-func TestEveryFaultIsReportedWithItsLineAndKey(t *testing.T) {
-	for name, data := range fixtures(t, "testdata/bad/*.yaml") {
-		t.Run(name, func(t *testing.T) {
-			d, err := Parse(data)
-			if err == nil {
-				t.Fatal("parsed")
-			}
-			if d != nil {
-				t.Error("gave a document together with an error")
-			}
-			golden(t, filepath.Join("testdata/bad", name+".txt"), err.Error()+"\n")
-		})
+// badFile has the bad documents, in the format of golang.org/x/tools/txtar: the files
+// NAME.yaml, and NAME.txt with what is said about it.
+const badFile = "testdata/bad.txtar"
+
+// unprintable are bad documents that an editor may not keep as they are.
+var unprintable = map[string]string{
+	"control-character": "apiVersion: rollcall/v1\nmode: \aobserve\n",
+	"not-utf8":          "apiVersion: rollcall/v1\nmode: \xff\n",
+}
+
+var section = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
+
+// bad returns the documents that must be refused, by name.
+func bad(t testing.TB) map[string][]byte {
+	t.Helper()
+	text, err := os.ReadFile(badFile)
+	if err != nil {
+		t.Fatal(err)
 	}
+	found := make(map[string][]byte)
+	at := section.FindAllSubmatchIndex(text, -1)
+	for i, m := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		if name, ok := strings.CutSuffix(string(text[m[2]:m[3]]), ".yaml"); ok {
+			found[name] = text[m[1]:end:end]
+		}
+	}
+	for name, text := range unprintable {
+		found[name] = []byte(text)
+	}
+	return found
+}
+
+func TestEveryFaultIsReportedWithItsLineAndKey(t *testing.T) {
+	var said strings.Builder
+	said.WriteString("Documents that must be refused, each with what the error says. \"go test ./shared/policy -update\" writes what it says.\n")
+	documents := bad(t)
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		d, err := Parse(documents[name])
+		if err == nil {
+			t.Fatalf("%s: parsed", name)
+		}
+		if d != nil {
+			t.Errorf("%s: gave a document together with an error", name)
+		}
+		if _, ok := unprintable[name]; !ok {
+			fmt.Fprintf(&said, "-- %s.yaml --\n%s", name, documents[name])
+		}
+		fmt.Fprintf(&said, "-- %s.txt --\n%s\n", name, err)
+	}
+	golden(t, badFile, said.String())
 }

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,20 +13,21 @@ import (
 )
 
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/good/*", "testdata/bad/*.yaml"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
+	documents := bad(f)
+	files, err := filepath.Glob("testdata/good/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		if documents[file], err = os.ReadFile(file); err != nil {
 			f.Fatal(err)
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data, "gpu-a", "", "nodepool/training", "gpu", "", "", "")
-			f.Add(data, "a", "remediate", "none", "slow", "gpu", "observe", "45m")
-			f.Add(data, "lab", "notify", "nodepool/metal-1", "windows", "bare-metal", "remediate", "1")
-		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		data := documents[name]
+		f.Add(data, "gpu-a", "", "nodepool/training", "gpu", "", "", "")
+		f.Add(data, "a", "remediate", "none", "slow", "gpu", "observe", "45m")
+		f.Add(data, "lab", "notify", "nodepool/metal-1", "windows", "bare-metal", "remediate", "1")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group, preset, presetTag, mode, deadline string) {
 		d, err := Parse(data)

@@ -82,7 +82,7 @@ func TestEveryDocumentCanBeStoppedAndLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range fixtures(t, "testdata/bad/*.yaml") {
+	for name, text := range bad(t) {
 		with, _, err := WithStop(text)
 		if err != nil {
 			t.Logf("%s: %v", name, err)

@@ -295,8 +295,8 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	}
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
-		Desired: v.seen.Snapshot.Groups[o.Group].Desired,
-		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
+		Desired: v.seen.Snapshot.Groups[o.Group].Desired, Launched: v.launched(),
+		Why: short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
 	}
 	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {

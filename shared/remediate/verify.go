@@ -48,6 +48,16 @@ func (v verified) cause() string {
 	return c.Code
 }
 
+// launched is the launch of the order's instance, zero if it was not seen.
+func (v verified) launched() time.Time {
+	for i := range v.seen.Snapshot.Instances {
+		if v.seen.Snapshot.Instances[i].ID == v.order.Instance {
+			return v.seen.Snapshot.Instances[i].Launched
+		}
+	}
+	return time.Time{}
+}
+
 // look is everything that an order rests on, read and judged anew.
 type look struct {
 	snapshot   *roll.Snapshot

@@ -28,6 +28,9 @@ type Check struct {
 	Outcomes []remediate.Outcome
 	Faults   []string // what went wrong while carrying out the plan
 	Mode     policy.Mode
+	// Overtaken: another check of the cluster had the notices, so this one wrote, said and
+	// ordered nothing, and its Plan is empty.
+	Overtaken bool
 
 	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
 	// turned on; see run.Runner's Look.
@@ -62,6 +65,9 @@ func (c Check) Notes() []string {
 		notes = append(notes, g.Detail)
 	}
 	notes = append(notes, c.Faults...)
+	if c.Overtaken {
+		notes = append(notes, "another check of the cluster told what it found while this one read: nothing was written, said or ordered; look again")
+	}
 	return append(notes, c.Assessment.Notes...)
 }
 

@@ -42,6 +42,7 @@ const (
 	PastPressed     = "pressed"      // its node told of a pressure
 	PastRelieved    = "relieved"     // and no more
 	PastRested      = "rested"       // it left a warm pool or Standby
+	PastAnnounced   = "announced"    // EC2 takes the Spot Instance back, or may
 	PastMissed      = "missed"       // EC2 knew it no more
 	PastSeen        = "seen"         // a check saw the trouble first
 	PastOpened      = "opened"       // the finding was past its warning time
@@ -147,6 +148,9 @@ func (h *history) node() {
 		h.add(p.Until, HistoryDocument{What: PastRelieved}, "its node told of %s no more", strings.Join(p.Types, ", "))
 	}
 	h.add(s.Rests[h.id].Left, HistoryDocument{What: PastRested}, "it left the warm pool, or Standby")
+	if event, at := s.Announced(h.id); event != "" {
+		h.add(at, HistoryDocument{What: PastAnnounced}, "EC2 announced of the Spot Instance: %s", event)
+	}
 	h.add(s.Missing[h.id], HistoryDocument{What: PastMissed}, "EC2 knew it no more, or called it gone while its node was Ready")
 }
 

@@ -176,6 +176,7 @@ func notices() map[string]said {
 		"cause-unread":    noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), ordered(plan.Terminate))).later("NodeRoleNotMapped", 1, plan.NewsOrdered),
 		"cause-ruled-out": noticeOf(policy.Remediate, entry(missing(1, 16*time.Minute), nothing)).later("", 1, plan.NewsCause),
 
+		"resolved-spot":  over("nodepool/default", roll.NotReady, 10*time.Minute, plan.EndedGone, plan.EndedGone, plan.EndedGone).spot(),
 		"resolved":       over("nodegroup/web-blue", roll.Unknown, 10*time.Minute, plan.EndedRecovered, plan.EndedByAct, plan.EndedGone, plan.EndedRecovered),
 		"resolved-ghost": over("asg/web-workers-20260114", roll.Ghost, 12*time.Minute, plan.EndedByAct),
 	}
@@ -192,6 +193,15 @@ func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
 		n.Ended = append(n.Ended, e)
 	}
 	return said{n, policy.Remediate}
+}
+
+// spot lets EC2 have announced the ends, or only have brought them about.
+func (s said) spot() said {
+	all := s.notice.Ended
+	all[0].Spot, all[0].SpotAt = roll.SpotInterruption, now.Add(-25*time.Minute)
+	all[1].Spot, all[1].SpotAt = roll.SpotRebalance, now.Add(-40*time.Minute)
+	all[2].Spot = roll.SpotInterruption
+	return s
 }
 
 // alarms are what is told of a cluster as a whole, by the name of their golden files.
@@ -742,7 +752,7 @@ func TestSeverityAndAction(t *testing.T) {
 		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-condition-failed": "critical none",
 		"notice-impaired": "critical none", "notice-flapping": "critical none", "notice-ghost": "critical delete-node",
 		"notice-orphaned": "critical none", "notice-orphaned-gone": "critical none", "notice-conflict": "critical none",
-		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved",
+		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved", "notice-resolved-spot": "info resolved",
 		"outcome-acted": "info terminated", "outcome-acted-caused": "info terminated", "outcome-acted-nobody": "info terminated", "outcome-acted-orphan": "info terminated",
 		"outcome-refused": "info refused", "outcome-failed": "critical failed", "outcome-unclear": "critical unclear",
 		"outcome-rebooted": "info rebooted", "outcome-reboot-unclear": "critical unclear", "outcome-cordon-failed": "critical failed",
@@ -788,7 +798,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
 	// only make people think that it does.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-cause-ruled-out"}
+	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-resolved-spot", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
 		switch {

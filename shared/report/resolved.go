@@ -15,6 +15,7 @@ type NoticeEnded struct {
 	Subject  string `json:"subject,omitempty"` // in its place, of what is about no instance
 	How      string `json:"how"`               // recovered, acted, gone, changed or ignored
 	After    string `json:"after,omitempty"`   // the act of Rollcall that it recovered after
+	Spot     string `json:"spot,omitempty"`    // what EC2 announced of the Spot Instance that is gone: interruption or rebalance
 }
 
 // resolved renders the notice that the trouble of a group and kind is over.
@@ -37,7 +38,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	for i, e := range n.Ended {
 		if i < jsonEntries {
 			instance, about := e.Instance.Named()
-			d.Ended = append(d.Ended, NoticeEnded{Instance: instance, Subject: about, How: string(e.How), After: string(e.After)})
+			d.Ended = append(d.Ended, NoticeEnded{Instance: instance, Subject: about, How: string(e.How), After: string(e.After), Spot: string(e.Spot)})
 		}
 		if i < textEntries {
 			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e))})
@@ -66,7 +67,21 @@ func ended(k roll.Kind, e plan.Ended) string {
 	case how == plan.EndedIgnored:
 		return "ignored: somebody set " + roll.TagIgnore + " on it"
 	}
-	return "gone, and not through Rollcall"
+	return "gone, and not through Rollcall" + spotted(e.Spot, e.SpotAt)
+}
+
+// spotted says what EC2 announced of a Spot Instance before it went, "" if nothing. at is
+// zero if only its end is known.
+func spotted(event roll.SpotEvent, at time.Time) string {
+	switch {
+	case event == "":
+		return ""
+	case at.IsZero():
+		return ": EC2 took the Spot Instance back"
+	case event == roll.SpotRebalance:
+		return fmt.Sprintf(": at %s EC2 recommended to replace the Spot Instance, which it may take back", roll.Clock(at))
+	}
+	return fmt.Sprintf(": at %s EC2 announced that it takes the Spot Instance back", roll.Clock(at))
 }
 
 // tally counts the ends.

@@ -117,6 +117,17 @@ func (i *Instance) Fate() string {
 	return string(i.State)
 }
 
+// SpotEvent is what EC2 announced of a Spot Instance before it went.
+type SpotEvent string
+
+// The announcements, the stronger one first.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
+const (
+	SpotInterruption SpotEvent = "interruption" // EC2 takes it back, two minutes later
+	SpotRebalance    SpotEvent = "rebalance"    // EC2 may take it back, and advises to replace it
+)
+
 // HoldActive tells whether a rollcall:hold value holds at the given time. "" is
 // no hold. A date holds to the end of that day in UTC, an RFC 3339 time up to it.
 // "false" and "no" do not hold. Any other text does: a person wanted to keep the

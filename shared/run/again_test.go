@@ -2,9 +2,8 @@ package run
 
 import (
 	"context"
+	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
 )
 
 // captured is a captured cluster that is looked at as a check does, and as whoever carries
@@ -28,9 +28,9 @@ type captured struct {
 	doc      *policy.Document
 }
 
-func open(t *testing.T, dir string, doc *policy.Document) captured {
+func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	t.Helper()
-	b, err := bundle.Open(dir)
+	b, err := bundle.OpenFS(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,23 +74,16 @@ func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirs, err := filepath.Glob("../../tests/corpus/cases/*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	ordered := 0
-	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			continue
-		}
-		c := open(t, dir, doc)
+	for _, made := range generate.All() {
+		c := open(t, made.FS(), doc)
 		at, _ := c.bundle.At()
 		p, memory := c.look(t, "", at, nil)
 		for _, o := range p.Orders {
 			ordered++
 			again, _ := c.look(t, o.Instance, at, &memory)
 			if len(again.Orders) != 1 || again.Orders[0].ID != o.ID || again.Orders[0].Action != o.Action {
-				t.Errorf("%s: a check orders to %s %s, a second look %+v; held %+v", filepath.Base(dir), o.Action, o.Instance, again.Orders, again.Held)
+				t.Errorf("%s: a check orders to %s %s, a second look %+v; held %+v", made.Name, o.Action, o.Instance, again.Orders, again.Held)
 			}
 		}
 	}

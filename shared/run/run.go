@@ -165,11 +165,13 @@ func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) pol
 func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
 	id := c.Snapshot.Cluster.ID
 	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
-	if !c.Plan.Changes.Empty() {
-		if err := r.Ledger.Record(ctx, id, c.Plan.Changes); err != nil {
-			fault("the ledger could not be written, so nothing is done: %v", err)
-			return
-		}
+	if err := r.remember(ctx, id, c, state); errors.Is(err, ledger.ErrNoticesMoved) {
+		c.Plan = plan.Plan{Next: r.Clock().Add(overtakenFor)}
+		c.Overtaken = true
+		return
+	} else if err != nil {
+		fault("the ledger could not be written, so nothing is said or done: %v", err)
+		return
 	}
 	for _, res := range c.Plan.Resolved {
 		if err := r.Ledger.Finish(ctx, id, res.ActionID, res.Outcome); err != nil {
@@ -180,45 +182,52 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 	r.keepEvidence(ctx, c, state, pol, keep, fault)
 	var untold map[string]error
 	if r.Notices != nil {
-		var ok bool
-		if untold, ok = r.explain(ctx, c, state, pol, fault); !ok {
-			return
-		}
+		untold = r.explain(ctx, c, pol, fault)
 	}
 	if r.Orders != nil {
 		r.order(ctx, c, untold, fault)
 	}
 }
 
-// explain sends the check's notices, and returns the orders that it could not tell of, by
-// their ids, with why. It reports false if nothing more may be done: a notice that cannot
-// be remembered would be sent by every check, so what is known of them is written once
-// more first.
-func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error, ok bool) {
-	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
-	known := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{}}
-	for _, n := range c.Plan.Notices {
-		known.PutNotices[n.Key] = state.Notices[n.Key]
-	}
-	if c.Plan.Alarm != nil && c.Plan.Changes.PutTrouble == nil { // else it was written just now
-		known.PutTrouble = state.Trouble
-	}
-	if !known.Empty() {
-		if err := r.Ledger.Record(ctx, id, known); err != nil {
-			fault("the ledger could not be written, so no notice is sent and nothing is done: %v", err)
-			return nil, false
+// overtakenFor is when a check looks again that left the notices to another one, which may
+// have died before it sent them.
+const overtakenFor = time.Minute
+
+// remember records the plan's changes. Where notices are to be written or sent, their
+// version is raised first: of two checks that decided by the same memory, as when a message
+// comes twice, the second gets ErrNoticesMoved and must neither write, tell nor order. A
+// ledger that takes no writes is found out before a notice is sent that every check would
+// send again.
+func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
+	changes := &c.Plan.Changes
+	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
+	if tells || len(changes.PutNotices)+len(changes.DropNotices) > 0 {
+		if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {
+			return err
 		}
+		changes.NoticesVersion = state.NoticesVersion + 1
 	}
+	if changes.Empty() {
+		return nil
+	}
+	return r.Ledger.Record(ctx, id, *changes)
+}
+
+// explain sends the check's notices, and returns the orders that it could not tell of, by
+// their ids, with why.
+func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error) {
+	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
+	version := c.Plan.Changes.NoticesVersion
 	if a := c.Plan.Alarm; a != nil {
 		m, err := report.From{Stack: r.Stack}.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
-		if _, err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil}); err != nil {
+		if _, err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil, NoticesVersion: version}); err != nil {
 			fault("notice of cluster %s as a whole: %v", id.Name, err)
 		}
 	}
 	untold = map[string]error{}
 	for _, n := range c.Plan.Notices {
 		m, err := report.From{Stack: r.Stack}.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
-		told, err := r.notify(ctx, id, m, err, sent(n))
+		told, err := r.notify(ctx, id, m, err, sent(n, version))
 		if err != nil {
 			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
 		}
@@ -228,16 +237,16 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, state ledger.Stat
 			}
 		}
 	}
-	return untold, true
+	return untold
 }
 
 // sent is what the ledger is to remember of a notice that was sent, and what of those that
 // it goes on from. With the word that its trouble is over it is done with.
-func sent(n plan.Notice) ledger.Changes {
+func sent(n plan.Notice, version int64) ledger.Changes {
 	if n.Over {
-		return ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}}
+		return ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}, NoticesVersion: version}
 	}
-	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces}
+	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces, NoticesVersion: version}
 }
 
 // notify sends a notice, if it could be rendered, and then remembers that it was sent:
@@ -250,7 +259,11 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	if sent := report.Sent(err); !sent || said.Empty() {
 		return sent, err
 	}
-	return true, errors.Join(err, r.Ledger.Record(ctx, id, said))
+	recorded := r.Ledger.Record(ctx, id, said)
+	if errors.Is(recorded, ledger.ErrNoticesMoved) {
+		recorded = nil // a later check has the notices by now, and told the same
+	}
+	return true, errors.Join(err, recorded)
 }
 
 // order carries the orders out, one after the other, but for those that nobody could be

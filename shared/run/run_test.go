@@ -91,7 +91,7 @@ func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes)
 	what := "record"
 	for _, n := range c.PutNotices {
 		if what = "remember the notice"; n.SentAt.IsZero() {
-			what = "try the ledger"
+			what = "record a notice that was not sent"
 		}
 	}
 	switch {
@@ -135,6 +135,54 @@ func (s *stage) Publish(_ context.Context, m report.Message) error {
 	return nil
 }
 
+func (s *stage) RaiseNotices(ctx context.Context, id roll.ClusterID, read int64) error {
+	if err := s.do("raise the notices"); err != nil {
+		return err
+	}
+	return s.Ledger.RaiseNotices(ctx, id, read)
+}
+
+// asOf answers each reading of the ledger with what it held at first.
+type asOf struct {
+	*stage
+	state *ledger.State
+}
+
+func (a asOf) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
+	if a.state.Findings == nil {
+		var err error
+		if *a.state, err = a.Ledger.Read(ctx, id); err != nil {
+			return ledger.State{}, err
+		}
+	}
+	return a.state.Clone(), nil
+}
+
+// Two checks that read the same memory, as when a message comes twice: one tells and orders.
+func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Remediate)
+	r.Ledger = asOf{s, &ledger.State{}}
+	first, second := r.Check(t.Context(), "demo", now), r.Check(t.Context(), "demo", now)
+	if !first.Complete() || first.Overtaken || !second.Overtaken || len(second.Faults)+len(second.Outcomes)+len(second.Plan.Notices) > 0 {
+		t.Errorf("first %+v, second %+v %+v", first.Faults, second.Faults, second.Plan)
+	}
+	if want := now.Add(time.Minute); !second.Plan.Next.Equal(want) {
+		t.Errorf("the second looks again at %s, want %s: the first may have died", second.Plan.Next, want)
+	}
+	for _, what := range []string{"publish terminate", "remember the notice", "act " + string(sick)} {
+		n := 0
+		for _, e := range s.events {
+			if e == what {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q %d times: %q", what, n, s.events)
+		}
+	}
+}
+
 func (s *stage) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
 	_ = s.do("act " + string(o.Instance))
 	return remediate.Outcome{Order: o, Result: remediate.Acted, Detail: "terminated " + string(o.Instance), News: true}
@@ -154,7 +202,7 @@ func (s *stage) runner(mode policy.Mode) *run.Runner {
 func TestRemembersThenMarksThenExplainsThenActs(t *testing.T) {
 	s := newStage()
 	c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-	want := []string{"read demo", "ask " + string(sick), "tag " + string(sick), "try the ledger", "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
+	want := []string{"read demo", "ask " + string(sick), "raise the notices", "tag " + string(sick), "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
 	got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return e == "record" })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -198,7 +246,7 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 		{"ledger", []string{"record", "tag", "publish", "act"}, []string{"read"}},
 		{"record", []string{"tag", "publish", "act"}, nil},
 		{"publish", []string{"remember", "act"}, []string{"tag"}},
-		{"try", []string{"publish", "act"}, []string{"tag"}},
+		{"raise", []string{"record", "tag", "publish", "act"}, []string{"read"}},
 		{"tag", nil, []string{"publish"}},
 	}
 	for _, tt := range tests {
@@ -339,7 +387,7 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 		t.Errorf("told at minutes %v, want 15: %q", told, got)
 	}
 	for _, e := range got {
-		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"record trouble", "publish none", "remember the alarm"}, what) {
+		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what) {
 			t.Errorf("a blind check did %q", e)
 		}
 	}

@@ -85,9 +85,12 @@ type auditor struct {
 	acted    map[string]owed   // outcomes that are to be told, by order
 	// firstSeen is when a check first found something that goes on.
 	firstSeen map[string]map[roll.FindingKey]time.Time // by cluster
-	policies  map[string]*policy.Document
-	sense     sense
-	verdicts  verdicts
+	// queue is how many machines were ill at once since the last time that none was: those
+	// that wait are cured one after the other.
+	queue    map[*cluster]int
+	policies map[string]*policy.Document
+	sense    sense
+	verdicts verdicts
 }
 
 // effect is an act that took effect.
@@ -123,7 +126,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[roll.FindingKey]plan.Reason{},
-		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, policies: map[string]*policy.Document{}, sense: newSense(), verdicts: newVerdicts(),
+		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: map[string]*policy.Document{}, sense: newSense(), verdicts: newVerdicts(),
 	}
 }
 
@@ -527,6 +530,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	case d.Ordered != "":
 		u.outcome(inv, d)
 	case d.Action == "resolved":
+		u.explained(inv, d)
 		for key := range u.said {
 			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
 				delete(u.said, key)
@@ -534,6 +538,16 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	default:
 		u.repeated(inv, d)
+	}
+}
+
+// explained checks that of a Spot Instance that EC2 took back it is said that it did.
+func (u *auditor) explained(inv *invocation, d report.NoticeDocument) {
+	for _, e := range d.Ended {
+		m := u.a.machines[e.Instance]
+		if m != nil && m.taken && e.How == "gone" && e.Spot != string(roll.SpotInterruption) && !u.verdicts.forgotten.After(m.ended.Add(-spotWarning)) {
+			u.broken(RuleReport, "%s: %s is told to be gone, and not that EC2 took it back at %s", inv.name, m.id, m.ended.Format(time.TimeOnly))
+		}
 	}
 }
 
@@ -603,9 +617,12 @@ func (u *auditor) calm() {
 				}
 			}
 		}
+		if u.queue[c] = max(u.queue[c], ill); ill == 0 {
+			delete(u.queue, c)
+		}
 		for _, g := range c.groups {
 			for _, m := range g.members {
-				u.cured(c, m, ill, began, last)
+				u.cured(c, m, u.queue[c], began, last)
 			}
 		}
 	}
@@ -621,7 +638,7 @@ func passing(r plan.Reason) bool { return r.Passing() || r == plan.ReplacementPe
 // owner is left, the steps of the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
-// cured checks one machine.
+// cured checks one machine, of a cluster in which so many were ill at once.
 func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
 	if m.stays || m.muted || m.state != running || !m.ail.replaceable() {
 		return

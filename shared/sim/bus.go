@@ -33,6 +33,18 @@ func stateChangeEvent(id, instance string, state machineState, at time.Time) str
 		region, accountID, instance, instance, state)
 }
 
+// spotWarning is how long before it takes a Spot Instance back EC2 says so.
+const spotWarning = 2 * time.Minute
+
+// interrupted tells that EC2 takes the machine back.
+func (a *account) interrupted(m *machine) {
+	body := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
+		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q,"instance-action":"terminate"}}`,
+		uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, trigger.EC2Source, accountID, a.Now().UTC().Format(time.RFC3339), region,
+		m.zone, m.id, m.id)
+	a.in(m.d.of("announced").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+}
+
 // eventsAPI is EventBridge as an environment calls it.
 type eventsAPI struct{ v *env }
 

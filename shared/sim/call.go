@@ -113,7 +113,7 @@ func (inv *invocation) hang(ctx context.Context) {
 // note tells of something that happened now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
-	a.audit.sense.happened(e)
+	a.audit.sense.happened(e, a.machines[e.Instance])
 	a.tell(e)
 }
 

@@ -218,7 +218,7 @@ func (d *deployment) eyes(v *env) *eyes.Eyes {
 }
 
 func (d *deployment) newStateChange(v *env) *handle.StateChange {
-	return &handle.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Home: trigger.Home{Region: region}}
+	return &handle.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Ledger: d.ledger(v), Home: trigger.Home{Region: region}}
 }
 
 func (d *deployment) newSweep(v *env) *handle.Sweep {

@@ -77,6 +77,9 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	if state == shuttingDown || state == terminated {
 		next.StateReason = userShutdown
 		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.ended.UTC().Format(time.DateTime)))
+		if m.taken {
+			next.StateReason, next.StateTransitionReason = spotTaken, spotTaken.Message
+		}
 	}
 	if m.brokenOff != nil && next.StateReason != nil {
 		next.StateReason, next.StateTransitionReason = m.brokenOff, aws.String("")
@@ -115,6 +118,7 @@ var instanceStates = map[machineState]*types.InstanceState{
 }
 
 var (
+	spotTaken    = &types.StateReason{Code: aws.String("Server.SpotInstanceTermination"), Message: aws.String("Server.SpotInstanceTermination: Spot instance termination")}
 	userShutdown = &types.StateReason{
 		Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
 	}

@@ -182,7 +182,11 @@ func (a *account) strike(f Fault) {
 		}
 	case FaultSpot:
 		for _, m := range a.victims(f) {
-			m.end("EC2: spot interruption")
+			a.interrupted(m)
+			a.in(spotWarning, func() {
+				m.taken = m.state == running
+				m.end("EC2: spot interruption")
+			})
 		}
 	case FaultDry:
 		for _, g := range a.targets(f) {

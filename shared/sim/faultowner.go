@@ -36,8 +36,7 @@ var ownerIdle = situation{
 				if m.claim == nil {
 					continue
 				}
-				m.claim.deleting = m.c.stamp()
-				m.claim.version = m.c.changed()
+				m.deleteClaim()
 			case idleHealth:
 				ail = impaired
 			}

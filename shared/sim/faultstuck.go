@@ -31,8 +31,7 @@ var stuckNodes = situation{
 			m.node.deleting, m.deletedBy = m.c.stamp(), &f.ID
 			m.node.version = m.c.changed()
 			if f.Value != stuckNode {
-				m.claim.deleting = m.c.stamp()
-				m.claim.version = m.c.changed()
+				m.deleteClaim()
 			}
 			if f.Value == stuckSoon {
 				a.in(d.nth(i).between(20*time.Minute, 55*time.Minute), func() { m.letGo() })

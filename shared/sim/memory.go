@@ -67,8 +67,8 @@ func (r remembering) Read(ctx context.Context, cluster roll.ClusterID) (ledger.S
 	return r.query(ctx, cluster)
 }
 
-// perWrite is how many items one transaction takes.
-const perWrite = 100
+// perWrite is how many items one transaction takes, beside the version of the notices.
+const perWrite = 99
 
 // Record implements ledger.Ledger.
 func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error {
@@ -83,6 +83,9 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 	items := inOrder(changes)
 	for step := range slices.Chunk(items, perWrite) {
 		err := r.write(ctx, "TransactWriteItems", func() error {
+			if v := changes.NoticesVersion; v != 0 && v != r.table().state(cluster).NoticesVersion {
+				return ledger.ErrNoticesMoved
+			}
 			var faults []error
 			for _, item := range step {
 				faults = append(faults, r.table().memory.Record(ctx, cluster, item))
@@ -94,6 +97,11 @@ func (r remembering) Record(ctx context.Context, cluster roll.ClusterID, changes
 		}
 	}
 	return nil
+}
+
+// RaiseNotices implements ledger.Ledger.
+func (r remembering) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return r.write(ctx, "UpdateItem", func() error { return r.table().memory.RaiseNotices(ctx, cluster, read) })
 }
 
 // Begin implements ledger.Ledger. Dynamo reads, decides and then writes if nothing has
@@ -190,6 +198,7 @@ func (w *items) holds(c ledger.Changes) {
 	puts(w, named(c.PutNotReady, c.DropNotReady), func(m map[roll.InstanceID]ledger.NotReady) ledger.Changes { return ledger.Changes{PutNotReady: m} })
 	puts(w, named(c.PutFlips, c.DropFlips), func(m map[roll.InstanceID][]time.Time) ledger.Changes { return ledger.Changes{PutFlips: m} })
 	puts(w, named(c.PutPressures, c.DropPressures), func(m map[roll.InstanceID]ledger.Pressure) ledger.Changes { return ledger.Changes{PutPressures: m} })
+	puts(w, named(c.PutSpot, c.DropSpot), func(m map[ledger.SpotKey]time.Time) ledger.Changes { return ledger.Changes{PutSpot: m} })
 }
 
 // drops adds what is forgotten.
@@ -203,6 +212,7 @@ func (w *items) drops(c ledger.Changes) {
 	drops(w, c.DropRests, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropRests: d} })
 	drops(w, c.DropFlips, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropFlips: d} })
 	drops(w, c.DropPressures, func(d []roll.InstanceID) ledger.Changes { return ledger.Changes{DropPressures: d} })
+	drops(w, c.DropSpot, func(d []ledger.SpotKey) ledger.Changes { return ledger.Changes{DropSpot: d} })
 }
 
 // permits adds what lets acts go on that were held back.

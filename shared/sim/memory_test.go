@@ -47,6 +47,10 @@ func (i invoked) Finish(ctx context.Context, cluster roll.ClusterID, id string, 
 	return i.in(func(l ledger.Ledger) error { return l.Finish(ctx, cluster, id, o) })
 }
 
+func (i invoked) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return i.in(func(l ledger.Ledger) error { return l.RaiseNotices(ctx, cluster, read) })
+}
+
 func (i invoked) Persistent() bool { return remembering{i.v}.Persistent() }
 
 func TestTheTableKeepsTheContractOfLedgers(t *testing.T) {
@@ -113,8 +117,8 @@ func TestChangesInOrderAreTheChanges(t *testing.T) {
 		order = append(order, changed(one))
 	}
 	want := []string{
-		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
-		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropGroupMemory", "DropTrouble",
+		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutSpot", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
+		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropSpot", "DropGroupMemory", "DropTrouble",
 	}
 	if got := slices.Compact(order); !slices.Equal(got, want) {
 		t.Errorf("the order is %q\nwant         %q", got, want)

@@ -146,11 +146,17 @@ func (m *machine) leave(by string) {
 		}
 		m.node.version = m.c.changed()
 	}
+	m.deleteClaim()
+	m.end(by)
+}
+
+// deleteClaim marks the machine's NodeClaim, if there is one, as deleted. Like the API server,
+// it keeps the time of the first delete.
+func (m *machine) deleteClaim() {
 	if m.claim != nil && m.claim.deleting.IsZero() {
 		m.claim.deleting = m.c.stamp()
 		m.claim.version = m.c.changed()
 	}
-	m.end(by)
 }
 
 // lost is told of a machine of the group that is on its way out.

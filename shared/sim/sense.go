@@ -33,14 +33,17 @@ const (
 type sense struct {
 	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	shown    map[string]bool     // those that a complete check saw so
-	told     map[saidKey]bool    // of whom a notice told; without the instance, of more than it names
+	// brought is the latest launch of each group that worked: a machine is forgotten an hour
+	// after its end.
+	brought map[*group]time.Time
+	shown   map[string]bool  // those that a complete check saw so
+	told    map[saidKey]bool // of whom a notice told; without the instance, of more than it names
 	// incidents are those that a notice opened, and by which invocation.
 	incidents map[string]saying
 }
 
 func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
+	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
 }
 
 // sensible looks at an act on a machine at the moment at which it takes effect.
@@ -121,13 +124,17 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 
 // brought reports whether a machine of the group that was launched since a time worked.
 func (u *auditor) brought(g *group, since time.Time) bool {
-	return slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(since) && u.sense.worked[m.id] })
+	return u.sense.brought[g].After(since)
 }
 
 // happened notes which machines worked once.
-func (s *sense) happened(e Event) {
-	if e.Kind == EventState && e.Stage == StateReady {
-		s.worked[e.Instance] = true
+func (s *sense) happened(e Event, m *machine) {
+	if e.Kind != EventState || e.Stage != StateReady || m == nil {
+		return
+	}
+	s.worked[m.id] = true
+	if m.launched.After(s.brought[m.g]) {
+		s.brought[m.g] = m.launched
 	}
 }
 

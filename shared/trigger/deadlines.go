@@ -15,7 +15,9 @@ func Soonest(now time.Time) time.Time { return DueAt(now.Add(scheduleLead)) }
 
 // Deadlines returns the minutes at which a newly running instance needs a check:
 // when it is first to be spoken of (launch + warnAfter) and when its tolerance ends
-// (launch + deadline), rounded up, ascending, each once.
+// (launch + deadline), rounded up, ascending, each once. EventBridge Scheduler takes up to
+// a minute more, so the check comes less than two minutes after the moment.
+// https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html
 //
 // Events come late. A moment that has passed, or is about to, is not left out but
 // moved to Soonest: nobody may have looked since. If both have passed one check

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/functions/local/command"
+	"rollcall/tests/corpus/generate"
 )
 
 // most is how long the explanation of one instance from a bundle may take.
@@ -21,8 +22,8 @@ const most = 50 * time.Millisecond
 // them.
 func BenchmarkExplain(b *testing.B) {
 	for _, name := range []string{"role-in-neither-store", "memory-pressure-remembered", "zone-went-silent"} {
-		dir := filepath.Join("cases", name)
 		b.Run(name, func(b *testing.B) {
+			dir := generate.Folder(b, name)
 			b.ReportAllocs()
 			var ours, floor time.Duration
 			for b.Loop() {

@@ -7,7 +7,15 @@
 // them.
 package corpus
 
-// Expectation is a case's verdict: the file expect.json.
+// Verdict is a line of verdicts.jsonl: a case, and what its evidence supports.
+type Verdict struct {
+	Case   string `json:"case"`
+	Class  string `json:"class"`
+	Report string `json:"report,omitempty"`
+	Expectation
+}
+
+// Expectation is what must be found in a case.
 type Expectation struct {
 	// Why says in a sentence what the case shows.
 	Why string `json:"why"`

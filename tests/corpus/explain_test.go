@@ -5,51 +5,70 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"rollcall/functions/local/command"
+	"rollcall/shared/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
 )
 
-// explain has the tool explain a bundle.
-func explain(ctx context.Context, bundle string) (corpus.Document, error) {
+// explain has the tool explain the bundle of a case.
+func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
 	var out, fault bytes.Buffer
-	code := command.Run(ctx, []string{"explain", "--bundle", bundle, "--output", "json", "--mode", "remediate"}, command.Environment{Stdout: &out, Stderr: &fault, Now: time.Now})
+	code := command.Run(ctx, []string{"explain", "--bundle", c.Name, "--output", "json", "--mode", "remediate"}, command.Environment{
+		Stdout: &out, Stderr: &fault, Now: time.Now,
+		OpenBundle: func(string) (*bundle.Bundle, error) { return bundle.OpenFS(c.FS()) },
+	})
 	if out.Len() == 0 {
-		return corpus.Document{}, fmt.Errorf("explain %s: exit %d: %s", bundle, code, fault.String())
+		return corpus.Document{}, fmt.Errorf("explain %s: exit %d: %s", c.Name, code, fault.String())
 	}
 	var d corpus.Document
 	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
-		return d, fmt.Errorf("explain %s printed no document: %w", bundle, err)
+		return d, fmt.Errorf("explain %s printed no document: %w", c.Name, err)
 	}
 	if found := len(d.Findings) > 0; found != (code == command.ExitFindings) {
-		return d, fmt.Errorf("explain %s: exit %d with %d findings", bundle, code, len(d.Findings))
+		return d, fmt.Errorf("explain %s: exit %d with %d findings", c.Name, code, len(d.Findings))
 	}
 	return d, nil
 }
 
+// verdicts are the lines of the committed table, by case.
+func verdicts(t *testing.T) map[string]corpus.Verdict {
+	t.Helper()
+	table, err := os.ReadFile("verdicts.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]corpus.Verdict{}
+	for d := json.NewDecoder(bytes.NewReader(table)); ; {
+		var v corpus.Verdict
+		if err := d.Decode(&v); err == io.EOF {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out[v.Case] = v
+	}
+}
+
 func TestExplainTellsTheCause(t *testing.T) {
-	for _, c := range generate.Cases() {
+	table := verdicts(t)
+	for _, c := range generate.All() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join("cases", c.Name)
-			text, err := os.ReadFile(filepath.Join(dir, "expect.json"))
+			want, ok := table[c.Name]
+			if !ok {
+				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
+			}
+			got, err := explain(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want corpus.Expectation
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
-			got, err := explain(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, difference := range corpus.Verify(got, want) {
+			for _, difference := range corpus.Verify(got, want.Expectation) {
 				t.Error(difference)
 			}
 			if t.Failed() {
@@ -62,12 +81,13 @@ func TestExplainTellsTheCause(t *testing.T) {
 // What is found out does not hang on the order in which anything is read.
 func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 	for _, name := range []string{"one-unmapped-role-behind-two-groups", "zone-went-silent", "all-is-well"} {
-		first, err := explain(t.Context(), filepath.Join("cases", name))
+		c := generate.Named(t, name)
+		first, err := explain(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 10 {
-			again, err := explain(t.Context(), filepath.Join("cases", name))
+			again, err := explain(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}

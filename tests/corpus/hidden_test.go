@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -97,10 +95,9 @@ func hidings(t *testing.T, files map[string][]byte, sick []string) (out []hiding
 // and is held now, is no other act: its turn would have come.
 func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 	cases, asked := 0, 0
-	for _, c := range generate.Cases() {
-		made := c.Make()
+	for _, c := range generate.All() {
 		var sick []string
-		for _, f := range made.Expect.Findings {
+		for _, f := range c.Expect.Findings {
 			if !slices.Contains(sick, f.Instance) {
 				sick = append(sick, f.Instance)
 			}
@@ -109,15 +106,15 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			continue
 		}
 		cases++
-		whole, err := explain(t.Context(), filepath.Join("cases", c.Name))
+		whole, err := explain(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range hidings(t, made.Files, sick) {
+		for _, h := range hidings(t, c.Files, sick) {
 			asked++
 			t.Run(fmt.Sprintf("%s/%s/%s", c.Name, h.file, h.how), func(t *testing.T) {
 				t.Parallel()
-				got, err := explain(t.Context(), without(t, filepath.Join("cases", c.Name), h.file, h.hide))
+				got, err := explain(t.Context(), without(c, h))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,25 +142,13 @@ func of(held []corpus.Held, instance string) (out []string) {
 	return out
 }
 
-// without is a copy of a bundle in which one file is hidden.
-func without(t *testing.T, bundle, name string, hide func([]byte) []byte) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(bundle)); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text = hide(text); text == nil {
-		err = os.Remove(path)
+// without is the case with one file hidden.
+func without(c generate.Made, h hiding) generate.Made {
+	c.Files = maps.Clone(c.Files)
+	if text := h.hide(c.Files[h.file]); text == nil {
+		delete(c.Files, h.file)
 	} else {
-		err = os.WriteFile(path, text, 0o600)
+		c.Files[h.file] = text
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return c
 }

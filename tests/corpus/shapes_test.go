@@ -23,6 +23,8 @@ import (
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	disruption "k8s.io/api/policy/v1"
+
+	"rollcall/tests/corpus/generate"
 )
 
 // list is a list as kubectl prints it.
@@ -99,11 +101,11 @@ var shapes = map[string]func() any{
 
 // unstructured are the files that no type of ours describes: Karpenter's, which would
 // need its module, and the ledger. They must be JSON.
-var unstructured = []string{"nodeclaims.json", "nodepools.json", "ec2nodeclasses.json", "ledger.json", "expect.json"}
+var unstructured = []string{"nodeclaims.json", "nodepools.json", "ec2nodeclasses.json", "ledger.json"}
 
 // A field that the real answer does not have would teach an analyzer to look for it.
 func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
-	for _, c := range made(t) {
+	for _, c := range generate.All() {
 		for name, text := range c.Files {
 			if !strings.HasSuffix(name, ".json") || c.Name == "api-server-does-not-answer" && name == "nodes.json" {
 				continue
@@ -131,7 +133,7 @@ func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 // What is called broken must be so, and all other text must be whole, whatever the
 // linters say of it.
 func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
-	for _, c := range made(t) {
+	for _, c := range generate.All() {
 		broken := map[string]bool{}
 		for _, f := range c.Expect.Findings {
 			broken["aws-auth.json"] = broken["aws-auth.json"] || f.FirstDecisive == "AwsAuthUnparseable"

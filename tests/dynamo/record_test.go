@@ -281,7 +281,7 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
 	})
 	// What is not written when it is empty, and what an earlier version did not write.
-	optional := []string{"worked", "desired", "node", "opened", "over", "incident", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "action since", "outage", "given", "notready told", "finding proven", "memory pressed", "memory proven"}
+	optional := []string{"worked", "desired", "node", "opened", "over", "incident", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "action since", "outage", "given", "notready told", "finding proven", "launched", "memory pressed", "memory proven"}
 	// Of these any text will do: they are neither part of a key nor a time.
 	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "why", "cause", "action kind", "action instance", "action group", "finding group", "refusal kind", "refusal instance"}
 	for sk, good := range tb.items() {

@@ -94,7 +94,7 @@ func (t *Template) properties(id string, into any) error {
 }
 
 // Rules are the rules that feed Rollcall.
-func Rules() []string { return []string{"StateChanges", "HealthEvents"} }
+func Rules() []string { return []string{"StateChanges", "HealthEvents", "SpotEvents"} }
 
 // EventPattern is the pattern of a rule that feeds Rollcall, as JSON.
 func (t *Template) EventPattern(rule string) ([]byte, error) {

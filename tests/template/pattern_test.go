@@ -127,6 +127,22 @@ func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
 	}
 }
 
+func TestTheSpotRuleLetsThroughWhatIsAnnounced(t *testing.T) {
+	sample := bodies(t, filepath.Join(root, "events", "statechange-mixed.json"))[5]
+	if s, ignored, err := trigger.ParseSpot([]byte(sample), trigger.Home{}); err != nil || ignored != nil || s.Event == "" {
+		t.Errorf("the function makes of the sample %+v, %v, %v", s, ignored, err)
+	}
+	as := func(detailType string) json.RawMessage {
+		return json.RawMessage(strings.Replace(sample, trigger.SpotInterruptionDetailType, detailType, 1))
+	}
+	events := []json.RawMessage{json.RawMessage(sample), as(trigger.SpotRebalanceDetailType), as("EC2 Spot Instance Request Fulfillment"), as(trigger.StateChangeDetailType)}
+	for i, got := range matches(t, "SpotEvents", events) {
+		if want := i < 2; got != want {
+			t.Errorf("event %d is let through: %v, want %v", i+1, got, want)
+		}
+	}
+}
+
 func TestTheHealthRuleLetsThroughWhatIsAboutEC2(t *testing.T) {
 	sample := bodies(t, filepath.Join(root, "events", "health-scheduled.json"))[0]
 	if h, ignored, err := trigger.ParseHealth([]byte(sample), trigger.Home{}); err != nil || ignored != nil || len(h.Instances) != 2 {

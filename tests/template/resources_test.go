@@ -149,7 +149,7 @@ func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 	want := []Statement{{
 		Sid: "OnlyTheRules", Effect: "Allow", Actions: []string{"sqs:SendMessage"}, Resources: []string{"${EventsQueue.Arn}", "${EventsDeadLetters.Arn}"},
 		Principals: map[string][]string{"Service": {"events.amazonaws.com"}},
-		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}", "${HealthEvents.Arn}"}}},
+		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}", "${HealthEvents.Arn}", "${SpotEvents.Arn}"}}},
 	}}
 	if diff := cmp.Diff(want, statements); diff != "" {
 		t.Errorf("queue policy (-want +got):\n%s", diff)

@@ -91,6 +91,7 @@ var grants = map[string]map[string][]string{
 		"logs:CreateLogStream ${StateChangeLogs.Arn}", "logs:PutLogEvents ${StateChangeLogs.Arn}",
 		"sqs:ReceiveMessage ${EventsQueue.Arn}", "sqs:DeleteMessage ${EventsQueue.Arn}", "sqs:GetQueueAttributes ${EventsQueue.Arn}",
 		"ec2:DescribeInstances *", "ssm:GetParameter " + policies, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
+		"dynamodb:PutItem ${Ledger.Arn}",
 	}},
 	"sweep": {"observe": {
 		"logs:CreateLogStream ${SweepLogs.Arn}", "logs:PutLogEvents ${SweepLogs.Arn}",

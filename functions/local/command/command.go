@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"rollcall/shared/bundle"
 )
 
 // Exit codes.
@@ -29,6 +31,8 @@ type Environment struct {
 	Terminal bool
 	// PageInterval is that of observe.Options; zero is its default.
 	PageInterval time.Duration
+	// OpenBundle opens what --bundle names; nil is bundle.Open.
+	OpenBundle func(dir string) (*bundle.Bundle, error)
 	// Color: standard output is a terminal that takes colours.
 	Color bool
 }

@@ -94,7 +94,7 @@ type question struct {
 }
 
 // settle reads every flag, and reports all that is wrong at once.
-func (f explainFlags) settle(args []string) (question, error) {
+func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
 	keep := func(err error) {
@@ -141,7 +141,11 @@ func (f explainFlags) settle(args []string) (question, error) {
 				keep(fmt.Errorf("%s is of no use with --bundle, which tells it", flag.name))
 			}
 		}
-		q.bundle, err = bundle.Open(f.bundle)
+		open := bundle.Open
+		if env.OpenBundle != nil {
+			open = env.OpenBundle
+		}
+		q.bundle, err = open(f.bundle)
 		keep(err)
 	case len(args) == 0:
 		keep(errors.New("name an INSTANCE or KIND/NAME, or give --bundle DIR"))
@@ -159,7 +163,7 @@ func (f explainFlags) settle(args []string) (question, error) {
 }
 
 func explain(ctx context.Context, env Environment, f explainFlags, args []string) error {
-	q, err := f.settle(args)
+	q, err := f.settle(env, args)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,12 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
 )
 
 const (
-	unmapped = "../../../tests/corpus/cases/role-in-neither-store"
-	healthy  = "../../../tests/corpus/cases/all-is-well"
+	unmapped = "../../../tests/corpus/examples/role-in-neither-store"
+	healthy  = "../../../tests/corpus/examples/all-is-well"
 	failing  = "i-0bad0000000000001"
 )
 
@@ -181,7 +182,15 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	}
 }
 
-const cases = "../../../tests/corpus/cases/"
+// caseOf is a case of the corpus, as a directory.
+func caseOf(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, generate.Named(t, name).FS()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	noAWS(t)
@@ -203,7 +212,7 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		"an unknown node":                      {"node/green", "all-is-well", ExitError, []string{`payments has no node "green": it has ip-10-0-104-41`}},
 		"a kind without names":                 {"volume/vol-1", "all-is-well", ExitError, []string{`"volume/vol-1" is no EC2 instance id`, "nodepool/NAME"}},
 	} {
-		code, stdout, stderr := rollcall(t, "explain", tt.subject, "--bundle", cases+tt.bundle)
+		code, stdout, stderr := rollcall(t, "explain", tt.subject, "--bundle", caseOf(t, tt.bundle))
 		if code != tt.code {
 			t.Errorf("%s: exit %d", name, code)
 		}
@@ -217,13 +226,14 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 
 func TestAStuckNodeClaimIsExplainedByItsNameAndByItsNode(t *testing.T) {
 	noAWS(t)
-	_, stdout, _ := rollcall(t, "explain", "--bundle", cases+"deleting-with-a-foreign-finalizer", "--output", "json")
+	dir := caseOf(t, "deleting-with-a-foreign-finalizer")
+	_, stdout, _ := rollcall(t, "explain", "--bundle", dir, "--output", "json")
 	var all report.ExplanationDocument
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all.Findings) != 1 {
 		t.Fatalf("%v: %+v", err, all.Findings)
 	}
 	for _, subject := range []string{all.Findings[0].Subject, "node/" + all.Findings[0].Node} {
-		code, stdout, stderr := rollcall(t, "explain", subject, "--bundle", cases+"deleting-with-a-foreign-finalizer", "--output", "json")
+		code, stdout, stderr := rollcall(t, "explain", subject, "--bundle", dir, "--output", "json")
 		var one report.ExplanationDocument
 		if err := json.Unmarshal([]byte(stdout), &one); err != nil || code != ExitFindings || one.Subject != subject || len(one.Findings) != 1 || one.Findings[0].Kind != string(roll.Stuck) {
 			t.Errorf("%s: exit %d, %v: %+v%s", subject, code, err, one.Findings, stderr)

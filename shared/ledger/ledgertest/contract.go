@@ -78,6 +78,10 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			t.Fatal(err)
 		}
 		want.Actions = []ledger.Action{intent}
+		if err := open().RaiseNotices(ctx, Cluster, 0); err != nil {
+			t.Fatal(err)
+		}
+		want.NoticesVersion = 1
 		if err := open().Record(ctx, Cluster, puts); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +91,42 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 		if zeros := Zeros(got); len(zeros) > 0 {
 			t.Errorf("no change fills %q", zeros)
+		}
+	})
+	run("of two checks that read the same notices one may write them", func(t *testing.T, open func() ledger.Ledger) {
+		say := func(said string, version int64) error {
+			n := Notice(1)
+			for id := range n.Members {
+				n.Members[id] = said
+			}
+			return open().Record(ctx, Cluster, ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}, NoticesVersion: version})
+		}
+		for read := range int64(2) {
+			if err := open().RaiseNotices(ctx, Cluster, read); err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range []int64{read, 0, 7} {
+				if err := open().RaiseNotices(ctx, Cluster, other); !errors.Is(err, ledger.ErrNoticesMoved) {
+					t.Errorf("version %d, read %d: %v, want that it moved", read+1, other, err)
+				}
+			}
+			if err := say(fmt.Sprint("at ", read+1), read+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := say("too late", 1); !errors.Is(err, ledger.ErrNoticesMoved) {
+			t.Errorf("a write at an earlier version: %v, want that it moved", err)
+		}
+		got := read(t, open(), Cluster)
+		for key, n := range got.Notices {
+			for id, said := range n.Members {
+				if said != "at 2" {
+					t.Errorf("%v of %s: %q", key, id, said)
+				}
+			}
+		}
+		if got.NoticesVersion != 2 || len(got.Notices) != 1 {
+			t.Errorf("version %d, notices %v", got.NoticesVersion, got.Notices)
 		}
 	})
 	run("each part is put and dropped by itself", func(t *testing.T, open func() ledger.Ledger) {
@@ -347,6 +387,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 	})
 	run("a put and a drop of the same is a drop", func(t *testing.T, open func() ledger.Ledger) {
 		both := Filled[ledger.Changes](t)
+		both.NoticesVersion = 0
 		want := ledger.State{First: both.PutFirst, Checked: both.PutChecked}
 		for range 2 {
 			if err := open().Record(ctx, Cluster, both); err != nil {

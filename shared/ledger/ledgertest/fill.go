@@ -59,6 +59,7 @@ var texts = map[reflect.Type][]string{
 	reflect.TypeFor[roll.Group]():           {"asg/a#b", "nodepool/größer", string(roll.GroupNone)},
 	reflect.TypeFor[roll.Origin]():          {"asg/a#b", "lt-1:3"},
 	reflect.TypeFor[roll.Kind]():            {string(roll.Unknown), string(roll.NotReady)},
+	reflect.TypeFor[roll.SpotEvent]():       {string(roll.SpotInterruption), string(roll.SpotRebalance)},
 	reflect.TypeFor[roll.Stage]():           {string(roll.Overdue), string(roll.Watching)},
 	reflect.TypeFor[ledger.Result]():        {string(ledger.Failed), string(ledger.Done)},
 	reflect.TypeFor[roll.ConditionStatus](): {string(roll.ConditionFalse), string(roll.ConditionUnknown)},
@@ -125,7 +126,7 @@ func (f *filler) fill(v reflect.Value, path string) {
 		}
 	case reflect.String:
 		v.SetString(f.text(v.Type()))
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(f.number()))
 	case reflect.Bool:
 		v.SetBool(f.rng == nil || f.rng.IntN(2) == 0)

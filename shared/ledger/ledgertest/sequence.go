@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -48,9 +49,10 @@ func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.R
 // randomWrite is a write, and what it is.
 func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, func(context.Context, ledger.Ledger) error) {
 	order := "order-" + string(rune('a'+rng.IntN(5)))
-	switch rng.IntN(4) {
+	switch rng.IntN(5) {
 	case 0, 1:
 		c := Random[ledger.Changes](t, rng)
+		c.NoticesVersion = int64(rng.IntN(3))
 		return "record", func(ctx context.Context, l ledger.Ledger) error { return l.Record(ctx, cluster, c) }
 	case 2:
 		intent := Random[ledger.Action](t, rng)
@@ -59,6 +61,9 @@ func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, 
 		}
 		budget := ledger.Budget{Max: rng.IntN(4), Since: T0.Add(time.Duration(rng.IntN(120)) * time.Minute)}
 		return "begin " + order, func(ctx context.Context, l ledger.Ledger) error { return l.Begin(ctx, cluster, intent, budget) }
+	case 3:
+		read := int64(rng.IntN(3))
+		return fmt.Sprint("raise ", read), func(ctx context.Context, l ledger.Ledger) error { return l.RaiseNotices(ctx, cluster, read) }
 	default:
 		outcome := Random[ledger.Outcome](t, rng)
 		return "finish " + order, func(ctx context.Context, l ledger.Ledger) error { return l.Finish(ctx, cluster, order, outcome) }
@@ -70,7 +75,7 @@ func verdict(err error) string {
 	if err == nil {
 		return "taken"
 	}
-	for _, r := range []error{ledger.ErrBegun, ledger.ErrUnresolved, ledger.ErrBudgetSpent, ledger.ErrNotBegun} {
+	for _, r := range []error{ledger.ErrBegun, ledger.ErrUnresolved, ledger.ErrBudgetSpent, ledger.ErrNotBegun, ledger.ErrNoticesMoved} {
 		if errors.Is(err, r) {
 			return r.Error()
 		}

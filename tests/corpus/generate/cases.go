@@ -58,11 +58,20 @@ func Cases() []Case {
 		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), wellCases())
 }
 
+// All makes all cases.
+func All() []Made {
+	var out []Made
+	for _, c := range Cases() {
+		out = append(out, c.Make())
+	}
+	return out
+}
+
 // Made is a case with its bundle and its expectation.
 type Made struct {
 	Case
 	Expect corpus.Expectation
-	Files  map[string][]byte // expect.json too
+	Files  map[string][]byte // of the bundle, by name
 }
 
 // Make builds a case.
@@ -73,9 +82,7 @@ func (c Case) Make() Made {
 	if expect.Findings == nil {
 		expect.Findings, expect.NoFindings = []corpus.Finding{}, true
 	}
-	files := b.Files()
-	files["expect.json"] = expectation(expect)
-	return Made{Case: c, Expect: expect, Files: files}
+	return Made{Case: c, Expect: expect, Files: b.Files()}
 }
 
 // verdict is what is to be found in a case.

@@ -4,85 +4,91 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"testing"
+	"testing/fstest"
 
 	"rollcall/tests/corpus"
 )
 
-// expectation is the file expect.json.
-func expectation(e corpus.Expectation) []byte {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(e); err != nil {
-		panic(fmt.Sprintf("an expectation has no JSON: %v", err))
-	}
-	return out.Bytes()
+// examples are the cases that are committed as folders, for readers.
+var examples = []string{"all-is-well", "role-in-neither-store", "controller-role-in-aws-auth"}
+
+// Examples makes the cases that are committed as folders.
+func Examples() []Made {
+	return slices.DeleteFunc(All(), func(m Made) bool { return !slices.Contains(examples, m.Name) })
 }
 
-// Write writes all cases as folders of dir, and removes what else is in there.
-func Write(dir string) error {
+// Named returns the case of that name.
+func Named(t testing.TB, name string) Made {
+	t.Helper()
+	cases := Cases()
+	i := slices.IndexFunc(cases, func(c Case) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("the corpus has no case %s", name)
+	}
+	return cases[i].Make()
+}
+
+// FS returns the bundle as a file system.
+func (m Made) FS() fs.FS {
+	fsys := fstest.MapFS{}
+	for name, text := range m.Files {
+		fsys[name] = &fstest.MapFile{Data: text}
+	}
+	return fsys
+}
+
+// Folder writes the bundle of the case of that name to a folder that the test removes at
+// its end.
+func Folder(t testing.TB, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Named(t, name).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Write writes each case as a folder of dir, and removes everything else in there.
+func Write(dir string, cases []Made) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("empty %s: %w", dir, err)
 	}
-	for _, c := range Cases() {
-		m := c.Make()
-		for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-			file := filepath.Join(dir, c.Name, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				return fmt.Errorf("make a folder for case %s: %w", c.Name, err)
-			}
-			if err := os.WriteFile(file, m.Files[name], 0o644); err != nil {
-				return fmt.Errorf("write case %s: %w", c.Name, err)
-			}
+	for _, m := range cases {
+		if err := m.write(filepath.Join(dir, m.Name)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// tableStart is the line behind which the README's table begins; the rest of the file
-// is the table.
-const tableStart = "<!-- Written by make corpus: do not edit below. -->\n"
-
-// Readme is the README with the table of the cases behind its text.
-func Readme(old []byte) ([]byte, error) {
-	text, _, found := strings.Cut(string(old), tableStart)
-	if !found {
-		return nil, fmt.Errorf("the README has no line %q, behind which the table is written", strings.TrimSpace(tableStart))
+func (m Made) write(dir string) error {
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return fmt.Errorf("make a folder for case %s: %w", m.Name, err)
+		}
+		if err := os.WriteFile(file, m.Files[name], 0o644); err != nil {
+			return fmt.Errorf("write case %s: %w", m.Name, err)
+		}
 	}
-	return []byte(text + tableStart + Table()), nil
+	return nil
 }
 
-// Table is a table of all cases: name, finding, first decisive cause, source.
-func Table() string {
-	var out strings.Builder
-	counts := map[Class]int{}
-	cases := Cases()
-	for _, c := range cases {
-		counts[c.Class]++
-	}
-	fmt.Fprintf(&out, "\n%d cases: %d broken, %d misleading, %d healthy.\n\n", len(cases), counts[Broken], counts[Misleading], counts[Well])
-	out.WriteString("| case | class | report | finding | first decisive cause | sources |\n| --- | --- | --- | --- | --- | --- |\n")
-	for _, c := range cases {
-		m := c.Make()
-		var kinds, firsts, sources []string
-		for _, f := range m.Expect.Findings {
-			first := "none"
-			if f.FirstDecisive != "" {
-				first = "`" + f.FirstDecisive + "`"
-			}
-			kinds, firsts = append(kinds, f.Kind), append(firsts, first)
+// Table returns the file verdicts.jsonl: one line per case, in the order of Cases.
+func Table() []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	for _, m := range All() {
+		if err := enc.Encode(corpus.Verdict{Case: m.Name, Class: string(m.Class), Report: string(m.Report), Expectation: m.Expect}); err != nil {
+			panic(fmt.Sprintf("the verdict of %s has no JSON: %v", m.Name, err))
 		}
-		for i, s := range c.Sources {
-			sources = append(sources, fmt.Sprintf("[%d](%s)", i+1, s))
-		}
-		fmt.Fprintf(&out, "| [%s](cases/%s) | %s | %s | %s | %s | %s |\n", c.Name, c.Name, c.Class, c.Report,
-			strings.Join(slices.Compact(kinds), ", "), strings.Join(slices.Compact(firsts), ", "), strings.Join(sources, " "))
 	}
-	return out.String()
+	return out.Bytes()
 }

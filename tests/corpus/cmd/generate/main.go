@@ -1,5 +1,6 @@
-// Command generate writes the corpus anew: the folder cases and the table of the README.
-// It is run in the folder of the corpus, by make corpus.
+// Command generate writes what is committed of the corpus, the table of verdicts and the
+// examples, and all cases to .build/corpus. It is run in the folder of the corpus, by
+// make corpus.
 package main
 
 import (
@@ -17,16 +18,11 @@ func main() {
 }
 
 func write() error {
-	if err := generate.Write("cases"); err != nil {
+	if err := generate.Write("../../.build/corpus", generate.All()); err != nil {
 		return err
 	}
-	old, err := os.ReadFile("README.md")
-	if err != nil {
-		return fmt.Errorf("read what stands above the table: %w", err)
-	}
-	text, err := generate.Readme(old)
-	if err != nil {
+	if err := generate.Write("examples", generate.Examples()); err != nil {
 		return err
 	}
-	return os.WriteFile("README.md", text, 0o644)
+	return os.WriteFile("verdicts.jsonl", generate.Table(), 0o644)
 }
