@@ -45,8 +45,8 @@ func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims 
 	addTerminated(s)
 }
 
-// readClaimLaunches finds the node pools of Karpenter whose launches fail. What the NodeClaims
-// could not be read for is a gap already.
+// readClaimLaunches finds the node pools of Karpenter whose launches fail. NodeClaims that could
+// not be read are a gap already.
 func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) roll.Answer {
 	switch {
 	case errors.Is(unread, kube.ErrNoNodeClaims):

@@ -345,11 +345,11 @@ func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id rol
 	clusters, err := a.eyes.Observer.Clusters(ctx)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("say by --cluster of which cluster %s is: %w", id, err)
+		return "", fmt.Errorf("the cluster of %s is unknown, say which by --cluster: %w", id, err)
 	case len(clusters) == 0:
 		return "", fmt.Errorf("there is no EKS cluster in %s", a.region)
 	case len(clusters) > 1:
-		return "", fmt.Errorf("say by --cluster of which cluster %s is: %s", id, strings.Join(clusters, ", "))
+		return "", fmt.Errorf("the cluster of %s is unknown: say which by --cluster (%s)", id, strings.Join(clusters, ", "))
 	}
 	return clusters[0], nil
 }

@@ -75,27 +75,27 @@ var issues = map[string]cause.Code{
 	"SourceEc2LaunchTemplateNotFound":          cause.LaunchTemplateInvalid,
 }
 
-// told is one cause with what told it.
-type told struct {
+// reported is one cause with what reported it.
+type reported struct {
 	rule
 	source, field, message string
 }
 
-// tell are the causes of a launch: those of its message, then those of the health issues of
-// a managed node group. An issue that only says that launches fail is known by its message.
-func tell(l roll.Launch) (out []told) {
-	add := func(t told) {
-		if !slices.ContainsFunc(out, func(o told) bool { return o.code == t.code }) {
+// causesOf returns the causes of launches that fail: those of its message, then those of the health issues of
+// a managed node group. An issue that only says that launches fail is classified by its message.
+func causesOf(l roll.Launch) (out []reported) {
+	add := func(t reported) {
+		if !slices.ContainsFunc(out, func(o reported) bool { return o.code == t.code }) {
 			out = append(out, t)
 		}
 	}
 	if l.Field != healthIssues {
 		for _, r := range matching(l.Message) {
-			add(told{r, l.Source, l.Field, l.Message})
+			add(reported{r, l.Source, l.Field, l.Message})
 		}
 	}
 	for _, i := range l.Issues {
-		t := told{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}
+		t := reported{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}
 		code, known := issues[i.Code]
 		switch found := matching(i.Message); {
 		case known:
@@ -192,7 +192,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		s.NotChecked("nothing says yet why no launch succeeds", codes()...)
 		return
 	}
-	found := tell(l)
+	found := causesOf(l)
 	if len(found) == 0 {
 		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
 		return
