@@ -67,7 +67,9 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 		switch kind, _, _ := k.Instance.Subject(); kind {
 		case "nodepool":
 			return a.Snapshot.ClaimsRead != roll.Yes
-		case "asg", "nodegroup":
+		case "nodegroup":
+			return a.Snapshot.ScalingRead != roll.Yes || a.Snapshot.NodeGroupsRead != roll.Yes
+		case "asg":
 			return a.Snapshot.ScalingRead != roll.Yes
 		}
 	}

@@ -24,6 +24,9 @@ func (a *assessor) unlaunched() {
 			since = known.Since.UTC()
 		}
 		due := since.Add(a.Policy(roll.GroupSelector(group)).Launch.Tolerance)
+		if l.Status != "" {
+			due = since // EKS has waited
+		}
 		f := roll.Finding{
 			Instance: id, Group: group, Selector: roll.GroupSelector(group), Owner: l.Owner, Kind: roll.Unlaunched,
 			Stage: roll.Watching, Since: since, Began: since, Due: due, Launch: l,
@@ -32,6 +35,9 @@ func (a *assessor) unlaunched() {
 			f.Stage = roll.Overdue
 		}
 		f.Summary = fmt.Sprintf("launches of %s have not succeeded since %s: %s", group, roll.Clock(since), said(l.Message))
+		if l.Status != "" {
+			f.Summary = fmt.Sprintf("EKS reports %s as %s: %s", group, l.Status, said(l.Message))
+		}
 		a.add(f, roll.Member{})
 	}
 	for _, g := range a.Snapshot.Suspended {

@@ -319,6 +319,10 @@ func TestEKSAnswers(t *testing.T) {
 	if err != nil || len(policies.AssociatedAccessPolicies) != 1 || policies.AssociatedAccessPolicies[0].AccessScope.Type != "cluster" {
 		t.Errorf("got %+v, %v", policies, err)
 	}
+	names, err := k.ListNodegroups(t.Context(), &eks.ListNodegroupsInput{})
+	if err != nil || len(names.Nodegroups) != 1 || names.Nodegroups[0] != "workers" {
+		t.Errorf("got %+v, %v", names, err)
+	}
 	group, err := k.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("workers")})
 	if err != nil || group.Nodegroup.Health.Issues[0].Code != "NodeCreationFailure" || !*group.Nodegroup.NodeRepairConfig.Enabled {
 		t.Errorf("got %+v, %v", group, err)

@@ -38,6 +38,21 @@ func notFound(format string, args ...any) error {
 	return &types.ResourceNotFoundException{Message: aws.String(fmt.Sprintf(format, args...))}
 }
 
+// ListNodegroups answers from nodegroups.json, which has all of the cluster.
+func (e *EKS) ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	if err := e.c.nodeGroups.missing(); err != nil {
+		return nil, err
+	}
+	if err := e.c.nodeGroups.listing(); err != nil {
+		return nil, err
+	}
+	out := &eks.ListNodegroupsOutput{Nodegroups: []string{}}
+	for i := range e.c.nodeGroups.rows {
+		out.Nodegroups = append(out.Nodegroups, aws.ToString(e.c.nodeGroups.rows[i].NodegroupName))
+	}
+	return out, nil
+}
+
 // DescribeNodegroup answers from nodegroups.json, which has all of the cluster.
 func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	if err := e.c.nodeGroups.missing(); err != nil {

@@ -194,6 +194,7 @@ func (e *RecordedEC2) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeD
 type EKSAPI interface {
 	collect.EKSAPI
 	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
+	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
 }
 
 // RecordedEKS asks another EKS client and remembers.
@@ -218,6 +219,13 @@ func (e *RecordedEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClust
 			c.cluster.put(*out.Cluster)
 		}
 	})
+}
+
+// ListNodegroups asks the client. A bundle keeps no names alone, but knows by the listing that
+// there are no others than those described.
+func (e *RecordedEKS) ListNodegroups(ctx context.Context, in *eks.ListNodegroupsInput, opts ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	out, err := e.next.ListNodegroups(ctx, in, opts...)
+	return keep(e.r, fileNodeGroups, in.NextToken != nil, out, err, func(c *contents, _ *eks.ListNodegroupsOutput) { c.nodeGroups.held = true })
 }
 
 // DescribeNodegroup asks the client.

@@ -87,6 +87,7 @@ func (c clients) askAll(t *testing.T) map[string]any {
 		put(string(a))(c.ec2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String("vpc-0d1"), Attribute: a}))
 	}
 	put("cluster")(c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")}))
+	put("node groups")(c.eks.ListNodegroups(ctx, &eks.ListNodegroupsInput{}))
 	put("node group")(c.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{NodegroupName: aws.String("workers")}))
 	put("no node group")(c.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{NodegroupName: aws.String("gone")}))
 	put("entries")(c.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{}))

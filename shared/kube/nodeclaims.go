@@ -48,7 +48,8 @@ func ValidPool(name string) bool {
 
 // NodeClaims are the NodeClaims of some node pools.
 type NodeClaims struct {
-	// Of are those that have an instance, by its id.
+	// Of are those that have an instance, by its id. It is empty if no node pools were named: of
+	// a whole cluster they would be as many as its nodes.
 	Of map[roll.InstanceID]roll.NodeClaim
 	// Latest is how the latest launch went of which a NodeClaim of the node pool tells: of
 	// several of one second, one that failed.
@@ -57,6 +58,8 @@ type NodeClaims struct {
 	// launch of the pool that succeeded; Launched is that one's NodeClaim's creation.
 	Unlaunched map[string]Unlaunched
 	Launched   map[string]time.Time
+	// Deleting are those that somebody deleted and that are still there.
+	Deleting []roll.NodeClaim
 }
 
 // Unlaunched are the NodeClaims of a node pool that wait for their launch.
@@ -114,8 +117,8 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 	}
 }
 
-// NodeClaims lists the NodeClaims of the node pools, or of all if none are named. A cluster without Karpenter has none,
-// which is ErrNoNodeClaims; after any other error nothing is known.
+// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. A cluster without Karpenter has
+// none, which is ErrNoNodeClaims; after any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
 	selector := ""
 	if len(pools) > 0 {
@@ -127,15 +130,24 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	}
 	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]Unlaunched{}, Launched: map[string]time.Time{}}
 	var waiting []*nodeClaim
-	err := again(func() { clear(claims.Of); clear(claims.Latest); clear(claims.Launched); waiting = nil }, func() error {
+	err := again(func() {
+		clear(claims.Of)
+		clear(claims.Latest)
+		clear(claims.Launched)
+		claims.Deleting, waiting = nil, nil
+	}, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = selector
 			page, next, err := c.nodeClaimPage(ctx, o)
 			for _, c := range page {
-				if id, claim := c.project(); id != "" {
+				id, claim := c.project()
+				pool := c.Metadata.Labels[labelNodePool]
+				if id != "" && len(pools) > 0 {
 					claims.Of[id] = claim
 				}
-				pool := c.Metadata.Labels[labelNodePool]
+				if !claim.DeletedAt.IsZero() {
+					claims.Deleting = append(claims.Deleting, c.placed())
+				}
 				if l, known := c.launch(); known {
 					claims.later(pool, l)
 				}
@@ -154,24 +166,15 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	return claims, nil
 }
 
-// DeletingNodeClaims lists the NodeClaims that somebody deleted and that are still there. A
-// cluster without Karpenter has none, which is ErrNoNodeClaims; after any other error nothing
-// is known.
-func (c *Client) DeletingNodeClaims(ctx context.Context) ([]roll.NodeClaim, error) {
-	var out []roll.NodeClaim
-	err := again(func() { out = nil }, func() error {
+// NodeClaimsByName lists every NodeClaim by its name, with its instance and its node pool, for a
+// question about one of them. A cluster without Karpenter has none, which is ErrNoNodeClaims.
+func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClaim, error) {
+	out := map[string]roll.NodeClaim{}
+	err := again(func() { clear(out) }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			page, next, err := c.nodeClaimPage(ctx, o)
 			for _, c := range page {
-				if c.Metadata.DeletionTimestamp.IsZero() {
-					continue
-				}
-				id, claim := c.project()
-				claim.Instance, claim.Group = id, roll.GroupNone
-				if pool := c.Metadata.Labels[labelNodePool]; pool != "" {
-					claim.Group = roll.NodePoolGroup(pool)
-				}
-				out = append(out, claim)
+				out[c.Metadata.Name] = c.placed()
 			}
 			return next, err
 		})
@@ -294,6 +297,16 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 		}
 	}
 	return id, out
+}
+
+// placed is the claim with its instance and its node pool.
+func (n *nodeClaim) placed() roll.NodeClaim {
+	id, out := n.project()
+	out.Instance, out.Group = id, roll.GroupNone
+	if pool := n.Metadata.Labels[labelNodePool]; pool != "" {
+		out.Group = roll.NodePoolGroup(pool)
+	}
+	return out
 }
 
 // launch is how the launch for the claim went; false before Karpenter has tried. A launch

@@ -95,7 +95,7 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 	s := newAPIServer(t)
 	s.groups = []string{"karpenter.sh"}
 	s.claims = []claim{claimOf(1, "default"), going, bare}
-	got, err := s.client(t).DeletingNodeClaims(t.Context())
+	got, err := s.client(t).NodeClaims(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +103,10 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
 		{Name: "-3", UID: "uid", Group: roll.GroupNone, DeletedAt: turned},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(want, got.Deleting); diff != "" || len(got.Of) != 0 {
+		t.Errorf("of %v (-want +got)\n%s", got.Of, diff)
 	}
-	if _, err := newAPIServer(t).client(t).DeletingNodeClaims(t.Context()); !errors.Is(err, ErrNoNodeClaims) {
+	if _, err := newAPIServer(t).client(t).NodeClaims(t.Context(), nil); !errors.Is(err, ErrNoNodeClaims) {
 		t.Errorf("a cluster without Karpenter: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -369,6 +370,15 @@ func (a *account) GetManagedResource(_ context.Context, in *arczonalshift.GetMan
 	}
 	a.asked = append(a.asked, aws.ToString(in.ResourceIdentifier))
 	return a.shifts, nil
+}
+
+// ListNodegroups implements eksAPI, two names a page.
+func (a *account) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	if err := a.call("eks:ListNodegroups"); err != nil {
+		return nil, err
+	}
+	page, next := cut(slices.Sorted(maps.Keys(a.nodeGroups)), aws.ToString(in.NextToken), 2)
+	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
 // DescribeNodegroup implements eksAPI.

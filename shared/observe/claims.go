@@ -56,22 +56,21 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	}
 }
 
-// readDeleting reads the NodeClaims that are being deleted, if the nodes could be read: what
-// met these meets the NodeClaims.
-func (o *Observer) readDeleting(ctx context.Context, s *roll.Snapshot) {
+// readClaims lists the NodeClaims of a cluster whose nodes could be read, once a check: what
+// is being deleted among them, and how the launches of the node pools went. The nodes are
+// read first: what met these meets the NodeClaims.
+func (o *Observer) readClaims(ctx context.Context, s *roll.Snapshot) (kube.NodeClaims, error) {
 	if !s.Has(roll.ScopeNodes) {
-		return
+		return kube.NodeClaims{}, nil
 	}
-	client, err := o.kube.Dial(s.Cluster)
-	if err == nil {
-		s.Deleting, err = client.DeletingNodeClaims(ctx)
-	}
-	switch {
-	case err == nil, errors.Is(err, kube.ErrNoNodeClaims):
+	claims, err := o.nodeClaims(ctx, s.Cluster, nil)
+	s.Deleting = claims.Deleting
+	if err == nil || errors.Is(err, kube.ErrNoNodeClaims) {
 		s.DeletingRead = roll.Yes
-	default:
+	} else {
 		s.DeletingRead = o.unread(ctx, s, roll.CallNodeClaims, err)
 	}
+	return claims, err
 }
 
 func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []string) (kube.NodeClaims, error) {

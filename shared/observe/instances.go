@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -229,6 +230,23 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	return tags.Clusters(), nil
 }
 
+// launchFailures are the codes of instances that EC2 terminated during their launch.
+var launchFailures = []string{
+	"Server.InsufficientInstanceCapacity", "Server.InternalError",
+	"Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded",
+}
+
+// launchFailure is the message of such an instance, which mostly begins with the code.
+func launchFailure(code, message string) string {
+	switch {
+	case strings.HasPrefix(message, code):
+		return harmless(message)
+	case message == "":
+		return code
+	}
+	return harmless(code + ": " + message)
+}
+
 // projector cuts instances down; texts that many share are kept once.
 type projector struct {
 	texts roll.Texts
@@ -267,15 +285,20 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	if i.IamInstanceProfile != nil {
 		out.Profile = p.texts.One(aws.ToString(i.IamInstanceProfile.Arn))
 	}
-	if i.StateReason != nil {
-		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
-		switch aws.ToString(i.StateReason.Code) {
-		case "Server.SpotInstanceTermination", "Server.SpotInstanceShutdown":
-			out.SpotTaken = true
-		}
-	}
 	if i.State != nil {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))
+	}
+	if i.StateReason != nil {
+		// Of these only the first two concern instances that ran.
+		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
+		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/troubleshooting-launch.html
+		switch code := aws.ToString(i.StateReason.Code); {
+		case code == "Server.SpotInstanceTermination", code == "Server.SpotInstanceShutdown":
+			out.SpotTaken = true
+		case !out.State.Gone():
+		case slices.Contains(launchFailures, code), strings.HasPrefix(code, "Client.InvalidKMSKey"):
+			out.LaunchFailure = p.texts.One(launchFailure(code, aws.ToString(i.StateReason.Message)))
+		}
 	}
 	if i.Placement != nil {
 		out.Zone = p.texts.One(aws.ToString(i.Placement.AvailabilityZone))

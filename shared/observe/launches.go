@@ -24,32 +24,38 @@ import (
 // https://github.com/aws/karpenter-provider-aws/blob/main/pkg/cache/cache.go
 const quietAfter = 15 * time.Minute
 
+// sourceNodeClaim is the source of what Karpenter says of a launch.
+const sourceNodeClaim = "NodeClaim"
+
 // messageLength bounds what is kept of a message; a fleet request repeats one for each offering.
 const messageLength = 1500
 
-// readUnlaunched finds the groups whose launches fail. Of a cluster in order it asks for the
-// NodeClaims, the events of those without capacity, and the Auto Scaling groups, once each.
-// Where the cluster could not be read as a whole, it asks nothing.
-func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot) {
+// readUnlaunched finds the groups whose launches fail: by the NodeClaims that were listed, the
+// events of those without capacity, the Auto Scaling groups, the managed node groups, and the
+// instances that EC2 terminated. Where the cluster could not be read as a whole, it asks nothing.
+func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) {
 	if !s.Whole() {
 		return
 	}
 	s.Launches = map[roll.Group]roll.Launch{}
-	s.ClaimsRead = o.readClaimLaunches(ctx, s)
-	s.ScalingRead = o.readScalingLaunches(ctx, s)
+	s.ClaimsRead = o.readClaimLaunches(ctx, s, claims, unread)
+	groups, answer := o.readScalingLaunches(ctx, s)
+	s.ScalingRead = answer
+	s.NodeGroupsRead = o.readNodeGroupLaunches(ctx, s, groups)
+	addTerminated(s)
 }
 
-// readClaimLaunches finds the node pools of Karpenter whose launches fail.
-func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot) roll.Answer {
-	claims, err := o.nodeClaims(ctx, s.Cluster, nil)
+// readClaimLaunches finds the node pools of Karpenter whose launches fail. NodeClaims that could
+// not be read are a gap already.
+func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) roll.Answer {
 	switch {
-	case errors.Is(err, kube.ErrNoNodeClaims):
+	case errors.Is(unread, kube.ErrNoNodeClaims):
 		return roll.Yes
-	case err != nil:
-		return o.unlaunchedGap(ctx, s, roll.CallNodeClaims, err)
+	case unread != nil:
+		return roll.Unreadable
 	}
 	for pool, u := range claims.Unlaunched {
-		s.Launches[roll.NodePoolGroup(pool)] = roll.Launch{Owner: roll.OwnerKarpenter, Since: u.Since, Failed: u.Failed, Message: harmless(u.Message), Field: "Launched"}
+		s.Launches[roll.NodePoolGroup(pool)] = roll.Launch{Owner: roll.OwnerKarpenter, Since: u.Since, Failed: u.Failed, Message: harmless(u.Message), Source: sourceNodeClaim, Field: "Launched"}
 	}
 	client, err := o.kube.Dial(s.Cluster)
 	if err == nil {
@@ -86,7 +92,7 @@ func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []kube.NoCap
 			l.Since = e.First
 		}
 		if e.Last.After(l.Failed) {
-			l.Failed, l.Message, l.Field = e.Last, harmless(e.Message), "Event InsufficientCapacityError"
+			l.Failed, l.Message, l.Source, l.Field = e.Last, harmless(e.Message), sourceNodeClaim, "Event InsufficientCapacityError"
 		}
 		s.Launches[group] = l
 	}
@@ -102,23 +108,22 @@ func poolOfClaim(claim string) (string, bool) {
 }
 
 // readScalingLaunches finds the Auto Scaling groups of the cluster that have fewer instances
-// than they are to have, and of these the ones whose latest launches failed.
-func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) roll.Answer {
-	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
-		Filters:    []asgtypes.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
-		MaxRecords: aws.Int32(autoScalingBatch),
-	})
+// than they are to have, and of these the ones whose latest launches failed. It returns the
+// managed node groups that have an Auto Scaling group, and whether each lacks instances.
+func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (map[string]bool, roll.Answer) {
 	var short []asgtypes.AutoScalingGroup
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
+	managed := map[string]bool{}
+	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g asgtypes.AutoScalingGroup) {
+		group, _ := groupOf(g)
+		if name, ok := group.NodeGroup(); ok {
+			managed[name] = managed[name] || lacks(g)
 		}
-		for _, g := range page.AutoScalingGroups {
-			if lacks(g) {
-				short = append(short, g)
-			}
+		if lacks(g) {
+			short = append(short, g)
 		}
+	})
+	if err != nil {
+		return managed, o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
 	}
 	if len(short) > groupReads {
 		short = short[:groupReads]
@@ -141,7 +146,7 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) ro
 			s.Launches[group] = l
 		}
 	}
-	return answer
+	return managed, answer
 }
 
 // lacks reports that the group is to launch an instance. Those that are being launched, or
@@ -189,6 +194,7 @@ func failedRun(newestFirst []asgtypes.Activity) (roll.Launch, bool) {
 		if l.Failed.IsZero() {
 			l.Failed = cmp.Or(aws.ToTime(a.EndTime), aws.ToTime(a.StartTime)).UTC()
 			l.Message, l.Field = harmless(aws.ToString(a.StatusMessage)), "StatusMessage"
+			l.Source = "scaling activity"
 		}
 		l.Since = aws.ToTime(a.StartTime).UTC()
 	}

@@ -41,6 +41,7 @@ type eksAPI interface {
 	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
 }
 
 type autoScalingAPI interface {
@@ -128,11 +129,11 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
 		}
 	})
-	o.readDeleting(ctx, s)
+	claims, err := o.readClaims(ctx, s)
 	o.readMissed(ctx, s)
 	o.readStatus(ctx, s)
 	o.readShifts(ctx, s, arn)
-	o.readUnlaunched(ctx, s)
+	o.readUnlaunched(ctx, s, claims, err)
 	return s
 }
 

@@ -136,7 +136,7 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 		"kubernetes:ListNodeClaims",
 		"ec2:DescribeInstances",
 		"ec2:DescribeInstanceStatus",
-		"kubernetes:ListNodeClaims", "autoscaling:DescribeAutoScalingGroups",
+		"autoscaling:DescribeAutoScalingGroups", "eks:ListNodegroups",
 	}
 	if !slices.Equal(a.log, want) {
 		t.Errorf("calls\n got %v\nwant %v", a.log, want)

@@ -39,6 +39,8 @@ type Check struct {
 	Memory *Memory
 	// Asked is the instance that is asked about, nil if all are.
 	Asked *Asked
+	// Subject is what else is asked about, such as nodepool/default; "" if nothing is.
+	Subject roll.InstanceID
 }
 
 // Complete reports whether everything was read and carried out: only then an empty

@@ -25,7 +25,7 @@ func (c Check) Explain(w io.Writer) error {
 	}
 	if len(explained) == 0 && c.Asked == nil {
 		t.line("")
-		t.line("  nothing to explain: %s", c.calm())
+		t.line("  nothing to explain: %s", c.unexplained())
 	}
 	for _, f := range explained {
 		c.explainOne(t, f)
@@ -38,6 +38,19 @@ func (c Check) Explain(w io.Writer) error {
 		}
 	}
 	return t.err
+}
+
+// unexplained says that there is nothing to explain.
+func (c Check) unexplained() string {
+	switch {
+	case c.Subject == "":
+		return c.calm()
+	case !c.Complete():
+		return fmt.Sprintf("nothing was found wrong with %s, but not all could be read: see the notes", c.Subject)
+	case len(c.Watching()) > 0:
+		return fmt.Sprintf("what was found about %s is still within its tolerance", c.Subject)
+	}
+	return fmt.Sprintf("nothing is wrong with %s", c.Subject)
 }
 
 // basis writes whether the answer is what would be, or what is.
@@ -104,10 +117,17 @@ func (c Check) remembered(t *text) {
 	}
 }
 
-// history is what is remembered of the instance that is asked about.
+// history is what is remembered of the instance, or of what else, is asked about.
 func (c Check) history() []HistoryDocument {
-	if c.Memory == nil || c.Asked == nil {
+	switch {
+	case c.Memory == nil, c.Asked == nil && c.Subject == "":
 		return []HistoryDocument{}
+	case c.Asked == nil:
+		group := roll.Group("")
+		for _, f := range c.Assessment.Findings { // what Concerning left
+			group = f.Group
+		}
+		return append([]HistoryDocument{}, c.Memory.History(c.Subject, group, c.Snapshot.At)...)
 	}
 	group := roll.Group("")
 	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
@@ -211,6 +231,7 @@ type ExplanationDocument struct {
 	WhatIf   bool   `json:"whatIf"`
 	Memory   string `json:"memory,omitempty"`
 	Instance string `json:"instance,omitempty"` // that is asked about, "" for all
+	Subject  string `json:"subject,omitempty"`  // that is asked about in place of an instance
 	// Answers are short; those about findings are in the order of these.
 	Answers []AnswerDocument `json:"answers"`
 	// History is what is remembered of the instance, its group and its cluster.
@@ -223,7 +244,7 @@ type ExplanationDocument struct {
 // Explanation renders the check as JSON for an explanation: its findings are those that
 // are explained, also such as still have time.
 func (c Check) Explanation() ExplanationDocument {
-	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
+	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())
 	if c.Asked != nil {
 		d.Instance = string(c.Asked.ID)
@@ -236,17 +257,47 @@ func (c Check) Explanation() ExplanationDocument {
 
 // Only is the check as far as it is about one instance.
 func (c Check) Only(id roll.InstanceID) Check {
-	others := func(f roll.Finding) bool { return f.Instance != id }
-	c.Assessment.Findings = slices.DeleteFunc(slices.Clone(c.Assessment.Findings), others)
-	c.Assessment.Starting = slices.DeleteFunc(slices.Clone(c.Assessment.Starting), others)
-	c.Assessment.NotNodes = slices.DeleteFunc(slices.Clone(c.Assessment.NotNodes), func(n assess.NotNode) bool { return n.Instance != id })
-	c.Plan.Orders = slices.DeleteFunc(slices.Clone(c.Plan.Orders), func(o plan.Order) bool { return o.Instance != id })
-	c.Plan.Held = slices.DeleteFunc(slices.Clone(c.Plan.Held), func(h plan.Held) bool { return h.Instance != id })
+	c = c.about([]roll.InstanceID{id})
 	if c.Memory != nil && c.Memory.State.Knows(id) {
 		return c // what became of it can be told
 	}
 	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
 		c.Faults = append(slices.Clone(c.Faults), fmt.Sprintf("there is no instance %s of %s: its tags name another cluster or none, it is gone, or it could not be read", id, c.Snapshot.Cluster.ID.Name))
 	}
+	return c
+}
+
+// Concerning is the check as far as it is about a subject that is no instance: what is found
+// about it, about what it is related to, and about the node or NodeClaim that it is. Of the
+// instances of a group a note says how many findings there are.
+func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID) Check {
+	kind, name, _ := subject.Subject()
+	ids := append([]roll.InstanceID{subject}, related...)
+	ofGroup := 0
+	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
+		switch {
+		case kind == "node" && f.Node == name, kind == "nodeclaim" && f.Removal.Claim == name, f.Kind.OnlyTold() && f.Group == roll.Group(subject):
+			ids = append(ids, f.Instance)
+		case f.Group == roll.Group(subject):
+			ofGroup++
+		}
+	}
+	c = c.about(ids)
+	c.Subject = subject
+	if ofGroup > 0 {
+		c.Assessment.Notes = append(slices.Clone(c.Assessment.Notes), fmt.Sprintf("%d %s about single instances of %s: rollcall check lists them", ofGroup, roll.Plural(ofGroup, "finding is", "findings are"), subject))
+	}
+	return c
+}
+
+// about is the check as far as it is about the ids.
+func (c Check) about(ids []roll.InstanceID) Check {
+	other := func(id roll.InstanceID) bool { return !slices.Contains(ids, id) }
+	others := func(f roll.Finding) bool { return other(f.Instance) }
+	c.Assessment.Findings = slices.DeleteFunc(slices.Clone(c.Assessment.Findings), others)
+	c.Assessment.Starting = slices.DeleteFunc(slices.Clone(c.Assessment.Starting), others)
+	c.Assessment.NotNodes = slices.DeleteFunc(slices.Clone(c.Assessment.NotNodes), func(n assess.NotNode) bool { return other(n.Instance) })
+	c.Plan.Orders = slices.DeleteFunc(slices.Clone(c.Plan.Orders), func(o plan.Order) bool { return other(o.Instance) })
+	c.Plan.Held = slices.DeleteFunc(slices.Clone(c.Plan.Held), func(h plan.Held) bool { return other(h.Instance) })
 	return c
 }

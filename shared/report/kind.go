@@ -72,14 +72,13 @@ func hasCauses(k roll.Kind) bool {
 	return false
 }
 
-// explain is the command that tells everything about an instance: by what the deployment
-// remembers, or where there is none as things are in that mode. Of what is about no instance
-// a check tells.
+// explain is the command that tells everything about an instance, or about what else a finding
+// is about: by what the deployment remembers, or where there is none as things are in that mode.
 func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
-	if !instance.IsInstance() {
+	if _, ok := roll.ParseSubject(string(instance)); !ok && !instance.IsInstance() {
 		return fmt.Sprintf("rollcall check --region %s --cluster %s", id.Region, id.Name)
 	}
-	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", instance, id.Region, id.Name)
+	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", paste.Word(string(instance)), id.Region, id.Name)
 	if from.Stack != "" {
 		return s + " --stack " + from.Stack
 	}

@@ -26,6 +26,14 @@ func (id InstanceID) Subject() (kind, name string, ok bool) {
 	return kind, name, name != "" && slices.Contains(subjects, kind)
 }
 
+// ParseSubject accepts what a person may ask about beside an instance: nodepool/NAME,
+// nodeclaim/NAME, nodegroup/NAME, asg/NAME and node/NAME.
+func ParseSubject(s string) (InstanceID, bool) {
+	id := InstanceID(s)
+	kind, _, ok := id.Subject()
+	return id, ok && kind != "volume" && kind != "eni"
+}
+
 // Named is the id as documents have it: that of an instance, or else the subject.
 func (id InstanceID) Named() (instance, subject string) {
 	if _, _, ok := id.Subject(); ok {
@@ -97,6 +105,9 @@ type Instance struct {
 	// Outlives are the ids of its EBS volumes and network interfaces that EC2 does not delete
 	// when it is terminated (DeleteOnTermination is false), in order.
 	Outlives []string
+	// LaunchFailure is why EC2 terminated it during its launch, as "code: message"; "" if it
+	// did not.
+	LaunchFailure string
 	// CapacityBlock: bought for a fixed time; once terminated there is no other.
 	CapacityBlock bool
 }

@@ -9,5 +9,18 @@ type Launch struct {
 	Since   time.Time // of the first that failed, or waits
 	Failed  time.Time // when the latest failure was told, zero if none was
 	Message string    // that failure, without secrets; "" if none was told
+	Source  string    // what told it, such as "NodeClaim" or "instance i-..."
 	Field   string    // where it was told, such as "Launched" or "StatusMessage"
+	// Status is that of a managed node group that EKS reports as failed or unhealthy, such as
+	// CREATE_FAILED; "" for other groups. EKS has waited by then.
+	Status string
+	// Issues are the health issues of such a group that concern launches.
+	Issues []HealthIssue
+}
+
+// HealthIssue is a health issue of a managed node group.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+type HealthIssue struct {
+	Code    string // such as Ec2SubnetNotFound
+	Message string // without secrets
 }

@@ -40,12 +40,13 @@ type Snapshot struct {
 	// population is counted in it from nodes alone.
 	Target InstanceID
 	Gaps   []Gap
-	// Launches are the groups whose launches fail, or do not come about. ClaimsRead tells
-	// whether those of node pools were read, and ScalingRead whether those of Auto Scaling
-	// were; Suspended are groups that are short of instances, and are not to launch any.
-	Launches                map[Group]Launch
-	ClaimsRead, ScalingRead Answer
-	Suspended               []Group
+	// Launches are the groups whose launches fail, or do not come about. ClaimsRead reports
+	// whether those of node pools were read, ScalingRead whether those of Auto Scaling were,
+	// and NodeGroupsRead whether EKS was asked about its managed node groups.
+	Launches                                map[Group]Launch
+	ClaimsRead, ScalingRead, NodeGroupsRead Answer
+	// Suspended are groups that are short of instances, and are not to launch any.
+	Suspended []Group
 }
 
 // Impairment is a failing status check of EC2.
@@ -128,6 +129,7 @@ const (
 	CallAutoScalingGroups    = "autoscaling:DescribeAutoScalingGroups"
 	CallScalingActivities    = "autoscaling:DescribeScalingActivities"
 	CallNodegroup            = "eks:DescribeNodegroup"
+	CallNodegroups           = "eks:ListNodegroups"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
 	CallEvents               = "kubernetes: list events"
 	CallLease                = "kubernetes: get leases"
@@ -216,7 +218,7 @@ type Detail struct {
 // NodeClaim is Karpenter's record of an instance that it launched.
 type NodeClaim struct {
 	Node     string     // the name of its Node, "" before it has one
-	Instance InstanceID // "" before its launch; told of Snapshot.Deleting alone
+	Instance InstanceID // "" before its launch; told of Snapshot.Deleting, and where one is asked about by name
 	Group    Group      // its node pool; likewise
 	Name     string
 	UID      string

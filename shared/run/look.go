@@ -41,7 +41,7 @@ type Subject struct {
 	// Cluster tells its account and region where they are known beforehand: EKS may not
 	// tell them, of a cluster that is gone for instance.
 	Cluster  roll.ClusterID
-	Instance roll.InstanceID // "" for all of its instances
+	Instance roll.InstanceID // or what else it is about, "" for all of the cluster
 	// From says whose memory the Ledger is, for a person.
 	From string
 }
@@ -69,7 +69,7 @@ func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (repo
 	in := r.judge(ctx, reading, &c, state, now)
 	c.Plan = r.plan(in)
 	c.Memory = &report.Memory{From: about.From, Cluster: id, State: state, PerHour: perHour(in.Policy, state, about.Instance, c.Assessment.Findings)}
-	if about.Instance != "" {
+	if about.Instance.IsInstance() {
 		c.Asked = r.ask(reading, c.Snapshot, id, about.Instance)
 	}
 	r.tell(cluster, "done")

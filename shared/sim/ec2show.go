@@ -81,6 +81,9 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 			next.StateReason, next.StateTransitionReason = spotTaken, spotTaken.Message
 		}
 	}
+	if m.brokenOff != nil && next.StateReason != nil {
+		next.StateReason, next.StateTransitionReason = m.brokenOff, aws.String("")
+	}
 	if state == terminated {
 		next.PrivateIpAddress, next.PrivateDnsName = nil, aws.String("")
 		next.BlockDeviceMappings, next.NetworkInterfaces = nil, nil

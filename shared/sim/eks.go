@@ -88,6 +88,26 @@ func (c *cluster) describe() *types.Cluster {
 	return out
 }
 
+// ListNodegroups lists the names of a cluster's managed node groups.
+func (e eksAPI) ListNodegroups(ctx context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	out := new(eks.ListNodegroupsOutput)
+	err := e.v.call(ctx, "eks:ListNodegroups", reads, "", func() error {
+		c, err := e.v.a.eksCluster(in.ClusterName)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, g := range c.groups {
+			if g.owner == nodeGroup {
+				names = append(names, g.name)
+			}
+		}
+		out.Nodegroups, out.NextToken = cut(names, in.NextToken, in.MaxResults)
+		return nil
+	})
+	return answered(out, err)
+}
+
 // DescribeNodegroup tells of a managed node group.
 func (e eksAPI) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	out := new(eks.DescribeNodegroupOutput)

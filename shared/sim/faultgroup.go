@@ -77,6 +77,9 @@ var noReplacement = situation{
 				if g.status == "" || g.status == "DEGRADED" {
 					g.issues = []string{issueCodes[d.of("issue").below(len(issueCodes))]}
 				}
+				if g.lacking != nil {
+					g.lacking.mixed = true
+				}
 			}
 			a.arose(f, g.c, nil, strings.Join(slices.Concat(g.halted, g.issues, []string{g.status, g.failing}), " "))
 		}
@@ -100,6 +103,9 @@ var noReplacement = situation{
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
+			if g.unwell() {
+				g.refused = a.Now() // up to now EKS said so
+			}
 			g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
 			g.failed(f)
 			g.reconcile()
@@ -134,13 +140,18 @@ func (g *group) halts() bool {
 }
 
 // unwell reports whether the managed node group is not as it should be.
-func (g *group) unwell() bool { return g.status != "" || len(g.issues) > 0 }
+func (g *group) unwell() bool {
+	return g.status != "" || len(g.issues) > 0 || g.lacking != nil && g.lacking.value == nodeGroupIssue
+}
 
 // nodeGroupHealth is the health of a managed node group as EKS tells it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}
 	for _, code := range g.issues {
 		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCode(code), Message: aws.String("The node group " + g.name + " has the issue " + code + "."), ResourceIds: []string{g.asgName()}})
+	}
+	if g.lacking != nil && g.lacking.value == nodeGroupIssue {
+		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCodeEc2SubnetNotFound, Message: aws.String("The subnet of the node group " + g.name + " does not exist."), ResourceIds: []string{g.asgName()}})
 	}
 	return out
 }

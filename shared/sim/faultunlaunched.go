@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -20,7 +23,16 @@ var denials = map[string]denial{
 	"ami":      {"InvalidAMIID.NotFound: The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist", "LaunchAmiInvalid"},
 	"subnet":   {"InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.", "SubnetIpsExhausted"},
 	"unknown":  {"SomethingElse: it did not work out", ""},
+	// Of these two, Auto Scaling and Karpenter do not say why: EKS does, by a health issue, and
+	// EC2, of the instances that it terminates at their launch.
+	nodeGroupIssue: {"SomethingElse: it did not work out", "LaunchSubnetInvalid"},
+	endedAtLaunch:  {"Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied"},
 }
+
+const (
+	nodeGroupIssue = "health"
+	endedAtLaunch  = "kms"
+)
 
 // dropped is an event about a NodeClaim that Karpenter deleted at once.
 type dropped struct {
@@ -32,18 +44,20 @@ type dropped struct {
 // launches fails for one reason. Of some, Karpenter deletes the NodeClaims at once.
 var unlaunchedGroup = situation{
 	kind: FaultUnlaunched, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
-	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown"},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) },
+	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch},
+	fits: func(g GroupSpec, value string) bool {
+		return g.Owner == string(nodeGroup) || value != nodeGroupIssue && g.Owner != string(nobody)
+	},
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
 	},
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			r := denials[f.Value]
-			if g.owner == nobody || !g.fail(f, r.message) {
+			if g.owner == nobody || f.Value == nodeGroupIssue && g.owner != nodeGroup || !g.fail(f, r.message) {
 				continue
 			}
-			g.lacking, g.desired = &lack{began: a.Now(), since: a.Now(), cause: r.cause}, g.desired+1
+			g.lacking, g.desired = &lack{began: a.Now(), since: a.Now(), cause: r.cause, value: f.Value, mixed: g.unwell()}, g.desired+1
 			g.reconcile()
 			a.arose(f, g.c, nil, r.message)
 		}
@@ -64,6 +78,9 @@ type lack struct {
 	began  time.Time
 	since  time.Time // when nothing stood in the way of its being told any more
 	cause  string
+	value  string    // of the fault
+	next   time.Time // when a machine is launched again that EC2 terminates
+	mixed  bool      // EKS reports issues of the group that are another fault's
 	opened []saying
 	told   bool
 }
@@ -78,6 +95,23 @@ func (g *group) drop() {
 	if len(c.dropped) > 500 {
 		c.dropped = slices.Clone(c.dropped[250:])
 	}
+}
+
+// breakOff launches a machine that EC2 terminates before it runs. The owner takes it for a
+// launch that succeeded, and waits before the next one.
+func (g *group) breakOff() {
+	a := g.c.a
+	if a.Now().Before(g.lacking.next) {
+		return
+	}
+	g.lacking.next = a.Now().Add(5 * time.Minute)
+	m := g.launch(g.zone())
+	m.brokenOff = &types.StateReason{Code: aws.String("Client.InvalidKMSKey.InvalidState"), Message: aws.String(g.failing)}
+	if g.owner == karpenter {
+		g.claimFor(m)
+	}
+	g.active(false, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+g.failing)
+	a.in(2*time.Second, func() { m.end("EC2, at its launch") })
 }
 
 // atOnce reports failures after which Karpenter deletes the NodeClaim.
@@ -119,7 +153,7 @@ func (u *auditor) unlaunched(inv *invocation, d report.NoticeDocument) {
 			continue
 		}
 		for _, i := range d.Instances {
-			if i.Subject != "" && u.a.Now().Sub(g.refused) > time.Hour {
+			if i.Subject != "" && !g.unwell() && u.a.Now().Sub(g.refused) > time.Hour {
 				u.broken(RuleUnlaunched, "%s: %s is called Unlaunched, and no launch of it failed since %s", inv.name, d.Group, g.refused.Format(time.TimeOnly))
 			}
 		}
@@ -131,7 +165,7 @@ func (u *auditor) unlaunched(inv *invocation, d report.NoticeDocument) {
 		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
 			continue // its launches failed before, for what else
 		}
-		if d.Cause != l.cause {
+		if d.Cause != l.cause && !l.mixed {
 			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
 		}
 		if slices.Contains(d.News, "opened") {

@@ -62,6 +62,8 @@ func (g *group) refuse() {
 	g.refused = g.c.a.Now()
 	switch {
 	case g.suspended, g.halts():
+	case g.lacking != nil && g.lacking.value == endedAtLaunch:
+		g.breakOff()
 	case g.lacking != nil && g.owner == karpenter && g.atOnce():
 		g.drop()
 	case g.failing != "" && g.owner == karpenter:

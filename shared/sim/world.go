@@ -217,6 +217,8 @@ type machine struct {
 	ended    time.Time // when it left running for good
 	taken    bool      // EC2 took it back
 	tags     []tag
+	// brokenOff is why EC2 terminated it at its launch, nil if it did not.
+	brokenOff *types.StateReason
 
 	ail     ailment
 	since   time.Time // of the ailment

@@ -26,6 +26,7 @@ var codes = []string{
 	"NodeLabelsMismatch", // beyond the published ones
 	"DrainBlocked", "VolumesAttached", "InstanceNotTerminating", "FinalizerHeld", "FinalizerOwnerGone",
 	"LaunchNoCapacity", "LaunchQuotaExceeded", "LaunchDenied", "LaunchAmiInvalid", "LaunchTemplateInvalid", "LaunchSpotPriceTooLow", "LaunchKmsDenied",
+	"LaunchSubnetInvalid", "LaunchSnapshotMissing", "LaunchTypeUnavailable", "LaunchInternalError",
 }
 
 // onlySuggestive are the codes that no evidence from outside can prove.

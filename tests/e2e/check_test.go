@@ -342,7 +342,7 @@ func TestWhoMayBeTerminated(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
 			if name := tt.spec.Tags["eks:nodegroup-name"]; name != "" {
-				must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, name, false))
+				must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, name, testbed.NodeGroupChange{}))
 			}
 			tt.spec.LaunchedAgo = cmp.Or(tt.spec.LaunchedAgo, time.Hour)
 			id := a.instance(tt.spec)

@@ -69,7 +69,7 @@ func TestAnOrdinaryInstanceThatNeverRegistersHasNoCauseToBeSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
-			must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", false))
+			must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
 			spec.LaunchedAgo = 5 * time.Hour
 			joined := time.Now().Add(-spec.LaunchedAgo + time.Minute)
 			_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{ // another one of its group is healthy

@@ -16,11 +16,13 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
                                             (resourcesVpcConfig) and zonalShift of an EKS cluster
     DELETE clusters/NAME                    EKS knows it no more
     PUT    clusters/NAME/access-entries     the access entries of an EKS cluster, each with its access policies
-    PUT    clusters/NAME/nodegroups/GROUP   {"nodeRepair": bool}: a managed node group, made if there is none
+    PUT    clusters/NAME/nodegroups/GROUP   {"nodeRepair": bool, "status", "issues"}: a managed node group, made if there
+                                            is none
     PUT    clusters/NAME/shifts             the zonal shifts of an EKS cluster, see put_shifts
     PUT    instances/ID                     see put_instance
     DELETE instances/ID                     EC2 knows it no more
-    PUT    groups/NAME                      {"suspended", "activities"} of an Auto Scaling group, see put_group
+    PUT    groups/NAME                      {"suspended", "activities", "desired", "tags"} of an Auto Scaling group, see
+                                            put_group
     POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus
 
 Differences from moto that hold without being asked for: instances of EKS Auto Mode are left out of answers to calls
@@ -614,6 +616,10 @@ def put_node_group(change, name, group):
         cluster.nodegroups[group] = Nodegroup(name, role, group, [], ACCOUNT, DEFAULT_REGION, "aws")
     if "nodeRepair" in change:
         cluster.nodegroups[group].node_repair_config = {"enabled": change["nodeRepair"]}
+    if "status" in change:
+        cluster.nodegroups[group].status = change["status"]
+    if "issues" in change:
+        cluster.nodegroups[group].health = {"issues": change["issues"]}
 
 
 def put_instance(change, instance_id):
@@ -655,9 +661,18 @@ def membership(instance_id):
 
 
 def put_group(change, name):
-    """suspended are names of processes; activities, the latest first, have the fields of Auto Scaling's Activity."""
-    if "suspended" in change:
-        autoscaling_backends[ACCOUNT][DEFAULT_REGION].autoscaling_groups[name].suspended_processes = change["suspended"]
+    """suspended are names of processes; activities, the latest first, have the fields of Auto Scaling's Activity.
+
+    desired is the capacity alone, for which nothing is launched; tags, by their keys, replace those that there are."""
+    if "suspended" in change or "desired" in change or "tags" in change:
+        group = autoscaling_backends[ACCOUNT][DEFAULT_REGION].autoscaling_groups[name]
+        group.suspended_processes = change.get("suspended", group.suspended_processes)
+        group.desired_capacity = change.get("desired", group.desired_capacity)
+        if "tags" in change:
+            group.tags = [
+                {"Key": k, "Value": v, "PropagateAtLaunch": False, "ResourceId": name, "ResourceType": "auto-scaling-group"}
+                for k, v in change["tags"].items()
+            ]
     if "activities" in change:
         STATE.activities[name] = change["activities"]
 

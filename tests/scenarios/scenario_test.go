@@ -237,6 +237,14 @@ type group struct {
 	NodeRepair bool       `yaml:"nodeRepair"`
 	Suspended  *[]string  `yaml:"suspended"`
 	Activities []activity `yaml:"activities"`
+	Desired    *int       `yaml:"desired"`
+	Status     string     `yaml:"status"`
+	Issues     *[]issue   `yaml:"issues"`
+}
+
+type issue struct {
+	Code    string `yaml:"code"`
+	Message string `yaml:"message"`
 }
 
 type activity struct {

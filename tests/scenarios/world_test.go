@@ -422,8 +422,18 @@ func (w *world) claim(ctx context.Context, c claim) error {
 
 func (w *world) group(ctx context.Context, g group) error {
 	if g.NodeGroup != "" {
-		if err := w.bed.SetNodeGroup(ctx, testbed.ClusterName, g.NodeGroup, g.NodeRepair); err != nil {
+		change := testbed.NodeGroupChange{NodeRepair: g.NodeRepair, Status: g.Status}
+		if g.Issues != nil {
+			change.Issues = &[]testbed.NodeGroupIssue{}
+			for _, i := range *g.Issues {
+				*change.Issues = append(*change.Issues, testbed.NodeGroupIssue(i))
+			}
+		}
+		if err := w.bed.SetNodeGroup(ctx, testbed.ClusterName, g.NodeGroup, change); err != nil {
 			return err
+		}
+		if g.Status != "" || g.Issues != nil {
+			return nil // of EKS alone: it may have no Auto Scaling group
 		}
 	}
 	name := instance{ASG: g.ASG, NodeGroup: g.NodeGroup}.asg()
@@ -434,7 +444,14 @@ func (w *world) group(ctx context.Context, g group) error {
 			StartTime: w.ago(a.At), StatusCode: a.Status, StatusMessage: a.Message, Progress: 100,
 		})
 	}
-	return w.bed.ChangeGroup(ctx, name, testbed.GroupChange{Suspended: g.Suspended, Activities: &activities})
+	change := testbed.GroupChange{Suspended: g.Suspended, Activities: &activities, Desired: g.Desired}
+	if g.Desired != nil {
+		change.Tags = map[string]string{roll.ClusterTagPrefix + testbed.ClusterName: "owned"} // by it, a check finds what lacks instances
+		if g.NodeGroup != "" {
+			change.Tags["eks:nodegroup-name"] = g.NodeGroup
+		}
+	}
+	return w.bed.ChangeGroup(ctx, name, change)
 }
 
 func (w *world) setCluster(ctx context.Context, c cluster) error {

@@ -151,7 +151,7 @@ func join(t *testing.T, id string) {
 // worn runs a member of a managed node group, with an old node that has been in a state for some time.
 func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) string {
 	t.Helper()
-	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", false))
+	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
 	shift := true // so that what is asked about zones is asked
 	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shift}))
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{

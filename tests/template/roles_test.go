@@ -103,7 +103,7 @@ var grants = map[string]map[string][]string{
 			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
 			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances, "ec2:DescribeVolumes *", "ec2:DescribeNetworkInterfaces *",
 			"autoscaling:DescribeAutoScalingInstances *", "autoscaling:DescribeAutoScalingGroups *", "autoscaling:DescribeScalingActivities *",
-			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
+			"eks:DescribeCluster " + clusters, "eks:ListNodegroups " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
 			"s3:PutObject ${EvidenceBucket.Arn}/*",

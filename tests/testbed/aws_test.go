@@ -163,7 +163,7 @@ func TestGroupsAsChosen(t *testing.T) {
 		t.Errorf("activities %v, want %v", got, want)
 	}
 
-	if err := bed.SetNodeGroup(ctx, ClusterName, "managed", true); err != nil {
+	if err := bed.SetNodeGroup(ctx, ClusterName, "managed", NodeGroupChange{NodeRepair: true}); err != nil {
 		t.Fatal(err)
 	}
 	group, err := eks.NewFromConfig(bed.AWSConfig()).DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(ClusterName), NodegroupName: aws.String("managed")})

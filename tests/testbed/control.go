@@ -170,10 +170,23 @@ func (b *Bed) SetShifts(ctx context.Context, cluster string, shifts ...Shift) er
 	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/shifts", shifts, nil)
 }
 
-// SetNodeGroup makes a managed node group of the cluster, if there is none of the name, and says whether EKS repairs its
-// nodes. Instances become members of it by their tags; see [InstanceSpec].
-func (b *Bed) SetNodeGroup(ctx context.Context, cluster, name string, nodeRepair bool) error {
-	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/nodegroups/"+name, map[string]bool{"nodeRepair": nodeRepair}, nil)
+// NodeGroupChange is what [Bed.SetNodeGroup] says of a managed node group; what is empty stays as it is.
+type NodeGroupChange struct {
+	NodeRepair bool              `json:"nodeRepair"`       // EKS repairs its nodes
+	Status     string            `json:"status,omitempty"` // such as CREATE_FAILED; ACTIVE by default
+	Issues     *[]NodeGroupIssue `json:"issues,omitempty"` // its health issues
+}
+
+// NodeGroupIssue is a health issue of a managed node group.
+type NodeGroupIssue struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// SetNodeGroup makes a managed node group of the cluster, if there is none of the name, and changes what EKS says of it.
+// Instances become members of it by their tags; see [InstanceSpec].
+func (b *Bed) SetNodeGroup(ctx context.Context, cluster, name string, change NodeGroupChange) error {
+	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/nodegroups/"+name, change, nil)
 }
 
 // An Activity is a scaling activity of an Auto Scaling group.
@@ -191,6 +204,9 @@ type Activity struct {
 type GroupChange struct {
 	Suspended  *[]string   `json:"suspended,omitempty"`  // names of processes, such as Launch
 	Activities *[]Activity `json:"activities,omitempty"` // the latest first
+	// Desired is its desired capacity, for which nothing is launched; Tags replace those that it has.
+	Desired *int              `json:"desired,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
 }
 
 // ChangeGroup changes what Auto Scaling says of a group that has had a member.

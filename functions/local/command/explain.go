@@ -40,14 +40,16 @@ type explainFlags struct {
 func explainCommand(env Environment) *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
-		Use:   "explain [INSTANCE]",
+		Use:   "explain [INSTANCE | KIND/NAME]",
 		Short: "Say why an instance is no healthy node, and why Rollcall acted on it or did not",
 		Long: `Says everything about one instance: what Rollcall did or does about it, or why it
 holds back and what ends that; what is wrong with it, the causes that were found
 with the evidence for each and what can be pasted to fix it, what was ruled out,
 and what could not be checked and why. It only reads.
 
-INSTANCE is an EC2 instance id.
+INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME,
+nodeclaim/NAME or node/NAME in place of it says what is found about that: why a group
+gets no instance, or what keeps an object that somebody deleted.
 
 With --stack NAME, the CloudFormation stack of a deployment, or --ledger FILE, the
 answer is as things stand: by what is remembered there, with its history. That
@@ -83,7 +85,7 @@ is told; 1 it could not be told; 2 something is wrong with it.`,
 
 // question is what is asked, understood.
 type question struct {
-	instance roll.InstanceID // "" for all
+	instance roll.InstanceID // or what else is asked about, "" for all
 	mode     policy.Mode     // "" as the stack has it
 	output   output
 	policy   *policy.Document // nil as the stack has it
@@ -103,7 +105,10 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	if len(args) > 0 {
 		var ok bool
 		if q.instance, ok = roll.ParseInstanceID(args[0]); !ok {
-			keep(fmt.Errorf("%q is no EC2 instance id: it takes i- and 8 or 17 hexadecimal digits", args[0]))
+			q.instance, ok = roll.ParseSubject(args[0])
+		}
+		if !ok {
+			keep(fmt.Errorf("%q is no EC2 instance id, which takes i- and 8 or 17 hexadecimal digits, and none of nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and node/NAME", args[0]))
 		}
 	}
 	var err error
@@ -143,7 +148,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 		q.bundle, err = open(f.bundle)
 		keep(err)
 	case len(args) == 0:
-		keep(errors.New("name an INSTANCE, or give --bundle DIR"))
+		keep(errors.New("name an INSTANCE or KIND/NAME, or give --bundle DIR"))
 	case f.at != "":
 		keep(errors.New("--at is for --bundle: the account can only be looked at now"))
 	}
@@ -167,7 +172,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	runner.Progress = p.tell
 	var c report.Check
 	if q.bundle != nil {
-		c = ofBundle(ctx, runner, q)
+		c, err = f.ofBundle(ctx, runner, q)
 	} else {
 		c, err = f.live(ctx, env, runner, q)
 	}
@@ -178,8 +183,42 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	return printExplanation(env, q, c)
 }
 
+// namesListed is how many names an error lists.
+const namesListed = 20
+
+// concern cuts a check down to what is asked about. What is neither found, remembered nor there
+// is an error.
+func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q question, c report.Check) (report.Check, error) {
+	switch {
+	case q.instance == "":
+		return c, nil
+	case q.instance.IsInstance():
+		return c.Only(q.instance), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	found, err := o.Subject(ctx, c.Snapshot, q.instance)
+	c = c.Concerning(q.instance, found.Related)
+	if found.Exists || len(c.Assessment.Findings)+len(c.Assessment.Starting) > 0 || c.Memory != nil && c.Memory.State.Knows(q.instance) {
+		return c, nil
+	}
+	cluster := c.Snapshot.Cluster.ID.Name
+	kind, name, _ := q.instance.Subject()
+	if err != nil {
+		return c, fmt.Errorf("whether %s has a %s %q could not be read: %w", cluster, kind, name, err)
+	}
+	if len(found.Names) == 0 {
+		return c, fmt.Errorf("%s has no %s %q: it has none at all", cluster, kind, name)
+	}
+	more := ""
+	if n := len(found.Names) - namesListed; n > 0 {
+		found.Names, more = found.Names[:namesListed], fmt.Sprintf(" and %d more", n)
+	}
+	return c, fmt.Errorf("%s has no %s %q: it has %s%s", cluster, kind, name, strings.Join(found.Names, ", "), more)
+}
+
 // ofBundle looks at a bundle.
-func ofBundle(ctx context.Context, runner *run.Runner, q question) report.Check {
+func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q question) (report.Check, error) {
 	look := eyes.OfBundle(q.bundle)
 	runner.Observer, runner.Why = look.Observer, look.Explain
 	runner.Memory = func(s *roll.Snapshot) ledger.State { return memory(s, q.bundle) }
@@ -188,7 +227,7 @@ func ofBundle(ctx context.Context, runner *run.Runner, q question) report.Check 
 	for _, name := range q.bundle.Ignored() {
 		c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
 	}
-	return c
+	return f.concern(ctx, look.Observer, q, c)
 }
 
 // live looks at the account: as things stand if something remembers, and else "what if".
@@ -209,7 +248,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	if past == nil {
 		c := runner.Look(ctx, cluster, runner.Clock())
 		c.Assessment.Notes = append(c.Assessment.Notes, "--stack NAME or --ledger FILE tells how things stand, and what was done")
-		return c, nil
+		return f.concern(ctx, a.eyes.Observer, q, c)
 	}
 	runner.Ledger = past.ledger
 	about := run.Subject{Cluster: roll.ClusterID{Account: past.account, Region: past.region, Name: cluster}, Instance: q.instance, From: past.from}
@@ -222,7 +261,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	}
 	c.Faults = append(c.Faults, past.faults...)
 	c.Assessment.Notes = append(c.Assessment.Notes, c.Memory.Unchecked(c.Snapshot.At)...)
-	return c, nil
+	return f.concern(ctx, a.eyes.Observer, q, c)
 }
 
 // past is what remembers the account's clusters.
@@ -286,12 +325,38 @@ func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runn
 	return p, nil
 }
 
-// clusterOf finds the instance's cluster: by its tags, or, if it has none any more, by what
-// is remembered.
+// clusterOf finds the cluster of what is asked about, which --cluster names first.
 func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
-	if f.cluster != "" {
+	switch {
+	case f.cluster != "":
 		return f.cluster, nil
+	case id.IsInstance():
+		return f.clusterOfInstance(ctx, a, p, id)
 	}
+	if p != nil && p.account != "" {
+		knowing, _, err := find(ctx, p.ledger, p.account, p.region, id)
+		switch {
+		case err != nil:
+			return "", p.fault(err)
+		case len(knowing) == 1:
+			return knowing[0], nil
+		}
+	}
+	clusters, err := a.eyes.Observer.Clusters(ctx)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the cluster of %s is unknown, say which by --cluster: %w", id, err)
+	case len(clusters) == 0:
+		return "", fmt.Errorf("there is no EKS cluster in %s", a.region)
+	case len(clusters) > 1:
+		return "", fmt.Errorf("the cluster of %s is unknown: say which by --cluster (%s)", id, strings.Join(clusters, ", "))
+	}
+	return clusters[0], nil
+}
+
+// clusterOfInstance finds the instance's cluster: by its tags, or, if it has none any more, by what
+// is remembered.
+func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
 	clusters, err := a.eyes.Observer.ClustersOf(ctx, id)
 	if err != nil && (p == nil || !errors.Is(err, observe.ErrNoInstance)) {
 		return "", err
@@ -379,11 +444,8 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	return p, len(p.Types) > 0
 }
 
-// printExplanation prints what was found out about the instance asked for, or about all.
+// printExplanation prints what was found out about what is asked about.
 func printExplanation(env Environment, q question, c report.Check) error {
-	if q.instance != "" {
-		c = c.Only(q.instance)
-	}
 	if q.output == outputJSON {
 		enc := json.NewEncoder(env.Stdout)
 		enc.SetIndent("", "  ")

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
 )
 
 const (
@@ -50,12 +51,12 @@ func TestExplainReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 func TestWhatExplainCannotBeAsked(t *testing.T) {
 	noAWS(t)
 	for want, args := range map[string][]string{
-		"name an INSTANCE, or give --bundle DIR":          {"explain"},
+		"name an INSTANCE or KIND/NAME, or give --bundle": {"explain"},
 		"--at is for --bundle":                            {"explain", failing, "--at", "2026-03-10T12:00:00Z"},
 		"--cluster is of no use with --bundle":            {"explain", "--bundle", unmapped, "--cluster", "payments"},
 		"no such file or directory":                       {"explain", "--bundle", "no/such/bundle"},
 		"has no at.txt: say by --at when it was captured": {"explain", "--bundle", without(t, unmapped, "at.txt")},
-		"cluster.json":                                    {"explain", "--bundle", without(t, unmapped, "cluster.json")},
+		"cluster.json": {"explain", "--bundle", without(t, unmapped, "cluster.json")},
 	} {
 		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
@@ -178,5 +179,73 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 		if code != ExitError || !strings.Contains(stderr, want) {
 			t.Errorf("exit %d, standard error lacks %q:\n%s", code, want, stderr)
 		}
+	}
+}
+
+// caseOf is a case of the corpus, as a directory.
+func caseOf(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, generate.Named(t, name).FS()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestWhatIsNoInstanceIsExplained(t *testing.T) {
+	noAWS(t)
+	for name, tt := range map[string]struct {
+		subject, bundle string
+		code            int
+		want            []string
+	}{
+		"a node group that was never created":  {"nodegroup/blue", "node-group-that-was-never-created", ExitFindings, []string{"Unlaunched nodegroup/blue", "CREATE_FAILED", "LaunchSubnetInvalid, decisive"}},
+		"a node group beside it":               {"nodegroup/workers", "node-group-that-was-never-created", ExitOK, []string{"nothing is wrong with nodegroup/workers"}},
+		"a node pool":                          {"nodepool/batch", "scp-denies-the-launch", ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchDenied, decisive"}},
+		"a NodeClaim that waits":               {"nodeclaim/batch-w8t4k", "scp-denies-the-launch", ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchDenied, decisive"}},
+		"an Auto Scaling group behind another": {"asg/eks-workers-4ac6f0d2-6f4e-4b0a-9d6c-2f6f5d1c7a10", "launch-of-an-ami-that-is-gone", ExitFindings, []string{"Unlaunched nodegroup/workers", "LaunchAmiInvalid, decisive"}},
+		"a group whose instances have trouble": {"asg/payments-legacy", "all-is-well", ExitOK, []string{"nothing is wrong with asg/payments-legacy"}},
+		"a node that is well":                  {"node/ip-10-0-40-21.eu-west-1.compute.internal", "all-is-well", ExitOK, []string{"nothing is wrong with node/ip-10-0-40-21"}},
+		"an unknown node group":                {"nodegroup/green", "node-group-that-was-never-created", ExitError, []string{`payments has no nodegroup "green": it has blue, workers`}},
+		"an unknown node pool":                 {"nodepool/green", "all-is-well", ExitError, []string{`payments has no nodepool "green": it has default, system`}},
+		"an unknown NodeClaim":                 {"nodeclaim/green", "all-is-well", ExitError, []string{`payments has no nodeclaim "green": it has default-d1a01, system-b4d01`}},
+		"an unknown node":                      {"node/green", "all-is-well", ExitError, []string{`payments has no node "green": it has ip-10-0-104-41`}},
+		"a kind without names":                 {"volume/vol-1", "all-is-well", ExitError, []string{`"volume/vol-1" is no EC2 instance id`, "nodepool/NAME"}},
+	} {
+		code, stdout, stderr := rollcall(t, "explain", tt.subject, "--bundle", caseOf(t, tt.bundle))
+		if code != tt.code {
+			t.Errorf("%s: exit %d", name, code)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(stdout+stderr, want) {
+				t.Errorf("%s: no %q in\n%s%s", name, want, stdout, stderr)
+			}
+		}
+	}
+}
+
+func TestAStuckNodeClaimIsExplainedByItsNameAndByItsNode(t *testing.T) {
+	noAWS(t)
+	dir := caseOf(t, "deleting-with-a-foreign-finalizer")
+	_, stdout, _ := rollcall(t, "explain", "--bundle", dir, "--output", "json")
+	var all report.ExplanationDocument
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all.Findings) != 1 {
+		t.Fatalf("%v: %+v", err, all.Findings)
+	}
+	for _, subject := range []string{all.Findings[0].Subject, "node/" + all.Findings[0].Node} {
+		code, stdout, stderr := rollcall(t, "explain", subject, "--bundle", dir, "--output", "json")
+		var one report.ExplanationDocument
+		if err := json.Unmarshal([]byte(stdout), &one); err != nil || code != ExitFindings || one.Subject != subject || len(one.Findings) != 1 || one.Findings[0].Kind != string(roll.Stuck) {
+			t.Errorf("%s: exit %d, %v: %+v%s", subject, code, err, one.Findings, stderr)
+		}
+	}
+}
+
+// What could not be read is not "there is none".
+func TestASubjectThatCannotBeLookedUp(t *testing.T) {
+	noAWS(t)
+	code, _, stderr := rollcall(t, "explain", "nodegroup/green", "--bundle", without(t, healthy, "nodegroups.json"))
+	if code != ExitError || !strings.Contains(stderr, `whether payments has a nodegroup "green" could not be read`) {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -30,7 +30,10 @@ var catalogue = []entry{
 	{LaunchDenied, false, roll.CureChange},
 	{LaunchKmsDenied, false, roll.CureChange},
 	{LaunchAmiInvalid, false, roll.CureChange},
+	{LaunchSnapshotMissing, false, roll.CureChange},
+	{LaunchSubnetInvalid, false, roll.CureChange},
 	{LaunchTemplateInvalid, false, roll.CureChange},
+	{LaunchTypeUnavailable, false, roll.CureChange},
 	{LaunchQuotaExceeded, false, roll.CureChange},
 	{LaunchSpotPriceTooLow, false, roll.CureChange},
 
@@ -73,6 +76,7 @@ var catalogue = []entry{
 	{ClusterTagMissing, false, roll.CureChange},
 	{SubnetIpsExhausted, false, roll.CureChange},
 	{LaunchNoCapacity, false, roll.CureWait},
+	{LaunchInternalError, false, roll.CureWait},
 	{AdmissionWebhookBlocks, false, roll.CureChange},
 
 	{UndeclaredStartupTaint, false, roll.CureChange},

@@ -56,6 +56,10 @@ const (
 	LaunchTemplateInvalid Code = "LaunchTemplateInvalid"
 	LaunchSpotPriceTooLow Code = "LaunchSpotPriceTooLow"
 	LaunchKmsDenied       Code = "LaunchKmsDenied"
+	LaunchSubnetInvalid   Code = "LaunchSubnetInvalid"
+	LaunchSnapshotMissing Code = "LaunchSnapshotMissing"
+	LaunchTypeUnavailable Code = "LaunchTypeUnavailable"
+	LaunchInternalError   Code = "LaunchInternalError"
 )
 
 // Network.

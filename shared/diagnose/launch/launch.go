@@ -1,5 +1,5 @@
-// Package launch tells why a group gets no instance, by what Karpenter, EC2 Auto Scaling or
-// EC2 says of the launch that failed.
+// Package launch tells why a group gets no instance, by what Karpenter, EC2 Auto Scaling, EKS
+// or EC2 says of the launch that failed.
 //
 // The package is pure.
 package launch
@@ -7,6 +7,7 @@ package launch
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -36,11 +37,99 @@ var rules = []rule{
 	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", "authfailure.servicelinkedrolecreationnotpermitted"}, "a permission for the launch is denied"},
 	{cause.LaunchAmiInvalid, []string{"invalidamiid", "the image id '", "ami is invalid", "no amis found", "amis not found", "ami cannot be described"}, "the AMI does not exist, or may not be used"},
 	{cause.InstanceProfileMissing, []string{"invalid iam instance profile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found"}, "the instance profile does not exist, or may not be used"},
+	{cause.LaunchSnapshotMissing, []string{"invalidsnapshot", "the snapshot '"}, "a snapshot of the AMI or the launch template does not exist"},
+	{cause.ArchitectureMismatch, []string{"does not match the architecture"}, "the AMI is for another architecture than the instance type"},
+	{cause.LaunchTypeUnavailable, []string{"your requested instance type (", "invalidinstancetype"}, "the region or the zone does not offer the instance type"},
+	{cause.LaunchSubnetInvalid, []string{"invalidsubnet", "the subnet id '"}, "the subnet does not exist, or cannot be used"},
 	{cause.LaunchTemplateInvalid, []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "invalidkeypair", "the key pair '", "invalidgroup.notfound", "the security group '", "unsupported hibernation", "invalidblockdevicemapping"}, "the launch template, or something that it names, is not valid"},
 	{cause.SubnetIpsExhausted, []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses"}, "the subnet has no free address"},
 	{cause.LaunchQuotaExceeded, []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "your quota for", "quota exceeded"}, "a quota of the account is used up"},
 	{cause.LaunchSpotPriceTooLow, []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, "the highest price for Spot Instances is below the price"},
 	{cause.LaunchNoCapacity, []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "reservationcapacityexceeded", "insufficient capacity", "all requested instance types were unavailable"}, "EC2 has no capacity for it"},
+	{cause.LaunchInternalError, []string{"server.internalerror", "internal error has occurred"}, "the service itself failed"},
+}
+
+// issues are the causes that the health issues of a managed node group name by their codes.
+// Any other code is NodeGroupUnhealthy.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+var issues = map[string]cause.Code{
+	"AmiIdNotFound":                            cause.LaunchAmiInvalid,
+	"AutoScalingGroupNotFound":                 cause.OwnerGone,
+	"Ec2InstanceTypeDoesNotExist":              cause.LaunchTypeUnavailable,
+	"Ec2LaunchTemplateInvalidConfiguration":    cause.LaunchTemplateInvalid,
+	"Ec2LaunchTemplateMaxLimitExceeded":        cause.LaunchQuotaExceeded,
+	"Ec2LaunchTemplateNotFound":                cause.LaunchTemplateInvalid,
+	"Ec2LaunchTemplateVersionMaxLimitExceeded": cause.LaunchQuotaExceeded,
+	"Ec2LaunchTemplateVersionMismatch":         cause.LaunchTemplateInvalid,
+	"Ec2SubnetInvalidConfiguration":            cause.LaunchSubnetInvalid,
+	"Ec2SubnetListTooLong":                     cause.LaunchSubnetInvalid,
+	"Ec2SubnetMissingIpv6Assignment":           cause.LaunchSubnetInvalid,
+	"Ec2SubnetNotFound":                        cause.LaunchSubnetInvalid,
+	"IamInstanceProfileNotFound":               cause.InstanceProfileMissing,
+	"IamLimitExceeded":                         cause.LaunchQuotaExceeded,
+	"IamNodeRoleNotFound":                      cause.InstanceProfileMissing,
+	"InstanceLimitExceeded":                    cause.LaunchQuotaExceeded,
+	"InsufficientFreeAddresses":                cause.SubnetIpsExhausted,
+	"InternalFailure":                          cause.LaunchInternalError,
+	"LimitExceeded":                            cause.LaunchQuotaExceeded,
+	"SourceEc2LaunchTemplateNotFound":          cause.LaunchTemplateInvalid,
+}
+
+// reported is one cause with what reported it.
+type reported struct {
+	rule
+	source, field, message string
+}
+
+// causesOf returns the causes of launches that fail: those of its message, then those of the health issues of
+// a managed node group. An issue that only says that launches fail is classified by its message.
+func causesOf(l roll.Launch) (out []reported) {
+	add := func(t reported) {
+		if !slices.ContainsFunc(out, func(o reported) bool { return o.code == t.code }) {
+			out = append(out, t)
+		}
+	}
+	if l.Field != healthIssues {
+		for _, r := range matching(l.Message) {
+			add(reported{r, l.Source, l.Field, l.Message})
+		}
+	}
+	for _, i := range l.Issues {
+		t := reported{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}
+		code, known := issues[i.Code]
+		switch found := matching(i.Message); {
+		case known:
+			t.rule = ruleOf(code)
+			add(t)
+		case i.Code == launchFailures && len(found) > 0:
+			for _, r := range found {
+				t.rule = r
+				add(t)
+			}
+		case i.Code != launchFailures || len(out) == 0:
+			t.rule = ruleOf(cause.NodeGroupUnhealthy)
+			add(t)
+		}
+	}
+	return out
+}
+
+const (
+	// healthIssues is the field of what EKS says of a managed node group.
+	healthIssues = "health.issues"
+	// launchFailures is the issue that repeats what Auto Scaling says.
+	launchFailures = "AsgInstanceLaunchFailures"
+)
+
+// ruleOf is the rule of a cause, or one that says what only EKS does.
+func ruleOf(code cause.Code) rule {
+	if i := slices.IndexFunc(rules, func(r rule) bool { return r.code == code }); i >= 0 {
+		return rules[i]
+	}
+	if code == cause.OwnerGone {
+		return rule{code: code, says: "its Auto Scaling group does not exist"}
+	}
+	return rule{code: code, says: "EKS reports a health issue"}
 }
 
 // Classify are the causes that a message tells, in the order of the rules. Of a message with
@@ -91,31 +180,31 @@ func codes() (out []cause.Code) {
 	return out
 }
 
-// Analyze notes why the launches of the finding's group fail. What Karpenter or Auto Scaling
-// says is decisive; of a message that it does not know it notes nothing, and the message
+// Analyze notes why the launches of the finding's group fail. What Karpenter, Auto Scaling, EKS
+// or EC2 says is decisive; of a message that it does not know it notes nothing, and the message
 // itself is told.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Unlaunched {
 		return
 	}
 	l := c.Finding.Launch
-	if l.Message == "" {
+	if l.Message == "" && len(l.Issues) == 0 {
 		s.NotChecked("nothing says yet why no launch succeeds", codes()...)
 		return
 	}
-	found := matching(l.Message)
+	found := causesOf(l)
 	if len(found) == 0 {
 		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
 		return
 	}
 	is := map[cause.Code]bool{}
-	for _, r := range found {
-		is[r.code] = true
+	for _, t := range found {
+		is[t.code] = true
 		s.Found(cause.Cause{
-			Code: r.code, Confidence: confidence(r.code, l.Message), Subject: string(c.Finding.Group),
-			Summary:  fmt.Sprintf("launches of %s fail: %s%s", c.Finding.Group, r.says, named(r.code, l.Message)),
-			Evidence: []roll.Evidence{{Source: source(c.Finding.Owner), Field: l.Field, Observed: l.Message, Expected: "a launch that succeeds"}},
-			Fix:      fix(c, r.code, l.Message),
+			Code: t.code, Confidence: confidence(t.code, t.message), Subject: string(c.Finding.Group),
+			Summary:  fmt.Sprintf("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)),
+			Evidence: []roll.Evidence{{Source: t.source, Field: t.field, Observed: t.message, Expected: "a launch that succeeds"}},
+			Fix:      fix(c, t.code, t.message),
 		})
 	}
 	for _, code := range codes() {
@@ -134,13 +223,6 @@ func confidence(code cause.Code, message string) roll.Confidence {
 	return roll.Decisive
 }
 
-func source(o roll.Owner) string {
-	if o == roll.OwnerKarpenter {
-		return "NodeClaim"
-	}
-	return "scaling activity"
-}
-
 var (
 	action       = regexp.MustCompile(`\b(?:perform(?: this operation)?:? ?|action:? ?)([a-z0-9-]+:[A-Za-z]+)`)
 	policyARN    = regexp.MustCompile(`arn:aws[a-z-]*:organizations::[0-9]{12}:policy/[a-zA-Z0-9/_-]+|\bp-[a-z0-9]{8,}\b`)
@@ -150,7 +232,11 @@ var (
 
 // named tells the action that is denied, and by what, as far as the message does.
 func named(code cause.Code, message string) string {
-	if code != cause.LaunchDenied && code != cause.LaunchKmsDenied {
+	switch code {
+	case cause.NodeGroupUnhealthy:
+		return " (" + message + ")"
+	case cause.LaunchDenied, cause.LaunchKmsDenied:
+	default:
 		return ""
 	}
 	out := ""
@@ -181,6 +267,14 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	case cause.LaunchAmiInvalid:
 		if id := regexp.MustCompile(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)
+		}
+	case cause.LaunchSnapshotMissing:
+		if id := regexp.MustCompile(`snap-[0-9a-f]{8,17}`).FindString(message); id != "" {
+			return paste.Command("aws", "ec2", "describe-snapshots", "--region", region, "--snapshot-ids", id)
+		}
+	case cause.LaunchTypeUnavailable:
+		if t := instanceType.FindString(strings.ToLower(message)); t != "" {
+			return paste.Command("aws", "ec2", "describe-instance-type-offerings", "--region", region, "--location-type", "availability-zone", "--filters", "Name=instance-type,Values="+t)
 		}
 	case cause.SubnetIpsExhausted:
 		return paste.Command("aws", "ec2", "describe-subnets", "--region", region, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table")
@@ -216,6 +310,9 @@ var quotas = map[string][2]string{
 // quota asks for more of the quota that a message names by an instance type, or else lists
 // those that it may be.
 func quota(region, message string) string {
+	if strings.Contains(strings.ToLower(message), "volume") {
+		return paste.Command("aws", "service-quotas", "list-service-quotas", "--region", region, "--service-code", "ebs", "--query", "Quotas[].[QuotaCode,QuotaName,Value]", "--output", "table")
+	}
 	m := instanceType.FindStringSubmatch(strings.ToLower(message))
 	list := paste.Command("aws", "service-quotas", "list-service-quotas", "--region", region, "--service-code", "ec2", "--query", "Quotas[?contains(QuotaName,'Instance') || contains(QuotaName,'instances')].[QuotaCode,QuotaName,Value]", "--output", "table")
 	if m == nil {

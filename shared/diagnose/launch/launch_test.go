@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
@@ -37,6 +39,15 @@ func TestClassify(t *testing.T) {
 		"Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state":                                                                                                                       {cause.LaunchKmsDenied},
 		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: arn:aws:kms:eu-west-1:111122223333:key/1":                                                                       {cause.LaunchKmsDenied},
 		"InsufficientInstanceCapacity: We currently do not have sufficient capacity; UnauthorizedOperation: You are not authorized to perform this operation":                                                                        {cause.LaunchDenied, cause.LaunchNoCapacity},
+		"Client.InternalError: Client error on launch":                                                                                                          {cause.LaunchKmsDenied},
+		"Client.VolumeLimitExceeded: The limit on the number of volumes was exceeded":                                                                           {cause.LaunchQuotaExceeded},
+		"Client.InvalidSnapshot.NotFound":                                                                                                                       {cause.LaunchSnapshotMissing},
+		"InvalidSnapshot.NotFound: The snapshot 'snap-0123456789abcdef0' does not exist.":                                                                       {cause.LaunchSnapshotMissing},
+		"Server.InternalError: Internal error on launch":                                                                                                        {cause.LaunchInternalError},
+		"Server.InsufficientInstanceCapacity: Insufficient capacity to satisfy instance request":                                                                {cause.LaunchNoCapacity},
+		"InvalidSubnetID.NotFound: The subnet ID 'subnet-0123456789abcdef0' does not exist":                                                                     {cause.LaunchSubnetInvalid},
+		"Your requested instance type (m7g.large) is not supported in your requested Availability Zone (eu-west-1c). Launching EC2 instance failed.":            {cause.LaunchTypeUnavailable},
+		"The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified AMI. Launching EC2 instance failed.": {cause.ArchitectureMismatch},
 		"":                                      nil,
 		"LaunchFailed: something else is amiss": nil,
 		"token=hunter2hunter2 \x00\xff <!channel>": nil,
@@ -49,9 +60,59 @@ func TestClassify(t *testing.T) {
 
 func analyzed(message string, of roll.InstanceID) *cause.Sheet {
 	s := &cause.Sheet{}
-	f := roll.Finding{Instance: of, Group: roll.Group(of), Owner: roll.OwnerKarpenter, Kind: roll.Unlaunched, Launch: roll.Launch{Message: message, Field: "Launched"}}
+	f := roll.Finding{Instance: of, Group: roll.Group(of), Owner: roll.OwnerKarpenter, Kind: roll.Unlaunched, Launch: roll.Launch{Message: message, Source: "NodeClaim", Field: "Launched"}}
 	Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: f}, s)
 	return s
+}
+
+func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
+	const quota = "Could not launch On-Demand Instances. VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 32 allows."
+	for name, tt := range map[string]struct {
+		message string // of a scaling activity, "" for none
+		issues  []roll.HealthIssue
+		want    []cause.Code
+	}{
+		"a subnet that is gone":                 {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid}},
+		"subnets without addresses":             {"", []roll.HealthIssue{{Code: "InsufficientFreeAddresses", Message: "no"}}, []cause.Code{cause.SubnetIpsExhausted}},
+		"a launch template that is gone":        {"", []roll.HealthIssue{{Code: "Ec2LaunchTemplateNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
+		"an instance profile that is gone":      {"", []roll.HealthIssue{{Code: "IamInstanceProfileNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
+		"a role that is gone":                   {"", []roll.HealthIssue{{Code: "IamNodeRoleNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
+		"an Auto Scaling group that is gone":    {"", []roll.HealthIssue{{Code: "AutoScalingGroupNotFound", Message: "no"}}, []cause.Code{cause.OwnerGone}},
+		"launches that fail for a quota":        {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"Auto Scaling and EKS say the same":     {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"EKS says less than Auto Scaling":       {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"launches that fail for what is new":    {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"nodes that the API server refuses":     {"", []roll.HealthIssue{{Code: "AccessDenied", Message: "not authorized to perform"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"a code that nobody knows":              {"", []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"two issues":                            {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}, {Code: "InternalFailure", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid, cause.LaunchInternalError}},
+		"the quota beside another health issue": {quota, []roll.HealthIssue{{Code: "AmiIdNotFound", Message: "no"}}, []cause.Code{cause.LaunchAmiInvalid, cause.LaunchQuotaExceeded}},
+	} {
+		l := roll.Launch{Owner: roll.OwnerManagedNodeGroup, Message: tt.message, Source: "scaling activity", Field: "StatusMessage", Status: "DEGRADED", Issues: tt.issues}
+		if tt.message == "" {
+			l.Source, l.Field, l.Message = "managed node group", healthIssues, tt.issues[0].Code+": "+tt.issues[0].Message
+		}
+		s := &cause.Sheet{}
+		Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: roll.Finding{Instance: "nodegroup/blue", Group: "nodegroup/blue", Kind: roll.Unlaunched, Launch: l}}, s)
+		var got []cause.Code
+		for _, c := range s.Causes() {
+			got = append(got, c.Code)
+			if c.Confidence != roll.Decisive || c.Fix == "" || len(c.Evidence) != 1 || c.Evidence[0].Observed == "" {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// Each code that names a cause by itself is one of EKS's.
+func TestTheCodesOfHealthIssuesExist(t *testing.T) {
+	for code := range issues {
+		if !slices.Contains(ekstypes.NodegroupIssueCode("").Values(), ekstypes.NodegroupIssueCode(code)) {
+			t.Errorf("EKS has no %s", code)
+		}
+	}
 }
 
 func TestWhatIsSaidIsDecisive(t *testing.T) {

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"fmt"
 	"time"
 
 	"rollcall/tests/corpus"
@@ -9,6 +10,7 @@ import (
 const (
 	docScalingFailures = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html"
 	docCapacity        = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-capacity.html"
+	docStateReason     = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html"
 	docLaunch          = "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/launch.go"
 )
 
@@ -35,6 +37,26 @@ func launchCases() []Case {
 			"SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of 0.0412. Launching EC2 instance failed.", "LaunchSpotPriceTooLow", docCapacity),
 		refusal("launch-with-a-disabled-key", "The KMS key of the encrypted root volume is disabled: EC2 ends each instance at once.",
 			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied", docScalingFailures),
+		refusal("launch-of-a-type-that-is-not-offered", "The zone of a node group's subnet does not offer its instance type.",
+			"Your requested instance type (m7g.xlarge) is not supported in your requested Availability Zone (eu-west-1c). Please retry your request by not specifying an Availability Zone or choosing eu-west-1a, eu-west-1b. Launching EC2 instance failed.", "LaunchTypeUnavailable", docScalingFailures),
+		{
+			Name: "node-group-that-was-never-created", Class: Broken,
+			Why:     "Somebody deleted a subnet while EKS created a managed node group: it has no Auto Scaling group, so EKS alone tells of it.",
+			Sources: []string{"https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				g := Workers
+				g.Name = "blue"
+				b.nodeGroup(g)
+				o := b.find(b.NodeGroups, "nodegroupName", g.Name)
+				o["status"], o["resources"], o["createdAt"], o["modifiedAt"] = "CREATE_FAILED", object{}, b.eksTime(40*time.Minute), b.eksTime(20*time.Minute)
+				o["health"] = object{"issues": []object{{"code": "Ec2SubnetNotFound", "message": "The subnet ID 'subnet-0dead000000000001' does not exist", "resourceIds": []string{"subnet-0dead000000000001"}}}}
+				return launches(g, "LaunchSubnetInvalid").orders()
+			},
+		},
+		ended("launch-with-a-deleted-snapshot", "A snapshot that the AMI of a node pool names was deleted: EC2 ends each instance at once, after Karpenter's launch succeeded.",
+			"Client.InvalidSnapshot.NotFound", "Client.InvalidSnapshot.NotFound: The snapshot 'snap-0dead000000000001' does not exist.", "LaunchSnapshotMissing"),
+		ended("launch-that-ec2-broke-off", "EC2 ended the instances of a node pool at their launch by a fault of its own.",
+			"Server.InternalError", "Server.InternalError: Internal error on launch", "LaunchInternalError"),
 		{
 			Name: "pool-without-capacity", Class: Broken,
 			Why:     "EC2 has no capacity for a node pool. Karpenter deletes each NodeClaim at once, so that only the events of the last hour tell.",
@@ -100,6 +122,23 @@ func launchCases() []Case {
 				b.find(b.ScalingGroups, "AutoScalingGroupName", Workers.ASG())["SuspendedProcesses"] = []object{{"ProcessName": "Launch", "SuspensionReason": "User suspended at " + b.kubeTime(10*time.Minute)}}
 				return nothing().orders()
 			},
+		},
+	}
+}
+
+// ended is how EC2 ends the instances of a node pool at their launch.
+func ended(name, why, code, message, first string) Case {
+	return Case{
+		Name: name, Class: Broken, Why: why, Sources: []string{docStateReason},
+		Build: func(b *Bundle, _ healthy) *verdict {
+			for i, age := range []time.Duration{24 * time.Minute, 9 * time.Minute} {
+				m := b.Launch(fmt.Sprintf("i-0dead00000000000%d", i+1), fmt.Sprintf("10.0.41.%d", 31+i), "a", Batch, age)
+				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
+				m.Instance["StateReason"] = object{"Code": code, "Message": message}
+				b.Statuses = without(b.Statuses, "InstanceId", m.ID)
+				b.NodeClaims = b.NodeClaims[:len(b.NodeClaims)-1]
+			}
+			return launches(Batch, first).orders()
 		},
 	}
 }

@@ -1,0 +1,178 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/roll"
+)
+
+const (
+	// nodeGroupReads bounds the managed node groups that are described in one check: each
+	// costs a call. It is the default quota of managed node groups of one cluster.
+	// https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
+	nodeGroupReads = 30
+	// nodeGroupPage is the most names that ListNodegroups returns at once.
+	// https://docs.aws.amazon.com/eks/latest/APIReference/API_ListNodegroups.html
+	nodeGroupPage = 100
+	// terminatedFor is how long a launch that EC2 terminated counts: DescribeInstances may
+	// show a terminated instance for about an hour.
+	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
+	terminatedFor = time.Hour
+)
+
+// otherIssues are the health issues of a managed node group that do not keep it from
+// launching instances. Of nodes that do not join, the kind Unregistered tells more.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+var otherIssues = []ekstypes.NodegroupIssueCode{
+	ekstypes.NodegroupIssueCodeAccessDenied, ekstypes.NodegroupIssueCodeClusterUnreachable, ekstypes.NodegroupIssueCodeNodeCreationFailure,
+	ekstypes.NodegroupIssueCodeKubernetesLabelInvalid, ekstypes.NodegroupIssueCodePodEvictionFailure, ekstypes.NodegroupIssueCodeNodeTerminationFailure,
+	ekstypes.NodegroupIssueCodeEc2SecurityGroupDeletionFailure, ekstypes.NodegroupIssueCodeEc2LaunchTemplateDeletionFailure,
+	ekstypes.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive, ekstypes.NodegroupIssueCodeAutoScalingGroupRateLimitExceeded,
+	ekstypes.NodegroupIssueCodeIamThrottling,
+}
+
+// readNodeGroupLaunches finds the managed node groups that EKS could not create, or whose
+// health issues keep them from launching instances. Groups without an Auto Scaling group come
+// first, then those that lack instances.
+func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, scaled map[string]bool) roll.Answer {
+	names, err := o.nodeGroups(ctx, s.Cluster.ID.Name)
+	if err != nil {
+		return o.unlaunchedGap(ctx, s, roll.CallNodegroups, err)
+	}
+	urgency := func(name string) int {
+		switch short, ok := scaled[name]; {
+		case !ok:
+			return 0
+		case short:
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(urgency(a)-urgency(b), strings.Compare(a, b)) })
+	answer := roll.Yes
+	if all := len(names); all > nodeGroupReads {
+		names, answer = names[:nodeGroupReads], roll.Unreadable
+		addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallNodegroup, Detail: fmt.Sprintf("there are %d managed node groups, of which %d were described; the health of the others is unknown", all, nodeGroupReads)})
+	}
+	for _, name := range names {
+		out, err := o.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
+		switch {
+		case awserr.IsNotFound(err): // deleted since it was listed
+		case err != nil:
+			return o.unlaunchedGap(ctx, s, roll.CallNodegroup, err)
+		case out.Nodegroup != nil:
+			addNodeGroup(s, name, out.Nodegroup)
+		}
+	}
+	return answer
+}
+
+// nodeGroups lists the names of the managed node groups.
+func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []string, err error) {
+	pages := eks.NewListNodegroupsPaginator(o.eks, &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(nodeGroupPage)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, page.Nodegroups...)
+	}
+	return names, nil
+}
+
+// addNodeGroup adds a managed node group that EKS could not create or that it cannot launch
+// instances for. EKS does not tell since when an issue lasts: it counts from this check, or
+// from the creation that failed.
+func addNodeGroup(s *roll.Snapshot, name string, g *ekstypes.Nodegroup) {
+	if g.Status == ekstypes.NodegroupStatusDeleting || g.Status == ekstypes.NodegroupStatusDeleteFailed {
+		return
+	}
+	failed := g.Status == ekstypes.NodegroupStatusCreateFailed
+	var issues []roll.HealthIssue
+	if g.Health != nil {
+		for _, i := range g.Health.Issues {
+			if failed || !slices.Contains(otherIssues, i.Code) {
+				issues = append(issues, roll.HealthIssue{Code: string(i.Code), Message: harmless(aws.ToString(i.Message))})
+			}
+		}
+	}
+	if !failed && len(issues) == 0 {
+		return
+	}
+	group := roll.NodeGroupGroup(name)
+	l, known := s.Launches[group]
+	if !known {
+		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: issueText(issues)}
+		if at := aws.ToTime(g.CreatedAt).UTC(); failed && g.CreatedAt != nil && at.Before(s.At) {
+			l.Since = at
+		}
+	}
+	l.Issues = issues
+	if failed || g.Status == ekstypes.NodegroupStatusDegraded {
+		l.Status = string(g.Status)
+	}
+	s.Launches[group] = l
+}
+
+// issueText is the message of health issues: each with its code.
+func issueText(issues []roll.HealthIssue) string {
+	var out []string
+	for _, i := range issues {
+		out = append(out, i.Code+": "+i.Message)
+	}
+	return harmless(strings.Join(out, "; "))
+}
+
+// addTerminated adds the groups whose latest launches EC2 terminated before they ran. To
+// Karpenter and to a fleet such a launch succeeded, so nothing else may tell of it.
+func addTerminated(s *roll.Snapshot) {
+	running := map[roll.Group]time.Time{} // launch of the latest instance that got further
+	for i := range s.Instances {
+		inst := &s.Instances[i]
+		if inst.LaunchFailure == "" && inst.State != roll.StatePending && inst.Launched.After(running[inst.Group]) {
+			running[inst.Group] = inst.Launched
+		}
+	}
+	found := map[roll.Group]roll.Launch{}
+	for i := range s.Instances {
+		inst := &s.Instances[i]
+		if inst.LaunchFailure == "" || inst.Group == roll.GroupNone || inst.Unclaimed || inst.Ambiguous || inst.OtherCluster != "" || inst.Ignore ||
+			!inst.Launched.After(running[inst.Group]) || s.At.Sub(inst.Launched) > terminatedFor {
+			continue
+		}
+		l, known := found[inst.Group]
+		if !known || inst.Launched.Before(l.Since) {
+			l.Since = inst.Launched
+		}
+		if !known || inst.Launched.After(l.Failed) || inst.Launched.Equal(l.Failed) && string(inst.ID) < l.Source {
+			l.Failed, l.Message, l.Source, l.Field = inst.Launched, inst.LaunchFailure, string(inst.ID), "StateReason"
+		}
+		l.Owner = inst.Owner
+		found[inst.Group] = l
+	}
+	for _, group := range slices.Sorted(maps.Keys(found)) {
+		l := found[group]
+		l.Source = "instance " + l.Source
+		if known, ok := s.Launches[group]; ok {
+			if l.Since.Before(known.Since) {
+				known.Since = l.Since
+			}
+			if known.Message == "" {
+				known.Message, known.Source, known.Field, known.Failed = l.Message, l.Source, l.Field, l.Failed
+			}
+			l = known
+		}
+		s.Launches[group] = l
+	}
+}

@@ -1,0 +1,152 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/roll"
+)
+
+// unhealthy is a managed node group with health issues.
+func unhealthy(status ekstypes.NodegroupStatus, codes ...ekstypes.NodegroupIssueCode) *ekstypes.Nodegroup {
+	g := &ekstypes.Nodegroup{Status: status, CreatedAt: aws.Time(at.Add(-time.Hour)), Health: &ekstypes.NodegroupHealth{}}
+	for _, c := range codes {
+		g.Health.Issues = append(g.Health.Issues, ekstypes.Issue{Code: c, Message: aws.String("no. token=hunter2hunter2hunter2")})
+	}
+	return g
+}
+
+func TestManagedNodeGroupsThatCannotLaunch(t *testing.T) {
+	const subnet, nodes = ekstypes.NodegroupIssueCodeEc2SubnetNotFound, ekstypes.NodegroupIssueCodeNodeCreationFailure
+	for name, tt := range map[string]struct {
+		group  *ekstypes.Nodegroup
+		status string        // "" for a status that leaves the tolerance
+		since  time.Duration // ago
+		issues int           // 0 if nothing is found
+	}{
+		"never created":                {unhealthy(ekstypes.NodegroupStatusCreateFailed, subnet), "CREATE_FAILED", time.Hour, 1},
+		"created, and no node joined":  {unhealthy(ekstypes.NodegroupStatusCreateFailed, nodes), "CREATE_FAILED", time.Hour, 1},
+		"degraded":                     {unhealthy(ekstypes.NodegroupStatusDegraded, subnet, nodes), "DEGRADED", 0, 1},
+		"while it is created":          {unhealthy(ekstypes.NodegroupStatusCreating, subnet), "", 0, 1},
+		"active with an issue":         {unhealthy(ekstypes.NodegroupStatusActive, subnet), "", 0, 1},
+		"degraded by nodes alone":      {unhealthy(ekstypes.NodegroupStatusDegraded, nodes), "", 0, 0},
+		"healthy":                      {unhealthy(ekstypes.NodegroupStatusActive), "", 0, 0},
+		"being deleted":                {unhealthy(ekstypes.NodegroupStatusDeleting, subnet), "", 0, 0},
+		"deletion failed":              {unhealthy(ekstypes.NodegroupStatusDeleteFailed, subnet), "", 0, 0},
+		"without a health description": {&ekstypes.Nodegroup{Status: ekstypes.NodegroupStatusActive}, "", 0, 0},
+	} {
+		a := newAccount(t)
+		a.noKarpenter = true
+		a.nodeGroups["blue"] = tt.group
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		l, found := s.Launches["nodegroup/blue"]
+		if len(s.Gaps) != 0 || s.NodeGroupsRead != roll.Yes || found != (tt.issues > 0) || len(s.Launches) > 1 {
+			t.Errorf("%s: %+v, gaps %+v", name, s.Launches, s.Gaps)
+			continue
+		}
+		if found && (l.Status != tt.status || len(l.Issues) != tt.issues || !l.Since.Equal(at.Add(-tt.since)) || l.Owner != roll.OwnerManagedNodeGroup || l.Issues[0].Message == "no. token=hunter2hunter2hunter2") {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
+func TestACreationThatFailedWithoutAReason(t *testing.T) {
+	a := newAccount(t)
+	a.nodeGroups["blue"] = unhealthy(ekstypes.NodegroupStatusCreateFailed)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	if l := s.Launches["nodegroup/blue"]; l.Status != "CREATE_FAILED" || l.Message != "" {
+		t.Errorf("%+v", s.Launches)
+	}
+}
+
+// What Auto Scaling says of the launch itself stays the message, beside the issues.
+func TestAFailedActivityOfADegradedGroup(t *testing.T) {
+	a := newAccount(t)
+	a.noKarpenter = true
+	a.ofCluster = []asgtypes.AutoScalingGroup{{AutoScalingGroupName: aws.String("w"), DesiredCapacity: aws.Int32(1), Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String("blue")}}}}
+	a.scalings["w"] = []asgtypes.Activity{tried(asgtypes.ScalingActivityStatusCodeFailed, 20*time.Minute)}
+	a.nodeGroups["blue"] = unhealthy(ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	if l := s.Launches["nodegroup/blue"]; l.Status != "DEGRADED" || len(l.Issues) != 1 || l.Source != "scaling activity" || !l.Since.Equal(at.Add(-20*time.Minute)) {
+		t.Errorf("%+v", s.Launches)
+	}
+}
+
+// A missing permission is one gap about details, and ends no finding.
+func TestNodeGroupsThatCannotBeRead(t *testing.T) {
+	for _, call := range []string{"eks:ListNodegroups", "eks:DescribeNodegroup"} {
+		a := newAccount(t)
+		a.nodeGroups["blue"], a.nodeGroups["green"] = unhealthy(ekstypes.NodegroupStatusCreateFailed), unhealthy(ekstypes.NodegroupStatusActive)
+		a.fail[call] = apiError("EKS", "x", "AccessDeniedException", "no")
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if s.NodeGroupsRead != roll.Unreadable || s.ScalingRead != roll.Yes || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != call || s.Gaps[0].Scope != roll.ScopeDetail || !s.Whole() || a.seen[call] != 1 {
+			t.Errorf("%s: gaps %+v, %d calls", call, s.Gaps, a.seen[call])
+		}
+	}
+}
+
+// Groups without an Auto Scaling group come first where there are too many.
+func TestOfTooManyNodeGroupsTheWorstAreDescribed(t *testing.T) {
+	a := newAccount(t)
+	for i := range nodeGroupReads + 1 {
+		name := string(rune('A' + i))
+		a.nodeGroups[name] = unhealthy(ekstypes.NodegroupStatusActive)
+		if i < nodeGroupReads {
+			a.ofCluster = append(a.ofCluster, asgtypes.AutoScalingGroup{AutoScalingGroupName: aws.String(name), Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String(name)}}})
+		}
+	}
+	last := string(rune('A' + nodeGroupReads))
+	a.nodeGroups[last] = unhealthy(ekstypes.NodegroupStatusCreateFailed)
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	if _, found := s.Launches[roll.NodeGroupGroup(last)]; !found || len(s.Gaps) != 1 || s.NodeGroupsRead != roll.Unreadable || a.seen["eks:DescribeNodegroup"] != nodeGroupReads {
+		t.Errorf("%+v, gaps %+v, %d calls", s.Launches, s.Gaps, a.seen["eks:DescribeNodegroup"])
+	}
+}
+
+func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
+	const kms = "Client.InternalError: Client error on launch"
+	ended := func(n int, ago time.Duration, code, message string) roll.Instance {
+		i := new(projector).instance(&types.Instance{
+			InstanceId: aws.String(instanceID(n)), LaunchTime: aws.Time(at.Add(-ago)), State: &types.InstanceState{Name: types.InstanceStateNameTerminated},
+			StateReason: &types.StateReason{Code: aws.String(code), Message: aws.String(message)},
+			Tags:        []types.Tag{{Key: aws.String("kubernetes.io/cluster/demo"), Value: aws.String("owned")}, {Key: aws.String("karpenter.sh/nodepool"), Value: aws.String("general")}},
+		}, "demo")
+		return i
+	}
+	works := func(n int, ago time.Duration, state roll.InstanceState) roll.Instance {
+		i := ended(n, ago, "", "")
+		i.State = state
+		return i
+	}
+	for name, tt := range map[string]struct {
+		instances []roll.Instance
+		since     time.Duration // ago, 0 if nothing is found
+		message   string
+	}{
+		"for a key":                      {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
+		"for the number of volumes":      {[]roll.Instance{ended(1, time.Minute, "Client.VolumeLimitExceeded", "Volume limit exceeded")}, time.Minute, "Client.VolumeLimitExceeded: Volume limit exceeded"},
+		"for a snapshot":                 {[]roll.Instance{ended(1, time.Minute, "Client.InvalidSnapshot.NotFound", "")}, time.Minute, "Client.InvalidSnapshot.NotFound"},
+		"by EC2 itself":                  {[]roll.Instance{ended(1, time.Minute, "Server.InternalError", "Server.InternalError: Internal error on launch")}, time.Minute, "Server.InternalError: Internal error on launch"},
+		"for capacity":                   {[]roll.Instance{ended(1, time.Minute, "Server.InsufficientInstanceCapacity", "Server.InsufficientInstanceCapacity: no")}, time.Minute, "Server.InsufficientInstanceCapacity: no"},
+		"another one is still pending":   {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), works(2, time.Minute, roll.StatePending)}, 20 * time.Minute, kms},
+		"the next one runs":              {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), works(2, time.Minute, roll.StateRunning)}, 0, ""},
+		"one ran before":                 {[]roll.Instance{works(2, time.Hour, roll.StateRunning), ended(1, 20*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
+		"more than an hour ago":          {[]roll.Instance{ended(1, time.Hour+time.Second, "Client.InternalError", kms)}, 0, ""},
+		"somebody terminated it":         {[]roll.Instance{ended(1, time.Minute, "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown")}, 0, ""},
+		"interrupted Spot":               {[]roll.Instance{ended(1, time.Minute, "Server.SpotInstanceTermination", "Server.SpotInstanceTermination: no")}, 0, ""},
+		"shut down from within":          {[]roll.Instance{ended(1, time.Minute, "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown: Instance initiated shutdown")}, 0, ""},
+		"one that ran and was reclaimed": {[]roll.Instance{works(1, time.Minute, roll.StateTerminated)}, 0, ""},
+	} {
+		s := &roll.Snapshot{At: at, Instances: tt.instances, Launches: map[roll.Group]roll.Launch{}}
+		addTerminated(s)
+		l, found := s.Launches["nodepool/general"]
+		if found != (tt.since > 0) || found && (!l.Since.Equal(at.Add(-tt.since)) || l.Message != tt.message || l.Owner != roll.OwnerKarpenter || l.Field != "StateReason") {
+			t.Errorf("%s: %+v", name, s.Launches)
+		}
+	}
+}
