@@ -71,8 +71,8 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 		does  func(ledger.Ledger) error
 	}{
 		{"nothing", 0, record(ledger.Changes{})},
-		{"a hundred items", 1, record(ledgertest.Findings(100))},
-		{"one more", 2, record(ledgertest.Findings(101))},
+		{"99 items", 1, record(ledgertest.Findings(99))},
+		{"one more", 2, record(ledgertest.Findings(100))},
 		{"a notice, whose parts are read first", 2, record(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: ledgertest.Notice(3)}})},
 		{"an intent", 3, func(l ledger.Ledger) error { return l.Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide) }},
 		{"an outcome", 2, func(l ledger.Ledger) error {
@@ -143,7 +143,7 @@ func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 		dies     int
 		after    bool
 		findings int // the first item of all is the trouble
-	}{{1, false, 0}, {1, true, 99}, {2, false, 99}, {2, true, 199}, {3, false, 199}, {3, true, 250}} {
+	}{{1, false, 0}, {1, true, 98}, {2, false, 98}, {2, true, 197}, {3, false, 197}, {3, true, 250}} {
 		a := bare(t, false)
 		v := a.environment(inspect)
 		v.within(tt.dies, tt.after, func() { _ = remembering{v}.Record(t.Context(), ledgertest.Cluster, c) })

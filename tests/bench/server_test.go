@@ -81,6 +81,9 @@ func (s *server) awsHandler() http.Handler {
 	})
 	mux.HandleFunc("POST /{nodes}", s.describeInstances) // and their status
 	mux.HandleFunc("GET /{nodes}/clusters/"+clusterName, s.describeCluster)
+	mux.HandleFunc("GET /{nodes}/clusters/"+clusterName+"/node-groups", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"nodegroups":[]}`))
+	})
 	mux.HandleFunc("/", refuse)
 	return mux
 }
