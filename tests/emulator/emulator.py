@@ -23,7 +23,8 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
     DELETE instances/ID                     EC2 knows it no more
     PUT    groups/NAME                      {"suspended", "activities", "desired", "tags"} of an Auto Scaling group, see
                                             put_group
-    POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus
+    POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus;
+                                            {"instance", "announced"}: one of that detail-type, about a Spot Instance
 
 Differences from moto that hold without being asked for: instances of EKS Auto Mode are left out of answers to calls
 that do not set IncludeManagedResources; instances' ids count up from each reset on, so that a test knows their order;
@@ -683,11 +684,12 @@ def moto_time(text):
 
 def post_event(event):
     region = DEFAULT_REGION
+    said = {"instance-action": "terminate"} if "announced" in event else {"state": event["state"]}
     entry = {
         "Source": "aws.ec2",
-        "DetailType": "EC2 Instance State-change Notification",
+        "DetailType": event.get("announced", "EC2 Instance State-change Notification"),
         "Resources": [f"arn:aws:ec2:{region}:{ACCOUNT}:instance/{event['instance']}"],
-        "Detail": json.dumps({"instance-id": event["instance"], "state": event["state"]}),
+        "Detail": json.dumps({"instance-id": event["instance"]} | said),
     }
     return events_backends[ACCOUNT][region].put_events([entry])
 

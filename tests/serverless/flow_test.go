@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/report"
+	"rollcall/shared/trigger"
 	"rollcall/tests/testbed"
 )
 
@@ -139,6 +141,60 @@ func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
 	told := notices(t, s)
 	slices.Sort(told) // when the trouble of the instance is over, and when that of its node, may be in either order
 	same(t, "notices of it", told, []string{"critical delete-node", "info node-deleted", "info resolved", "info resolved"})
+}
+
+// What outlives an instance that Rollcall ended is told three hours later, and never deleted.
+func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
+	s := deploy(t, "remediate")
+	fleet(t, 3)
+	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", Keeps: true, KeepsInterface: true})
+	must(t, err)
+	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must(t, s.Advance(t.Context(), 30*time.Minute))
+	same(t, "ended", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	same(t, "notices of it", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
+	s.Step, s.sweeping = time.Hour, false // nobody looks for a while
+	must(t, s.Advance(t.Context(), 3*time.Hour))
+	s.Step, s.sweeping = 0, true
+	must(t, s.Advance(t.Context(), 6*time.Minute))
+	all, err := s.Notices(t.Context())
+	must(t, err)
+	var subjects []string
+	for _, n := range all {
+		var d report.NoticeDocument
+		must(t, json.Unmarshal([]byte(n.Message), &d))
+		for _, i := range d.Instances {
+			kind, _, _ := strings.Cut(i.Subject, "/")
+			subjects = append(subjects, d.Kind+" "+kind)
+		}
+	}
+	slices.Sort(subjects)
+	same(t, "told", subjects, []string{"Stuck volume"}) // to the emulator the interface stays attached
+	same(t, "asked and left", slices.Compact(acts(t, "DescribeNetworkInterfaces", "DeleteVolume", "DeleteNetworkInterface")), []string{"DescribeNetworkInterfaces"})
+}
+
+// Why an instance went that EC2 took back is said where somebody was told of its trouble.
+func TestASpotInterruptionIsSaid(t *testing.T) {
+	s := deploy(t, "notify")
+	fleet(t, 3)
+	id := launch(t)
+	must(t, s.Advance(t.Context(), 7*time.Minute))
+	same(t, "warned", notices(t, s), []string{"warning none"})
+	must(t, bed.EmitSpot(t.Context(), id, trigger.SpotInterruptionDetailType))
+	must(t, s.Advance(t.Context(), 2*time.Minute))
+	must(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{State: aws.String("terminated")}))
+	must(t, bed.EmitStateChange(t.Context(), id, "terminated"))
+	must(t, s.Advance(t.Context(), 20*time.Minute))
+	all, err := s.Notices(t.Context())
+	must(t, err)
+	if len(all) != 1 {
+		t.Fatalf("%d notices, want that it is over: %+v", len(all), all)
+	}
+	var d report.NoticeDocument
+	must(t, json.Unmarshal([]byte(all[0].Message), &d))
+	if len(d.Ended) != 1 || d.Ended[0].Instance != id || d.Ended[0].How != "gone" || d.Ended[0].Spot != "interruption" {
+		t.Errorf("%+v", d.Ended)
+	}
 }
 
 func TestTheSweepIsTheNetUnderTheEvents(t *testing.T) {

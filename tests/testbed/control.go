@@ -296,6 +296,12 @@ func (b *Bed) EmitStateChange(ctx context.Context, id, state string) error {
 	return b.control(ctx, http.MethodPost, "events", map[string]string{"instance": id, "state": state}, nil)
 }
 
+// EmitSpot puts an event of that detail-type, with which EC2 announces something of a Spot Instance, onto the default
+// event bus.
+func (b *Bed) EmitSpot(ctx context.Context, id, detailType string) error {
+	return b.control(ctx, http.MethodPost, "events", map[string]string{"instance": id, "announced": detailType}, nil)
+}
+
 // setIdentities tells the emulator whom GetCallerIdentity names for which access key.
 func (b *Bed) setIdentities(ctx context.Context, identities []Identity) error {
 	type caller struct {

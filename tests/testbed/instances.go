@@ -41,6 +41,8 @@ type InstanceSpec struct {
 	Protected bool // termination protection
 	// Keeps: it has an EBS volume that EC2 does not delete when it is terminated.
 	Keeps bool
+	// KeepsInterface: EC2 does not delete its network interface either.
+	KeepsInterface bool
 	// Managed marks it as run by EKS Auto Mode; see [InstanceChange].
 	Managed bool
 }
@@ -158,6 +160,12 @@ func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstanc
 		in.BlockDeviceMappings = []ec2types.BlockDeviceMapping{{
 			DeviceName: aws.String("/dev/sdb"), Ebs: &ec2types.EbsBlockDevice{VolumeSize: aws.Int32(100), VolumeType: ec2types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(false)},
 		}}
+	}
+	if spec.KeepsInterface {
+		in.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{{
+			DeviceIndex: aws.Int32(0), SubnetId: in.SubnetId, Groups: in.SecurityGroupIds, DeleteOnTermination: aws.Bool(false),
+		}}
+		in.SubnetId, in.SecurityGroupIds = nil, nil
 	}
 	userData := spec.UserData
 	if cluster := nodeCluster(spec, tags); userData == "" && cluster != "" {
