@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +47,8 @@ The same seed and sizes make the same run. When a rule is broken, the run is mad
 as small as it can be, and its history is printed.
 
   rollcall simulate --seed 7 --hours 24 --clusters 3 --nodes 60
-  rollcall simulate --soak 10m          seed after seed, for as long
+  rollcall simulate --soak 10m          seed after seed, for as long, as many at once as
+                                        there are processors
   rollcall simulate --fault taint-returns --seeds 200
                                         200 seeds with this fault in each, up to the
                                         first that breaks a rule, in a small account
@@ -149,31 +152,57 @@ type tally struct {
 	nodeHours         float64
 }
 
-// simulate runs one seed, or seed after seed.
+// simulate runs one seed, or seed after seed, as many at once as there are processors. What is
+// printed does not depend on their number: it comes in the order of the seeds, and ends with
+// the first that breaks a rule.
 func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	began, first := env.Now(), f.seed
+	// A run makes much that is soon forgotten, and holds little.
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	atOnce := runtime.GOMAXPROCS(0)
+	if f.history {
+		atOnce = 1 // it prints while it runs
+	}
+	began, first, begun := env.Now(), f.seed, 0
+	more := func() bool {
+		return ctx.Err() == nil && (begun < f.seeds || f.soak > 0 && env.Now().Sub(began) < f.soak)
+	}
+	var queue []chan ran
 	var all tally
-	for {
-		failed, err := f.run(ctx, env, &all)
-		if err != nil {
+	failed := false
+	for !failed {
+		for len(queue) < atOnce && more() {
+			done := make(chan ran, 1)
+			go func(seed uint64) { done <- f.run(env, seed) }(first + uint64(begun))
+			queue, begun = append(queue, done), begun+1
+		}
+		if len(queue) == 0 {
+			break
+		}
+		r := <-queue[0]
+		queue = queue[1:]
+		if r.err != nil {
+			return r.err
+		}
+		f.seed = r.seed
+		var err error
+		if failed, err = f.report(ctx, env, r, &all); err != nil {
 			return err
 		}
-		over := failed || ctx.Err() != nil || all.runs >= f.seeds && env.Now().Sub(began) >= f.soak
-		if over && f.seeds > 1 && output(f.output) == outputTable {
-			f.tally(env, all, first, failed)
-		}
-		switch {
-		case failed:
-			return exit(ExitError)
-		case over:
-			return nil
-		}
-		f.seed++
 	}
+	if f.seeds > 1 && output(f.output) == outputTable {
+		f.tally(env, all, first, failed)
+	}
+	if failed {
+		return exit(ExitError)
+	}
+	return nil
 }
+
+// gcPercent is GOGC while simulations run.
+const gcPercent = 400
 
 // tally prints what came of all seeds.
 func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {
@@ -187,42 +216,53 @@ func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bo
 	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, made)
 }
 
-// run runs one seed and reports whether a rule was broken.
-func (f simulateFlags) run(ctx context.Context, env Environment, all *tally) (failed bool, err error) {
-	sc := sim.Random(f.options())
-	w := sim.Watch{Guards: f.guards}
-	arose := false
-	w.Tell = func(e sim.Event) {
-		arose = arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
+// ran is what came of one seed.
+type ran struct {
+	seed   uint64
+	sc     sim.Scenario
+	result sim.Result
+	arose  bool
+	took   time.Duration
+	err    error
+}
+
+// run runs one seed.
+func (f simulateFlags) run(env Environment, seed uint64) ran {
+	f.seed = seed
+	r := ran{seed: seed, sc: sim.Random(f.options())}
+	began := time.Now()
+	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Tell: func(e sim.Event) {
+		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
 		if f.history && output(f.output) == outputTable {
 			history(env, e)
 		}
-	}
-	began := env.Now()
-	r, err := sim.Run(sc, w)
-	if err != nil {
-		return false, err
-	}
-	took := env.Now().Sub(began)
+	}})
+	r.took = time.Since(began)
+	return r
+}
+
+// report counts and prints what came of a seed, and reports whether it broke a rule.
+func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *tally) (failed bool, err error) {
+	result := r.result
 	all.runs++
-	all.acts += r.Counts[sim.EventAct]
-	all.nodeHours += r.NodeHours
-	if arose {
+	all.acts += result.Counts[sim.EventAct]
+	all.nodeHours += result.NodeHours
+	if r.arose {
 		all.arose++
 	}
 	if output(f.output) == outputJSON {
-		return len(r.Violations) > 0, f.json(env, r, took)
+		return len(result.Violations) > 0, f.json(env, result, r.took)
 	}
 	verdict := "no rule was broken"
-	if len(r.Violations) > 0 {
-		verdict = "BROKEN: " + string(r.Violations[0].Rule)
+	if len(result.Violations) > 0 {
+		verdict = "BROKEN: " + string(result.Violations[0].Rule)
 	}
 	say(env, "seed %d: %s; %.0f node-hours, %d findings, %d orders, %d acts, %d held, %d functions killed, in %s\n",
-		f.seed, verdict, r.NodeHours, r.Counts[sim.EventFinding], r.Counts[sim.EventOrder], r.Counts[sim.EventAct], r.Counts[sim.EventHeld], r.Counts[sim.EventKilled], took.Round(time.Millisecond))
-	if len(r.Violations) == 0 {
+		r.seed, verdict, result.NodeHours, result.Counts[sim.EventFinding], result.Counts[sim.EventOrder], result.Counts[sim.EventAct], result.Counts[sim.EventHeld], result.Counts[sim.EventKilled], r.took.Round(time.Millisecond))
+	if len(result.Violations) == 0 {
 		return false, nil
 	}
-	return true, f.explain(ctx, env, sc, r)
+	return true, f.explain(ctx, env, r.sc, result)
 }
 
 func (f simulateFlags) json(env Environment, r sim.Result, took time.Duration) error {
