@@ -28,7 +28,8 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
 
 Differences from moto that hold without being asked for: instances of EKS Auto Mode are left out of answers to calls
 that do not set IncludeManagedResources; instances' ids count up from each reset on, so that a test knows their order;
-they say who operates them and in which zone, by its id; status checks are filtered and paged; only a running instance
+they say who operates them and in which zone, by its id; a call that an SDK tries again though it was answered, since the
+connection broke, is one call; status checks are filtered and paged; only a running instance
 can be rebooted; events carry their account; and a crash of moto is answered with an error that SDKs do not retry.
 """
 
@@ -145,6 +146,7 @@ class State:
         self.access_policies = {}  # those of an access entry, by cluster and principal
         self.shifts = {}  # by cluster
         self.activities = {}  # by Auto Scaling group
+        self.answered = {}  # the latest answers, by the id that an SDK gives to all tries of a call
 
 
 STATE = State()
@@ -332,7 +334,10 @@ class Emulator:
 
     def call(self, call):
         record = call.record()
+        invocation = call.environ.get("HTTP_AMZ_SDK_INVOCATION_ID", "")
         with STATE.lock:
+            if known := STATE.answered.get(invocation):
+                return known  # its connection broke; what the call does was done
             STATE.calls.append(record)
             spared = OPTIONS.exempt and call.key == OPTIONS.exempt
             fault = None if spared else next((f for f in STATE.faults if f.applies(call)), None)
@@ -350,6 +355,10 @@ class Emulator:
                 record["errorCode"] = answer.code or (found and (found[1] or found[2]).decode()) or ""
             elif token := NEXT_TOKEN.search(answer.body):
                 STATE.pages[(token[1] or token[2]).decode()] = call.page + 1
+            if answer.status < 400 and not fault and invocation:
+                STATE.answered[invocation] = answer
+                if len(STATE.answered) > 100:
+                    del STATE.answered[next(iter(STATE.answered))]
         return answer
 
     def ask_moto(self, call):

@@ -1,0 +1,40 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/report"
+	"rollcall/tests/testbed"
+)
+
+// What EC2 keeps of an instance that Rollcall ended is told three hours later, with what it
+// costs, and is not deleted.
+func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: 6 * time.Minute, Keeps: true, KeepsInterface: true})
+	volume, err := bed.KeptVolume(t.Context(), id)
+	must(t, err)
+	a.remediate()
+	a.later(10 * time.Minute)
+	same(t, "outcome", acted(a.remediate().only(t)), []string{"acted " + id})
+	a.writes()
+
+	a.later(4 * time.Hour)
+	check := a.remediate().only(t)
+	i := slices.IndexFunc(check.Findings, func(f report.FindingDocument) bool { return f.Subject == "volume/"+volume })
+	if i < 0 {
+		t.Fatalf("nothing is said of %s: %+v", volume, check.Findings)
+	}
+	if f := check.Findings[i]; f.Kind != "Stuck" || f.Instance != "" || !strings.Contains(f.Summary, id) || !strings.Contains(f.Summary, "USD") {
+		t.Errorf("%+v", f)
+	}
+	for _, w := range a.writes() {
+		if strings.HasPrefix(w, "Delete") {
+			t.Errorf("%s", w)
+		}
+	}
+}
