@@ -1,6 +1,11 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // diesYoung: what is launched in a group works for some minutes and is no longer Ready, as when an
 // agent in the image, or a pod that goes to each new node, stops the container runtime. One of its
@@ -40,11 +45,26 @@ func (m *machine) ages() {
 	})
 }
 
+// cured reports that a machine of the group that was launched since its first one was replaced
+// has been Ready for an hour: another fault's end healed it.
+func (g *group) cured(now time.Time) bool {
+	return slices.ContainsFunc(g.members, func(m *machine) bool {
+		if m.ail != well || m.node == nil || !m.launched.After(g.youngSince) {
+			return false
+		}
+		ready := m.node.ready()
+		return ready.Status == corev1.ConditionTrue && now.Sub(ready.LastTransitionTime.Time) >= time.Hour
+	})
+}
+
 // young checks that what dies young is not replaced without end: each replacement was in
 // order for minutes, and none for an hour.
 func (u *auditor) young(inv *invocation, what act, m *machine) {
 	if !m.young || what != actTerminate && what != actDeleteClaim {
 		return
+	}
+	if m.g.diedYoung == 0 || m.g.cured(u.a.Now()) {
+		m.g.diedYoung, m.g.youngSince = 0, u.a.Now()
 	}
 	m.g.diedYoung++
 	if limit := u.policy(inv, m.c, m.g.groupName()).Limits.Replacements; m.g.diedYoung > limit {

@@ -158,6 +158,8 @@ type groupPlight struct {
 	// often Rollcall ended such a machine.
 	youth     time.Duration
 	diedYoung int
+	// youngSince is when the first of those was replaced.
+	youngSince time.Time
 	// troubled is since when it is as halted, status and issues say.
 	troubled time.Time
 	idle     bool // its owner repairs nothing, though it would
