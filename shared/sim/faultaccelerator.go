@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,11 +105,7 @@ const (
 // repairing looks at an act on a machine whose node was last seen with a failed accelerator. It
 // reports whether it was.
 func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Node) bool {
-	failed := false
-	for _, c := range n.Status.Conditions {
-		failed = failed || c.Type == accelerated && c.Status == corev1.ConditionFalse
-	}
-	if !failed || m == nil {
+	if m == nil || !failedAccelerator(n) {
 		return false
 	}
 	ends := what == actTerminate || what == actDeleteClaim
@@ -128,6 +125,13 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
 	}
 	return true
+}
+
+// failedAccelerator reports a node of which the agent said so.
+func failedAccelerator(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == accelerated && c.Status == corev1.ConditionFalse
+	})
 }
 
 // rebootTried reports a reboot of the machine within the last day, or one that was begun and
