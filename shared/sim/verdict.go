@@ -48,6 +48,8 @@ type verdicts struct {
 	lowered map[*group]time.Time
 	// quiet is when the mode last let nothing be told in a group.
 	quiet map[*group]time.Time
+	// blind is when the cluster last could not be judged.
+	blind map[*cluster]time.Time
 	// alone is since when nothing stands in the way of the cure of a machine.
 	alone map[*machine]time.Time
 }
@@ -63,7 +65,7 @@ type loss struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -265,13 +267,18 @@ func (u *auditor) removed(m *machine) {
 	_, ignored := get(m.tags, roll.TagIgnore)
 	switch {
 	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), ignored:
-	case c.status != "ACTIVE" || c.barred || c.shifted != "" || len(a.silenced) > 0 || m.muted || m.elsewhere != "":
+	case u.verdicts.blind[c].After(m.launched), c.unjudged(), m.muted || m.elsewhere != "":
 	case !pol.Mode.Allows(policy.Notify) || a.audit.document(a.dep.parameters.policy) == nil || u.verdicts.quiet[m.g].After(m.launched):
 	case pol.Registration.WarnAfter > toldWithin || pol.Initialization.WarnAfter > toldWithin:
 	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(m.launched) }):
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
 	}
+}
+
+// unjudged reports that nothing is concluded about the cluster.
+func (c *cluster) unjudged() bool {
+	return c.status != "ACTIVE" || c.barred || c.shifted != "" || len(c.a.silenced) > 0
 }
 
 // toldWithin is the longest warning time that leaves a check and its notice time before
@@ -293,6 +300,9 @@ func (u *auditor) minute() {
 		u.toldOfLeft(l)
 	}
 	for _, c := range u.a.clusters {
+		if c.unjudged() {
+			u.verdicts.blind[c] = u.a.Now()
+		}
 		for _, cl := range c.claims {
 			u.toldOfKept(c, cl)
 		}
