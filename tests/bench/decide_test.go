@@ -78,7 +78,7 @@ func BenchmarkDecide(b *testing.B) {
 			var state ledger.State
 			state.Apply(ledger.Changes{PutRemediate: map[roll.Group]time.Time{
 				roll.NodeGroupGroup("workers"): at.Add(-24 * time.Hour), roll.NodePoolGroup("default"): at.Add(-24 * time.Hour),
-			}})
+			}, PutFirst: at.Add(-24 * time.Hour)})
 			_, first := decide(s, state, at)
 			state.Apply(first.Changes)
 			now := at.Add(2 * assess.Confirmation)
