@@ -154,6 +154,17 @@ func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	return "", time.Time{}
 }
 
+// SpotEnd is why a Spot Instance went, and when that was announced: what EC2 announced of it,
+// or, at a zero time, that EC2 says it took it back. "" if neither; i is nil where EC2 knows
+// the instance no more.
+func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, time.Time) {
+	event, at := s.Announced(id)
+	if event == "" && i != nil && i.SpotTaken {
+		event = roll.SpotInterruption
+	}
+	return event, at
+}
+
 // RefusalKey is what one refusal is about: an order, and why it was refused.
 type RefusalKey struct {
 	Order  string // its id

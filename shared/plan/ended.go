@@ -152,10 +152,7 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
 			e.How, e.After = EndedRecovered, p.helped(id, n.Incident.First)
 		default:
-			e.Spot, e.SpotAt = p.State.Announced(id)
-			if e.Spot == "" && i != nil && i.SpotTaken {
-				e.Spot = roll.SpotInterruption
-			}
+			e.Spot, e.SpotAt = p.State.SpotEnd(id, i)
 		}
 		out = append(out, e)
 	}

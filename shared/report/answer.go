@@ -245,11 +245,7 @@ func (c Check) absent(acted bool) AnswerDocument {
 	if c.Asked.Known == roll.Yes {
 		gone = "EC2 says that it is " + string(i.State)
 	}
-	event, at := c.Memory.State.Announced(id)
-	if event == "" && i.SpotTaken {
-		event = roll.SpotInterruption
-	}
-	gone += spotted(event, at)
+	gone += spotted(c.Memory.State.SpotEnd(id, &i))
 	if c.ended() {
 		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 	}

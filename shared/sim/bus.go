@@ -27,10 +27,15 @@ func (a *account) stateChanged(m *machine) {
 
 // stateChangeEvent is the event as EventBridge hands it to a queue; events/ has samples.
 func stateChangeEvent(id, instance string, state machineState, at time.Time) string {
+	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`"state":%q`, state), at)
+}
+
+// ec2Event is an event of EC2 about an instance. where is what its ARN has before the instance,
+// and said what the detail has beside its id.
+func ec2Event(id, detailType, where, instance, said string, at time.Time) string {
 	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
-		`"resources":["arn:aws:ec2:%s:%s:instance/%s"],"detail":{"instance-id":%q,"state":%q}}`,
-		id, trigger.StateChangeDetailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region,
-		region, accountID, instance, instance, state)
+		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q,%s}}`,
+		id, detailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region, where, instance, instance, said)
 }
 
 // spotWarning is how long before it takes a Spot Instance back EC2 says so.
@@ -38,10 +43,7 @@ const spotWarning = 2 * time.Minute
 
 // interrupted tells that EC2 takes the machine back.
 func (a *account) interrupted(m *machine) {
-	body := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
-		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q,"instance-action":"terminate"}}`,
-		uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, trigger.EC2Source, accountID, a.Now().UTC().Format(time.RFC3339), region,
-		m.zone, m.id, m.id)
+	body := ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now())
 	a.in(m.d.of("announced").between(0, ruled), func() { a.dep.events.send(body, "", "") })
 }
 

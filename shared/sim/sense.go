@@ -2,10 +2,7 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -143,10 +140,8 @@ func (u *auditor) sawReady(inv *invocation) {
 	for _, page := range inv.seen.nodes.pages {
 		for i := range page {
 			n := &page[i]
-			if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-			}) {
-				u.sense.shown[n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]] = true
+			if readyNode(n) {
+				u.sense.shown[instanceOf(n)] = true
 			}
 		}
 	}
@@ -195,9 +190,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 				continue
 			}
 			nodes++
-			if well := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-			}); !well && n.CreationTimestamp.Time.Before(created) && running[n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]] {
+			if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running[instanceOf(n)] {
 				silent++
 			}
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -65,15 +66,21 @@ func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	return out
 }
 
+// instanceOf is the id of the instance that a node says it runs on.
+func instanceOf(n *corev1.Node) string {
+	return n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
+}
+
+// readyNode reports a node that is Ready, whatever else it says.
+func readyNode(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // wellNode reports a node that is ready for work, in words.
 func wellNode(n *corev1.Node) (bool, string) {
-	ready := corev1.ConditionUnknown
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			ready = c.Status
-		}
-	}
-	if ready != corev1.ConditionTrue {
+	if !readyNode(n) {
 		return false, ""
 	}
 	for _, t := range n.Spec.Taints {
@@ -121,7 +128,7 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) policy.
 	for _, page := range s.nodes.pages {
 		for i := range page {
 			n := &page[i]
-			id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
+			id := instanceOf(n)
 			joined[id] = true
 			inst := running[id]
 			of := "none"

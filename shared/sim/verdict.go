@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -177,13 +175,9 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 		return
 	}
 	for _, n := range inv.seen.nodesOf(m.id) {
-		if failedAccelerator(n) {
-			continue // the agent has not taken back yet what it said
-		}
-		for _, c := range n.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && !u.moving(inv, act(what), m) {
-				u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
-			}
+		// What the agent has not taken back yet is no fault of who saw it.
+		if readyNode(n) && !failedAccelerator(n) && !u.moving(inv, act(what), m) {
+			u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
 		}
 	}
 }
