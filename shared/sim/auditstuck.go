@@ -67,10 +67,13 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 			return
 		}
 	}
+	if since.IsZero() {
+		return
+	}
 	pol := u.policyNow(c, cl.g)
 	due := since.Add(pol.duration("stuck.after"))
 	first, checked := u.verdicts.first[c.name]
-	if since.IsZero() || now.Sub(due) < keptWithin+2*a.sc.Sweep {
+	if now.Sub(due) < keptWithin+2*a.sc.Sweep {
 		return
 	}
 	switch {
