@@ -56,7 +56,7 @@ func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
 	if code := Run(t.Context(), []string{"simulate", "--seed", "40", "--hours", "6", "--clusters", "1", "--nodes", "4", "--faults", "2", "--soak", "1m"}, env); code != ExitOK {
 		t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
-	if n := strings.Count(out.String(), "seed 4"); n < 4 || n > 6 || !strings.Contains(out.String(), "seed 41:") || !strings.Contains(out.String(), " situations\n") {
+	if n := strings.Count(out.String(), "seed 4"); n < 4 || n > 6 || !strings.Contains(out.String(), "seed 41:") || !strings.Contains(out.String(), " situations, ") {
 		t.Errorf("%d runs:\n%s", n, out.String())
 	}
 }
