@@ -267,8 +267,8 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 			n.Incident.Total++
 		}
 		changed = changed || e.Changed || !member
-		switch {
-		case len(n.News) > 0, !e.New:
+		switch { // that it is no news does not mean that it was told: it may wait for something that passes
+		case len(n.News) > 0, e.gist == e.told:
 			n.Said.Members[id] = e.gist
 		default:
 			n.Said.Members[id] = ledger.Unsaid(e.gist, e.told)

@@ -583,3 +583,46 @@ func TestTheNextThatIsStuckIsTold(t *testing.T) {
 	w.look(at(19))
 	w.want("of which none is left", "14 [grown] 1")
 }
+
+// A reason that passes does not make the one before it told that no notice gave, nor untold the one
+// that a notice did.
+func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
+	w := healthy(60)
+	last, ill := Notice{}, 0
+	for step, of := range []struct {
+		silent         int // of so many instances
+		suspended, full bool
+	}{{silent: 3}, {silent: 3, suspended: true}, {silent: 3}, {silent: 4, full: true}, {silent: 4, suspended: true}, {silent: 6, suspended: true}} {
+		at := now.Add(time.Duration(step) * 3 * time.Hour)
+		for n := 1; n <= of.silent; n++ {
+			if n > ill {
+				w.silent(n, 40*time.Minute-at.Sub(now))
+			}
+			w.snapshot.Instances[n-1].Hold = map[bool]string{true: "true"}[!of.suspended && !of.full]
+		}
+		ill = of.silent
+		group := canLaunch
+		if of.suspended {
+			group.LaunchSuspended = roll.Yes
+		}
+		w.snapshot.Groups["asg/w"] = group
+		w.state.Actions = nil
+		for i := range 5 {
+			if of.full {
+				w.state.Actions = append(w.state.Actions, ledger.Action{ID: fmt.Sprint(i), Instance: instanceID(20 + i), Group: "asg/other", At: at.Add(-time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done}})
+			}
+		}
+		_, p := w.make(at)
+		for _, n := range p.Notices {
+			last = n
+		}
+		w.apply(p)
+	}
+	var fresh []bool
+	for _, e := range last.Entries {
+		fresh = append(fresh, e.New)
+	}
+	if want := []bool{false, false, false, true, true, true}; !slices.Equal(fresh, want) {
+		t.Errorf("new to the last notice %v: %v, want %v", last.News, fresh, want)
+	}
+}

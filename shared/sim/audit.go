@@ -565,8 +565,8 @@ func (u *auditor) calm() {
 }
 
 // patience is how long what a replacement cures may take from its beginning to the act
-// that cures it, without the wait that budgets impose: the longest tolerance, what the
-// owner is left, the steps of the longest ladder, and two sweeps.
+// that cures it by the default policy, without the wait that budgets impose: the longest
+// tolerance, what the owner is left, the steps of the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
 // cured checks one machine, of a cluster in which so many were ill at once.
@@ -578,11 +578,12 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	if began.After(from) {
 		from = began
 	}
-	now := u.a.Now()
-	if now.Sub(from) < patience+2*u.a.sc.Sweep {
+	now, pol := u.a.Now(), u.policyNow(c, m.g)
+	longer, cures := pol.cures(m.ail)
+	patience := patience + longer
+	if !cures || now.Sub(from) < patience+2*u.a.sc.Sweep {
 		return
 	}
-	pol := u.policyNow(c, m.g)
 	wait := time.Duration(ill) * (time.Hour/time.Duration(max(1, pol.count("limits.actionsPerHour"))) + pol.duration("limits.replacementWait") + pol.duration("limits.stormCooldown"))
 	for key, h := range last.heldBack {
 		if key.instance != m.id {

@@ -437,6 +437,52 @@ func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 	return t.duration("conditions." + condition + "=" + status), ok
 }
 
+// found are the kinds of findings that come of an ailment: of a young node it is Uninitialized.
+func (a ailment) found() []string {
+	switch a {
+	case neverJoins:
+		return []string{"Unregistered"}
+	case neverReady:
+		return []string{"Uninitialized"}
+	case silent:
+		return []string{"Unknown", "Uninitialized"}
+	case impaired:
+		return []string{"Impaired", "Unknown", "Uninitialized"}
+	}
+	return []string{"NotReady", "Uninitialized"}
+}
+
+// cures reports that every ladder for an ailment ends an instance, and how much longer than by the
+// default policy it may be until it does.
+func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
+	for kind, ladder := range t.ladders {
+		name, _, _ := strings.Cut(kind, "/")
+		if !slices.Contains(a.found(), name) {
+			continue
+		}
+		if len(ladder) == 0 || ladder[len(ladder)-1].Do != "terminate" {
+			return 0, false
+		}
+		var steps time.Duration
+		for _, r := range ladder {
+			after, _ := time.ParseDuration(r.After)
+			steps += after
+			if r.Do == "reboot" {
+				steps += t.duration("reboot.wait")
+			}
+			if r.Do == "drain" {
+				steps += t.duration("drain.timeout")
+			}
+		}
+		longer = max(longer, steps)
+	}
+	tolerated := time.Duration(0)
+	for _, key := range []string{"registration.deadline", "initialization.deadline", "conditions.Ready=False", "conditions.Ready=Unknown", "impaired.tolerate"} {
+		tolerated = max(tolerated, t.duration(key)-defaults.duration("conditions.Ready=Unknown"))
+	}
+	return longer + tolerated, true
+}
+
 // repairs reports that what AWS repairs of accelerators is repaired, or what has that reason is.
 func (t *terms) repairs(reason string) bool {
 	switch t.values["repair."+reason] {

@@ -29,8 +29,12 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 		}
 		texts[filepath.Base(file)] = string(text)
 	}
-	for seed := range uint64(40) {
-		texts[fmt.Sprint("seed ", seed)] = randomPolicy(newDice(seed))
+	for seed := range uint64(200) {
+		text := Random(Options{Seed: seed, Hours: 24, Clusters: 3, Nodes: 30}).Policy
+		if _, err := policy.Parse([]byte(text)); err != nil {
+			t.Errorf("the policy of seed %d: %v\n%s", seed, err, text)
+		}
+		texts[fmt.Sprint("seed ", seed)] = text
 	}
 	for name, text := range texts {
 		mine, theirs := newPolicies(), (*policy.Document)(nil)

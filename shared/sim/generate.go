@@ -42,10 +42,10 @@ func Random(o Options) Scenario {
 		s.Calm, s.Healed = total*3/10, total/5
 	}
 	s.Storm = total - s.Calm - s.Healed
-	s.Policy = randomPolicy(d.of("policy"))
 	for i := range o.Clusters {
 		s.Clusters = append(s.Clusters, randomCluster(d.of("cluster").nth(i), i, o.Nodes))
 	}
+	s.Policy = randomPolicy(d.of("policy"), s.Clusters, len(o.Certain) == 0)
 	s.certainly(o.Certain)
 	n := o.Faults
 	if n == 0 && len(o.Certain) > 0 {
@@ -60,31 +60,6 @@ func Random(o Options) Scenario {
 		s.Faults = append(s.Faults, s.fault(kind, s.Clusters[i], d.of("certain").nth(i), n+i+1))
 	}
 	return s
-}
-
-// randomPolicy is the account's policy.
-func randomPolicy(d dice) string {
-	mode := "remediate"
-	switch {
-	case d.of("mode").chance(0.06):
-		mode = "observe"
-	case d.of("mode").chance(0.12):
-		mode = "notify"
-	}
-	text := fmt.Sprintf("apiVersion: rollcall/v1\nmode: %s\nlimits: {actionsPerHour: %d, actionsPerCheck: %d}\n", mode, 2+d.of("hour").below(6), 1+d.of("check").below(2))
-	if d.of("accelerators").chance(0.7) {
-		text += repairsAccelerators
-	}
-	if d.of("claims").chance(0.3) {
-		text += "owners: {karpenter: delete-nodeclaim}\n"
-	}
-	if d.of("single").chance(0.5) {
-		text += "owners: {none: terminate}\n"
-		if d.of("claims").chance(0.3) {
-			text = text[:len(text)-len("owners: {none: terminate}\n")]
-		}
-	}
-	return text
 }
 
 // randomCluster is a cluster with about as many nodes.

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// randomPolicy is the account's policy. Half of them have ladders, tolerances, limits, presets and
+// overrides of their own, if they may: situations are made for the default ones.
+func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
+	mode := "remediate"
+	switch {
+	case d.of("mode").chance(0.06):
+		mode = "observe"
+	case d.of("mode").chance(0.12):
+		mode = "notify"
+	}
+	p := policyWriter{d: d, own: mayOwn && d.of("own").chance(0.5)}
+	p.line("apiVersion: rollcall/v1\nmode: %s", mode)
+	p.line("limits: {%s}", strings.Join(p.limits(), ", "))
+	if d.of("accelerators").chance(0.7) {
+		p.text.WriteString(repairsAccelerators)
+	}
+	switch {
+	case d.of("claims").chance(0.3):
+		p.line("owners: {karpenter: delete-nodeclaim}")
+	case d.of("single").chance(0.5):
+		p.line("owners: {none: terminate}")
+	}
+	if p.own {
+		p.times("", d)
+		p.conditions()
+		p.ladders()
+		p.presets(clusters)
+	}
+	return p.text.String()
+}
+
+// policyWriter writes a policy by chance.
+type policyWriter struct {
+	d    dice
+	own  bool // more than a few limits
+	text strings.Builder
+}
+
+func (p *policyWriter) line(format string, args ...any) {
+	fmt.Fprintf(&p.text, format+"\n", args...)
+}
+
+// some is one of several words.
+func some(d dice, words ...string) string { return words[d.below(len(words))] }
+
+// minutes is a duration of whole minutes.
+func minutes(d dice, least, most int) string {
+	return fmt.Sprintf("%dm", least+d.below(most-least+1))
+}
+
+// limits are the entries of the section.
+func (p *policyWriter) limits() []string {
+	d := p.d
+	out := []string{fmt.Sprintf("actionsPerHour: %d", 2+d.of("hour").below(6)), fmt.Sprintf("actionsPerCheck: %d", 1+d.of("check").below(2))}
+	if !p.own {
+		return out
+	}
+	may := func(key, value string) {
+		if d.of(key).chance(0.4) {
+			out = append(out, key+": "+value)
+		}
+	}
+	may("unhealthy", some(d.of("unhealthy share"), "0%", "10%", "20%", "34%", "50%"))
+	may("zone", some(d.of("zone share"), "40%", "60%", "80%"))
+	may("massSilence", some(d.of("silence share"), "5%", "15%", "30%"))
+	may("stormCooldown", minutes(d.of("cooldown"), 5, 30))
+	may("replacements", some(d.of("repairs"), "0", "1", "2", "3", "4"))
+	may("provenAfter", minutes(d.of("proven"), 20, 90))
+	may("replacementWait", minutes(d.of("wait"), 10, 45))
+	may("causeOutside", some(d.of("cause"), "hold", "hold", "tryOnce"))
+	may("withoutReplacement", some(d.of("without"), "hold", "hold", "proceed"))
+	return out
+}
+
+// times are sections that an override may have too, each indented likewise.
+func (p *policyWriter) times(indent string, d dice) {
+	if d.of("registration").chance(0.4) {
+		warn := 3 + d.of("registration warn").below(8)
+		p.line("%sregistration: {warnAfter: %dm, deadline: %s}", indent, warn, minutes(d.of("registration deadline"), warn, 30))
+	}
+	if d.of("initialization").chance(0.4) {
+		warn := 3 + d.of("initialization warn").below(8)
+		p.line("%sinitialization: {warnAfter: %dm, deadline: %s}", indent, warn, minutes(d.of("initialization deadline"), warn, 30))
+	}
+	for _, s := range []struct {
+		section, key string
+		least, most  int
+	}{{"impaired", "tolerate", 2, 20}, {"ghost", "tolerate", 2, 15}, {"orphaned", "tolerate", 5, 30}, {"conflict", "tolerate", 2, 15}, {"reboot", "wait", 5, 20}, {"stuck", "after", 40, 120}, {"drain", "timeout", 5, 15}} {
+		if d.of(s.section).chance(0.25) {
+			p.line("%s%s: {%s: %s}", indent, s.section, s.key, minutes(d.of(s.section+" time"), s.least, s.most))
+		}
+	}
+}
+
+// conditions are tolerances of a node's conditions.
+func (p *policyWriter) conditions() {
+	d := p.d.of("conditions")
+	var out []string
+	for _, c := range []struct {
+		condition, status string
+		least, most       int
+	}{{"Ready", `"False"`, 5, 30}, {"Ready", "Unknown", 10, 45}, {"MemoryPressure", `"True"`, 5, 30}, {"NetworkingReady", `"False"`, 10, 45}} {
+		if id := c.condition + c.status; d.of(id).chance(0.4) {
+			out = append(out, fmt.Sprintf("{type: %s, status: %s, tolerate: %s}", c.condition, c.status, minutes(d.of(id+" time"), c.least, c.most)))
+		}
+	}
+	if len(out) > 0 {
+		p.line("conditions: [%s]", strings.Join(out, ", "))
+	}
+}
+
+// ladders are those that people write: more careful ones, quicker ones, and ones that only tell.
+func (p *policyWriter) ladders() {
+	d := p.d.of("ladders")
+	var out []string
+	for _, l := range []struct {
+		kind    string
+		ladders []string
+	}{
+		{"Unregistered", []string{"{do: terminate}", "{do: notify}, {do: terminate, after: 10m}", "{do: tag}, {do: notify}", "{do: notify}, {do: reboot, once: true}, {do: terminate, after: 15m}"}},
+		{"Uninitialized", []string{"{do: notify}, {do: terminate}", "{do: tag}, {do: notify}, {do: cordon}", "{do: notify}, {do: reboot, once: true}, {do: cordon}, {do: drain}, {do: terminate}"}},
+		{"NotReady", []string{"{do: tag}, {do: notify}, {do: cordon}, {do: drain, after: 5m}, {do: reboot, once: true}, {do: terminate, after: 10m}", "{do: notify}", "{do: notify}, {do: terminate, after: 10m}"}},
+		{"Unknown", []string{"{do: tag}, {do: notify}, {do: terminate}", "{do: tag}, {do: notify}, {do: reboot, once: true}", "{do: notify}, {do: terminate, after: 20m}", "{do: warn}, {do: notify, after: 5m}, {do: reboot, once: true}, {do: terminate, after: 20m}"}},
+		{"Unknown/MemoryPressurePreceded", []string{"{do: tag}, {do: notify}", "{do: notify}, {do: reboot, once: true}"}},
+		{"Impaired", []string{"{do: tag}, {do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}", "{do: notify}, {do: cordon}, {do: drain}, {do: terminate}", "{do: notify}"}},
+		{"Orphaned", []string{"{do: tag}, {do: notify}", "{do: notify}, {do: terminate, after: 1h}"}},
+		{"Ghost", []string{"{do: notify}"}},
+	} {
+		if d.of(l.kind).chance(0.25) {
+			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, some(d.of(l.kind+" which"), l.ladders...)))
+		}
+	}
+	if len(out) > 0 {
+		p.line("ladders:\n%s", strings.Join(out, "\n"))
+	}
+}
+
+// presets are presets, and the overrides that name a cluster, a group or a preset.
+func (p *policyWriter) presets(clusters []ClusterSpec) {
+	d := p.d.of("overrides")
+	if !d.of("some").chance(0.6) {
+		return
+	}
+	p.line("presets:\n  slow: {registration: {warnAfter: 8m, deadline: %s}, reboot: {wait: 15m}}", minutes(d.of("slow"), 15, 30))
+	p.line("overrides:")
+	taken := map[string]bool{}
+	for i := range 1 + d.of("many").below(3) {
+		o := d.nth(i)
+		c := clusters[o.of("cluster").below(len(clusters))]
+		g := c.Groups[o.of("group").below(len(c.Groups))]
+		kind := map[string]string{"karpenter": "nodepool/", "managed-nodegroup": "nodegroup/", "autoscaling-group": "asg/"}[g.Owner]
+		match := []string{fmt.Sprintf("cluster: %s", some(o.of("pattern"), c.Name, c.Name[:2]+"*"))}
+		if kind != "" && o.of("grouped").chance(0.6) {
+			match = append(match, fmt.Sprintf("group: %q", some(o.of("group pattern"), kind+g.Name, kind+"*")))
+		}
+		matches := strings.Join(match, ", ")
+		if taken[matches] {
+			continue // it would be a fault
+		}
+		taken[matches] = true
+		p.line("  - match: {%s}", matches)
+		switch {
+		case o.of("preset").chance(0.3):
+			p.line("    preset: slow")
+		case o.of("mode").chance(0.25):
+			p.line("    mode: %s", some(o.of("to"), "observe", "notify", "remediate"))
+		default:
+			p.line("    limits: {actionsPerHour: %d}", 1+o.of("hour").below(4))
+		}
+		p.times("    ", o)
+	}
+}
+
