@@ -114,7 +114,11 @@ type saidKey struct{ cluster, group, kind, instance string }
 type saying struct {
 	what string
 	inv  *invocation
+	read int64 // the version of the notices that it had read
 }
+
+// said is a saying of an invocation.
+func (inv *invocation) said(what string) saying { return saying{what, inv, inv.seen.notices} }
 
 // owed is an outcome that a person is to be told of.
 type owed struct {
@@ -560,7 +564,7 @@ func (u *auditor) outcome(inv *invocation, d report.NoticeDocument) {
 		if before, ok := u.outcomes[key]; ok && before.inv.known(inv) && !inv.failed {
 			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
 		}
-		u.outcomes[key] = saying{d.Action, inv}
+		u.outcomes[key] = inv.said(d.Action)
 		delete(u.acted, i.Order)
 	}
 }
@@ -573,10 +577,10 @@ func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
 		}
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}
 		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
-		if before, ok := u.said[key]; ok && before.what == what && before.inv.known(inv) {
+		if before, ok := u.said[key]; ok && before.what == what && u.bars(before, inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
-		u.said[key] = saying{what, inv}
+		u.said[key] = inv.said(what)
 	}
 }
 
@@ -592,6 +596,13 @@ func (inv *invocation) known(later *invocation) bool {
 		return !inv.failed
 	}
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
+}
+
+// bars reports that a later invocation may not say it again: it could know that it was said,
+// or it had read the same notices, and of all that did only one may tell.
+func (u *auditor) bars(before saying, later *invocation) bool {
+	same := before.inv != later && before.read == later.seen.notices && later.seen.told
+	return before.inv.known(later) || same && before.inv.seen.told && !u.verdicts.forgotten.After(before.inv.begun)
 }
 
 // calm looks at the account while it is left alone: what is ill should be on its way to be

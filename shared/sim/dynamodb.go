@@ -118,6 +118,9 @@ func (d dynamoAPI) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func
 			return errNoTable()
 		}
 		d.page(out, pk, of, textOf(in.ExclusiveStartKey[sortKey]), d.asOf(name, in.ConsistentRead))
+		if len(of) == 0 {
+			d.v.inv.sawNotices(out.Items, in.ExclusiveStartKey == nil)
+		}
 		return nil
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ type Guards struct {
 	Ledger func(ledger.Ledger) ledger.Ledger
 	// Table is DynamoDB, in which the ledger is kept.
 	Table func(Table) Table
-	Tags   func(Tags) Tags
+	Tags  func(Tags) Tags
 	// Notices are those of a check and of an act's outcome.
 	Notices func(Notices) Notices
 	// Check and Act find out why, and what they return keeps the evidence.

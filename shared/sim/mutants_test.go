@@ -558,7 +558,17 @@ func mutantsOfMemory() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	two := calmly(trial(ill(FaultSilence, 30, api, 2)))
 	twice := trial(Fault{Kind: FaultPressure, At: 30 * time.Minute, Group: api, Count: 1, Value: lasting})
+	beside := trial(ill(FaultNotReady, 30, api, 1), ill(FaultSilence, 60, workers, 1), Fault{Kind: FaultMessages, At: time.Minute, For: 3 * time.Hour, Share: 1})
+	beside.Quiet = false
 	return []mutant{
+		{
+			name: "the version of the notices is raised without a condition", sc: beside, seeds: 8, rules: []Rule{RuleReport},
+			guards: func() Guards { return Guards{Table: func(t Table) Table { return unconditional{t} }} },
+		},
+		{
+			name: "the ledger is read eventually consistent", sc: beside, seeds: 8, rules: []Rule{RuleReport},
+			guards: func() Guards { return Guards{Table: func(t Table) Table { return stale{t} }} },
+		},
 		{
 			name: "the intent is not recorded", sc: sick, rules: []Rule{RuleIntent},
 			guards: forgetting(func(w *wrongLedger) {

@@ -117,8 +117,8 @@ func (t *table) state(cluster roll.ClusterID) ledger.State {
 // onlooker reads the table without a call. It asks nothing else.
 type onlooker struct {
 	Table // that is not there
-	t *table
-	p *partition // that was read, nil if there is none
+	t     *table
+	p     *partition // that was read, nil if there is none
 }
 
 // Query returns all of a partition.
