@@ -105,8 +105,8 @@ type assignment struct {
 	to   types.AttributeValue
 }
 
-// words are the parts of which an expression consists.
-var words = regexp.MustCompile(`[#:]?[A-Za-z_][A-Za-z0-9_]*|<>|<=|>=|[=<>(),]|\S`)
+// tokens are the parts of which an expression consists.
+var tokens = regexp.MustCompile(`[#:]?[A-Za-z_][A-Za-z0-9_]*|<>|<=|>=|[=<>(),]|\S`)
 
 // parser reads the expressions of one request, and knows which names and values they used.
 type parser struct {
@@ -126,7 +126,7 @@ func (p *parser) condition(text *string) *expression {
 	if text == nil {
 		return nil
 	}
-	p.rest = words.FindAllString(*text, -1)
+	p.rest = tokens.FindAllString(*text, -1)
 	e := p.or()
 	if len(p.rest) > 0 {
 		p.unknown(*text)
@@ -264,7 +264,7 @@ func (p *parser) update(text *string) (all []assignment) {
 	if text == nil {
 		return nil
 	}
-	p.rest = words.FindAllString(*text, -1)
+	p.rest = tokens.FindAllString(*text, -1)
 	for len(p.rest) > 0 {
 		clause := p.next()
 		if clause != "SET" && clause != "REMOVE" {
