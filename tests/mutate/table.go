@@ -1,0 +1,16 @@
+package mutate
+
+import (
+	"slices"
+
+	"rollcall/shared/sim"
+)
+
+// Table is all mutations, by the packages of the product in the order in which a check runs.
+func Table() []Mutation {
+	return slices.Concat(assessed(), limited(), climbed(), owned(), paced(), told(), remembered(), carriedOut())
+}
+
+func faults(kinds ...sim.FaultKind) []sim.FaultKind { return kinds }
+
+func rules(rules ...sim.Rule) []sim.Rule { return rules }
