@@ -59,13 +59,14 @@ func (r Run) Options() sim.Options {
 // Seeds is in how many runs a mutation that does harm is caught.
 const Seeds = 50
 
-// Runs are the runs in which a mutation is tried, in order.
-func Runs(faults []sim.FaultKind) (all []Run) {
+// Runs are the runs in which a mutation is tried, in order, so many of them: of its faults
+// half.
+func Runs(faults []sim.FaultKind, seeds int) (all []Run) {
 	certain := 0
 	if len(faults) > 0 {
-		certain = Seeds / 2
+		certain = seeds / 2
 	}
-	for i := range Seeds {
+	for i := range seeds {
 		if i < certain {
 			all = append(all, Run{uint64(i + 1), faults})
 		} else {

@@ -8,7 +8,7 @@ import (
 
 // Table is all mutations, by the packages of the product in the order in which a check runs.
 func Table() []Mutation {
-	return slices.Concat(assessed(), limited(), climbed(), owned(), paced(), told(), remembered(), carriedOut())
+	return slices.Concat(assessed(), limited(), climbed(), owned(), paced(), told(), remembered(), carriedOut(), read(), kept(), handled())
 }
 
 func faults(kinds ...sim.FaultKind) []sim.FaultKind { return kinds }

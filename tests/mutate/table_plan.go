@@ -58,7 +58,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "a node that came back keeps a cordon older than an hour", File: recover,
-			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At) > time.Hour || cordon.Do != string(Cordon)",
+			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || cordon.Do != string(Cordon)",
 			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
 		},
 		{
@@ -239,12 +239,12 @@ func told() []Mutation {
 		},
 		{
 			Name: "each reason to hold is news each time", File: incident,
-			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "true",
+			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after || true",
 			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement),
 		},
 		{
 			Name: "that acts are held is no news", File: incident,
-			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "false",
+			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after && false",
 			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement),
 		},
 		{

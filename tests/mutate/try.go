@@ -32,10 +32,11 @@ type Verdict struct {
 	Fault string
 }
 
-// Try runs a mutation, counted from 1, up to the first broken rule.
-func (b *Binary) Try(ctx context.Context, number int, m Mutation) (Verdict, error) {
+// Try runs a mutation, counted from 1, up to the first broken rule, in so
+// many runs at most.
+func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
 	v := Verdict{Mutation: m}
-	outcomes, err := b.run(ctx, number, Runs(m.Faults))
+	outcomes, err := b.run(ctx, number, Runs(m.Faults, seeds))
 	if err != nil {
 		return v, fmt.Errorf("mutation %q: %w", m.Name, err)
 	}

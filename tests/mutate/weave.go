@@ -187,6 +187,6 @@ func (s *source) chooser(f *ast.FuncDecl) string {
 			fmt.Fprintf(&b, "\tif mutation__ == %d { %s }\n", number, call(number))
 		}
 	}
-	fmt.Fprintf(&b, "\t%s\n}\n", call(0))
+	fmt.Fprintf(&b, "\t%s\n}", call(0))
 	return b.String()
 }

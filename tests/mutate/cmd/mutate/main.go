@@ -18,10 +18,11 @@ import (
 func main() {
 	only := flag.String("only", "", "a regular expression: those whose name or file it matches")
 	atOnce := flag.Int("j", runtime.GOMAXPROCS(0), "how many are tried at once")
+	seeds := flag.Int("seeds", mutate.Seeds, "in how many runs each is tried")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ok, err := try(ctx, *only, *atOnce)
+	ok, err := try(ctx, *only, *atOnce, *seeds)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -32,8 +33,8 @@ func main() {
 }
 
 // try reports whether all are what the table says.
-func try(ctx context.Context, only string, atOnce int) (bool, error) {
-	chosen, err := regexp.Compile(only)
+func try(ctx context.Context, only string, atOnce, seeds int) (bool, error) {
+	matches, err := regexp.Compile(only)
 	if err != nil {
 		return false, err
 	}
@@ -58,26 +59,36 @@ func try(ctx context.Context, only string, atOnce int) (bool, error) {
 		took time.Duration
 		err  error
 	}
-	slots := make(chan struct{}, max(1, atOnce))
-	var queue []chan tried
+	var chosen []int
 	for i, m := range all {
-		if !chosen.MatchString(m.Name) && !chosen.MatchString(m.File) {
-			continue
+		if matches.MatchString(m.Name) || matches.MatchString(m.File) {
+			chosen = append(chosen, i)
 		}
-		done := make(chan tried, 1)
-		queue = append(queue, done)
+	}
+	done := make([]chan tried, len(chosen))
+	for n := range done {
+		done[n] = make(chan tried, 1)
+	}
+	next := make(chan int)
+	go func() {
+		defer close(next)
+		for n := range chosen {
+			next <- n
+		}
+	}()
+	for range max(1, atOnce) {
 		go func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			at := time.Now()
-			v, err := b.Try(ctx, i+1, m)
-			done <- tried{v, time.Since(at), err}
+			for n := range next {
+				at := time.Now()
+				v, err := b.Try(ctx, chosen[n]+1, all[chosen[n]], seeds)
+				done[n] <- tried{v, time.Since(at), err}
+			}
 		}()
 	}
 	caught, survived, wrong := 0, 0, 0
 	fmt.Printf("%-72s %-20s %5s %6s\n", "mutation", "caught by", "runs", "time")
-	for _, done := range queue {
-		t := <-done
+	for _, is := range done {
+		t := <-is
 		if t.err != nil {
 			return false, t.err
 		}
@@ -101,6 +112,6 @@ func try(ctx context.Context, only string, atOnce int) (bool, error) {
 			fmt.Printf("    WRONG: %s\n", t.Fault)
 		}
 	}
-	fmt.Printf("\n%d mutations: %d caught, %d survive, of %d the table is wrong; %s\n", len(queue), caught, survived, wrong, time.Since(began).Round(time.Second))
+	fmt.Printf("\n%d mutations: %d caught, %d survive, of %d the table is wrong; %s\n", len(chosen), caught, survived, wrong, time.Since(began).Round(time.Second))
 	return wrong == 0, nil
 }
