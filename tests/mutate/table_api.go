@@ -150,7 +150,7 @@ func kept() []Mutation {
 		},
 		{
 			Name: "an act that failed is one that interrupted", File: act,
-			Old: "return !a.Free && !failed", New: "return !a.Free",
+			Old: "return !a.Free && !failed", New: "return !a.Free && (failed || !failed)",
 			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultDenied, sim.FaultSilence),
 		},
 		{
@@ -185,7 +185,7 @@ func kept() []Mutation {
 		},
 		{
 			Name: "a group forgets its replacements", File: changes,
-			Old: "\t\ts.Groups[g] = m.clone()\n", New: "\t\t_ = m\n",
+			Old: "\t\ts.Groups[g] = m.clone()\n", New: "\t\t_, _ = g, m\n",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
 		},
 	}
