@@ -59,14 +59,13 @@ func (r Run) Options() sim.Options {
 // Seeds is in how many runs a mutation that does harm is caught.
 const Seeds = 50
 
-// Runs are the runs in which a mutation is tried, in order, so many of them: of its faults
-// half.
-func Runs(faults []sim.FaultKind, seeds int) (all []Run) {
+// Runs are the runs in which a mutation is tried, in order: half of them with its faults.
+func Runs(faults []sim.FaultKind) (all []Run) {
 	certain := 0
 	if len(faults) > 0 {
-		certain = seeds / 2
+		certain = Seeds / 2
 	}
-	for i := range seeds {
+	for i := range Seeds {
 		if i < certain {
 			all = append(all, Run{uint64(i + 1), faults})
 		} else {

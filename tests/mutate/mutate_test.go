@@ -138,11 +138,11 @@ func G__2[T any](v T) { println("new", v) }
 }
 
 func TestRunsBeginWithTheFaults(t *testing.T) {
-	runs := Runs(faults(sim.FaultZone), 4)
-	if len(runs) != 4 || runs[0].Faults[0] != sim.FaultZone || runs[1].Seed != 2 || runs[2].Faults != nil || runs[2].Seed != 1 {
+	runs := Runs(faults(sim.FaultZone))
+	if len(runs) != 50 || runs[0].Faults[0] != sim.FaultZone || runs[24].Seed != 25 || runs[25].Faults != nil || runs[25].Seed != 1 {
 		t.Errorf("the runs are %v", runs)
 	}
-	if runs := Runs(nil, 3); len(runs) != 3 || runs[2].Faults != nil || runs[2].Seed != 3 {
+	if runs := Runs(nil); len(runs) != 50 || runs[49].Faults != nil || runs[49].Seed != 50 {
 		t.Errorf("the runs without faults are %v", runs)
 	}
 }
@@ -158,9 +158,9 @@ func TestVerdicts(t *testing.T) {
 		{Verdict{Mutation: Mutation{Rules: rules(sim.RulePace)}, Caught: caught}, "breaks zone first"},
 		{Verdict{Mutation: Mutation{Rules: rules(sim.RulePace)}}, "breaks no rule"},
 		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Caught: caught}, "is said to survive"},
-		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Differ: 1}, ""},
+		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Differs: true}, ""},
 		{Verdict{Mutation: Mutation{Survives: "of another guard"}}, "makes no difference"},
-		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Differ: 1}, ""},
+		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Differs: true}, ""},
 	} {
 		if got := c.v.wrong(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("of %+v the table is wrong: %q, and should be %q", c.v, got, c.want)

@@ -88,7 +88,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "flapping is never noticed", File: flaps,
-			Old: "if len(returns) < roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node", New: "if len(returns) >= roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node",
+			Old: "if len(returns) < roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node", New: "if len(returns) < 100*roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node",
 			Harm: "a node that comes and goes is never told", Faults: faults(sim.FaultFlapping),
 		},
 		{

@@ -25,9 +25,10 @@ type Verdict struct {
 	Mutation
 	// Caught is the run in which a rule was broken; nil if none was.
 	Caught *Outcome
-	// Runs is how many there were, and Differ in how many of them something else happened
-	// than without the mutation.
-	Runs, Differ int
+	// Runs is how many there were. Differs: in one of them something else happened than
+	// without the mutation.
+	Runs    int
+	Differs bool
 	// Fault is why the table is wrong about the mutation, "" if it is right.
 	Fault string
 }
@@ -36,7 +37,11 @@ type Verdict struct {
 // many runs at most.
 func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
 	v := Verdict{Mutation: m}
-	outcomes, err := b.run(ctx, number, Runs(m.Faults, seeds))
+	outcomes, err := b.run(ctx, number, Runs(m.Faults)[:seeds])
+	if err != nil && ctx.Err() == nil {
+		v.Fault = err.Error() // such as a panic: a version that crashes proves nothing
+		return v, nil
+	}
 	if err != nil {
 		return v, fmt.Errorf("mutation %q: %w", m.Name, err)
 	}
@@ -45,16 +50,14 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 		v.Caught = &last
 	}
 	for i, o := range outcomes {
-		if v.Caught != nil && i < len(outcomes)-1 {
-			continue // only what was caught is compared
+		if i < len(outcomes)-1 && (v.Caught != nil || v.Differs) {
+			continue // known to make a difference
 		}
 		right, err := b.without(ctx, o.Run)
 		if err != nil {
 			return v, err
 		}
-		if right.Digest != o.Digest {
-			v.Differ++
-		}
+		v.Differs = v.Differs || right.Digest != o.Digest
 		if right.Rule != "" {
 			v.Fault = fmt.Sprintf("the product itself breaks %s in seed %d: %s", right.Rule, o.Seed, right.Detail)
 			return v, nil
@@ -68,8 +71,8 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 func (v Verdict) wrong() string {
 	switch {
 	case v.Caught == nil && v.Survives == "" && v.Missed == "":
-		return fmt.Sprintf("breaks no rule in %d runs, and should break one of %v; something else happens in %d", v.Runs, v.Rules, v.Differ)
-	case v.Caught == nil && v.Differ == 0 && v.Missed == "":
+		return fmt.Sprintf("breaks no rule in %d runs, and should break one of %v%s", v.Runs, v.Rules, map[bool]string{false: "; it makes no difference in any"}[v.Differs])
+	case v.Caught == nil && !v.Differs && v.Missed == "":
 		return "makes no difference in any run"
 	case v.Caught == nil:
 		return ""
