@@ -120,16 +120,15 @@ func (u *auditor) onRecord(c *cluster) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		a := last[id]
-		m := u.a.machines[string(a.Instance)]
-		if m == nil || a.Do != acts[actTerminate] || a.Outcome == nil {
+		if a.Do != acts[actTerminate] || a.Outcome == nil {
 			continue
 		}
 		done := a.Outcome.Result == ledger.Done
-		if done && m.state == running {
+		if m := u.a.machines[string(a.Instance)]; done && m != nil && m.state == running {
 			u.broken(RuleRecord, "the termination of %s, order %s, is on record as done (%s), and it runs", m.id, id, a.Outcome.Detail)
 		}
 		if !done && u.records.ended[id] {
-			u.broken(RuleRecord, "the termination of %s, order %s, took effect, and is on record as failed (%s)", m.id, id, a.Outcome.Detail)
+			u.broken(RuleRecord, "the termination of %s, order %s, took effect, and is on record as failed (%s)", a.Instance, id, a.Outcome.Detail)
 		}
 	}
 }
