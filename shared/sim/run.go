@@ -21,6 +21,7 @@ type Result struct {
 	NodeHours float64
 	Counts    map[EventKind]int
 	Cost      Cost
+	Harm      Harm
 	Usage     Usage
 	Ended     time.Time // when it was over
 }
@@ -96,7 +97,7 @@ func Run(sc Scenario, w Watch) (Result, error) {
 	if len(a.audit.violations) == 0 || w.GoOn {
 		a.audit.end()
 	}
-	r.Violations, r.Ended, r.Cost, r.Usage = a.audit.violations, a.Now(), a.cost, a.usage
+	r.Violations, r.Ended, r.Cost, r.Usage, r.Harm = a.audit.violations, a.Now(), a.cost, a.usage, a.audit.harms.total
 	r.Digest = hex.EncodeToString(digest.Sum(nil)[:16])
 	return r, nil
 }

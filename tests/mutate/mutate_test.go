@@ -161,6 +161,7 @@ func TestVerdicts(t *testing.T) {
 		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Differs: true}, ""},
 		{Verdict{Mutation: Mutation{Survives: "of another guard"}}, "makes no difference"},
 		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Differs: true}, ""},
+		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Caught: caught}, ""},
 	} {
 		if got := c.v.wrong(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("of %+v the table is wrong: %q, and should be %q", c.v, got, c.want)

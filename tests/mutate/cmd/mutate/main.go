@@ -105,6 +105,9 @@ func try(ctx context.Context, only string, atOnce, seeds int) (bool, error) {
 			survived++
 		}
 		fmt.Printf("%-72s %-20s %5d %5.0fs\n", t.Name, by, t.Runs, t.took.Seconds())
+		if t.Caught != nil && t.Missed != "" {
+			fmt.Println("    the table says that it is not caught yet: say by which rule")
+		}
 		if t.Caught == nil {
 			fmt.Printf("    %s\n", cmp.Or(t.Survives, t.Missed, "why is not known"))
 		}
