@@ -309,7 +309,7 @@ func told() []Mutation {
 		{
 			Name: "what a notice said is forgotten", File: notice,
 			Old: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := n.join(known)", New: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := false",
-			Harm: "everything is told again and again", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleReport), Sample: true,
+			Harm: "everything is told again and again", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleReport, sim.RuleEnd), Sample: true,
 		},
 		{
 			Name: "that a cluster cannot be read is told at once", File: storm,
@@ -350,7 +350,7 @@ func remembered() []Mutation {
 		{
 			Name: "a finding is first seen in each check", File: plan,
 			Old: "put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence", New: "put.Opened, put.Evidence = known.Opened, known.Evidence",
-			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure),
+			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure, sim.RuleNoise),
 		},
 		{
 			Name: "remediate is on since ever", File: plan,
