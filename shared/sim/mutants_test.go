@@ -639,7 +639,9 @@ func mutantsOfWords() []mutant {
 		{
 			name: "an act is told of only afterwards", sc: sick, rules: []Rule{RuleFirst},
 			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"order":"`) || strings.Contains(string(m.JSON), `"ordered":"`) })}
+				return Guards{Notices: telling(func(m report.Message) bool {
+					return !strings.Contains(string(m.JSON), `"order":"`) || strings.Contains(string(m.JSON), `"ordered":"`)
+				})}
 			},
 		},
 		{
