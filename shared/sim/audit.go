@@ -198,7 +198,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.judged(inv, what, c, m, n)
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
-	u.toldFirst(inv, what, id, intent)
+	u.toldFirst(inv, what, c, group, id, intent)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent)
 	}

@@ -483,6 +483,16 @@ func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
 	return longer + tolerated, true
 }
 
+// tells reports that every ladder of a kind sends a notice.
+func (t *terms) tells(kind string) bool {
+	for of, ladder := range t.ladders {
+		if name, _, _ := strings.Cut(of, "/"); name == kind && !slices.ContainsFunc(ladder, func(r rung) bool { return r.Do == "notify" || r.Do == "warn" }) {
+			return false
+		}
+	}
+	return true
+}
+
 // repairs reports that what AWS repairs of accelerators is repaired, or what has that reason is.
 func (t *terms) repairs(reason string) bool {
 	switch t.values["repair."+reason] {

@@ -94,7 +94,8 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 }
 
 // toldFirst checks that an act that nobody can take back was told of, and notes it.
-func (u *auditor) toldFirst(inv *invocation, what act, id, order string) {
+// A ladder without a notice acts without one.
+func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group, id, order string) {
 	switch what {
 	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
 	default:
@@ -106,7 +107,13 @@ func (u *auditor) toldFirst(inv *invocation, what act, id, order string) {
 	if what == actTerminate {
 		u.records.ended[order] = true
 	}
-	if !u.records.announced[order] {
+	kind := ""
+	for _, a := range u.a.dep.state(c.name).Actions {
+		if a.ID == order {
+			kind = string(a.Kind)
+		}
+	}
+	if !u.records.announced[order] && u.policy(inv, c, group).tells(kind) {
 		u.broken(RuleFirst, "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, id, order)
 	}
 }

@@ -229,7 +229,7 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
-		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify {
+		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify || !u.policyNow(c, m.g).tells(string(key.Kind)) {
 			continue
 		}
 		since := f.Opened

@@ -238,6 +238,7 @@ func (u *auditor) removed(m *machine) {
 	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), ignored:
 	case u.verdicts.blind[c].After(m.launched), c.unjudged(), m.muted || m.elsewhere != "":
 	case pol.mode < mayNotify || u.verdicts.quiet[m.g].After(m.launched):
+	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
 	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
 	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(m.launched) }):
 	case !u.reported(m):
