@@ -56,6 +56,28 @@ func (r Run) Options() sim.Options {
 	return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
 }
 
+// Scenario is what the run is made from. Several faults meet: they begin at the same time, in
+// the cluster and the group of the first.
+func (r Run) Scenario() sim.Scenario {
+	sc := sim.Random(r.Options())
+	if len(r.Faults) < 2 {
+		return sc
+	}
+	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
+	first := certain[0]
+	for i := range certain[1:] {
+		f := &certain[1+i]
+		f.At = first.At
+		if f.Cluster != "" {
+			f.Cluster = first.Cluster
+		}
+		if f.Group != "" {
+			f.Group = first.Group
+		}
+	}
+	return sc
+}
+
 // Seeds is in how many runs a mutation that does harm is caught.
 const Seeds = 50
 
