@@ -231,7 +231,7 @@ func handled() []Mutation {
 			Name: "no check is ever scheduled", File: inspect,
 			Old: "if next.IsZero() || !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || next.Before(now.Add(sweep)) {",
 			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
-			Missed: untried,
+			Missed: "no rule says yet how soon an order follows a deadline; the sweep checks every five minutes",
 		},
 		{
 			Name: "a check that could not read is not repeated", File: inspect,

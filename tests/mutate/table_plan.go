@@ -10,7 +10,7 @@ func climbed() []Mutation {
 			Name: "all steps of a ladder are due at once", File: climb,
 			Old: "at = at.Add(step.After)", New: "at = f.Due",
 			Harm:   "machines are ended hours before their ladder says so",
-			Missed: untried,
+			Missed: noTolerance,
 		},
 		{
 			Name: "the machine is not given time to boot after a reboot", File: climb,
@@ -22,7 +22,7 @@ func climbed() []Mutation {
 			Name: "drain is skipped for what is not ready", File: climb,
 			Old: "case n.Ready.Status == roll.ConditionUnknown:\n\t\t\treturn", New: "case n.Ready.Status != roll.ConditionTrue:\n\t\t\treturn",
 			Harm: "pods are ended without being evicted", Faults: faults(sim.FaultNotReady),
-			Missed: untried,
+			Missed: "no rule knows the order of the ladder yet",
 		},
 		{
 			Name: "an instance is rebooted for each of its troubles", File: climb,
