@@ -15,7 +15,7 @@ func limited() []Mutation {
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
 			Old: `p.Assessment.Count[""], limits.Unhealthy); ok {`, New: `p.Assessment.Count[""], limits.Unhealthy); ok && text == "" {`,
-			Harm:   "acts go on while a large part of the cluster is unhealthy",
+			Harm:     "acts go on while a large part of the cluster is unhealthy",
 			Survives: "the trouble of the cluster as a whole (storm.go) counts the same share, and holds every act as StormCooldown",
 		},
 		{
@@ -120,14 +120,13 @@ func limited() []Mutation {
 		{
 			Name: "rollcall:hold is not looked at", File: limits,
 			Old: "if roll.HoldActive(i.Hold, now) {", New: `if i.Hold == "all" && roll.HoldActive(i.Hold, now) {`,
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
-			Missed: untried,
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence), Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "rollcall:hold=true is not looked at, only a date is", File: "shared/roll/instance.go",
 			Old: "if until, err := time.Parse(time.RFC3339, value); err == nil {\n\t\treturn now.Before(until)\n\t}\n\treturn true\n", New: "until, err := time.Parse(time.RFC3339, value)\n\treturn err == nil && now.Before(until)\n",
 			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
-			Missed: untried,
+			Missed: "not looked into since faults of a row meet: in 30 runs nobody held the machine that was ill",
 		},
 		{
 			Name: "the budget of the plan looks back half an hour", File: limits,
