@@ -87,6 +87,7 @@ type auditor struct {
 	policies policies
 	sense    sense
 	verdicts verdicts
+	records  records
 	harms    harms
 }
 
@@ -127,7 +128,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -197,6 +198,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.judged(inv, what, c, m, n)
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
+	u.toldFirst(inv, what, id, intent)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent)
 	}
@@ -457,6 +459,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	}
 	u.tells(d)
+	u.tellsOf(inv, d)
 	u.stuck(inv, d)
 	u.left(inv, d)
 	u.unlaunched(inv, d)
@@ -656,6 +659,7 @@ func (u *auditor) end() {
 			continue
 		}
 		u.leftovers(c)
+		u.onRecord(c)
 		for _, g := range c.groups {
 			for _, m := range g.members {
 				if m.state != running || m.ail != well || u.policyNow(c, g).mode < mayNotify {
@@ -674,6 +678,7 @@ func (u *auditor) end() {
 			}
 		}
 	}
+	u.unended()
 	for _, s := range u.a.schedules() {
 		if u.a.Now().Sub(s.due) > 5*time.Minute {
 			u.broken(RuleSchedule, "the schedule %s of %s was due at %s", s.name, s.cluster, s.due.Format(time.TimeOnly))

@@ -107,7 +107,7 @@ func allRules(t *testing.T) (all []Rule) {
 // byHand are the rules that no guard can break, for lack of a seam: audit_test.go and
 // auditverdict_test.go do.
 var byHand = map[Rule]bool{
-	RuleRole: true, RuleSchedule: true, RuleHarm: true,
+	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 
@@ -589,6 +589,18 @@ func mutantsOfMemory() []mutant {
 			}),
 		},
 		{
+			name: "a termination that took effect is recorded as failed", sc: sick, rules: []Rule{RuleRecord},
+			guards: forgetting(func(w *wrongLedger) {
+				l := w.Ledger
+				w.finish = func(ctx context.Context, c roll.ClusterID, id string, o ledger.Outcome) error {
+					if strings.HasPrefix(o.Detail, "terminated") {
+						o.Result = ledger.Failed
+					}
+					return l.Finish(ctx, c, id, o)
+				}
+			}),
+		},
+		{
 			name: "an outcome is never recorded", sc: two, rules: []Rule{RuleCure},
 			guards: forgetting(func(w *wrongLedger) {
 				w.finish = func(context.Context, roll.ClusterID, string, ledger.Outcome) error { return nil }
@@ -631,7 +643,21 @@ func mutantsOfWords() []mutant {
 		{
 			name: "outcomes are not told", sc: after, rules: []Rule{RuleReport},
 			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered"`) })}
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered":"`) })}
+			},
+		},
+		{
+			name: "an act is told of only afterwards", sc: sick, rules: []Rule{RuleFirst},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool {
+					return !strings.Contains(string(m.JSON), `"order":"`) || strings.Contains(string(m.JSON), `"ordered":"`)
+				})}
+			},
+		},
+		{
+			name: "that it is over is not told", sc: sick, rules: []Rule{RuleEnd},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })}
 			},
 		},
 		{
