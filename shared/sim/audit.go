@@ -79,8 +79,8 @@ type auditor struct {
 	said     map[saidKey]saying
 	outcomes map[string]saying // notices of outcomes, by order and outcome
 	acted    map[string]owed   // outcomes that are to be told, by order
-	// firstSeen is when a check first found something that goes on.
-	firstSeen map[string]map[about]time.Time // by cluster
+	// firstSeen is what the checks of a cluster found.
+	firstSeen map[string]map[about]sighting
 	// queue is how many machines were ill at once since the last time that none was: those
 	// that wait are cured one after the other.
 	queue    map[*cluster]int
@@ -128,7 +128,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]sighting{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -324,7 +324,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	if first := o.FirstSeen; first.IsZero() || o.At.Sub(first) < time.Minute {
 		u.broken(RuleTwice, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), first.Format(time.TimeOnly))
 	}
-	if !s.sawBefore(u, o) {
+	if !inv.sawBefore(u, o) {
 		u.broken(RuleTwice, "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	}
 	u.share(inv, c, o)
@@ -409,15 +409,25 @@ func (u *auditor) withheld(c checkup) {
 	u.held[c.cluster] = now
 }
 
+// sighting is since when something is found. A check that began before another one had not
+// found it any more goes on from there.
+type sighting struct{ first, gone time.Time }
+
 // sightings notes what a check found, and forgets what it did not find any more.
 func (u *auditor) sightings(c checkup) {
-	before, now := u.firstSeen[c.cluster], map[about]time.Time{}
+	at := u.a.Now()
+	before, now := u.firstSeen[c.cluster], map[about]sighting{}
 	for _, key := range c.found {
-		now[key] = u.a.Now()
+		now[key] = sighting{first: at}
 	}
-	for key, first := range before {
-		if _, ok := now[key]; ok || c.kept[key] {
-			now[key] = first
+	for key, was := range before {
+		switch _, found := now[key]; {
+		case was.gone.IsZero() && (found || c.kept[key]):
+			now[key] = was
+		case !found && was.gone.IsZero():
+			now[key] = sighting{was.first, at}
+		case !found && at.Sub(was.gone) < slack:
+			now[key] = was
 		}
 	}
 	u.firstSeen[c.cluster] = now

@@ -202,12 +202,12 @@ func groupOf(i *types.Instance) string {
 }
 
 // sawBefore reports that the ledger knew the order's finding from an earlier check.
-func (s *sight) sawBefore(u *auditor, o order) bool {
+func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	if o.gives() {
 		return true
 	}
 	first, ok := u.firstSeen[o.Cluster][about{o.Instance, o.Kind}]
-	return ok && u.a.Now().Sub(first) >= time.Minute-5*time.Second
+	return ok && u.a.Now().Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }
 
 // sawCluster notes an answer of eks:DescribeCluster; "" if it failed.

@@ -40,6 +40,8 @@ type verdicts struct {
 	// forgotten is when the ledger was made anew.
 	forgotten time.Time
 	losses    map[*group][]*loss
+	// tried are the launch templates of which a machine was ended though it fails for them.
+	tried map[launchedFrom]bool
 	// lowered is when the mode last let nothing be done in a group.
 	lowered map[*group]time.Time
 	// quiet is when the mode last let nothing be told in a group.
@@ -60,8 +62,14 @@ type loss struct {
 	shown    bool // a complete check could see that it is good: what is Ready for seconds may be missed
 }
 
+// launchedFrom is a version of a group's launch template.
+type launchedFrom struct {
+	group   *group
+	version int
+}
+
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -214,7 +222,11 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 		return
 	}
 	unclear := func(s spell) bool { return s.lasts(inv.begun) }
-	if g.plain && !slices.ContainsFunc(u.a.weather.spells, unclear) {
+	of := launchedFrom{g, m.template.version}
+	first := !u.verdicts.tried[of]
+	u.verdicts.tried[of] = true
+	once := u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
+	if g.plain && !(once && first) && !slices.ContainsFunc(u.a.weather.spells, unclear) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	}
 	if g.unread == "" {
