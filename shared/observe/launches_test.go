@@ -46,6 +46,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		"a hook gave it up":        {activities: []asgtypes.Activity{tried(cancelled, time.Minute), tried(done, time.Hour)}},
 		"at its desired capacity":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
 		"the last one is pending":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
+		"one of them is in Standby": {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Standby")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"one of them is leaving":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"a group is being deleted": {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
 		"Launch is suspended":      {group: asgtypes.AutoScalingGroup{SuspendedProcesses: []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch")}}}, activities: run, suspended: true},

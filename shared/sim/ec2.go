@@ -303,7 +303,7 @@ func (m *machine) status() types.InstanceStatus {
 	case m.failsCheck():
 		out.InstanceStatus, out.SystemStatus = of(types.SummaryStatusImpaired, types.StatusTypeFailed), of(types.SummaryStatusOk, types.StatusTypePassed)
 		out.InstanceStatus.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
-	case m.c.a.Now().Sub(m.launched) < checking:
+	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
 		starting := of(types.SummaryStatusInitializing, types.StatusTypeInitializing)
 		out.InstanceStatus, out.SystemStatus = starting, starting
 	default:

@@ -93,7 +93,7 @@ func (a *account) victims(f Fault) []*machine {
 	var able []*machine
 	for _, g := range a.targets(f) {
 		for _, m := range g.members {
-			if m.state == running && m.ail == well && m.node != nil && !m.muted && (f.Zone == "" || m.zone == f.Zone) {
+			if m.state == running && m.ail == well && m.node != nil && !m.muted && m.aside == "" && m.shielded.IsZero() && (f.Zone == "" || m.zone == f.Zone) {
 				able = append(able, m)
 			}
 		}
@@ -499,6 +499,7 @@ func (a *account) heal() {
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
 				m.muted, m.protected, m.event = false, false, nil
+				m.setAtEase()
 				m.restore()
 				m.untag("rollcall:hold")
 				switch {

@@ -144,7 +144,7 @@ func (m *machine) join() {
 
 // kubeletDown reports whether the machine's own trouble keeps its kubelet from reporting.
 func (m *machine) kubeletDown() bool {
-	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != ""
+	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != "" || m.dormant != ""
 }
 
 // kind is what the machine was launched as, whatever its group launches by now.
@@ -449,7 +449,7 @@ func (m *machine) reboot() {
 
 // end terminates the machine, on somebody's word.
 func (m *machine) end(by string) {
-	if !m.alive() && m.state != stopped {
+	if !m.alive() && m.state != stopped && m.state != stopping {
 		return
 	}
 	a := m.c.a

@@ -29,6 +29,8 @@ const (
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
 	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
+	FaultStopped       FaultKind = "stopped"        // a person stops or hibernates machines, and starts them again
+	FaultSetAside      FaultKind = "set-aside"      // Standby, warm pools, scale-in protection, an instance refresh
 	FaultLeft          FaultKind = "left"           // a volume or an interface outlives a machine that falls ill
 )
 
@@ -53,6 +55,7 @@ type situation struct {
 func situations() []situation {
 	return []situation{
 		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup, leftBehind,
+		stoppedMachines, setAside,
 	}
 }
 
@@ -174,10 +177,13 @@ type groupPlight struct {
 	// known is the name of another Auto Scaling group, if they are in that, and not in one of
 	// their own.
 	known string
+	// pool is its warm pool, which are none of its members.
+	pool []*machine
 }
 
 // atEase undoes what situations made of a group.
 func (g *group) atEase() {
+	g.drainPool()
 	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known}
 	if g.stray {
 		g.desired = 0
@@ -213,4 +219,17 @@ type machinePlight struct {
 	leaves *leftover
 	// deletedBy is the fault by which somebody deleted its Node, nil if nobody did.
 	deletedBy *int
+	// restedAt is when a person stopped it, zero once it is up again; started when it was started
+	// again last; hibernates, that its memory is kept, and asleep the Node that it had then.
+	restedAt, started time.Time
+	hibernates        bool
+	asleep            *node
+	// aside is the state of an instance that its Auto Scaling group has and does not have in
+	// service, "" if it does; asideSince is since when, and leftRest when that ended last.
+	aside                string
+	asideSince, leftRest time.Time
+	// dormant says why its kubelet does not start, though nothing is wrong; "" if it does.
+	dormant string
+	// shielded is since when it is protected from scale-in, zero if it is not.
+	shielded time.Time
 }

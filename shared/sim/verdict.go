@@ -125,6 +125,9 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	if inv.v.policy.stops {
 		u.broken(RuleStopped, "%s: %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, what)
 	}
+	if m != nil {
+		u.atRest(inv, string(what), string(what), m)
+	}
 	if m == nil || what == actDeleteNode && m.state != running {
 		return
 	}
@@ -150,7 +153,11 @@ func (u *auditor) justly(inv *invocation, c *cluster, o plan.Order) {
 	if inv.v.policy.stops {
 		u.broken(RuleStopped, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
 	}
-	if m == nil || m.state != running {
+	if m == nil {
+		return
+	}
+	u.atRest(inv, string(o.Action), "order to "+string(o.Action), m)
+	if m.state != running {
 		return
 	}
 	if !m.vanished.IsZero() {
@@ -282,7 +289,7 @@ const toldWithin = 10 * time.Minute
 // nodeless reports an instance that is without a node, but not since its launch, or for good.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
-	return m != nil && (m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
+	return m != nil && (m.resting(u.a.Now()) || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute looks at the account every minute.

@@ -194,6 +194,7 @@ type machineState string
 const (
 	pending      machineState = "pending"
 	running      machineState = "running"
+	stopping     machineState = "stopping"
 	stopped      machineState = "stopped"
 	shuttingDown machineState = "shutting-down"
 	terminated   machineState = "terminated"
