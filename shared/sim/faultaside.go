@@ -209,7 +209,9 @@ const RuleAtRest Rule = "at-rest"
 func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	before := func(t time.Time, by time.Duration) bool { return !t.IsZero() && t.Before(inv.begun.Add(-by)) }
 	shown := atTimes + 5*time.Second
-	if slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.what == FaultStale && s.from.Before(inv.begun) && s.to.Add(staleMost).After(inv.begun) }) {
+	if slices.ContainsFunc(u.a.weather.spells, func(s spell) bool {
+		return s.what == FaultStale && s.from.Before(inv.begun) && s.to.Add(staleMost).After(inv.begun)
+	}) {
 		shown = staleMost + 5*time.Second
 	}
 	switch {
