@@ -11,11 +11,7 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/ledger"
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
-	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/trigger"
 )
 
 // Rule is one of the rules that must never be broken.
@@ -78,17 +74,17 @@ type auditor struct {
 	kept    map[string]bool // evidence, by cluster, instance and order
 	checks  map[string]looked
 	// held is for what something was held when the history was last told of it.
-	held     map[string]map[roll.FindingKey]plan.Reason // by cluster
-	since    map[roll.FindingKey]time.Time              // since when something is held for a passing reason
+	held     map[string]map[about]string // by cluster
+	since    map[about]time.Time         // since when something is held for a passing reason
 	said     map[saidKey]saying
 	outcomes map[string]saying // notices of outcomes, by order and outcome
 	acted    map[string]owed   // outcomes that are to be told, by order
 	// firstSeen is when a check first found something that goes on.
-	firstSeen map[string]map[roll.FindingKey]time.Time // by cluster
+	firstSeen map[string]map[about]time.Time // by cluster
 	// queue is how many machines were ill at once since the last time that none was: those
 	// that wait are cured one after the other.
 	queue    map[*cluster]int
-	policies map[string]*policy.Document
+	policies policies
 	sense    sense
 	verdicts verdicts
 }
@@ -102,9 +98,9 @@ type effect struct {
 
 // looked is the last complete check of a cluster.
 type looked struct {
-	at   time.Time
-	held map[roll.FindingKey]plan.Held
-	plan plan.Plan
+	at time.Time
+	checkup
+	heldBack map[about]withheld
 }
 
 // saidKey is about whom a notice says something.
@@ -125,8 +121,8 @@ type owed struct {
 
 func newAuditor(a *account) *auditor {
 	return &auditor{
-		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[roll.FindingKey]plan.Reason{},
-		since: map[roll.FindingKey]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[roll.FindingKey]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: map[string]*policy.Document{}, sense: newSense(), verdicts: newVerdicts(),
+		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(),
 	}
 }
 
@@ -137,53 +133,9 @@ func (u *auditor) broken(rule Rule, format string, args ...any) {
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
-// document reads a policy as the functions do: one that is gone is none.
-func (u *auditor) document(text string) *policy.Document {
-	doc, ok := u.policies[text]
-	if !ok {
-		var err error
-		if doc, err = policy.Parse([]byte(text)); err != nil {
-			doc = nil
-		}
-		u.policies[text] = doc
-	}
-	return doc
-}
-
 // mode is the mode that an invocation had to keep to, by what it was told.
-func (u *auditor) mode(inv *invocation, c *cluster, group string) policy.Mode {
-	text := inv.v.policy.text
-	if !inv.v.policy.read {
-		text = inv.v.policy.good
-	}
-	return policy.Lower(u.policy(inv, c, group).Mode, lowest(policy.Remediate, text, c))
-}
-
-// policy is the policy of a group that holds for an invocation, by what it was told.
-func (u *auditor) policy(inv *invocation, c *cluster, group string) policy.Policy {
-	return u.resolved(inv, c)(roll.GroupSelector(roll.Group(group)))
-}
-
-// resolved is the policy of a cluster that holds for an invocation.
-func (u *auditor) resolved(inv *invocation, c *cluster) func(roll.Selector) policy.Policy {
-	permitted, err := policy.ParseMode(u.a.sc.Permitted)
-	if err != nil {
-		permitted = policy.Observe
-	}
-	doc := u.document(inv.v.policy.text)
-	if doc == nil || !inv.v.policy.read {
-		doc, permitted = policy.Default(), policy.Lower(permitted, policy.Notify)
-		if d := u.document(inv.v.policy.good); d != nil && inv.v.policy.had {
-			doc = d
-		} else {
-			permitted = policy.Observe
-		}
-	}
-	tag := c.mode
-	if !c.exists() {
-		tag = "" // it went with the cluster
-	}
-	return doc.Cluster(c.name, tag, permitted)
+func (u *auditor) mode(inv *invocation, c *cluster, group string) mode {
+	return u.policy(inv, c, group).mode
 }
 
 // destructive reports the acts that take something.
@@ -206,7 +158,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	}
 	mode := u.mode(inv, c, group)
 	if what == actTag || what == actUntag {
-		if !mode.Allows(policy.Notify) {
+		if mode < mayNotify {
 			u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 		}
 		return
@@ -222,7 +174,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if inv.v.fn != remediator {
 		u.broken(RuleRole, "%s: %s of %s", inv.name, what, id)
 	}
-	if !mode.Allows(policy.Remediate) || !inv.v.policy.read {
+	if mode < mayRemediate || !inv.v.policy.read {
 		u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 	}
 	if !inv.seen.policy {
@@ -264,7 +216,7 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 	if l := inv.seen.looked[id]; l.instance != nil {
 		for _, t := range l.instance.Tags {
 			switch {
-			case *t.Key == roll.TagHold && roll.HoldActive(*t.Value, u.a.Now()), *t.Key == roll.TagIgnore && *t.Value == "true":
+			case *t.Key == roll.TagHold && keepsAsIs(*t.Value, u.a.Now()), *t.Key == roll.TagIgnore && !declines(*t.Value):
 				u.broken(RuleKept, "%s: %s of %s, which carries %s=%s", inv.name, what, id, *t.Key, *t.Value)
 			}
 		}
@@ -278,10 +230,9 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 
 // intent checks that the act was on record before it, and its evidence kept.
 func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) string {
-	do := map[act]plan.Action{actTerminate: plan.Terminate, actReboot: plan.Reboot, actCordon: plan.Cordon, actEvict: plan.Drain, actDeleteNode: plan.DeleteNode, actDeleteClaim: plan.DeleteNodeClaim}[what]
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
-		return string(a.Instance) == id && a.Do == string(do) && a.Outcome == nil
+		return string(a.Instance) == id && a.Do == acts[what] && a.Outcome == nil
 	})
 	if i < 0 && inv.begun.Before(u.verdicts.forgotten) {
 		return ""
@@ -337,24 +288,24 @@ func (u *auditor) effect(inv *invocation, what act, c *cluster, id string) {
 		}
 	}
 	u.effects[c.name] = append(recent, effect{now, id, what})
-	if limit := u.policy(inv, c, "").Limits.ActionsPerHour; len(used) > limit {
+	if limit := u.policy(inv, c, "").count("limits.actionsPerHour"); len(used) > limit {
 		u.broken(RuleBudget, "%s: %s of %s is about the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, what, id, len(used), c.name, limit)
 	}
 }
 
 // ordered looks at an order that is sent.
 func (u *auditor) ordered(inv *invocation, body string) {
-	o, err := trigger.ParseOrder([]byte(body))
+	o, err := readOrder(body)
 	if err != nil {
 		u.broken(RuleReport, "%s: an order that cannot be read: %v", inv.name, err)
 		return
 	}
-	c := u.a.byName[o.Cluster.Name]
-	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Finding: string(o.Kind), Action: string(o.Action), Detail: o.Why})
-	if mode := u.mode(inv, c, string(o.Group)); !mode.Allows(policy.Remediate) {
+	c := u.a.byName[o.Cluster]
+	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
+	if mode := u.mode(inv, c, o.Group); mode < mayRemediate {
 		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	}
-	if o.Action == plan.Uncordon || o.Action == plan.OutOfService {
+	if o.gives() {
 		return
 	}
 	s := &inv.seen
@@ -375,20 +326,20 @@ func (u *auditor) ordered(inv *invocation, body string) {
 
 // share counts from what the invocation was told how many are certainly past their
 // tolerance, and how many there are at most.
-func (u *auditor) share(inv *invocation, c *cluster, o plan.Order) {
-	pol := u.policy(inv, c, string(o.Group))
-	all := u.resolved(inv, c)
-	of := func(group, instanceType string) policy.Policy {
-		return all(roll.Selector{Group: roll.Group(group), Preset: roll.PresetOf("", instanceType)})
+func (u *auditor) share(inv *invocation, c *cluster, o order) {
+	of := func(group, instanceType string) *terms {
+		s := u.selects(c, group)
+		s.suggested = suggests("", instanceType)
+		return u.selected(inv, s)
 	}
-	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, string(o.Group), u.nodeless)
-	if allowed := allowedSick(nodes, int(u.policy(inv, c, "").Limits.Unhealthy)); sick > allowed {
+	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, o.Group, u.nodeless)
+	if allowed := allowedSick(nodes, u.policy(inv, c, "").count("limits.unhealthy")); sick > allowed {
 		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)
 	}
-	if o.Group == roll.GroupNone {
+	if o.Group == "none" {
 		return
 	}
-	if allowed := allowedSick(groupNodes, int(pol.Limits.Unhealthy)); groupSick > allowed {
+	if allowed := allowedSick(groupNodes, u.policy(inv, c, o.Group).count("limits.unhealthy")); groupSick > allowed {
 		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, groupSick, groupNodes, o.Group, allowed)
 	}
 }
@@ -408,99 +359,76 @@ func (u *auditor) stored(key archive.Key) {
 }
 
 // planned notes what a check came to.
-func (u *auditor) planned(inv *invocation, in plan.Input, out plan.Plan) {
-	if inv.v.fn != inspect {
+func (u *auditor) planned(inv *invocation, c checkup) {
+	u.withheld(c)
+	if !c.whole {
 		return
 	}
-	u.found(in, out)
-	u.withheld(in, out)
-	if !in.Snapshot.Whole() {
-		return
-	}
-	u.checkedWhole(inv, in.Snapshot.Cluster.ID.Name)
+	u.checkedWhole(inv, c.cluster)
 	u.sawReady(inv)
-	u.sightings(in)
-	l := looked{at: u.a.Now(), held: map[roll.FindingKey]plan.Held{}, plan: out}
-	cluster := in.Snapshot.Cluster.ID.Name
-	for _, h := range out.Held {
-		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
-		l.held[key] = h
-		if !passing(h.Reason) {
-			delete(u.since, key)
-		} else if _, ok := u.since[key]; !ok {
-			u.since[key] = u.a.Now()
+	u.sightings(c)
+	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
+	for _, h := range c.held {
+		l.heldBack[h.about] = h
+		if !passes[h.reason] {
+			delete(u.since, h.about)
+		} else if _, ok := u.since[h.about]; !ok {
+			u.since[h.about] = u.a.Now()
 		}
 	}
-	for key := range u.checks[cluster].held {
-		if _, ok := l.held[key]; !ok {
+	for key := range u.checks[c.cluster].heldBack {
+		if _, ok := l.heldBack[key]; !ok {
 			delete(u.since, key)
 		}
 	}
-	u.checks[cluster] = l
+	u.checks[c.cluster] = l
 }
 
 // withheld tells the history what is held back, once for each reason. A look that is not
 // whole holds too; what it did not see is held as before.
-func (u *auditor) withheld(in plan.Input, out plan.Plan) {
-	cluster := in.Snapshot.Cluster.ID.Name
-	before, now := u.held[cluster], map[roll.FindingKey]plan.Reason{}
-	for _, h := range out.Held {
-		key := roll.FindingKey{Instance: h.Instance, Kind: h.Kind}
-		if now[key] = h.Reason; before[key] != h.Reason {
-			u.a.note(Event{Kind: EventHeld, Cluster: cluster, Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Finding: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+func (u *auditor) withheld(c checkup) {
+	before, now := u.held[c.cluster], map[about]string{}
+	for _, h := range c.held {
+		if now[h.about] = h.reason; before[h.about] != h.reason {
+			u.a.note(Event{Kind: EventHeld, Cluster: c.cluster, Instance: h.instance, Node: h.node, Group: h.group, Finding: h.kind, Action: h.action, Reason: h.reason, Detail: h.detail})
 		}
 	}
 	for key, reason := range before {
-		if _, seen := now[key]; !seen && !in.Snapshot.Whole() {
+		if _, seen := now[key]; !seen && !c.whole {
 			now[key] = reason
 		}
 	}
-	u.held[cluster] = now
+	u.held[c.cluster] = now
 }
 
 // sightings notes what a check found, and forgets what it did not find any more.
-func (u *auditor) sightings(in plan.Input) {
-	cluster := in.Snapshot.Cluster.ID.Name
-	before, now := u.firstSeen[cluster], map[roll.FindingKey]time.Time{}
-	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
-		now[f.Key()] = u.a.Now()
+func (u *auditor) sightings(c checkup) {
+	before, now := u.firstSeen[c.cluster], map[about]time.Time{}
+	for _, key := range c.found {
+		now[key] = u.a.Now()
 	}
 	for key, first := range before {
-		if _, ok := now[key]; ok || in.Assessment.Kept[key] {
+		if _, ok := now[key]; ok || c.kept[key] {
 			now[key] = first
 		}
 	}
-	u.firstSeen[cluster] = now
+	u.firstSeen[c.cluster] = now
 }
 
-// found tells the history which findings are news.
-func (u *auditor) found(in plan.Input, out plan.Plan) {
-	for _, f := range out.Changes.PutFindings {
-		before, ok := in.State.Findings[f.Key()]
-		if f.Stage == roll.Watching || ok && before.Stage == f.Stage && before.Began.Equal(f.Began) {
-			continue
-		}
-		cause, _ := in.Diagnoses[f.Key()].Decisive()
-		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Fix: cause.Fix, Detail: cause.Summary})
-	}
-	for _, key := range out.Changes.DropFindings {
-		// What is gone and comes back may be told again.
-		for said := range u.said {
-			if said.instance == string(key.Instance) && said.kind == string(key.Kind) {
-				delete(u.said, said)
-			}
-		}
-		delete(u.held[in.Snapshot.Cluster.ID.Name], key)
-		if before := in.State.Findings[key]; !before.Opened.IsZero() {
-			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})
+// forgets is told that a finding is over: what comes back may be told again.
+func (u *auditor) forgets(cluster string, key about) {
+	for said := range u.said {
+		if said.instance == key.instance && said.kind == key.kind {
+			delete(u.said, said)
 		}
 	}
+	delete(u.held[cluster], key)
 }
 
 // published looks at a notice.
 func (u *auditor) published(inv *invocation, subject, message string, attributes map[string]string) {
 	var parts struct{ Default, Email string }
-	var d report.NoticeDocument
+	var d noticed
 	if err := json.Unmarshal([]byte(message), &parts); err != nil {
 		u.broken(RuleReport, "%s: a notice that cannot be read: %v", inv.name, err)
 		return
@@ -518,7 +446,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	}
 	u.a.note(e)
 	if c := u.a.byName[d.Cluster]; c != nil {
-		if mode := u.mode(inv, c, d.Group); !mode.Allows(policy.Notify) && d.Ordered == "" {
+		if mode := u.mode(inv, c, d.Group); mode < mayNotify && d.Ordered == "" {
 			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)
 		}
 	}
@@ -543,7 +471,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 }
 
 // explained checks that of a Spot Instance that EC2 took back it is said that it did.
-func (u *auditor) explained(inv *invocation, d report.NoticeDocument) {
+func (u *auditor) explained(inv *invocation, d noticed) {
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
 		if m != nil && m.taken && e.How == "gone" && e.Spot != string(roll.SpotInterruption) && !u.verdicts.forgotten.After(m.ended.Add(-spotWarning)) {
@@ -553,7 +481,7 @@ func (u *auditor) explained(inv *invocation, d report.NoticeDocument) {
 }
 
 // outcome checks that what became of an order is told once.
-func (u *auditor) outcome(inv *invocation, d report.NoticeDocument) {
+func (u *auditor) outcome(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		key := i.Order + " " + d.Action + " " + i.Held + " " + i.Detail
 		// Whoever cannot read what was told tells it once too often.
@@ -566,7 +494,7 @@ func (u *auditor) outcome(inv *invocation, d report.NoticeDocument) {
 }
 
 // repeated checks that a notice does not give as news what was said last.
-func (u *auditor) repeated(inv *invocation, d report.NoticeDocument) {
+func (u *auditor) repeated(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		if !i.New {
 			continue
@@ -594,6 +522,10 @@ func (inv *invocation) known(later *invocation) bool {
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
 }
 
+// sweepsOf is of how many sweeps one checks a cluster of that size: 1 up to 2,000 nodes, then one
+// more for every further 2,000, and 12 at most.
+func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
+
 // calm looks at the account while it is left alone: what is ill should be on its way to be
 // cured, or held with a reason.
 func (u *auditor) calm() {
@@ -605,7 +537,7 @@ func (u *auditor) calm() {
 		}
 		last := u.checks[c.name]
 		settled := now.Sub(began) > 3*u.a.sc.Sweep+10*time.Minute
-		if settled && now.Sub(last.at) > 2*u.a.sc.Sweep*time.Duration(ledger.SweepFactor(len(c.nodes)))+5*time.Minute {
+		if settled && now.Sub(last.at) > 2*u.a.sc.Sweep*time.Duration(sweepsOf(len(c.nodes)))+5*time.Minute {
 			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))
 			continue
 		}
@@ -630,10 +562,6 @@ func (u *auditor) calm() {
 	u.told()
 }
 
-// passing reports reasons that have to end without a person: a replacement that is there ends
-// ReplacementPending too.
-func passing(r plan.Reason) bool { return r.Passing() || r == plan.ReplacementPending }
-
 // patience is how long what a replacement cures may take from its beginning to the act
 // that cures it, without the wait that budgets impose: the longest tolerance, what the
 // owner is left, the steps of the longest ladder, and two sweeps.
@@ -652,22 +580,22 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	if now.Sub(from) < patience+2*u.a.sc.Sweep {
 		return
 	}
-	pol := u.a.dep.policyNow(c, m.g)
-	wait := time.Duration(ill) * (time.Hour/time.Duration(max(1, pol.Limits.ActionsPerHour)) + pol.Limits.ReplacementWait + pol.Limits.StormCooldown)
-	for key, h := range last.held {
-		if string(key.Instance) != m.id {
+	pol := u.policyNow(c, m.g)
+	wait := time.Duration(ill) * (time.Hour/time.Duration(max(1, pol.count("limits.actionsPerHour"))) + pol.duration("limits.replacementWait") + pol.duration("limits.stormCooldown"))
+	for key, h := range last.heldBack {
+		if key.instance != m.id {
 			continue
 		}
-		if h.Reason == plan.ReplacementPending && u.owed(m.g) {
+		if h.reason == "ReplacementPending" && u.owed(m.g) {
 			return // nothing shows that another one would come
 		}
-		if !passing(h.Reason) || !pol.Mode.Allows(policy.Remediate) {
+		if !passes[h.reason] || pol.mode < mayRemediate {
 			return // what only the mode holds stands in the way of the rest too
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
 			return
 		}
-		u.broken(RuleCure, "%s (%s since %s) is held for %s, which should pass, since %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.Reason, u.since[key].Format(time.TimeOnly))
+		u.broken(RuleCure, "%s (%s since %s) is held for %s, which should pass, since %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.reason, u.since[key].Format(time.TimeOnly))
 		return
 	}
 	state := u.a.dep.state(c.name)
@@ -676,13 +604,11 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 			return // on its ladder
 		}
 	}
-	for _, o := range last.plan.Orders {
-		if string(o.Instance) == m.id {
-			return
-		}
+	if slices.Contains(last.ordered, m.id) {
+		return
 	}
-	for key, step := range last.plan.Steps {
-		if string(key.Instance) == m.id && step.Do != "" && step.At.After(now) && step.At.Sub(now) < patience {
+	for _, s := range last.steps {
+		if s.instance == m.id && s.do != "" && s.at.After(now) && s.at.Sub(now) < patience {
 			return
 		}
 	}
@@ -719,7 +645,7 @@ func (u *auditor) end() {
 		u.leftovers(c)
 		for _, g := range c.groups {
 			for _, m := range g.members {
-				if m.state != running || m.ail != well || !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
+				if m.state != running || m.ail != well || u.policyNow(c, g).mode < mayNotify {
 					continue // in mode observe nothing is written, not even that it is over
 				}
 				for _, t := range m.tags {

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 	"rollcall/shared/trigger"
 )
@@ -75,34 +74,33 @@ func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
 			told = append(told, e.Instance+" "+e.Reason)
 		}
 	}
-	partial := roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, Gaps: []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}}
-	whole := roll.Snapshot{Cluster: partial.Cluster}
-	held := func(reason plan.Reason, ids ...roll.InstanceID) (out plan.Plan) {
+	held := func(whole bool, reason string, ids ...string) checkup {
+		c := checkup{cluster: "demo", whole: whole}
 		for _, id := range ids {
-			out.Held = append(out.Held, plan.Held{Instance: id, Kind: roll.Unknown, Reason: reason})
+			c.held = append(c.held, withheld{about: about{id, "Unknown"}, reason: reason})
 		}
-		return out
+		return c
 	}
-	over := plan.Plan{}
-	over.Changes.DropFindings = []roll.FindingKey{{Instance: "i-1", Kind: roll.Unknown}}
 	for _, tt := range []struct {
 		name string
-		s    *roll.Snapshot
-		p    plan.Plan
+		over string
+		c    checkup
 		want []string
 	}{
-		{"held", &partial, held(plan.SnapshotIncomplete, "i-1", "i-2"), []string{"i-1 SnapshotIncomplete", "i-2 SnapshotIncomplete"}},
-		{"held as before", &partial, held(plan.SnapshotIncomplete, "i-1"), nil},
-		{"seen again", &partial, held(plan.SnapshotIncomplete, "i-1", "i-2"), nil},
-		{"for another reason", &whole, held(plan.SharedCause, "i-1", "i-2"), []string{"i-1 SharedCause", "i-2 SharedCause"}},
-		{"over", &partial, over, nil},
-		{"held anew", &partial, held(plan.SharedCause, "i-1"), []string{"i-1 SharedCause"}},
-		{"held no more", &whole, plan.Plan{}, nil},
-		{"held once more", &whole, held(plan.SharedCause, "i-2"), []string{"i-2 SharedCause"}},
+		{"held", "", held(false, "SnapshotIncomplete", "i-1", "i-2"), []string{"i-1 SnapshotIncomplete", "i-2 SnapshotIncomplete"}},
+		{"held as before", "", held(false, "SnapshotIncomplete", "i-1"), nil},
+		{"seen again", "", held(false, "SnapshotIncomplete", "i-1", "i-2"), nil},
+		{"for another reason", "", held(true, "SharedCause", "i-1", "i-2"), []string{"i-1 SharedCause", "i-2 SharedCause"}},
+		{"over", "i-1", held(false, ""), nil},
+		{"held anew", "", held(false, "SharedCause", "i-1"), []string{"i-1 SharedCause"}},
+		{"held no more", "", held(true, ""), nil},
+		{"held once more", "", held(true, "SharedCause", "i-2"), []string{"i-2 SharedCause"}},
 	} {
 		told = nil
-		v := &env{a: a, fn: inspect}
-		a.audit.planned(&invocation{v: v}, plan.Input{Snapshot: tt.s}, tt.p)
+		if tt.over != "" {
+			a.audit.forgets("demo", about{tt.over, "Unknown"})
+		}
+		a.audit.planned(&invocation{v: &env{a: a, fn: inspect}}, tt.c)
 		if !slices.Equal(told, tt.want) {
 			t.Errorf("%s: told %q, want %q", tt.name, told, tt.want)
 		}

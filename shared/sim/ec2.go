@@ -188,11 +188,12 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 	const call = "ec2:DescribeInstanceStatus"
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
-	var says func(types.InstanceStatus) []string
+	matches := func(*machine, string) bool { return true }
+	values := []string{""}
 	if len(in.Filters) == 1 && listed {
-		says = statusFilters[aws.ToString(in.Filters[0].Name)]
+		matches, values = statusFilters[aws.ToString(in.Filters[0].Name)], in.Filters[0].Values
 	}
-	if len(in.Filters) > 0 && says == nil || !byID && !listed {
+	if len(in.Filters) > 1 || matches == nil || !byID && !listed {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
@@ -201,13 +202,13 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
 			return err
 		}
-		all := e.v.a.running()
-		if says != nil {
-			all = slices.DeleteFunc(all, func(s types.InstanceStatus) bool {
-				return !slices.ContainsFunc(says(s), func(v string) bool { return slices.Contains(in.Filters[0].Values, v) })
-			})
+		all := e.v.a.running(func(m *machine) bool {
+			return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
+		})
+		all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
+		for _, m := range all {
+			out.InstanceStatuses = append(out.InstanceStatuses, m.status())
 		}
-		out.InstanceStatuses, out.NextToken = cut(all, in.NextToken, in.MaxResults)
 		return nil
 	})
 	return answered(out, err)
@@ -215,17 +216,12 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 
 // statusFilters are the filters of statuses, by what they look at. AWS's own part is never
 // in trouble, nor are volumes, and nobody checks applications.
-var statusFilters = map[string]func(types.InstanceStatus) []string{
-	"instance-status.status":     func(s types.InstanceStatus) []string { return []string{string(s.InstanceStatus.Status)} },
-	"system-status.status":       func(s types.InstanceStatus) []string { return []string{string(s.SystemStatus.Status)} },
-	"attached-ebs-status.status": func(types.InstanceStatus) []string { return []string{"ok"} },
-	"application-status.status":  func(types.InstanceStatus) []string { return []string{"ok"} },
-	"event.code": func(s types.InstanceStatus) (codes []string) {
-		for _, e := range s.Events {
-			codes = append(codes, string(e.Code))
-		}
-		return codes
-	},
+var statusFilters = map[string]func(m *machine, value string) bool{
+	"instance-status.status":     func(m *machine, v string) bool { return v == string(m.checks()) },
+	"system-status.status":       func(m *machine, v string) bool { return v == string(m.systemChecks()) },
+	"attached-ebs-status.status": func(_ *machine, v string) bool { return v == "ok" },
+	"application-status.status":  func(_ *machine, v string) bool { return v == "ok" },
+	"event.code":                 func(m *machine, v string) bool { return m.event != nil && string(m.event.told().Code) == v },
 }
 
 // cut is a page of a list, and the token of the next.
@@ -245,13 +241,12 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// running are the statuses of the instances of the region that EC2 shows as running.
-func (a *account) running() []types.InstanceStatus {
-	var out []types.InstanceStatus
+// running are the machines of the region that EC2 shows as running, and for which a filter is true.
+func (a *account) running(filter func(*machine) bool) (out []*machine) {
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
-			if m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning {
-				out = append(out, m.status())
+			if m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning && filter(m) {
+				out = append(out, m)
 			}
 		}
 	}
@@ -281,34 +276,62 @@ func (m *machine) failsCheck() bool {
 // checking is how long the first status checks take.
 const checking = 2 * time.Minute
 
-func (m *machine) status() types.InstanceStatus {
-	of := func(s types.SummaryStatus, d types.StatusType) *types.InstanceStatusSummary {
-		return &types.InstanceStatusSummary{Status: s, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: d}}}
+// What EC2 shows of all instances alike. Nobody writes to it.
+var (
+	volumesWork      = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
+	applicationWorks = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
+	performs         = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
+	summaries        = map[types.SummaryStatus]*types.InstanceStatusSummary{
+		types.SummaryStatusOk:           reachability(types.SummaryStatusOk, types.StatusTypePassed),
+		types.SummaryStatusInitializing: reachability(types.SummaryStatusInitializing, types.StatusTypeInitializing),
+		types.SummaryStatusImpaired:     reachability(types.SummaryStatusImpaired, types.StatusTypeFailed),
 	}
+)
+
+func reachability(s types.SummaryStatus, d types.StatusType) *types.InstanceStatusSummary {
+	return &types.InstanceStatusSummary{Status: s, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: d}}}
+}
+
+// checks is what EC2 shows of the checks of a running instance.
+func (m *machine) checks() types.SummaryStatus {
+	switch {
+	case m.failsCheck():
+		return types.SummaryStatusImpaired
+	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
+		return types.SummaryStatusInitializing
+	}
+	return types.SummaryStatusOk
+}
+
+// systemChecks is what EC2 shows of the checks of what a running instance runs on.
+func (m *machine) systemChecks() types.SummaryStatus {
+	if s := m.checks(); s == types.SummaryStatusInitializing {
+		return s
+	}
+	return types.SummaryStatusOk
+}
+
+func (m *machine) status() types.InstanceStatus {
 	out := types.InstanceStatus{
 		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
 	}
 	if m.shown.State.Name == types.InstanceStateNameRunning { // what runs, and on what, is another matter
-		out.AttachedEbsStatus = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
-		out.ApplicationStatus = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
-		out.PerformanceStatus = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
+		out.AttachedEbsStatus, out.ApplicationStatus, out.PerformanceStatus = volumesWork, applicationWorks, performs
 	}
 	if m.event != nil && m.shown.State.Name == types.InstanceStateNameRunning {
 		out.Events = []types.InstanceStatusEvent{m.event.told()}
 	}
-	switch {
-	case m.shown.State.Name != types.InstanceStateNameRunning:
+	if m.shown.State.Name != types.InstanceStateNameRunning {
 		none := &types.InstanceStatusSummary{Status: types.SummaryStatusNotApplicable}
 		out.InstanceStatus, out.SystemStatus = none, none
-	case m.failsCheck():
-		out.InstanceStatus, out.SystemStatus = of(types.SummaryStatusImpaired, types.StatusTypeFailed), of(types.SummaryStatusOk, types.StatusTypePassed)
-		out.InstanceStatus.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
-	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
-		starting := of(types.SummaryStatusInitializing, types.StatusTypeInitializing)
-		out.InstanceStatus, out.SystemStatus = starting, starting
-	default:
-		passed := of(types.SummaryStatusOk, types.StatusTypePassed)
-		out.InstanceStatus, out.SystemStatus = passed, passed
+		return out
+	}
+	out.InstanceStatus, out.SystemStatus = summaries[m.checks()], summaries[m.systemChecks()]
+	if m.failsCheck() {
+		failed := *out.InstanceStatus
+		failed.Details = slices.Clone(failed.Details)
+		failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
+		out.InstanceStatus = &failed
 	}
 	return out
 }

@@ -1,15 +1,9 @@
 package sim
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"rollcall/shared/ledger"
-	"rollcall/shared/plan"
 )
 
 // What becomes of a machine with a GPU that the node monitoring agent tells of.
@@ -91,78 +85,5 @@ func (m *machine) gpuStarts() {
 	})
 }
 
-// The rule of accelerators, and the time that AWS gives them.
-const (
-	// RuleAccelerator: a node that is Ready is interrupted for its accelerator only where the
-	// policy opts in, after ten minutes, and only by what cures it: a machine is ended for what a
-	// reboot may cure only after a reboot, it is not rebooted for what a reboot does not cure,
-	// and nothing is done where neither cures it.
-	RuleAccelerator Rule = "accelerator"
-	// repairAccelerated is how long AWS waits before it repairs an accelerator.
-	repairAccelerated = 10 * time.Minute
-)
-
-// repairing looks at an act on a machine whose node was last seen with a failed accelerator. It
-// reports whether it was.
-func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Node) bool {
-	if m == nil || !failedAccelerator(n) {
-		return false
-	}
-	ends := what == actTerminate || what == actDeleteClaim
-	switch {
-	case !optedIn(inv):
-		u.broken(RuleAccelerator, "%s: %s of %s, which is Ready; the policy does not say that accelerators are repaired", inv.name, what, m.id)
-	case m.ail != failedGPU: // it is well by now, which the other rules are about
-	case m.gpu == gpuPerson:
-		u.broken(RuleAccelerator, "%s: %s of %s, which works: only the agent does not reach DCGM", inv.name, what, m.id)
-	case what == actReboot && m.gpu == gpuReplaced:
-		u.broken(RuleAccelerator, "%s: %s of %s, whose GPU fell off the bus: a reboot does not cure that", inv.name, what, m.id)
-	case ends && m.gpu != gpuReplaced && !u.rebootTried(m):
-		u.broken(RuleAccelerator, "%s: %s of %s, which a reboot might have cured", inv.name, what, m.id)
-	case u.a.Now().Add(slack).Before(m.gpuFailed.Add(repairAccelerated)):
-		u.broken(RuleAccelerator, "%s: %s of %s, whose accelerator failed at %s", inv.name, what, m.id, m.gpuFailed.Format(time.TimeOnly))
-	case m.g.owner == nodeGroup && m.g.repair && u.a.Now().Sub(m.gpuFailed) < repairAfter:
-		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
-	}
-	return true
-}
-
-// failedAccelerator reports a node of which the agent said so.
-func failedAccelerator(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == accelerated && c.Status == corev1.ConditionFalse
-	})
-}
-
-// rebootTried reports a reboot of the machine within the last day, or one that was begun and
-// that EC2 refused.
-func (u *auditor) rebootTried(m *machine) bool {
-	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
-		return true
-	}
-	for _, a := range u.a.dep.state(m.c.name).Actions {
-		if string(a.Instance) == m.id && a.Do == string(plan.Reboot) && (a.Outcome == nil || a.Outcome.Result == ledger.Failed) {
-			return true
-		}
-	}
-	return false
-}
-
-// optedIn reads the one line that the policies of the simulation have of accelerators.
-func optedIn(inv *invocation) bool {
-	text := inv.v.policy.text
-	if !inv.v.policy.read {
-		text = inv.v.policy.good
-	}
-	return strings.Contains(text, repairsAccelerators)
-}
-
+// repairsAccelerators is the line of a policy that has what AWS repairs repaired.
 const repairsAccelerators = "repair: {accelerators: true}\n"
-
-// needsRepair says why a machine should be rebooted or replaced for its accelerator, "" if not.
-func (m *machine) needsRepair() string {
-	if m.ail != failedGPU || m.gpu == gpuPerson || !strings.Contains(m.c.a.dep.parameters.policy, repairsAccelerators) {
-		return ""
-	}
-	return fmt.Sprintf("its accelerator failed (%s)", m.gpu)
-}

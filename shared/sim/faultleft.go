@@ -11,12 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"rollcall/shared/assess"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
-	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
 
@@ -111,7 +107,7 @@ func (l *leftover) outlive(by string) {
 	orphan := state.Findings[roll.FindingKey{Instance: roll.InstanceID(m.id), Kind: roll.Orphaned}]
 	l.acted = by == rollcall || !orphan.FirstSeen.IsZero() && l.ended.Sub(orphan.FirstSeen) > 10*time.Minute ||
 		slices.ContainsFunc(state.Actions, func(a ledger.Action) bool {
-			return string(a.Instance) == m.id && a.Do == string(plan.DeleteNodeClaim) && a.Outcome != nil && a.Outcome.Result == ledger.Done
+			return string(a.Instance) == m.id && a.Do == acts[actDeleteClaim] && a.Outcome != nil && a.Outcome.Result == ledger.Done
 		})
 	if l.acted {
 		a.arose(Fault{Kind: FaultLeft, Value: l.value}, m.c, m, l.id+" outlives it")
@@ -205,75 +201,4 @@ func (c *cluster) listLeft(out *[]*kube.Item) error {
 		}
 	}
 	return nil
-}
-
-// RuleLeft is that a volume or a network interface that outlived a machine which Rollcall ended,
-// or knew as an orphan, is told in time, and that nothing else is told to be left.
-const RuleLeft Rule = "left"
-
-// leftSlack is for how long a check may have known it otherwise: it reads, finds out why and
-// tells.
-const leftSlack = 5 * time.Minute
-
-// leftover finds what a subject names, nil if it is of no fault.
-func (a *account) leftover(subject string) *leftover {
-	name, _ := roll.InstanceID(subject).Leftover()
-	for _, l := range a.left {
-		if l.id == name {
-			return l
-		}
-	}
-	return nil
-}
-
-// left checks what a notice says to be left.
-func (u *auditor) left(inv *invocation, d report.NoticeDocument) {
-	if d.Action == "resolved" {
-		return
-	}
-	for _, i := range d.Instances {
-		if _, ok := roll.InstanceID(i.Subject).Leftover(); !ok {
-			continue
-		}
-		now, l := u.a.Now(), u.a.leftover(i.Subject)
-		switch {
-		case l == nil:
-			u.broken(RuleLeft, "%s: %s is told to be left, and there never was such a thing", inv.name, i.Subject)
-		case l.ended.IsZero() || now.Sub(l.ended)+slack < assess.LeftAfter:
-			u.broken(RuleLeft, "%s: %s is told to be left, and %s was ended at %s", inv.name, i.Subject, l.machine.id, l.ended.Format(time.TimeOnly))
-		case l.wanted():
-			u.broken(RuleLeft, "%s: %s is told to be left, and a PersistentVolume claims it", inv.name, i.Subject)
-		case l.state != leftFree && now.Sub(l.changed) > leftSlack:
-			u.broken(RuleLeft, "%s: %s is told to be left, and was attached again or deleted at %s", inv.name, i.Subject, l.changed.Format(time.TimeOnly))
-		default:
-			l.told = true
-		}
-	}
-}
-
-// toldOfLeft checks every minute that what is left is told in time.
-func (u *auditor) toldOfLeft(l *leftover) {
-	now, c, g := u.a.Now(), l.machine.c, l.machine.g
-	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {
-		return
-	}
-	// Its time begins when the act has its outcome, which a later check may have settled.
-	for _, a := range u.a.dep.state(c.name).Actions {
-		switch {
-		case string(a.Instance) != l.machine.id:
-		case a.Outcome == nil:
-			l.since = now
-		case a.Outcome.At.After(l.ended) && now.Before(a.Outcome.At.Add(assess.LeftAfter)):
-			l.since = now
-		}
-	}
-	if now.Before(l.ended.Add(assess.LeftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
-		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
-		!u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) || u.document(u.a.dep.parameters.policy) == nil {
-		l.since = now
-	}
-	if now.Sub(l.since) > keptWithin+2*u.a.sc.Sweep {
-		u.broken(RuleLeft, "%s outlived %s, which was ended at %s, and nobody was told", l.id, l.machine.id, l.ended.Format(time.TimeOnly))
-		l.told = true
-	}
 }

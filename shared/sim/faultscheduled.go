@@ -106,34 +106,3 @@ func (a *account) tellHealth(m *machine, d dice) {
 		uid(d.of("event")), trigger.HealthDetailType, trigger.HealthSource, accountID, a.Now().UTC().Format(time.RFC3339), region, m.id, m.id)
 	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
 }
-
-// The rule of what EC2 has scheduled, and the time that it leaves to Karpenter.
-const (
-	// RuleScheduled: what EC2 is going to interrupt is moved before: it is cordoned and
-	// drained, within the policy's lead, while the event is not over, and after the time that
-	// Karpenter has to move it. It is never ended or rebooted by Rollcall.
-	RuleScheduled Rule = "scheduled"
-	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
-	karpenterMoves = 10 * time.Minute
-)
-
-// moving looks at an act on a machine that works and for which EC2 scheduled an event. It
-// reports whether there is one.
-func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
-	if m == nil || m.event == nil {
-		return false
-	}
-	e, now := m.event, u.a.Now()
-	lead := u.policy(inv, m.c, m.g.groupName()).Scheduled.Lead
-	switch {
-	case what != actCordon && what != actEvict:
-		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it is scheduled, and EC2 does that itself", inv.name, what, m.id, e.code)
-	case !e.over.IsZero() && e.over.Before(inv.begun):
-		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it was %s at %s", inv.name, what, m.id, e.code, e.why, e.over.Format(time.TimeOnly))
-	case now.Add(slack).Before(e.notBefore.Add(-lead)):
-		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it comes at %s, and the lead is %s", inv.name, what, m.id, e.code, e.notBefore.Format(time.DateTime), lead)
-	case m.g.owner == karpenter && now.Add(slack).Before(e.announced.Add(karpenterMoves)):
-		u.broken(RuleScheduled, "%s: %s of %s, which works; Karpenter has had since %s to move what %s hits", inv.name, what, m.id, e.announced.Format(time.TimeOnly), e.code)
-	}
-	return true
-}

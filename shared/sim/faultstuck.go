@@ -2,12 +2,7 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
-
-	"rollcall/shared/policy"
-	"rollcall/shared/report"
-	"rollcall/shared/roll"
 )
 
 // What is deleted, and for how long.
@@ -58,85 +53,5 @@ var stuckNodes = situation{
 func (m *machine) letGo() {
 	if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
 		m.leave("karpenter: it was deleted")
-	}
-}
-
-// RuleStuck is that what was deleted and stays is told once it is so for the policy's time, and
-// nothing else is told to be so.
-const RuleStuck Rule = "stuck"
-
-// keptWithin is how long after its time somebody must be told of what stays, if nothing
-// stands in the way of a check.
-const keptWithin = 35 * time.Minute
-
-// stuck checks what a notice says to be stuck.
-func (u *auditor) stuck(inv *invocation, d report.NoticeDocument) {
-	c := u.a.byName[d.Cluster]
-	if d.Kind != string(roll.Stuck) || d.Action == "resolved" || c == nil {
-		return
-	}
-	for _, i := range d.Instances {
-		if _, ok := roll.InstanceID(i.Subject).Leftover(); ok {
-			continue
-		}
-		deleted, known := c.deletedAt(i.Subject)
-		after := u.policy(inv, c, d.Group).Tolerances[roll.Stuck]
-		switch {
-		case !known: // it is gone by now
-		case deleted.IsZero():
-			u.broken(RuleStuck, "%s: %s is told to be stuck, and nobody deleted it", inv.name, i.Subject)
-		case u.a.Now().Sub(deleted)+slack < after:
-			u.broken(RuleStuck, "%s: %s is told to be stuck, and was deleted at %s", inv.name, i.Subject, deleted.Format(time.TimeOnly))
-		}
-	}
-}
-
-// deletedAt is when the object was deleted; the second result is false if it does not exist.
-func (c *cluster) deletedAt(subject string) (time.Time, bool) {
-	kind, name, _ := strings.Cut(subject, "/")
-	for _, cl := range c.claims {
-		if kind == "nodeclaim" && cl.name == name {
-			return cl.deleting, true
-		}
-	}
-	for _, n := range c.nodes {
-		if kind == "node" && n.name == name {
-			return n.deleting, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// toldOfKept checks that somebody was told of a NodeClaim, or its Node, that was deleted long ago.
-func (u *auditor) toldOfKept(c *cluster, cl *claim) {
-	a, now := u.a, u.a.Now()
-	since, name := cl.deleting, ""
-	if m := cl.machine; m != nil && m.node != nil {
-		name = m.node.name
-		if !m.node.deleting.IsZero() && (since.IsZero() || m.node.deleting.Before(since)) {
-			since = m.node.deleting
-		}
-		if _, ignored := get(m.tags, roll.TagIgnore); ignored || m.elsewhere != "" || m.muted || m.node.unlisted {
-			return
-		}
-	}
-	pol := a.dep.policyNow(c, cl.g)
-	due := since.Add(pol.Tolerances[roll.Stuck])
-	first, checked := u.verdicts.first[c.name]
-	if since.IsZero() || now.Sub(due) < keptWithin+2*a.sc.Sweep {
-		return
-	}
-	switch {
-	case !checked || first.After(due) || u.verdicts.forgotten.After(due):
-	case !c.exists() || c.status != "ACTIVE" || c.barred:
-	case !pol.Mode.Allows(policy.Notify) || u.document(a.dep.parameters.policy) == nil || u.verdicts.quiet[cl.g].After(due):
-	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(due) }):
-	default:
-		for about := range u.sense.told {
-			if about.cluster == c.name && about.kind == string(roll.Stuck) && (about.instance == "" || about.instance == "nodeclaim/"+cl.name || name != "" && about.instance == "node/"+name) {
-				return
-			}
-		}
-		u.broken(RuleStuck, "NodeClaim %s of %s was deleted at %s, and nobody was told that it is still there", cl.name, c.name, since.Format(time.TimeOnly))
 	}
 }

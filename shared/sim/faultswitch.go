@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strings"
 	"time"
 )
 
@@ -69,26 +68,4 @@ var killSwitch = situation{
 // actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
 func actedOnSoon(g GroupSpec) bool {
 	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
-}
-
-// stops reports that a policy document says that nothing is to be done, whatever else it
-// says: it has the line, or it is gone.
-func (p *parameters) stops(document string) bool {
-	for line := range strings.Lines(document) {
-		if strings.TrimSpace(line) == stopLine {
-			return true
-		}
-	}
-	return p.gone(document)
-}
-
-// gone reports that there is no policy, or nothing in it, though there was one.
-func (p *parameters) gone(document string) bool {
-	bare := ""
-	for line := range strings.Lines(document) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			bare += line
-		}
-	}
-	return p.written && (bare == "" || bare == "{}")
 }

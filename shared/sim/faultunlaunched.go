@@ -7,10 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"rollcall/shared/policy"
-	"rollcall/shared/report"
-	"rollcall/shared/roll"
 )
 
 // denial is how EC2 refuses a launch, and the cause that it gives, "" for one that nobody knows.
@@ -117,64 +113,4 @@ func (g *group) breakOff() {
 // atOnce reports failures after which Karpenter deletes the NodeClaim.
 func (g *group) atOnce() bool {
 	return strings.HasPrefix(g.failing, "Insufficient") || strings.HasPrefix(g.failing, "VcpuLimitExceeded")
-}
-
-// lackTold is how long after its first launch failed a group is told of at the latest.
-const lackTold = 75 * time.Minute
-
-// lacks checks every minute that a group whose launches fail is told of in time.
-func (u *auditor) lacks(g *group) {
-	l, now := g.lacking, u.a.Now()
-	if l == nil || l.told {
-		return
-	}
-	if len(g.members) >= g.desired || !g.c.exists() || g.c.status != "ACTIVE" || g.c.barred || len(u.a.silenced) > 0 || g.suspended || g.halts() ||
-		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
-		!u.a.dep.policyNow(g.c, g).Mode.Allows(policy.Notify) || u.document(u.a.dep.parameters.policy) == nil {
-		l.since = now
-	}
-	if now.Sub(l.since) > lackTold {
-		u.broken(RuleUnlaunched, "launches of %s fail since %s, and nobody was told", g.groupName(), l.since.Format(time.TimeOnly))
-		l.told = true
-	}
-}
-
-// unlaunched looks at a notice about launches that fail.
-func (u *auditor) unlaunched(inv *invocation, d report.NoticeDocument) {
-	if d.Kind != string(roll.Unlaunched) || d.Action == "resolved" {
-		return
-	}
-	c := u.a.byName[d.Cluster]
-	if c == nil {
-		return
-	}
-	for _, g := range c.groups {
-		if g.groupName() != d.Group {
-			continue
-		}
-		for _, i := range d.Instances {
-			if i.Subject != "" && !g.unwell() && u.a.Now().Sub(g.refused) > time.Hour {
-				u.broken(RuleUnlaunched, "%s: %s is called Unlaunched, and no launch of it failed since %s", inv.name, d.Group, g.refused.Format(time.TimeOnly))
-			}
-		}
-		l := g.lacking
-		if l == nil || len(d.Instances) == 0 {
-			continue
-		}
-		l.told = true
-		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
-			continue // its launches failed before, for what else
-		}
-		if d.Cause != l.cause && !l.mixed {
-			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
-		}
-		if slices.Contains(d.News, "opened") {
-			for _, before := range l.opened {
-				if before.inv.known(inv) && !u.verdicts.forgotten.After(before.inv.begun) {
-					u.broken(RuleUnlaunched, "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
-				}
-			}
-			l.opened = append(l.opened, saying{d.Kind, inv})
-		}
-	}
 }

@@ -4,11 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"rollcall/shared/plan"
-	"rollcall/shared/trigger"
 )
 
 // What falls silent in a small cluster.
@@ -134,12 +129,12 @@ var outageBetween = situation{
 
 // sprung looks at an order that is being sent, and springs the trap that waits for it.
 func (a *account) sprung(body string) {
-	o, err := trigger.ParseOrder([]byte(body))
-	if err != nil || o.Action == plan.Uncordon {
+	o, err := readOrder(body)
+	if err != nil || o.Action == string(actUncordon) {
 		return
 	}
 	for _, t := range a.traps {
-		if t.disarmed || string(o.Instance) != t.m.id {
+		if t.disarmed || o.Instance != t.m.id {
 			continue
 		}
 		if t.left > 0 {
@@ -164,31 +159,4 @@ func (a *account) sprung(body string) {
 			}
 		})
 	}
-}
-
-// out reports whether the network of a zone of the cluster has been gone since before a
-// time, or that of most of the cluster: of all its nodes there, or most, by what each
-// machine is. What it reports says which. A node that was not ready before the network went does
-// not count: of two that went one after the other, nobody can say that it is the zone.
-func (c *cluster) out(zone string, before time.Time) (string, bool) {
-	count := func(of func(*machine) bool) (nodes, muted int) {
-		for _, n := range c.nodes {
-			m := n.machine
-			if m == nil || m.state != running || !of(m) {
-				continue
-			}
-			nodes++
-			if r := n.ready(); m.muted && m.mutedAt.Before(before) && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(before) && !r.LastTransitionTime.Time.Before(m.mutedAt) {
-				muted++
-			}
-		}
-		return nodes, muted
-	}
-	if nodes, muted := count(func(m *machine) bool { return m.zone == zone }); muted >= 2 && muted == nodes || muted >= 3 && muted*100 >= 60*nodes {
-		return fmt.Sprintf("%d of %d nodes in %s have no network", muted, nodes, zone), true
-	}
-	if nodes, muted := count(func(*machine) bool { return true }); muted >= 3 && muted*2 > nodes {
-		return fmt.Sprintf("%d of %d nodes of %s have no network", muted, nodes, c.name), true
-	}
-	return "", false
 }

@@ -105,7 +105,7 @@ func allRules(t *testing.T) (all []Rule) {
 }
 
 // byHand are the rules that no guard can break, for lack of a seam: audit_test.go and
-// verdict_test.go do.
+// auditverdict_test.go do.
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,

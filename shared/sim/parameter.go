@@ -6,35 +6,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-
-	"rollcall/shared/policy"
-	"rollcall/shared/roll"
 )
 
 // parameters are what Systems Manager keeps for a deployment: the policy.
 type parameters struct {
-	policy  string // the document, "" if there is no parameter
-	written bool   // there was one
+	policy string // the document, "" if there is no parameter
 }
 
 // setPolicy writes the policy document; "" deletes the parameter.
 func (d *deployment) setPolicy(yaml string) {
-	d.parameters.policy, d.parameters.written = yaml, d.parameters.written || yaml != ""
-}
-
-// policyNow is the policy that holds for a group by the document as it is now, whoever has
-// read it; by the built-in one if that is gone or does not validate.
-func (d *deployment) policyNow(c *cluster, g *group) policy.Policy {
-	doc := d.a.audit.document(d.parameters.policy)
-	if doc == nil {
-		doc = policy.Default()
-	}
-	pol := doc.Cluster(c.name, c.mode, d.permitted)(roll.GroupSelector(roll.Group(g.groupName())))
-	pol.Mode = policy.Lower(pol.Mode, lowest(d.permitted, d.parameters.policy, c))
-	if d.parameters.stops(d.parameters.policy) {
-		pol.Mode = policy.Lower(pol.Mode, policy.Notify)
-	}
-	return pol
+	d.parameters.policy = yaml
 }
 
 // ssmAPI is Systems Manager as an environment calls it.

@@ -19,18 +19,18 @@ func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		ok   bool
-		mode policy.Mode
+		mode mode
 	}{
-		{"", false, policy.Observe}, // nothing is done without a policy
-		{"apiVersion: rollcall/v1\nmode: notify\n", true, policy.Notify},
-		{"apiVersion: rollcall/v1\nmode: remediate\n", true, policy.Remediate},
-		{"apiVersion: rollcall/v1\nmode: destroy\n", false, policy.Default().Cluster("demo", "", policy.Remediate)(pick(g)).Mode},
+		{"", false, mayObserve}, // nothing is done without a policy
+		{"apiVersion: rollcall/v1\nmode: notify\n", true, mayNotify},
+		{"apiVersion: rollcall/v1\nmode: remediate\n", true, mayRemediate},
+		{"apiVersion: rollcall/v1\nmode: destroy\n", false, mayObserve},
 	} {
 		a.dep.setPolicy(tt.text)
-		if doc, err := read(); (err == nil) != tt.ok || err == nil && doc.Cluster("demo", "", policy.Remediate)(pick(g)).Mode != tt.mode {
+		if doc, err := read(); (err == nil) != tt.ok || err == nil && doc.Cluster("demo", "", policy.Remediate)(pick(g)).Mode != policy.Mode(tt.mode.String()) {
 			t.Errorf("%q: %v", tt.text, err)
 		}
-		if got := a.dep.policyNow(c, g).Mode; got != tt.mode {
+		if got := a.audit.policyNow(c, g).mode; got != tt.mode {
 			t.Errorf("%q: mode %s now, want %s", tt.text, got, tt.mode)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // The situations: faults of which each brings about one case in which a verdict that looks
-// right does harm, or leaves alone what is sick. The rules for them are in verdict.go.
+// right does harm, or leaves alone what is sick. The rules for them are in files of their own, audit*.go.
 const (
 	FaultTaintReturns  FaultKind = "taint-returns"  // a startup taint comes back on nodes that worked for hours
 	FaultNoReplacement FaultKind = "no-replacement" // a group cannot, or may not, replace what it loses, and its machines fall ill

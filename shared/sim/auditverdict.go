@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -90,30 +88,6 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	}
 }
 
-// lowest is the lowest of the modes that are said: by the deployment, by the policy
-// document, of which this reads the one line that all those of the simulation have, and by
-// the cluster's tag.
-func lowest(permitted policy.Mode, document string, c *cluster) policy.Mode {
-	low := permitted
-	said := func(text string) {
-		if m, err := policy.ParseMode(text); err == nil {
-			low = policy.Lower(low, m)
-		}
-	}
-	if document == "" {
-		said("observe") // the built-in policy
-	}
-	for line := range strings.Lines(document) {
-		if mode, ok := strings.CutPrefix(line, "mode:"); ok {
-			said(strings.TrimSpace(mode))
-		}
-	}
-	if c.mode != "" && c.exists() {
-		said(c.mode)
-	}
-	return low
-}
-
 // judged looks at an act at the moment at which it takes effect.
 func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	if !what.destructive() {
@@ -148,22 +122,22 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 }
 
 // justly looks at an order.
-func (u *auditor) justly(inv *invocation, c *cluster, o plan.Order) {
-	m := u.a.machines[string(o.Instance)]
+func (u *auditor) justly(inv *invocation, c *cluster, o order) {
+	m := u.a.machines[o.Instance]
 	if inv.v.policy.stops {
 		u.broken(RuleStopped, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
 	}
 	if m == nil {
 		return
 	}
-	u.atRest(inv, string(o.Action), "order to "+string(o.Action), m)
+	u.atRest(inv, o.Action, "order to "+o.Action, m)
 	if m.state != running {
 		return
 	}
 	if !m.vanished.IsZero() {
-		u.working(inv, "order to "+string(o.Action), m)
+		u.working(inv, "order to "+o.Action, m)
 	}
-	u.backlog(inv, "order to "+string(o.Action), m)
+	u.backlog(inv, "order to "+o.Action, m)
 	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 	}
@@ -264,13 +238,13 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 func (u *auditor) removed(m *machine) {
 	a, c, now := u.a, m.c, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
-	pol := a.dep.policyNow(c, m.g)
+	pol := u.policyNow(c, m.g)
 	_, ignored := get(m.tags, roll.TagIgnore)
 	switch {
 	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), ignored:
 	case u.verdicts.blind[c].After(m.launched), c.unjudged(), m.muted || m.elsewhere != "":
-	case !pol.Mode.Allows(policy.Notify) || a.audit.document(a.dep.parameters.policy) == nil || u.verdicts.quiet[m.g].After(m.launched):
-	case pol.Registration.WarnAfter > toldWithin || pol.Initialization.WarnAfter > toldWithin:
+	case pol.mode < mayNotify || u.verdicts.quiet[m.g].After(m.launched):
+	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
 	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(m.launched) }):
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
@@ -308,16 +282,16 @@ func (u *auditor) minute() {
 			u.toldOfKept(c, cl)
 		}
 		for _, g := range c.groups {
-			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) {
+			if u.policyNow(c, g).mode < mayRemediate {
 				u.verdicts.lowered[g] = u.a.Now()
 			}
 			u.lacks(g)
-			if !u.a.dep.policyNow(c, g).Mode.Allows(policy.Notify) {
+			if u.policyNow(c, g).mode < mayNotify {
 				u.verdicts.quiet[g] = u.a.Now()
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.needsRepair() != "") {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || u.needsRepair(m) != "") {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -360,7 +334,7 @@ func (u *auditor) awaits(m *machine) {
 	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
-	} else if failed := m.needsRepair(); failed != "" {
+	} else if failed := u.needsRepair(m); failed != "" {
 		why = failed
 	}
 	if waits > reportedWithin && !u.reported(m) {
@@ -408,9 +382,9 @@ func (u *auditor) hindered(m *machine) string {
 		return "the cluster"
 	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.lasts(now) }):
 		return "calls"
-	case !a.dep.policyNow(c, g).Mode.Allows(policy.Remediate) || a.audit.document(a.dep.parameters.policy) == nil:
+	case u.policyNow(c, g).mode < mayRemediate:
 		return "the policy"
-	case g.owner == nobody || g.owner == karpenter && strings.Contains(a.dep.parameters.policy, "delete-nodeclaim"):
+	case g.owner == nobody || g.owner == karpenter && u.policyNow(c, g).values["owners.karpenter"] == "delete-nodeclaim":
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"

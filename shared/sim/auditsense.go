@@ -4,9 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
-	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
 
@@ -52,9 +49,8 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	if what != actTerminate && what != actDeleteClaim || m.g.owner == nobody {
 		return
 	}
-	limits := u.policy(inv, m.c, m.g.groupName()).Limits
 	u.paced(inv, what, m)
-	u.repeats(inv, what, m, limits.Replacements)
+	u.repeats(inv, what, m, u.policy(inv, m.c, m.g.groupName()).count("limits.replacements"))
 	u.sense.replaced[m.g] = append(u.sense.replaced[m.g], effect{u.a.Now(), m.id, what})
 }
 
@@ -148,16 +144,16 @@ func (u *auditor) sawReady(inv *invocation) {
 }
 
 // zoned checks that an order is not about the nodes of a zone that is down.
-func (u *auditor) zoned(inv *invocation, c *cluster, o plan.Order) {
-	zone, pol := inv.seen.zone(string(o.Instance)), u.policy(inv, c, "")
+func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
+	zone, pol := inv.seen.zone(o.Instance), u.policy(inv, c, "")
 	if zone == "" {
 		return
 	}
 	if from, _ := c.shift(); c.shifted == zone && from.Before(inv.begun) {
 		u.broken(RuleZone, "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
 	}
-	nodes, silent := inv.seen.inZone(zone, o.At.Add(-pol.Initialization.Deadline-time.Minute))
-	if silent >= 3 && silent*100 >= int(pol.Limits.Zone)*nodes {
+	nodes, silent := inv.seen.inZone(zone, o.At.Add(-pol.duration("initialization.deadline")-time.Minute))
+	if silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes {
 		u.broken(RuleZone, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 	}
 }
@@ -199,7 +195,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 }
 
 // tells notes of whom a notice tells.
-func (u *auditor) tells(d report.NoticeDocument) {
+func (u *auditor) tells(d noticed) {
 	for _, i := range d.Instances {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true
 	}
@@ -210,7 +206,7 @@ func (u *auditor) tells(d report.NoticeDocument) {
 
 // refers checks that what is said of an incident refers to what was said of it first: it is
 // opened once, and nothing else is said of one that nobody opened.
-func (u *auditor) refers(inv *invocation, subject string, d report.NoticeDocument) {
+func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	if d.Incident == nil {
 		if d.Ordered == "" {
 			u.broken(RuleReport, "%s: %q is of no incident", inv.name, subject)
@@ -233,7 +229,7 @@ func (u *auditor) refers(inv *invocation, subject string, d report.NoticeDocumen
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
-		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || !u.a.dep.policyNow(c, m.g).Mode.Allows(policy.Notify) {
+		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify {
 			continue
 		}
 		since := f.Opened
@@ -272,7 +268,7 @@ func (u *auditor) leftovers(c *cluster) {
 		if m.claim != nil && !m.claim.deleting.IsZero() {
 			continue // it is about to go
 		}
-		if u.a.dep.policyNow(c, m.g).Mode.Allows(policy.Remediate) {
+		if u.policyNow(c, m.g).mode == mayRemediate {
 			u.broken(RuleTidy, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])
 		}
 	}

@@ -9,9 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/archive"
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
-	"rollcall/shared/roll"
 )
 
 // sight is what an invocation was told, as the auditor has to know it: what the APIs
@@ -84,7 +81,7 @@ func wellNode(n *corev1.Node) (bool, string) {
 		return false, ""
 	}
 	for _, t := range n.Spec.Taints {
-		if roll.StartupTaint(t.Key, nil) {
+		if startupTaint(t.Key) {
 			return false, ""
 		}
 	}
@@ -94,11 +91,22 @@ func wellNode(n *corev1.Node) (bool, string) {
 	return true, "Ready and ready for work"
 }
 
+// startupTaint reports the taints that a node has until it is ready for work, by the list of the
+// policy's page.
+func startupTaint(key string) bool {
+	switch key {
+	case "karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized", "node.cilium.io/agent-not-ready",
+		"ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready", "fsx.csi.aws.com/agent-not-ready":
+		return true
+	}
+	return strings.HasPrefix(key, "readiness.k8s.io/")
+}
+
 // count counts, of what was listed, how many nodes there are and how many of them are
 // certainly past their tolerance at a time; in the cluster, and in one group. Of an instance
 // without a node that is not so if unsure says it.
 // pol is the policy of a group's instances of a type.
-func (s *sight) count(at time.Time, pol func(group, instanceType string) policy.Policy, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
+func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
 		for i := range page {
@@ -139,7 +147,7 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) policy.
 		}
 	}
 	for id, i := range running {
-		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, string(i.InstanceType)).Registration.Deadline+time.Minute {
+		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, string(i.InstanceType)).duration("registration.deadline")+time.Minute {
 			add(of, true)
 		}
 	}
@@ -148,12 +156,12 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) policy.
 
 // overdueNode reports a node that is certainly past its tolerance: it was not ready for
 // that long by the last transition alone.
-func overdueNode(n *corev1.Node, at time.Time, pol policy.Policy) bool {
+func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
 			continue
 		}
-		tolerance, ok := pol.Tolerance("Ready", string(c.Status))
+		tolerance, ok := pol.tolerance("Ready", string(c.Status))
 		return ok && at.Sub(c.LastTransitionTime.Time) > tolerance+time.Minute
 	}
 	return false
@@ -177,11 +185,11 @@ func groupOf(i *types.Instance) string {
 }
 
 // sawBefore reports that the ledger knew the order's finding from an earlier check.
-func (s *sight) sawBefore(u *auditor, o plan.Order) bool {
-	if o.Action == plan.Uncordon || o.Action == plan.OutOfService {
+func (s *sight) sawBefore(u *auditor, o order) bool {
+	if o.gives() {
 		return true
 	}
-	first, ok := u.firstSeen[o.Cluster.Name][roll.FindingKey{Instance: o.Instance, Kind: o.Kind}]
+	first, ok := u.firstSeen[o.Cluster][about{o.Instance, o.Kind}]
 	return ok && u.a.Now().Sub(first) >= time.Minute-5*time.Second
 }
 
@@ -228,10 +236,9 @@ type policySight struct {
 // could not be read.
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
-	p.text, p.read = document, ok && inv.v.a.audit.document(document) != nil
+	p.text, p.read = document, ok && inv.v.a.audit.policies.document(document) != nil
 	if ok {
-		p.stops = inv.v.a.dep.parameters.stops(document)
-		p.read = p.read && !inv.v.a.dep.parameters.gone(document)
+		p.stops = inv.v.a.audit.policies.halts(document)
 	}
 	inv.seen.policy = p.read
 	if p.read {
@@ -281,6 +288,3 @@ func (inv *invocation) put(detailType, detail string, resources []string) {
 
 // stored notes that evidence was put into the bucket.
 func (inv *invocation) stored(key archive.Key, _ map[string][]byte) { inv.v.a.audit.stored(key) }
-
-// planned notes the plan of a check, or of a second look.
-func (inv *invocation) planned(in plan.Input, out plan.Plan) { inv.v.a.audit.planned(inv, in, out) }

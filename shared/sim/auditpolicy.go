@@ -1,0 +1,589 @@
+package sim
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What follows reads a policy by its documentation, shared/policy/README.md, and by nothing
+// that the product reads it with: a fault in how the product reads it is not shared.
+
+// mode is how far Rollcall may go.
+type mode int
+
+const (
+	mayObserve mode = iota
+	mayNotify
+	mayRemediate
+)
+
+var modeWords = []string{"observe", "notify", "remediate"}
+
+func (m mode) String() string { return modeWords[m] }
+
+// modeOf reads a mode. What is none is observe: whoever wrote it wanted less.
+func modeOf(word string) mode { return mode(max(slices.Index(modeWords, word), 0)) }
+
+// documented are the defaults and the built-in presets as the policy's page lists them.
+const documented = `
+apiVersion: rollcall/v1
+mode: observe
+stop: false
+registration: {warnAfter: 5m, deadline: 15m}
+initialization: {warnAfter: 5m, deadline: 15m, taints: []}
+conditions:
+  - {type: Ready, status: "False", tolerate: 15m}
+  - {type: Ready, status: Unknown, tolerate: 30m}
+  - {type: AcceleratedHardwareReady, status: "False", tolerate: 10m}
+  - {type: StorageReady, status: "False", tolerate: 30m}
+  - {type: NetworkingReady, status: "False", tolerate: 30m}
+  - {type: KernelReady, status: "False", tolerate: 30m}
+  - {type: ContainerRuntimeReady, status: "False", tolerate: 30m}
+  - {type: MemoryPressure, status: "True", tolerate: 10m}
+  - {type: DiskPressure, status: "True", tolerate: 10m}
+  - {type: PIDPressure, status: "True", tolerate: 10m}
+impaired: {tolerate: 5m}
+scheduled: {lead: 24h}
+launch: {tolerance: 5m, pending: 10m}
+ghost: {tolerate: 5m}
+orphaned: {tolerate: 15m}
+conflict: {tolerate: 5m}
+stuck: {after: 1h}
+ladders:
+  Unregistered: [{do: tag}, {do: notify}, {do: terminate}]
+  Uninitialized: [{do: tag}, {do: notify}, {do: cordon}, {do: drain}, {do: terminate}]
+  NotReady: [{do: tag}, {do: notify}, {do: cordon}, {do: drain}, {do: terminate}]
+  Unknown: [{do: tag}, {do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]
+  ConditionFailed: [{do: tag}, {do: notify}]
+  Impaired: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]
+  Scheduled: [{do: tag}, {do: notify}, {do: cordon}, {do: drain}]
+  Flapping: [{do: tag}, {do: notify}]
+  Ghost: [{do: notify}, {do: delete-node}]
+  Orphaned: [{do: tag}, {do: notify}, {do: terminate, after: 45m}]
+  Conflict: [{do: notify}]
+  Stuck: [{do: notify}]
+  Unlaunched: [{do: notify}]
+repair: {accelerators: false}
+drain: {timeout: 10m, force: never, budgetTimeout: 1h}
+reboot: {wait: 10m}
+silentNode: {doNotDisrupt: hold, budgets: hold, localVolumes: hold, outOfServiceTaint: false}
+limits:
+  unhealthy: 20%
+  zone: 55%
+  massSilence: 10%
+  stormCooldown: 15m
+  replacements: 2
+  provenAfter: 1h
+  withoutReplacement: hold
+  causeOutside: hold
+  replacementWait: 30m
+  actionsPerCheck: 1
+  actionsPerHour: 5
+owners: {auto-mode: notify, karpenter: terminate, managed-nodegroup: terminate, autoscaling-group: terminate, cluster-api: notify, none: notify}
+presets:
+  gpu: &slow
+    registration: {warnAfter: 10m, deadline: 30m}
+    initialization: {warnAfter: 10m, deadline: 30m}
+  windows: *slow
+  metal:
+    registration: {warnAfter: 10m, deadline: 30m}
+    initialization: {warnAfter: 10m, deadline: 30m}
+    reboot: {wait: 40m}
+`
+
+// words are the words that the settings may have which are words.
+var words = map[string][]string{
+	"mode": modeWords, "drain.force": {"never", "afterBudgetTimeout"},
+	"silentNode.doNotDisrupt": {"hold", "ignore"}, "silentNode.budgets": {"hold", "ignore"}, "silentNode.localVolumes": {"hold", "ignore"},
+	"limits.withoutReplacement": {"hold", "proceed"}, "limits.causeOutside": {"hold", "tryOnce"},
+	"owners.auto-mode": {"notify"}, "owners.karpenter": {"notify", "terminate", "delete-nodeclaim"}, "owners.managed-nodegroup": {"notify", "terminate"},
+	"owners.autoscaling-group": {"notify", "terminate"}, "owners.cluster-api": {"notify"}, "owners.none": {"notify", "terminate"},
+}
+
+// rung is a step of a ladder.
+type rung struct {
+	Do    string `yaml:"do"`
+	After string `yaml:"after"`
+	Once  bool   `yaml:"once"`
+}
+
+// settings are what a part of a policy says.
+type settings struct {
+	values  map[string]string // by key, such as limits.unhealthy or conditions.Ready=False
+	ladders map[string][]rung // by kind, or kind and cause
+}
+
+func newSettings() settings {
+	return settings{values: map[string]string{}, ladders: map[string][]rung{}}
+}
+
+// over lays the settings over others.
+func (s settings) over(below settings) settings {
+	out := newSettings()
+	maps.Copy(out.values, below.values)
+	maps.Copy(out.ladders, below.ladders)
+	maps.Copy(out.values, s.values)
+	maps.Copy(out.ladders, s.ladders)
+	return out
+}
+
+// written is a policy document that can be read.
+type written struct {
+	settings
+	presets   map[string]settings
+	overrides []overriding
+}
+
+type overriding struct {
+	cluster, group, preset string // that it matches
+	settings
+}
+
+var (
+	defaults = func() *written {
+		d, ok := readPolicy(documented, nil)
+		if !ok {
+			panic("the documented policy cannot be read")
+		}
+		delete(d.values, "mode") // the default holds where nothing else names one
+		return d
+	}()
+	durationForm = regexp.MustCompile(`^([0-9]+[hms])+$`)
+)
+
+// readPolicy reads a document, over the one that has all keys and presets; it is false for one with a
+// fault, which is not used at all.
+func readPolicy(text string, base *written) (*written, bool) {
+	var root yaml.Node
+	if yaml.Unmarshal([]byte(text), &root) != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
+		return nil, false
+	}
+	d := &written{settings: newSettings(), presets: map[string]settings{}}
+	if base != nil {
+		maps.Copy(d.presets, base.presets)
+	}
+	ok := false
+	for key, value := range entriesOf(root.Content[0]) {
+		switch key {
+		case "apiVersion":
+			ok = value.Value == "rollcall/v1"
+		case "presets":
+			for name, preset := range entriesOf(value) {
+				s, good := readSettings(preset, base)
+				if !good {
+					return nil, false
+				}
+				d.presets[name] = s.over(d.presets[name])
+			}
+		case "overrides":
+		default:
+			if !d.read(key, value, base) {
+				return nil, false
+			}
+		}
+	}
+	for key, value := range entriesOf(root.Content[0]) {
+		if key == "overrides" && !d.override(value, base) {
+			return nil, false
+		}
+	}
+	return d, ok
+}
+
+// entriesOf are the keys and values of a mapping, in their order.
+func entriesOf(n *yaml.Node) func(func(string, *yaml.Node) bool) {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i].Value, n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+func readSettings(n *yaml.Node, base *written) (settings, bool) {
+	s := newSettings()
+	for key, value := range entriesOf(n) {
+		if !s.read(key, value, base) {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// override reads the overrides, once the presets are known.
+func (d *written) override(list *yaml.Node, base *written) bool {
+	for _, item := range list.Content {
+		var o overriding
+		own, applied := newSettings(), newSettings()
+		for key, value := range entriesOf(item) {
+			switch key {
+			case "match":
+				for what, pattern := range entriesOf(value) {
+					switch what {
+					case "cluster":
+						o.cluster = pattern.Value
+					case "group":
+						o.group = pattern.Value
+					case "preset":
+						o.preset = pattern.Value
+					default:
+						return false
+					}
+				}
+			case "preset":
+				preset, known := d.presets[value.Value]
+				if !known {
+					return false
+				}
+				applied = preset
+			default:
+				if !own.read(key, value, base) {
+					return false
+				}
+			}
+		}
+		o.settings = own.over(applied)
+		d.overrides = append(d.overrides, o)
+	}
+	return true
+}
+
+// read reads one section.
+func (s settings) read(section string, n *yaml.Node, base *written) bool {
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		return s.set(section, n.Value, base)
+	case section == "conditions":
+		for _, item := range n.Content {
+			var c struct {
+				Type     string `yaml:"type"`
+				Status   string `yaml:"status"`
+				Tolerate string `yaml:"tolerate"`
+			}
+			if item.Decode(&c) != nil || !isDuration(c.Tolerate) {
+				return false
+			}
+			s.values["conditions."+c.Type+"="+c.Status] = c.Tolerate
+		}
+		return true
+	case section == "ladders":
+		for kind, value := range entriesOf(n) {
+			var ladder []rung
+			if value.Decode(&ladder) != nil {
+				return false
+			}
+			s.ladders[kind] = ladder
+		}
+		return true
+	case n.Kind != yaml.MappingNode:
+		return false
+	}
+	for key, value := range entriesOf(n) {
+		text := value.Value
+		if value.Kind == yaml.SequenceNode {
+			var list []string
+			if value.Decode(&list) != nil {
+				return false
+			}
+			text = strings.Join(list, " ")
+		}
+		if !s.set(section+"."+key, text, base) {
+			return false
+		}
+	}
+	return true
+}
+
+// set sets one value, if it has the form of the one that it is laid over.
+func (s settings) set(key, value string, base *written) bool {
+	s.values[key] = value
+	if base == nil {
+		return true
+	}
+	if key == "mode" {
+		return slices.Contains(modeWords, value)
+	}
+	if strings.HasPrefix(key, "repair.") && key != "repair.accelerators" {
+		return slices.Contains([]string{"reboot", "replace", "hold"}, value)
+	}
+	like, known := base.values[key]
+	_, count := strconv.Atoi(value)
+	switch {
+	case !known:
+		return false
+	case words[key] != nil:
+		return slices.Contains(words[key], value)
+	case isDuration(like):
+		return isDuration(value)
+	case strings.HasSuffix(like, "%"):
+		n, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
+		return err == nil && n >= 0 && n <= 100 && strings.HasSuffix(value, "%")
+	case like == "true" || like == "false":
+		return value == "true" || value == "false"
+	case like != "":
+		return count == nil
+	}
+	return true
+}
+
+func isDuration(text string) bool { return durationForm.MatchString(text) }
+
+// selection is what a policy is asked for: a cluster, or a group, or an instance with its tags.
+type selection struct {
+	cluster, clusterTag string
+	permitted           mode
+	group               string
+	suggested           string // the preset that platform and type suggest
+	// modeTag, deadlineTag and presetTag are the instance's tags.
+	modeTag, deadlineTag, presetTag string
+}
+
+// terms are what holds for a selection.
+type terms struct {
+	settings
+	mode mode
+	of   selection
+}
+
+// terms finds what holds, the weakest source first.
+func (d *written) terms(of selection) *terms {
+	now := d.over(defaults.settings)
+	preset := of.suggested
+	tagged := false
+	if _, known := d.presets[of.presetTag]; known {
+		preset, tagged = of.presetTag, true
+	}
+	if s, known := d.presets[preset]; !known {
+		preset = ""
+	} else if !tagged {
+		now = s.longer(now).over(now)
+	}
+	for _, named := range []bool{false, true} { // those that name a group go before
+		for _, o := range d.overrides {
+			if (o.group != "") == named && matches(o.cluster, of.cluster) && (o.group == "" || of.group != "" && matches(o.group, of.group)) && (o.preset == "" || o.preset == preset) {
+				now = o.over(now)
+			}
+		}
+	}
+	if tagged {
+		now = d.presets[preset].over(now)
+	}
+	if isDuration(of.deadlineTag) {
+		now = settings{values: map[string]string{"registration.deadline": of.deadlineTag, "initialization.deadline": of.deadlineTag}}.over(now)
+	}
+	t := &terms{settings: now, mode: of.permitted, of: of}
+	if said, ok := now.values["mode"]; ok {
+		t.mode = min(t.mode, modeOf(said))
+	}
+	if preset != "" { // it lowers the mode of the group, and does not raise it
+		t.mode = min(t.mode, d.terms(selection{cluster: of.cluster, clusterTag: of.clusterTag, permitted: of.permitted, group: of.group}).mode)
+	}
+	for _, tag := range []string{of.clusterTag, of.modeTag} {
+		if tag != "" {
+			t.mode = min(t.mode, modeOf(tag))
+		}
+	}
+	for _, part := range []string{"registration", "initialization"} {
+		if t.duration(part+".warnAfter") > t.duration(part+".deadline") {
+			t.values[part+".warnAfter"] = t.values[part+".deadline"]
+		}
+	}
+	return t
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return pattern == "" || ok && err == nil
+}
+
+// longer are the times of a preset that are longer than those below, and nothing else of it.
+func (s settings) longer(below settings) settings {
+	out := newSettings()
+	for key, value := range s.values {
+		if isDuration(value) && (settings{values: s.values}).duration(key) > below.duration(key) {
+			out.values[key] = value
+		}
+	}
+	return out
+}
+
+func (s settings) duration(key string) time.Duration {
+	d, _ := time.ParseDuration(s.values[key])
+	return d
+}
+
+// count is a whole number, of a share the percents.
+func (s settings) count(key string) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(s.values[key], "%"))
+	return n
+}
+
+func (s settings) is(key string) bool { return s.values[key] == "true" }
+
+// tolerance is how long a condition may have a status; false if the policy does not watch it.
+func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
+	_, ok := t.values["conditions."+condition+"="+status]
+	return t.duration("conditions." + condition + "=" + status), ok
+}
+
+// repairs reports that what AWS repairs of accelerators is repaired, or what has that reason is.
+func (t *terms) repairs(reason string) bool {
+	switch t.values["repair."+reason] {
+	case "reboot", "replace":
+		return true
+	case "hold":
+		return false
+	}
+	return t.is("repair.accelerators")
+}
+
+// suggests is the preset that platform and type of an instance suggest.
+func suggests(platform, instanceType string) string {
+	family, size, _ := strings.Cut(instanceType, ".")
+	switch {
+	case strings.EqualFold(platform, "windows"):
+		return "windows"
+	case size == "metal" || strings.HasPrefix(size, "metal-"):
+		return "metal"
+	case acceleratedType.MatchString(family):
+		return "gpu"
+	}
+	return ""
+}
+
+// acceleratedType are the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
+var acceleratedType = regexp.MustCompile(`^(p|g|gr|inf|trn|dl|f|vt)[0-9]`)
+
+// stopsAll reports that a document says that nothing is to be done, whatever else it says: a stop of
+// any value but false counts, also in a document with a fault; or it is gone.
+func stopsAll(text string) bool {
+	var root yaml.Node
+	if yaml.Unmarshal([]byte(text), &root) != nil {
+		for line := range strings.Lines(text) {
+			if value, ok := strings.CutPrefix(line, "stop:"); ok && strings.TrimSpace(value) != "false" {
+				return true
+			}
+		}
+		return false
+	}
+	if isGone(text) {
+		return true
+	}
+	for key, value := range entriesOf(root.Content[0]) {
+		if key == "stop" && value.Value != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// isGone reports that there is no policy, or nothing in it.
+func isGone(text string) bool {
+	var root yaml.Node
+	if yaml.Unmarshal([]byte(text), &root) != nil {
+		return false
+	}
+	return len(root.Content) == 0 || root.Content[0].Kind == yaml.MappingNode && len(root.Content[0].Content) == 0 || root.Content[0].ShortTag() == "!!null"
+}
+
+// policies are the documents that the auditor has read, and what they come to.
+type policies struct {
+	documents map[string]*written
+	terms     map[question]*terms
+	stops     map[string]bool
+}
+
+type question struct {
+	text string
+	of   selection
+}
+
+func newPolicies() policies {
+	return policies{documents: map[string]*written{}, terms: map[question]*terms{}, stops: map[string]bool{}}
+}
+
+// document reads a policy; nil is one that is gone or has a fault.
+func (p *policies) document(text string) *written {
+	d, ok := p.documents[text]
+	if !ok {
+		if d, ok = readPolicy(text, defaults); !ok || isGone(text) {
+			d = nil
+		}
+		p.documents[text] = d
+		p.stops[text] = stopsAll(text)
+	}
+	return d
+}
+
+// halts reports that a document says that nothing is to be done.
+func (p *policies) halts(text string) bool {
+	p.document(text)
+	return p.stops[text]
+}
+
+// find finds what a document comes to for a selection; without one, the defaults.
+func (p *policies) find(text string, of selection) *terms {
+	key := question{text, of}
+	t, ok := p.terms[key]
+	if !ok {
+		d := p.document(text)
+		if d == nil {
+			d = &written{settings: newSettings()}
+		}
+		t = d.terms(of)
+		p.terms[key] = t
+	}
+	return t
+}
+
+// policyNow is what holds for a group by the document as it is now, whoever has read it. By one that
+// is gone or has a fault nothing is to be expected.
+func (u *auditor) policyNow(c *cluster, g *group) *terms {
+	d, of := u.a.dep, u.selects(c, g.groupName())
+	switch text := d.parameters.policy; {
+	case u.policies.document(text) == nil:
+		of.permitted = mayObserve
+	case u.policies.halts(text):
+		of.permitted = min(of.permitted, mayNotify)
+	}
+	return u.policies.find(d.parameters.policy, of)
+}
+
+// selects is the selection of a group, or with "" of the cluster.
+func (u *auditor) selects(c *cluster, group string) selection {
+	of := selection{cluster: c.name, clusterTag: c.mode, permitted: modeOf(u.a.sc.Permitted), group: group}
+	if !c.exists() {
+		of.clusterTag = "" // it went with the cluster
+	}
+	return of
+}
+
+// policy is what holds for a group, by what an invocation was told: the document that it read, or
+// the last good one, and then in mode notify at most; one that has read none only observes.
+func (u *auditor) policy(inv *invocation, c *cluster, group string) *terms {
+	return u.selected(inv, u.selects(c, group))
+}
+
+func (u *auditor) selected(inv *invocation, of selection) *terms {
+	p := &inv.v.policy
+	switch {
+	case p.read:
+		return u.policies.find(p.text, of)
+	case p.had:
+		of.permitted = min(of.permitted, mayNotify)
+	default:
+		of.permitted = mayObserve
+	}
+	return u.policies.find(p.good, of)
+}

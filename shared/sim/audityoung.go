@@ -1,0 +1,16 @@
+package sim
+
+// young checks that what dies young is not replaced without end: each replacement was in
+// order for minutes, and none for an hour.
+func (u *auditor) young(inv *invocation, what act, m *machine) {
+	if !m.young || what != actTerminate && what != actDeleteClaim {
+		return
+	}
+	if m.g.diedYoung == 0 || m.g.cured(u.a.Now()) {
+		m.g.diedYoung, m.g.youngSince = 0, u.a.Now()
+	}
+	m.g.diedYoung++
+	if limit := u.policy(inv, m.c, m.g.groupName()).count("limits.replacements"); m.g.diedYoung > limit {
+		u.broken(RuleVain, "%s: %s of %s is the %d. in %s, where nothing works for more than %s; limits.replacements is %d", inv.name, what, m.id, m.g.diedYoung, m.g.groupName(), m.g.youth, limit)
+	}
+}

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"slices"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/roll"
+)
+
+// planned tells the auditor, and the history, what a check came to.
+func (inv *invocation) planned(in plan.Input, out plan.Plan) {
+	if inv.v.fn != inspect {
+		return
+	}
+	u := inv.v.a.audit
+	u.found(in, out)
+	u.planned(inv, checkupOf(in, out))
+}
+
+// checkupOf is the plan as the auditor knows it: in plain words.
+func checkupOf(in plan.Input, out plan.Plan) checkup {
+	c := checkup{cluster: in.Snapshot.Cluster.ID.Name, whole: in.Snapshot.Whole(), kept: map[about]bool{}}
+	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
+		c.found = append(c.found, aboutOf(f.Key()))
+	}
+	for key, kept := range in.Assessment.Kept {
+		c.kept[aboutOf(key)] = kept
+	}
+	for _, h := range out.Held {
+		c.held = append(c.held, withheld{aboutOf(roll.FindingKey{Instance: h.Instance, Kind: h.Kind}), h.Node, string(h.Group), string(h.Action), string(h.Reason), h.Detail})
+	}
+	for _, o := range out.Orders {
+		c.ordered = append(c.ordered, string(o.Instance))
+	}
+	for key, s := range out.Steps {
+		c.steps = append(c.steps, following{string(key.Instance), string(s.Do), s.At})
+	}
+	return c
+}
+
+func aboutOf(key roll.FindingKey) about { return about{string(key.Instance), string(key.Kind)} }
+
+// found tells the history which findings are news.
+func (u *auditor) found(in plan.Input, out plan.Plan) {
+	for _, f := range out.Changes.PutFindings {
+		before, ok := in.State.Findings[f.Key()]
+		if f.Stage == roll.Watching || ok && before.Stage == f.Stage && before.Began.Equal(f.Began) {
+			continue
+		}
+		cause, _ := in.Diagnoses[f.Key()].Decisive()
+		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Fix: cause.Fix, Detail: cause.Summary})
+	}
+	for _, key := range out.Changes.DropFindings {
+		u.forgets(in.Snapshot.Cluster.ID.Name, aboutOf(key))
+		if before := in.State.Findings[key]; !before.Opened.IsZero() {
+			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})
+		}
+	}
+}
