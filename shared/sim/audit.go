@@ -586,6 +586,10 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if key.instance != m.id {
 			continue
 		}
+		if !u.heldTruly(m, h.reason) {
+			u.broken(RuleCure, "%s (%s since %s) is held for %s, and the hold was over at %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.reason, m.holds.until.Format(time.DateTime))
+			return
+		}
 		if h.reason == "ReplacementPending" && u.owed(m.g) {
 			return // nothing shows that another one would come
 		}

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // The rule of what need not be a node now.
 const (
@@ -16,12 +13,7 @@ const (
 // atRest looks at an act, or an order, about a machine that is not to be a node now.
 func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	before := func(t time.Time, by time.Duration) bool { return !t.IsZero() && t.Before(inv.begun.Add(-by)) }
-	shown := atTimes + 5*time.Second
-	if slices.ContainsFunc(u.a.weather.spells, func(s spell) bool {
-		return s.what == FaultStale && s.from.Before(inv.begun) && s.to.Add(staleMost).After(inv.begun)
-	}) {
-		shown = staleMost + 5*time.Second
-	}
+	shown := u.shownWithin(inv)
 	switch {
 	case (m.state == stopping || m.state == stopped) && before(m.restedAt, shown) && (m.hibernates || act(what) != actDeleteNode):
 		u.broken(RuleAtRest, "%s: %s of %s, which a person stopped at %s (hibernated: %t)", inv.name, subject, m.id, m.restedAt.Format(time.TimeOnly), m.hibernates)

@@ -156,6 +156,7 @@ var (
 func (m *machine) described(kind machineKind) types.Instance {
 	out := m.g.pattern(m.zone)
 	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
+	m.g.shaped(&out)
 	out.LaunchTime, out.PrivateDnsName, out.PrivateIpAddress = aws.Time(m.launched.UTC().Truncate(time.Second)), &m.dnsName, &m.address
 	return out
 }

@@ -66,7 +66,8 @@ const lasting = "lasting"
 // weather stands.
 func (k FaultKind) ofCalls() bool {
 	switch k {
-	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages:
+	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages,
+		FaultLostEvents, FaultMissedSweeps, FaultPartialPut, FaultRetries, FaultNotInvoked, FaultMemory:
 		return true
 	}
 	return false
@@ -501,6 +502,7 @@ func (a *account) heal() {
 				m.muted, m.protected, m.event = false, false, nil
 				m.setAtEase()
 				m.restore()
+				m.rename()
 				m.untag("rollcall:hold")
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():
@@ -518,6 +520,7 @@ func (a *account) heal() {
 			g.reconcile()
 		}
 		c.buryGhosts()
+		c.guestsLeave()
 	}
 }
 

@@ -40,13 +40,13 @@ func (g *group) balance() {
 	if !g.c.exists() {
 		return
 	}
-	for len(g.members) > g.desired && g.shrink() {
+	for len(g.members) > g.desired && !g.halt("Terminate") && g.shrink() {
 	}
 	if len(g.members) >= g.desired {
 		g.relaunched()
 		return
 	}
-	if g.suspended || g.halts() || g.failing != "" || g.c.a.Now().Before(g.dry) {
+	if g.suspended || g.halt("Launch") || g.failing != "" || g.c.a.Now().Before(g.dry) {
 		g.refuse()
 		return
 	}
@@ -60,7 +60,7 @@ func (g *group) balance() {
 func (g *group) refuse() {
 	g.refused = g.c.a.Now()
 	switch {
-	case g.suspended, g.halts():
+	case g.suspended, g.halt("Launch"):
 	case g.lacking != nil && g.lacking.value == endedAtLaunch:
 		g.breakOff()
 	case g.lacking != nil && g.owner == karpenter && g.atOnce():

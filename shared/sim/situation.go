@@ -55,7 +55,7 @@ type situation struct {
 func situations() []situation {
 	return []situation{
 		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup, leftBehind,
-		stoppedMachines, setAside,
+		stoppedMachines, setAside, disruptedNodes, frozenHeartbeats, nameReused, noProviderID, regional, datedHold, besideNodes, relapses, suspendedProcess,
 	}
 }
 
@@ -179,12 +179,25 @@ type groupPlight struct {
 	known string
 	// pool is its warm pool, which are none of its members.
 	pool []*machine
+	// heirs are machines that left their addresses to the next ones.
+	heirs []*machine
+	// nameless is how many of the next Nodes do not say on which instance they run, by that fault.
+	nameless   int
+	namelessBy *Fault
+	// beside is what keeps its machines, which are not the cluster's, "" if they are; by is the
+	// fault, and labels those that their Nodes have.
+	beside string
+	by     int
+	labels map[string]string
 }
 
 // atEase undoes what situations made of a group.
 func (g *group) atEase() {
 	g.drainPool()
-	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known}
+	if g.beside != "" {
+		g.leaves()
+	}
+	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known, beside: g.beside, by: g.by, labels: g.labels}
 	if g.stray {
 		g.desired = 0
 		for _, m := range slices.Clone(g.members) {
@@ -232,4 +245,19 @@ type machinePlight struct {
 	dormant string
 	// shielded is since when it is protected from scale-in, zero if it is not.
 	shielded time.Time
+	// disrupting: Karpenter is about to replace it, and disrupted since when it removes it.
+	disrupting bool
+	disrupted  time.Time
+	frozen     time.Time // since when an upgrade keeps it silent, zero if none does
+	// bequeaths is the fault by which it leaves its address to the next machine, keepsNode says
+	// that its Node stays, and heirOf is whose address it got.
+	bequeaths *Fault
+	keepsNode bool
+	heirOf    *machine
+	unnamed   time.Time // since when its Node does not carry its id, zero if it does
+	holds     *hold     // a person's, with a date; nil if there is none
+	// relapse is the fault by which it falls ill again and again, nil if it does not.
+	relapse     *Fault
+	relapseDice dice
+	awaited     bool // nothing but the ordinary stands in the way of its cure
 }
