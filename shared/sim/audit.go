@@ -87,6 +87,7 @@ type auditor struct {
 	policies policies
 	sense    sense
 	verdicts verdicts
+	harms    harms
 }
 
 // effect is an act that took effect.
@@ -122,7 +123,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(),
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -190,6 +191,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.healthy(inv, what, id)
 	u.sensible(inv, what, m)
 	u.judged(inv, what, c, m, n)
+	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent)

@@ -288,6 +288,7 @@ func (u *auditor) nodeless(id string) bool {
 
 // minute looks at the account every minute.
 func (u *auditor) minute() {
+	u.interrupted()
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
 	}

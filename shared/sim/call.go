@@ -47,6 +47,7 @@ type invocation struct {
 	diesAt int
 	after  bool
 	failed bool  // a call that writes failed, or its answer was lost
+	missed bool  // any call failed
 	seen   sight // what it was told, for the auditor
 	events putAway
 }
@@ -104,6 +105,7 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	default:
 		err = f.err(name)
 	}
+	inv.missed = inv.missed || err != nil
 	inv.failed = inv.failed || err != nil && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {

@@ -107,7 +107,7 @@ func allRules(t *testing.T) (all []Rule) {
 // byHand are the rules that no guard can break, for lack of a seam: audit_test.go and
 // auditverdict_test.go do.
 var byHand = map[Rule]bool{
-	RuleRole: true, RuleSchedule: true,
+	RuleRole: true, RuleSchedule: true, RuleHarm: true,
 	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// RuleHarm: what worked is hardly ever interrupted. Between the last look and an act a machine
+// may come back, so it is not never.
+const RuleHarm Rule = "harm"
+
+const (
+	// harmful is for how many minutes pods of a cluster may be interrupted within a day.
+	harmful = 20 * time.Minute
+	// restarts is how long a pod takes at least until it runs elsewhere: it stops, is bound, its
+	// image is pulled, and it becomes ready.
+	restarts = 2 * time.Minute
+)
+
+// Harm is what Rollcall's acts did to the workload, and the faults would not have done.
+type Harm struct {
+	Pods    int           // that worked, and were evicted or killed
+	Minutes time.Duration // for which they did not run, taken together
+}
+
+// harms is what the auditor knows of interruptions.
+type harms struct {
+	open  []interruption
+	total Harm
+	of    map[*cluster][]harmed // within a day
+}
+
+// interruption is an act that took the pods of a machine that worked.
+type interruption struct {
+	at   time.Time
+	m    *machine
+	what act
+	pods int
+}
+
+type harmed struct {
+	at   time.Time
+	time time.Duration
+}
+
+// interrupts notes what an act takes from the workload.
+func (u *auditor) interrupts(what act, m *machine) {
+	if m == nil || !u.a.serving(m) {
+		return
+	}
+	pods := 0
+	switch what {
+	case actEvict:
+		pods = 1
+	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
+		for _, p := range m.pods() {
+			if !p.daemon && p.leaving.IsZero() {
+				pods++
+			}
+		}
+	}
+	if pods > 0 {
+		u.harms.total.Pods += pods
+		u.harms.open = append(u.harms.open, interruption{u.a.Now(), m, what, pods})
+	}
+}
+
+// pods are those that run on the machine, also while its Node is gone.
+func (m *machine) pods() []*pod {
+	switch {
+	case m.node != nil:
+		return m.node.pods
+	case m.lost != nil:
+		return m.lost.pods
+	}
+	return nil
+}
+
+// serving reports a machine whose pods work, and would go on to: the fault neither stops them nor
+// cuts them off, and EC2 is not about to interrupt it.
+func (a *account) serving(m *machine) bool {
+	switch {
+	case m.state != running || m.booting || m.muted || a.silenced[m.zone] || !m.c.exists() || m.elsewhere != "":
+		return false
+	case m.event != nil && m.event.over.IsZero(), m.claim != nil && !m.claim.deleting.IsZero():
+		return false
+	case m.serving:
+		return true
+	}
+	switch m.ail {
+	case well:
+		return !m.settledAt.IsZero() && (m.node != nil && m.node.ready().Status == corev1.ConditionTrue || !m.vanished.IsZero())
+	case flapping, failedPart, short:
+		return true
+	case failedGPU:
+		return m.gpu == gpuPerson
+	}
+	return false
+}
+
+// interrupted counts a minute of what is interrupted.
+func (u *auditor) interrupted() {
+	now := u.a.Now()
+	u.harms.open = slices.DeleteFunc(u.harms.open, func(i interruption) bool {
+		c := i.m.c
+		lost := min(now.Sub(i.at), step) * time.Duration(i.pods)
+		u.harms.total.Minutes += lost
+		day := append(slices.DeleteFunc(u.harms.of[c], func(h harmed) bool { return now.Sub(h.at) >= 24*time.Hour }), harmed{now, lost})
+		u.harms.of[c] = day
+		sum := time.Duration(0)
+		for _, h := range day {
+			sum += h.time
+		}
+		if sum > harmful && sum-lost <= harmful {
+			u.broken(RuleHarm, "pods of %s that worked were interrupted for %s within a day, the last %d by the %s of %s at %s", c.name, sum, i.pods, i.what, i.m.id, i.at.Format(time.TimeOnly))
+		}
+		return !c.exists() || now.Sub(i.at) >= restarts && slices.ContainsFunc(c.machines, func(m *machine) bool {
+			return (m != i.m || i.what == actReboot) && m.node != nil && !m.node.cordoned && u.a.serving(m)
+		})
+	})
+}
