@@ -162,7 +162,7 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		},
 		{
 			name: "it is upgraded", rule: RuleFrozen, what: actReboot, right: sick,
-			wrong: func(w world) { w.m.freeze(12 * time.Minute) },
+			wrong: func(w world) { w.m.mute(true); w.m.frozen = w.m.c.a.Now() },
 		},
 		{
 			name: "it is Auto Mode's", rule: RuleBeside, what: actTerminate,

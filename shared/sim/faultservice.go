@@ -19,10 +19,25 @@ const (
 	FaultMemory       FaultKind = "out-of-memory"   // functions run out of memory
 )
 
+// befalls reports whether a fault of that kind befalls what the dice are for, and tells the history
+// when it does so first.
+func (a *account) befalls(what FaultKind, d dice, detail string) bool {
+	if !d.chance(a.share(what)) {
+		return false
+	}
+	for i := range a.weather.spells {
+		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !s.met {
+			s.met = true
+			a.note(Event{Kind: EventArose, Stage: string(what), Detail: detail})
+		}
+	}
+	return true
+}
+
 // arrives hands an event of AWS to the queue of the rule that wants it, unless it is lost.
 // EventBridge delivers at least once as a rule, and EC2 emits its events on a best-effort basis.
 func (a *account) arrives(body string, after time.Duration, d dice) {
-	if d.of("lost").chance(a.share(FaultLostEvents)) {
+	if a.befalls(FaultLostEvents, d.of("lost"), "an event does not arrive") {
 		return
 	}
 	a.in(after, func() { a.dep.events.send(body, "", "") })
@@ -55,12 +70,8 @@ func retryOf(name string) retry {
 // retried is how long an answer takes beyond a call for the tries that are throttled, and whether
 // they all are.
 func (a *account) retried(name string, d dice) (waits time.Duration, throttled bool) {
-	share := a.share(FaultRetries)
-	if share == 0 {
-		return 0, false
-	}
 	r := retryOf(name)
-	for n := 1; d.nth(n).chance(share); n++ {
+	for n := 1; a.befalls(FaultRetries, d.nth(n), name+" is throttled"); n++ {
 		if n >= r.tries {
 			return waits, true
 		}
@@ -85,7 +96,7 @@ func (v *env) takes(entries []types.PutEventsRequestEntry) (results []types.PutE
 	for i, entry := range entries {
 		text := aws.ToString(entry.DetailType) + " " + aws.ToString(entry.Detail)
 		d := inv.d.of("put").nth(inv.calls).nth(i)
-		if d.chance(v.a.share(FaultPartialPut)) {
+		if v.a.befalls(FaultPartialPut, d, "the bus refuses an event of a call") {
 			refused++
 			p.refused[text]++
 			results = append(results, types.PutEventsResultEntry{ErrorCode: aws.String("ThrottlingException"), ErrorMessage: aws.String("Rate exceeded")})
