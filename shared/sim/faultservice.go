@@ -99,7 +99,7 @@ func (v *env) takes(entries []types.PutEventsRequestEntry) (results []types.PutE
 		if v.a.befalls(FaultPartialPut, d, "the bus refuses an event of a call") {
 			refused++
 			p.refused[text]++
-			results = append(results, types.PutEventsResultEntry{ErrorCode: aws.String("ThrottlingException"), ErrorMessage: aws.String("Rate exceeded")})
+			results = append(results, types.PutEventsResultEntry{ErrorMessage: aws.String("Rate exceeded")})
 			continue
 		}
 		if p.taken[text]++; p.taken[text] > 1 {
@@ -165,7 +165,7 @@ var regional = situation{
 			a.arose(f, c, nil, fmt.Sprintf("the region is degraded, and %s has no network", zone))
 		}
 	},
-	relent: func(a *account, f Fault, d dice) {
+	relent: func(a *account, _ Fault, d dice) {
 		zone := zones[d.of("zone").below(len(zones))]
 		delete(a.silenced, zone)
 		a.zoneNetwork(zone, false)
