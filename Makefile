@@ -40,6 +40,10 @@ test: testbed-deps ## Install what the tests need and run them all
 	$(GO) test $(TESTFLAGS) ./...
 	$(MAKE) --no-print-directory test-pages
 
+.PHONY: mutate
+mutate: ## Try careless changes of the product, one by one, against the simulator's rules
+	$(GO) run ./tests/mutate/cmd/mutate
+
 .PHONY: test-pages
 test-pages: ## Look at every page in a browser without a window, which is installed if there is none
 	cd tests/browser && $(GO) test -timeout 15m ./...

@@ -78,6 +78,7 @@ func (u *auditor) forget() {
 	clear(u.since)
 	clear(u.held)
 	clear(u.acted)
+	clear(u.records.open)
 	clear(u.checks)
 	for _, c := range u.a.clusters {
 		for _, g := range c.groups {

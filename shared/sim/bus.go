@@ -56,7 +56,7 @@ func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput
 		if n := len(in.Entries); n < 1 || n > 10 {
 			return badRequest("ValidationException", "PutEvents takes 1 to 10 entries, not %d", n)
 		}
-		out.Entries, out.FailedEntryCount = e.v.takes(in.Entries)
+		out.Entries, out.FailedEntryCount = e.v.puts(in.Entries)
 		return nil
 	})
 	return answered(out, err)

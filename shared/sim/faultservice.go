@@ -84,10 +84,10 @@ func (a *account) retried(name string, d dice) (waits time.Duration, throttled b
 // once, by their text, and those that it took.
 type putAway struct{ refused, taken map[string]int }
 
-// takes decides about each event of a call of PutEvents, and notes it. It takes or refuses each by
+// puts decides about each event of a call of PutEvents, and notes it. It takes or refuses each by
 // itself.
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
-func (v *env) takes(entries []types.PutEventsRequestEntry) (results []types.PutEventsResultEntry, refused int32) {
+func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEventsResultEntry, refused int32) {
 	inv := v.inv
 	p := &inv.events
 	if p.taken == nil {
