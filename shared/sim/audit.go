@@ -162,6 +162,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if m == nil && n != nil && n.machine != nil {
 		group, id = n.machine.g.groupName(), n.machine.id
 	}
+	if n != nil && n.provider != "" && n.guest == "" {
+		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // it goes on naming the machine before
+	}
 	mode := u.mode(inv, c, group)
 	if what == actTag || what == actUntag {
 		if mode < mayNotify {

@@ -129,11 +129,21 @@ var likely = []struct {
 
 // randomFault is the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
-	total := 0
+	before, after := 0, 0
+	newer := false
 	for _, l := range likely {
-		total += l.weight
+		if newer = newer || l.kind == FaultStopped; newer {
+			after += l.weight
+		} else {
+			before += l.weight
+		}
 	}
-	draw, kind := d.of("kind").below(total), FaultKind("")
+	// The newer kinds are drawn apart, so that they leave most scenarios as they were.
+	draw := d.of("kind").below(before)
+	if d.of("newer").chance(float64(after) / float64(before+after)) {
+		draw = before + d.of("newer kind").below(after)
+	}
+	kind := FaultKind("")
 	for _, l := range likely {
 		if draw < l.weight {
 			kind = l.kind
