@@ -29,7 +29,7 @@ var nameReused = situation{
 		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
 	},
 	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
 	},
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
