@@ -162,7 +162,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if m == nil && n != nil && n.machine != nil {
 		group, id = n.machine.g.groupName(), n.machine.id
 	}
-	if n != nil && n.provider != "" && n.guest == "" {
+	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
 		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // it goes on naming the machine before
 	}
 	mode := u.mode(inv, c, group)
