@@ -590,7 +590,7 @@ func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
 	w := healthy(60)
 	last, ill := Notice{}, 0
 	for step, of := range []struct {
-		silent         int // of so many instances
+		silent          int // of so many instances
 		suspended, full bool
 	}{{silent: 3}, {silent: 3, suspended: true}, {silent: 3}, {silent: 4, full: true}, {silent: 4, suspended: true}, {silent: 6, suspended: true}} {
 		at := now.Add(time.Duration(step) * 3 * time.Hour)

@@ -14,6 +14,9 @@ type Options struct {
 	// Faults is how many faults befall the account; 0 is about one an hour and cluster, or
 	// two where some are certain.
 	Faults int
+	// Policy is the account's policy; "" is one drawn by chance. It is YAML with its sections on
+	// lines of their own.
+	Policy string
 	// Certain are faults that befall it beside those, each in a cluster that suits it.
 	Certain []FaultKind
 }
@@ -47,6 +50,9 @@ func Random(o Options) Scenario {
 	}
 	s.Policy = randomPolicy(d.of("policy"), s.Clusters, len(o.Certain) == 0)
 	s.certainly(o.Certain)
+	if o.Policy != "" {
+		s.Permitted, s.Policy = "remediate", o.Policy
+	}
 	n := o.Faults
 	if n == 0 && len(o.Certain) > 0 {
 		n = besides

@@ -177,4 +177,3 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 		p.times("    ", o)
 	}
 }
-

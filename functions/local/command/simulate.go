@@ -24,6 +24,8 @@ type simulateFlags struct {
 	hours, clusters, nodes int
 	faults                 int
 	certain                []string
+	policy, mode           string
+	policyText             string // what --policy holds, in --mode
 	seeds                  int
 	soak                   time.Duration
 	shrink                 int
@@ -53,11 +55,22 @@ as small as it can be, and its history is printed.
   rollcall simulate --fault taint-returns --seeds 200
                                         200 seeds with this fault in each, up to the
                                         first that breaks a rule, in a small account
+  rollcall simulate --policy policy.yaml --mode remediate --seeds 50
+                                        a policy of your own, as if it were let act. The
+                                        clusters are orders, search, media, batch, edge and
+                                        staging, with groups such as nodepool/default,
+                                        nodegroup/system and asg/workers: an override is
+                                        tried if it matches one of them
 
 Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return simulate(c.Context(), env, f.sized(c.Flags().Changed))
+			f = f.sized(c.Flags().Changed)
+			var err error
+			if f.policyText, err = simulatedPolicy(f.policy, f.mode); err != nil {
+				return errors.Join(f.check(), err)
+			}
+			return simulate(c.Context(), env, f)
 		},
 	}
 	flags := c.Flags()
@@ -67,6 +80,8 @@ Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, about")
 	flags.IntVar(&f.faults, "faults", 0, "faults; 0 is about one an hour and cluster")
 	flags.StringArrayVar(&f.certain, "fault", nil, "a fault that is in the run for certain, beside two random ones and in a cluster made for it; repeatable")
+	flags.StringVar(&f.policy, "policy", "", "policy file to try, in place of one that is drawn by chance")
+	flags.StringVar(&f.mode, "mode", "", "mode of the policy of --policy: observe, notify or remediate (default as it says)")
 	flags.IntVar(&f.seeds, "seeds", 1, "run so many seeds, one after the other, up to the first that breaks a rule")
 	flags.DurationVar(&f.soak, "soak", 0, "go on with the next seeds for so long, such as 10m")
 	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
@@ -121,7 +136,7 @@ func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 
 // options are those of a seed.
 func (f simulateFlags) options() sim.Options {
-	o := sim.Options{Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
+	o := sim.Options{Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
 	for _, name := range f.certain {
 		o.Certain = append(o.Certain, sim.FaultKind(name))
 	}
@@ -331,6 +346,12 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	certain := ""
 	for _, name := range f.certain {
 		certain += " --fault " + name
+	}
+	if f.policy != "" {
+		certain += " --policy " + f.policy
+	}
+	if f.mode != "" {
+		certain += " --mode " + f.mode
 	}
 	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
 	return nil

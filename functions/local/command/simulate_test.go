@@ -161,3 +161,48 @@ func TestTheDemoIsToldAndWrittenDown(t *testing.T) {
 		t.Errorf("%v, %.40s", err, page)
 	}
 }
+
+// A team tries its own policy, as YAML or JSON, in its own mode or in another one.
+func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const day = "conditions: [{type: Ready, status: Unknown, tolerate: 20m}]\n"
+	observing := write("observe.yaml", "# ours\napiVersion: rollcall/v1\nmode: observe\n"+day)
+	acts := func(args ...string) (n int) {
+		t.Helper()
+		code, out, errs := rollcall(t, append([]string{"simulate", "--seed", "7", "--hours", "14", "--output", "json"}, args...)...)
+		var got simulated
+		if err := json.Unmarshal([]byte(out), &got); code != ExitOK || err != nil {
+			t.Fatalf("%q: exit code %d, %v: %s%s", args, code, err, out, errs)
+		}
+		return got.Counts[sim.EventAct]
+	}
+	if n := acts("--policy", observing); n != 0 {
+		t.Errorf("%d acts in mode observe", n)
+	}
+	let := acts("--policy", observing, "--mode", "remediate")
+	if let == 0 {
+		t.Error("no act in mode remediate")
+	}
+	for name, text := range map[string]string{"no-mode.yaml": "apiVersion: rollcall/v1\n" + day, "policy.json": `{"apiVersion": "rollcall/v1", "conditions": [{"type": "Ready", "status": "Unknown", "tolerate": "20m"}]}`} {
+		if n := acts("--policy", write(name, text)); n != let {
+			t.Errorf("%s: %d acts, want %d", name, n, let)
+		}
+	}
+
+	code, out, errs := rollcall(t, "simulate", "--policy", write("bad.yaml", "apiVersion: rollcall/v1\nlimit: {}\n"), "--mode", "destroy", "--nodes", "1")
+	for _, want := range []string{"--nodes 1:", "--mode: destroy is not a mode", "bad.yaml", "limit"} {
+		if code != ExitError || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, %q lacks %q", code, errs, want)
+		}
+	}
+	if _, _, errs := rollcall(t, "simulate", "--mode", "notify"); !strings.Contains(errs, "--policy FILE") {
+		t.Errorf("%q", errs)
+	}
+}
