@@ -252,8 +252,8 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	of := launchedFrom{g, m.template.version}
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
-	once := u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	if g.plain && !(once && first) && !slices.ContainsFunc(u.a.weather.spells, unclear) {
+	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
+	if g.plain && !tries && !slices.ContainsFunc(u.a.weather.spells, unclear) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	}
 	if g.unread == "" {
@@ -376,10 +376,17 @@ func (u *auditor) awaits(m *machine) {
 	} else if failed := u.needsRepair(m); failed != "" {
 		why = failed
 	}
-	if waits > reportedWithin && !u.reported(m) {
+	pol, longer, cures := u.policyNow(m.c, m.g), time.Duration(0), true
+	tells := pol.tells("ConditionFailed")
+	if u.needsRepair(m) == "" {
+		longer, cures = pol.cures(m.ail)
+		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
+	}
+	within += longer
+	if tells && waits > reportedWithin && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
 		delete(u.verdicts.alone, m)
-	} else if waits > within {
+	} else if cures && waits > within {
 		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
 		delete(u.verdicts.alone, m)
 	}
