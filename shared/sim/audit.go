@@ -88,6 +88,7 @@ type auditor struct {
 	sense    sense
 	verdicts verdicts
 	harms    harms
+	truths   truths
 }
 
 // effect is an act that took effect.
@@ -123,7 +124,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -363,12 +364,14 @@ func (u *auditor) stored(key archive.Key) {
 // planned notes what a check came to.
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
+	u.truthful(inv, c)
 	if !c.whole {
 		return
 	}
 	u.checkedWhole(inv, c.cluster)
 	u.sawReady(inv)
 	u.sightings(c)
+	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
 		l.heldBack[h.about] = h

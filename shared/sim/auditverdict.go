@@ -67,6 +67,7 @@ func newVerdicts() verdicts {
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
 func (u *auditor) forget() {
 	u.verdicts.forgotten = u.a.Now()
+	clear(u.truths.seen)
 	clear(u.verdicts.first)
 	clear(u.verdicts.losses)
 	clear(u.verdicts.alone)
@@ -262,6 +263,7 @@ func (u *auditor) nodeless(id string) bool {
 // minute looks at the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
+	u.truths.remember(u.a)
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
 	}
