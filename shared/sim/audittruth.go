@@ -274,7 +274,7 @@ var ofCluster = map[string]func(excuse) string{
 // it is.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
-		return !e.inv.seen.nodesWhole() || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || e.m.shown == nil || e.m.shown.State.Name != types.InstanceStateNameRunning
+		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || e.m.shown == nil || e.m.shown.State.Name != types.InstanceStateNameRunning
 	},
 	"ActionStuck":     func(e excuse) bool { return e.acted(24 * time.Hour) },
 	"AlreadyBegun":    func(e excuse) bool { return e.acted(24 * time.Hour) },
@@ -303,9 +303,9 @@ var ofMachine = map[string]func(excuse) bool{
 	"RepairNeedsPerson": func(e excuse) bool {
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
 	},
-	"SharedCause": func(e excuse) bool { return e.m.ail != notReady || e.m.stays || e.m.young || e.others() },
+	"SharedCause": func(e excuse) bool { return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others() },
 	"CauseOutside": func(e excuse) bool {
-		return e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
+		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
 	},
 	"CauseNotChecked": func(e excuse) bool {
 		return slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
@@ -349,7 +349,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
 		before := e.troubled()
-		if e.m.ail != well && e.m.since.Before(before) { // a node that turns from Unknown to False is in the same trouble
+		if !e.m.since.IsZero() && e.m.since.Before(before) { // it may have been cured this moment, and a node that turns from Unknown to False is in the same trouble
 			before = e.m.since
 		}
 		return !checked || before.Before(first.Add(lag)) || e.u.verdicts.lowered[e.g].Add(lag).After(before)

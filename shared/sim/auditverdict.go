@@ -254,10 +254,11 @@ func (c *cluster) unjudged() bool {
 // Karpenter ends what has not registered.
 const toldWithin = 10 * time.Minute
 
-// nodeless reports an instance that is without a node, but not since its launch, or for good.
+// nodeless reports an instance that is without a node, but not since its launch, or for good, or that is
+// ended this moment: EC2 may list it as running, and its group knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
-	return m != nil && (m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
+	return m != nil && (m.state != running || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute looks at the account every minute.
