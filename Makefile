@@ -40,6 +40,10 @@ test: testbed-deps ## Install what the tests need and run them all
 	$(GO) test $(TESTFLAGS) ./...
 	$(MAKE) --no-print-directory test-pages
 
+.PHONY: mutate
+mutate: ## Try careless changes of the product, one by one, against the simulator's rules
+	$(GO) run ./tests/mutate/cmd/mutate
+
 .PHONY: test-pages
 test-pages: ## Look at every page in a browser without a window, which is installed if there is none
 	cd tests/browser && $(GO) test -timeout 15m ./...
@@ -50,8 +54,8 @@ race: testbed-deps ## Run the tests under the race detector (needs gcc)
 
 .PHONY: lint
 lint: ## Check formatting, imports and habits
-	$(TOOLS) golangci-lint run ./...
-	cd tests/browser && $(GO) tool -modfile=$(CURDIR)/tests/tools/go.mod golangci-lint run ./...
+	$(TOOLS) golangci-lint run --allow-serial-runners ./...
+	cd tests/browser && $(GO) tool -modfile=$(CURDIR)/tests/tools/go.mod golangci-lint run --allow-serial-runners ./...
 
 .PHONY: bench
 bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours

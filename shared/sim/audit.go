@@ -87,6 +87,7 @@ type auditor struct {
 	policies policies
 	sense    sense
 	verdicts verdicts
+	records  records
 	harms    harms
 	truths   truths
 }
@@ -112,7 +113,11 @@ type saidKey struct{ cluster, group, kind, instance string }
 type saying struct {
 	what string
 	inv  *invocation
+	read int64 // the version of the notices that it had read
 }
+
+// said is a saying of an invocation.
+func (inv *invocation) said(what string) saying { return saying{what, inv, inv.seen.notices} }
 
 // owed is an outcome that a person is to be told of.
 type owed struct {
@@ -124,7 +129,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]time.Time{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -194,6 +199,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.judged(inv, what, c, m, n)
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
+	u.toldFirst(inv, what, id, intent)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent)
 	}
@@ -456,6 +462,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	}
 	u.tells(d)
+	u.tellsOf(inv, d)
 	u.stuck(inv, d)
 	u.left(inv, d)
 	u.unlaunched(inv, d)
@@ -493,7 +500,7 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 		if before, ok := u.outcomes[key]; ok && before.inv.known(inv) && !inv.failed {
 			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
 		}
-		u.outcomes[key] = saying{d.Action, inv}
+		u.outcomes[key] = inv.said(d.Action)
 		delete(u.acted, i.Order)
 	}
 }
@@ -506,10 +513,10 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 		}
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}
 		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
-		if before, ok := u.said[key]; ok && before.what == what && before.inv.known(inv) {
+		if before, ok := u.said[key]; ok && before.what == what && u.bars(before, inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
-		u.said[key] = saying{what, inv}
+		u.said[key] = inv.said(what)
 	}
 }
 
@@ -525,6 +532,13 @@ func (inv *invocation) known(later *invocation) bool {
 		return !inv.failed
 	}
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
+}
+
+// bars reports that a later invocation may not say it again: it could know that it was said,
+// or it had read the same notices, and of all that did only one may tell.
+func (u *auditor) bars(before saying, later *invocation) bool {
+	same := before.inv != later && before.read == later.seen.notices && later.seen.told
+	return before.inv.known(later) || same && before.inv.seen.told && !u.verdicts.forgotten.After(before.inv.begun)
 }
 
 // sweepsOf is of how many sweeps one checks a cluster of that size: 1 up to 2,000 nodes, then one
@@ -648,6 +662,7 @@ func (u *auditor) end() {
 			continue
 		}
 		u.leftovers(c)
+		u.onRecord(c)
 		for _, g := range c.groups {
 			for _, m := range g.members {
 				if m.state != running || m.ail != well || u.policyNow(c, g).mode < mayNotify {
@@ -666,6 +681,7 @@ func (u *auditor) end() {
 			}
 		}
 	}
+	u.unended()
 	for _, s := range u.a.schedules() {
 		if u.a.Now().Sub(s.due) > 5*time.Minute {
 			u.broken(RuleSchedule, "the schedule %s of %s was due at %s", s.name, s.cluster, s.due.Format(time.TimeOnly))

@@ -215,10 +215,10 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	}
 	before, known := u.sense.incidents[d.Incident.ID]
 	switch opens := slices.Contains(d.News, "opened"); {
-	case opens && known && before.inv.known(inv):
+	case opens && known && u.bars(before, inv):
 		u.broken(RuleReport, "%s: %q opens incident %s a second time, first opened by %s", inv.name, subject, d.Incident.ID, before.inv.name)
 	case opens:
-		u.sense.incidents[d.Incident.ID] = saying{subject, inv}
+		u.sense.incidents[d.Incident.ID] = inv.said(subject)
 	case !known:
 		u.broken(RuleReport, "%s: %q goes on with incident %s, which nobody opened", inv.name, subject, d.Incident.ID)
 	}

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,6 +22,21 @@ type sight struct {
 	instances seenPages[types.Instance]
 	looked    map[string]lookup // instances by id
 	policy    bool              // the policy was read
+	told      bool              // the ledger told the version of the notices
+	notices   int64             // which it is
+}
+
+// sawNotices notes the version of the notices among the items of a cluster: 0 if there is
+// none.
+func (inv *invocation) sawNotices(items []item, first bool) {
+	if first {
+		inv.seen.told, inv.seen.notices = true, 0
+	}
+	for _, it := range items {
+		if n, ok := it["version"].(*dynamotypes.AttributeValueMemberN); ok && textOf(it[sortKey]) == "notices" {
+			inv.seen.notices, _ = strconv.ParseInt(n.Value, 10, 64)
+		}
+	}
 }
 
 // seenPages is a listing page by page.

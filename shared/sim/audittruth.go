@@ -303,7 +303,9 @@ var ofMachine = map[string]func(excuse) bool{
 	"RepairNeedsPerson": func(e excuse) bool {
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
 	},
-	"SharedCause": func(e excuse) bool { return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others() },
+	"SharedCause": func(e excuse) bool {
+		return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
+	},
 	"CauseOutside": func(e excuse) bool {
 		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
 	},

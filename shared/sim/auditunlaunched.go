@@ -58,11 +58,11 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 		}
 		if slices.Contains(d.News, "opened") {
 			for _, before := range l.opened {
-				if before.inv.known(inv) && !u.verdicts.forgotten.After(before.inv.begun) {
+				if u.bars(before, inv) && !u.verdicts.forgotten.After(before.inv.begun) {
 					u.broken(RuleUnlaunched, "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
 				}
 			}
-			l.opened = append(l.opened, saying{d.Kind, inv})
+			l.opened = append(l.opened, inv.said(d.Kind))
 		}
 	}
 }

@@ -79,6 +79,7 @@ func (u *auditor) forget() {
 	clear(u.since)
 	clear(u.held)
 	clear(u.acted)
+	clear(u.records.open)
 	clear(u.checks)
 }
 

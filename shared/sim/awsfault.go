@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"rollcall/shared/awserr"
 )
 
@@ -47,6 +50,12 @@ func awsFault(what string, name string) error {
 	}
 	switch what {
 	case faultThrottle:
+		if name == "dynamodb:TransactWriteItems" {
+			return &types.TransactionCanceledException{
+				Message:             aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [ThrottlingError]"),
+				CancellationReasons: []types.CancellationReason{{Code: aws.String("ThrottlingError")}},
+			}
+		}
 		return m.throttled.made("Rate exceeded")
 	case faultServer:
 		return m.failed.made("The service is unavailable. Please try again shortly.")

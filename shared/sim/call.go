@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"rollcall/shared/awserr"
 )
 
 // access says whether a call changes something.
@@ -65,6 +67,13 @@ const (
 // kubernetes:list nodes; about is what the weather may be local to: a cluster's name for
 // calls of its Kubernetes API, or "".
 func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
+	return v.callAgain(ctx, name, kind, about, do, nil)
+}
+
+// callAgain makes a call that the service may carry out although it answers that it failed,
+// and that the SDK tries again when no answer comes: again is what the second try does, nil
+// for a service of which that is not simulated.
+func (v *env) callAgain(ctx context.Context, name string, kind access, about string, do, again func() error) error {
 	inv := v.inv
 	if inv == nil {
 		panic(fmt.Sprintf("%s calls %s outside of an invocation", v.fn, name))
@@ -79,7 +88,7 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	took := d.of("time").between(quickest, slowest)
+	took := v.takes(d)
 	inv.wait(took / 2)
 	f := v.a.weather.over(v.a.Now(), name, kind, about, d.of("weather"))
 	var err error
@@ -90,15 +99,26 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	case faultLost: // it took effect, and nobody is told
 		if err = do(); err == nil {
 			inv.hang(ctx)
+			inv.failed = true
 			err = errTimeout(name)
+			if again != nil && ctx.Err() == nil && d.of("again").chance(0.5) {
+				err = again()
+			}
 		}
+	case faultServer:
+		// "When you receive a status code 500 on a write operation, the operation may have
+		// succeeded or failed": Error handling with DynamoDB in its developer guide.
+		if again != nil && d.of("took effect").chance(0.25) {
+			_ = do()
+		}
+		err = f.err(name)
 	case faultNone:
 		err = do()
 	default:
 		err = f.err(name)
 	}
 	inv.missed = inv.missed || err != nil
-	inv.failed = inv.failed || err != nil && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
+	inv.failed = inv.failed || err != nil && !met(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s after %s", inv.name, name)})
@@ -106,6 +126,12 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	}
 	return err
 }
+
+// met reports that the call met another writer of DynamoDB: that is no failure.
+func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) }
+
+// takes is how long the call of these dice takes.
+func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest, slowest) }
 
 // hang waits for an answer that does not come, as long as the context lets it.
 func (inv *invocation) hang(ctx context.Context) {

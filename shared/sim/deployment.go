@@ -61,7 +61,7 @@ func (a *account) deploy(g Guards) error {
 	}
 	d := &deployment{
 		a: a, guards: g, permitted: permitted,
-		table: newTable(), bucket: newBucket(), functions: map[functionName]*function{},
+		table: newTable(a), bucket: newBucket(), functions: map[functionName]*function{},
 	}
 	d.setPolicy(a.sc.Policy)
 	for name, timeout := range map[functionName]time.Duration{
@@ -195,7 +195,7 @@ func (d *deployment) notices(v *env) Notices {
 }
 
 func (d *deployment) ledger(v *env) ledger.Ledger {
-	return guarded(d.guards.Ledger, ledger.Ledger(remembering{v}))
+	return guarded(d.guards.Ledger, ledger.Ledger(d.newLedger(v)))
 }
 
 // planner makes plans, and lets the auditor see them.
@@ -224,7 +224,7 @@ func (d *deployment) newStateChange(v *env) *handle.StateChange {
 func (d *deployment) newSweep(v *env) *handle.Sweep {
 	return &handle.Sweep{
 		Ambient: v.ambient(), EKS: eksAPI{v}, EC2: ec2API{v}, Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
-		Fleet: remembering{v}, Region: region, Interval: d.a.sc.Sweep,
+		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
 }
 
@@ -248,7 +248,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 		Orders:        dispatch.NewOrders(sqsAPI{v}, d.orders.url()),
 		Schedules:     d.newSchedules(v),
 		Events:        dispatch.NewEvents(eventsAPI{v}, eventBus),
-		Fleet:         remembering{v},
+		Fleet:         d.newLedger(v),
 	}
 }
 

@@ -1,9 +1,9 @@
 // Package sim is a simulated account with a clock of its own: EC2, Auto Scaling, EKS, IAM,
 // the Kubernetes API of each cluster, SQS, EventBridge Scheduler, SNS, Systems Manager
-// and the ledger, behind the very interfaces that the real clients satisfy. In it live
-// machines whose kubelets register, report and fail, and owners that replace what is
-// ended. The functions that run in it are the real ones: only what they talk to, and when
-// it is, is simulated.
+// and the ledger's DynamoDB table, behind the very interfaces that the real clients
+// satisfy. In it live machines whose kubelets register, report and fail, and owners that
+// replace what is ended. The functions that run in it are the real ones: only what they
+// talk to, and when it is, is simulated.
 //
 // # Vocabulary
 //

@@ -21,7 +21,6 @@ const (
 	EventOrder    EventKind = "order"    // Rollcall ordered an act
 	EventAct      EventKind = "act"      // Rollcall acted, or failed to
 	EventKilled   EventKind = "killed"   // a function was killed
-	EventRefused  EventKind = "refused"  // remediate refused an order
 	EventCheck    EventKind = "check"    // a check was completed
 	EventViolated EventKind = "violated" // an invariant was broken
 	EventArose    EventKind = "arose"    // the situation of a fault is there; Stage is the fault

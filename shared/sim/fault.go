@@ -26,11 +26,13 @@ func (a *account) arrange() {
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
+			a.decisions.begins(f)
 			a.strike(f)
 		})
 		if f.For > 0 {
 			a.at(to, func() {
 				a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "over", Text: f.Says, Detail: f.String() + ": over"})
+				a.decisions.over(f)
 				a.relent(f)
 			})
 		}

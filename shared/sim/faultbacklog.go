@@ -76,6 +76,9 @@ func (m *machine) illLong(ail ailment) {
 	}
 }
 
+// anewAfter is how long the ledger's table is not there when it is made anew.
+const anewAfter = 40 * time.Second
+
 // lose makes the ledger anew, once nothing is being done: who does that lifts Rollcall's
 // cordons and tags, as nobody else knows of them now.
 func (d *deployment) lose() {
@@ -84,8 +87,9 @@ func (d *deployment) lose() {
 		return
 	}
 	d.orders.letters = nil
-	d.table.memory = newTable().memory
+	d.table.drop()
 	d.a.audit.forget()
+	d.a.in(anewAfter, d.table.create)
 	for _, c := range d.a.clusters {
 		for _, m := range c.machines {
 			m.unmark()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -25,7 +27,9 @@ type Guards struct {
 	Targets  func(Targets) Targets
 	// Ledger is that of a check and of an act.
 	Ledger func(ledger.Ledger) ledger.Ledger
-	Tags   func(Tags) Tags
+	// Table is DynamoDB, in which the ledger is kept.
+	Table func(Table) Table
+	Tags  func(Tags) Tags
 	// Notices are those of a check and of an act's outcome.
 	Notices func(Notices) Notices
 	// Check and Act find out why, and what they return keeps the evidence.
@@ -57,6 +61,14 @@ type Targets interface {
 type Tags interface {
 	Tag(ctx context.Context, instances []roll.InstanceID, set map[string]string) error
 	Untag(ctx context.Context, instances []roll.InstanceID, keys []string) error
+}
+
+// Table is what the ledger asks of DynamoDB.
+type Table interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Notices publishes notices.

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"rollcall/shared/roll"
 )
 
 // kubeChanges are the changes that the API server makes, by verb and resource.
@@ -70,6 +72,9 @@ func (q *kubeQuery) patchNode() (any, error) {
 		if err != nil {
 			return nil, apierrors.NewBadRequest("spec." + key + ": " + err.Error())
 		}
+	}
+	if mark, marks := patch.Metadata.Annotations[roll.AnnotationCordoned]; n.cordoned && n.annotations[roll.AnnotationCordoned] == "" && (!cordoned || marks && mark != nil) {
+		q.api.v.a.audit.tookOver(q.api.v.inv, n)
 	}
 	if cordoned != n.cordoned {
 		what := actUncordon
@@ -202,6 +207,7 @@ func (q *kubeQuery) evict() (any, error) {
 	case p.guarded:
 		return nil, budgeted(p)
 	}
+	q.api.v.a.audit.evicted(q.api.v.inv, n, p)
 	q.did(actEvict, n.machine, n)
 	p.leaving = q.c.stamp()
 	q.c.changed()

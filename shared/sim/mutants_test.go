@@ -107,7 +107,7 @@ func allRules(t *testing.T) (all []Rule) {
 // byHand are the rules that no guard can break, for lack of a seam: audit_test.go and
 // auditverdict_test.go do.
 var byHand = map[Rule]bool{
-	RuleRole: true, RuleSchedule: true, RuleHarm: true,
+	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 
@@ -561,7 +561,17 @@ func mutantsOfMemory() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	two := calmly(trial(ill(FaultSilence, 30, api, 2)))
 	twice := trial(Fault{Kind: FaultPressure, At: 30 * time.Minute, Group: api, Count: 1, Value: lasting})
+	beside := trial(ill(FaultNotReady, 30, api, 1), ill(FaultSilence, 60, workers, 1), Fault{Kind: FaultMessages, At: time.Minute, For: 3 * time.Hour, Share: 1})
+	beside.Quiet = false
 	return []mutant{
+		{
+			name: "the version of the notices is raised without a condition", sc: beside, seeds: 8, rules: []Rule{RuleReport},
+			guards: func() Guards { return Guards{Table: func(t Table) Table { return unconditional{t} }} },
+		},
+		{
+			name: "the ledger is read eventually consistent", sc: beside, seeds: 8, rules: []Rule{RuleReport},
+			guards: func() Guards { return Guards{Table: func(t Table) Table { return stale{t} }} },
+		},
 		{
 			name: "the intent is not recorded", sc: sick, rules: []Rule{RuleIntent},
 			guards: forgetting(func(w *wrongLedger) {
@@ -579,6 +589,18 @@ func mutantsOfMemory() []mutant {
 					return nil
 				}
 				w.read = func(s *ledger.State) { s.Actions = nil }
+			}),
+		},
+		{
+			name: "a termination that took effect is recorded as failed", sc: sick, rules: []Rule{RuleRecord},
+			guards: forgetting(func(w *wrongLedger) {
+				l := w.Ledger
+				w.finish = func(ctx context.Context, c roll.ClusterID, id string, o ledger.Outcome) error {
+					if strings.HasPrefix(o.Detail, "terminated") {
+						o.Result = ledger.Failed
+					}
+					return l.Finish(ctx, c, id, o)
+				}
 			}),
 		},
 		{
@@ -624,7 +646,21 @@ func mutantsOfWords() []mutant {
 		{
 			name: "outcomes are not told", sc: after, rules: []Rule{RuleReport},
 			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered"`) })}
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered":"`) })}
+			},
+		},
+		{
+			name: "an act is told of only afterwards", sc: sick, rules: []Rule{RuleFirst},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool {
+					return !strings.Contains(string(m.JSON), `"order":"`) || strings.Contains(string(m.JSON), `"ordered":"`)
+				})}
+			},
+		},
+		{
+			name: "that it is over is not told", sc: sick, rules: []Rule{RuleEnd},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })}
 			},
 		},
 		{

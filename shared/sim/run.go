@@ -20,10 +20,12 @@ type Result struct {
 	// NodeHours is how many nodes lived for how many hours.
 	NodeHours float64
 	Counts    map[EventKind]int
-	Cost      Cost
-	Harm      Harm
-	Usage     Usage
-	Ended     time.Time // when it was over
+	// Situations are the decisions of the run, and how often each was made.
+	Situations map[Situation]int
+	Cost       Cost
+	Harm       Harm
+	Usage      Usage
+	Ended      time.Time // when it was over
 }
 
 // Watch is how a run is followed.
@@ -62,10 +64,12 @@ func Run(sc Scenario, w Watch) (Result, error) {
 		return r, err
 	}
 	defer a.shutdown()
+	r.Situations = a.decisions.of
 	digest := sha256.New()
 	tell := a.tell
 	a.tell = func(e Event) {
 		r.Counts[e.Kind]++
+		a.decided(e)
 		write(digest, e)
 		tell(e)
 	}
@@ -137,7 +141,7 @@ func write(h hash.Hash, e Event) {
 // newAccount makes the account of a scenario, with nothing in it that happens yet.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
-		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, byName: map[string]*cluster{}, machines: map[string]*machine{},
+		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: newDecisions(), byName: map[string]*cluster{}, machines: map[string]*machine{},
 		weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {

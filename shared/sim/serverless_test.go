@@ -92,6 +92,11 @@ func (a *account) pass(d time.Duration) { a.until(a.Now().Add(d)) }
 // within runs something in one invocation of an environment, to its end, and returns the
 // invocation. dies is the call at which it is killed, 0 for none.
 func (v *env) within(dies int, after bool, body func()) *invocation {
+	return v.during(10*time.Minute, dies, after, body)
+}
+
+// during is within for what takes a certain time at most.
+func (v *env) during(most time.Duration, dies int, after bool, body func()) *invocation {
 	var inv *invocation
 	v.a.spawn(0, func(p *process) {
 		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.serial), name: string(v.fn) + "#test", diesAt: dies, after: after}
@@ -99,7 +104,7 @@ func (v *env) within(dies int, after bool, body func()) *invocation {
 		v.inv = inv
 		body()
 	})
-	v.a.pass(10 * time.Minute)
+	v.a.pass(most)
 	return inv
 }
 

@@ -60,6 +60,8 @@ const (
 	// firstWithin how much later the first: while messages are unreliable.
 	secondWithin = 20 * time.Minute
 	firstWithin  = 10 * time.Minute
+	// besideWithin is within what two deliveries run side by side.
+	besideWithin = time.Second
 	// overtakenBy is by how much messages overtake each other in a standard queue then.
 	overtakenBy = 30 * time.Second
 )
@@ -103,7 +105,11 @@ func (q *queue) unsettle(l *letter) {
 	if l.d.of("twice").chance(share) {
 		m, d := l.message, l.d.of("second")
 		m.receives = 2
-		q.a.at(l.visible.Add(d.of("after").between(time.Second, secondWithin)), func() { q.repeat(m, d) })
+		after := d.of("after").between(time.Second, secondWithin)
+		if d.of("beside").chance(0.3) {
+			after = d.of("beside by").between(0, besideWithin)
+		}
+		q.a.at(l.visible.Add(after), func() { q.repeat(m, d) })
 	}
 }
 

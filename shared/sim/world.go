@@ -31,18 +31,19 @@ type account struct {
 	weather  *weather
 	tell     func(Event) // of what is worth telling; never nil
 	// bus is called with what is put on the event bus; never nil.
-	bus      func(at time.Time, detailType, detail string, resources []string)
-	metrics  io.Writer
-	log      slog.Handler
-	silenced map[string]bool // zones without a network
-	serial   int             // of machines
-	dep      *deployment     // nil before there is one
-	audit    *auditor
-	cost     Cost
-	usage    Usage
-	founding bool // what has been there for long is being made
-	traps    []*trap
-	left     []*leftover // what is to outlive machines, or did
+	bus       func(at time.Time, detailType, detail string, resources []string)
+	metrics   io.Writer
+	log       slog.Handler
+	silenced  map[string]bool // zones without a network
+	serial    int             // of machines
+	dep       *deployment     // nil before there is one
+	audit     *auditor
+	cost      Cost
+	usage     Usage
+	decisions *decisions
+	founding  bool // what has been there for long is being made
+	traps     []*trap
+	left      []*leftover // what is to outlive machines, or did
 }
 
 // cluster is an EKS cluster and its Kubernetes API.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,8 +139,15 @@ type simulated struct {
 	Seconds   float64               `json:"seconds"` // that it took
 	Counts    map[sim.EventKind]int `json:"counts"`
 	// PodMinutes is for how long pods did not run that Rollcall interrupted and no fault did.
-	PodMinutes float64  `json:"podMinutes"`
-	Broken     []broken `json:"broken"`
+	PodMinutes float64 `json:"podMinutes"`
+	// Situations are the decisions of the run.
+	Situations []situation `json:"situations"`
+	Broken     []broken    `json:"broken"`
+}
+
+type situation struct {
+	sim.Situation
+	Times int `json:"times"`
 }
 
 type broken struct {
@@ -152,6 +160,7 @@ type broken struct {
 type tally struct {
 	runs, arose, acts int
 	nodeHours         float64
+	situations        map[sim.Situation]int
 	harm              sim.Harm
 }
 
@@ -173,7 +182,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 		return ctx.Err() == nil && (begun < f.seeds || f.soak > 0 && env.Now().Sub(began) < f.soak)
 	}
 	var queue []chan ran
-	var all tally
+	all := tally{situations: map[sim.Situation]int{}}
 	failed := false
 	for !failed {
 		for len(queue) < atOnce && more() {
@@ -195,7 +204,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 			return err
 		}
 	}
-	if f.seeds > 1 && output(f.output) == outputTable {
+	if all.runs > 1 && output(f.output) == outputTable {
 		f.tally(env, all, first, failed)
 	}
 	if failed {
@@ -216,7 +225,7 @@ func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bo
 	if len(f.certain) > 0 {
 		made = fmt.Sprintf("; the situation of %s arose in %d", strings.Join(f.certain, " or "), all.arose)
 	}
-	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts, %s%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, harm(all.harm), made)
+	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts, %d situations, %s%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, len(all.situations), harm(all.harm), made)
 }
 
 // harm is what the workload lost to acts, and would not have lost to the faults.
@@ -255,6 +264,9 @@ func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *
 	all.runs++
 	all.acts += result.Counts[sim.EventAct]
 	all.nodeHours += result.NodeHours
+	for s, n := range result.Situations {
+		all.situations[s] += n
+	}
 	all.harm.Pods += result.Harm.Pods
 	all.harm.Minutes += result.Harm.Minutes
 	if r.arose {
@@ -277,11 +289,17 @@ func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *
 
 func (f simulateFlags) json(env Environment, r sim.Result, took time.Duration) error {
 	out := simulated{
-		Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Digest: r.Digest, NodeHours: r.NodeHours, Seconds: took.Seconds(), Counts: r.Counts, PodMinutes: r.Harm.Minutes.Minutes(), Broken: []broken{},
+		Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Digest: r.Digest, NodeHours: r.NodeHours, Seconds: took.Seconds(), Counts: r.Counts, PodMinutes: r.Harm.Minutes.Minutes(), Situations: []situation{}, Broken: []broken{},
 	}
 	for _, v := range r.Violations {
 		out.Broken = append(out.Broken, broken{v.At, v.Rule, v.Detail})
 	}
+	for s, n := range r.Situations {
+		out.Situations = append(out.Situations, situation{s, n})
+	}
+	slices.SortFunc(out.Situations, func(a, b situation) int {
+		return cmp.Or(cmp.Compare(a.Fault, b.Fault), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Decision, b.Decision))
+	})
 	return json.NewEncoder(env.Stdout).Encode(out)
 }
 

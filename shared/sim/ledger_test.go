@@ -3,13 +3,10 @@ package sim
 import (
 	"context"
 	"errors"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"time"
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/ledger/ledgertest"
@@ -26,7 +23,8 @@ func (i invoked) in(body func(ledger.Ledger) error) (err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	err = errors.New("it did not come to its end")
-	i.v.within(0, false, func() { err = body(remembering{i.v}) })
+	// So short that TTL deletes nothing meanwhile.
+	i.v.during(time.Minute, 0, false, func() { err = body(i.v.a.dep.newLedger(i.v)) })
 	return err
 }
 
@@ -51,7 +49,7 @@ func (i invoked) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read 
 	return i.in(func(l ledger.Ledger) error { return l.RaiseNotices(ctx, cluster, read) })
 }
 
-func (i invoked) Persistent() bool { return remembering{i.v}.Persistent() }
+func (i invoked) Persistent() bool { return i.v.a.dep.newLedger(i.v).Persistent() }
 
 func TestTheTableKeepsTheContractOfLedgers(t *testing.T) {
 	ledgertest.Contract(t, "table", func(t *testing.T) func() ledger.Ledger {
@@ -81,13 +79,16 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 	} {
 		a := bare(t, false)
 		if strings.HasPrefix(tt.name, "an outcome") {
-			if err := a.dep.table.memory.Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide); err != nil {
-				t.Fatal(err)
-			}
+			v := a.environment(remediator)
+			v.within(0, false, func() {
+				if err := a.dep.newLedger(v).Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		v := a.environment(inspect)
 		inv := v.within(0, false, func() {
-			if err := tt.does(remembering{v}); err != nil {
+			if err := tt.does(a.dep.newLedger(v)); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		})
@@ -95,45 +96,6 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d", tt.name, inv.calls, tt.calls)
 		}
 	}
-}
-
-// What is taken apart must be everything, and come in the order that the README argues.
-func TestChangesInOrderAreTheChanges(t *testing.T) {
-	c := ledgertest.Filled[ledger.Changes](t)
-	for _, c := range []ledger.Changes{c, ledgertest.Puts(t), ledgertest.Drops(t), ledgertest.Changes()} {
-		var whole, apart ledger.State
-		whole.Apply(ledgertest.Puts(t))
-		apart.Apply(ledgertest.Puts(t))
-		whole.Apply(c)
-		for _, one := range inOrder(c) {
-			apart.Apply(one)
-		}
-		if diff := cmp.Diff(whole, apart); diff != "" {
-			t.Errorf("taken apart the changes leave another state (-whole +apart):\n%s", diff)
-		}
-	}
-	var order []string
-	for _, one := range append(inOrder(ledgertest.Puts(t)), inOrder(ledgertest.Drops(t))...) {
-		order = append(order, changed(one))
-	}
-	want := []string{
-		"PutTrouble", "PutMissing", "PutRemediate", "PutGroups", "PutRests", "PutNotReady", "PutFlips", "PutPressures", "PutSpot", "PutFindings", "PutNotices", "PutRefusals", "PutFirst", "PutChecked", "PutGroupMemory",
-		"DropMissing", "DropRemediate", "DropFindings", "DropNotices", "DropRefusals", "DropGroups", "DropNotReady", "DropRests", "DropFlips", "DropPressures", "DropSpot", "DropGroupMemory", "DropTrouble",
-	}
-	if got := slices.Compact(order); !slices.Equal(got, want) {
-		t.Errorf("the order is %q\nwant         %q", got, want)
-	}
-}
-
-// changed names the field that a change of one item fills.
-func changed(c ledger.Changes) (name string) {
-	v := reflect.ValueOf(c)
-	for i := range v.NumField() {
-		if !v.Field(i).IsZero() {
-			name += v.Type().Field(i).Name
-		}
-	}
-	return name
 }
 
 func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
@@ -146,7 +108,7 @@ func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 	}{{1, false, 0}, {1, true, 98}, {2, false, 98}, {2, true, 197}, {3, false, 197}, {3, true, 250}} {
 		a := bare(t, false)
 		v := a.environment(inspect)
-		v.within(tt.dies, tt.after, func() { _ = remembering{v}.Record(t.Context(), ledgertest.Cluster, c) })
+		v.within(tt.dies, tt.after, func() { _ = a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, c) })
 		if s := a.dep.table.state(ledgertest.Cluster); len(s.Findings) != tt.findings || (s.Trouble != nil) != (tt.findings > 0) {
 			t.Errorf("killed at write %d, after it %v: %d findings, trouble %v, want %d", tt.dies, tt.after, len(s.Findings), s.Trouble != nil, tt.findings)
 		}
@@ -157,13 +119,14 @@ func TestSizesAreRemembered(t *testing.T) {
 	a := bare(t, false)
 	v := a.environment(inspect)
 	v.within(0, false, func() {
-		r := remembering{v}
+		r := a.dep.newLedger(v)
 		if sizes, err := r.Sizes(t.Context(), region); err != nil || len(sizes) != 0 {
 			t.Errorf("%v, %v", sizes, err)
 		}
 		if err := r.PutSize(t.Context(), region, "demo", 7); err != nil {
 			t.Error(err)
 		}
+		v.inv.wait(staleFor) // the read is eventually consistent
 		if sizes, err := r.Sizes(t.Context(), region); err != nil || sizes["demo"] != 7 {
 			t.Errorf("%v, %v", sizes, err)
 		}

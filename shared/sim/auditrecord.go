@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// What follows are the rules of what is on record and what people are told of it, beside
+// RuleReport.
+const (
+	// RuleRecord: an act that is on record as done was done, and one that was done is not on
+	// record as failed.
+	RuleRecord Rule = "record"
+	// RuleFirst: what ends or reboots a machine was told of before.
+	RuleFirst Rule = "told-first"
+	// RuleEnd: that an incident is over is told.
+	RuleEnd Rule = "end-told"
+	// RuleNoise: an incident has only so many notices a day.
+	RuleNoise Rule = "noise"
+)
+
+// records is what the auditor remembers for them.
+type records struct {
+	announced map[string]bool // orders that a notice told of
+	ended     map[string]bool // orders that ended a machine
+	open      map[string]*openIncident
+	// later is the incident in which a machine, or what else it is about, was told of last.
+	later map[string]string
+	// recovered is when a notice last told of it that an incident of it is over.
+	recovered map[string]time.Time
+}
+
+// openIncident is an incident of which the end was not told yet.
+type openIncident struct {
+	cluster, group, kind string
+	members              map[string]bool
+	notices              []time.Time
+	last                 *invocation
+}
+
+func newRecords() records {
+	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}}
+}
+
+// noticesADay is how many notices of one incident a person may get within a day, beside those
+// of outcomes: it opens and ends, grows, and each machine of it may be acted on, or held,
+// several times.
+const noticesADay = 24
+
+// tellsOf notes what a notice tells, and counts it.
+func (u *auditor) tellsOf(inv *invocation, d noticed) {
+	r := &u.records
+	for _, i := range d.Instances {
+		if i.Order != "" {
+			r.announced[i.Order] = true
+		}
+	}
+	if d.Incident == nil || d.Incident.ID == "" || d.Ordered != "" {
+		return
+	}
+	id := d.Cluster + " " + d.Incident.ID
+	if d.Action == "resolved" {
+		delete(r.open, id)
+		for _, e := range d.Ended {
+			r.recovered[e.Instance] = u.a.Now()
+		}
+		return
+	}
+	o := r.open[id]
+	if o == nil {
+		o = &openIncident{}
+		r.open[id] = o
+	}
+	o.cluster, o.group, o.kind, o.last = d.Cluster, d.Group, d.Kind, inv
+	if o.members == nil {
+		o.members = map[string]bool{}
+	}
+	for _, i := range d.Instances {
+		o.members[i.Instance+i.Subject] = true
+		r.later[i.Instance+i.Subject] = id
+	}
+	now := u.a.Now()
+	for len(o.notices) > 0 && now.Sub(o.notices[0]) >= 24*time.Hour {
+		o.notices = o.notices[1:]
+	}
+	if o.notices = append(o.notices, now); len(o.notices) > noticesADay+2*len(o.members) {
+		u.broken(RuleNoise, "%s: incident %s of %s in %s, with %d instances, has its %d. notice within a day", inv.name, d.Incident.ID, d.Kind, d.Group, len(o.members), len(o.notices))
+	}
+}
+
+// toldFirst checks that an act that nobody can take back was told of, and notes it.
+func (u *auditor) toldFirst(inv *invocation, what act, id, order string) {
+	switch what {
+	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
+	default:
+		return
+	}
+	if order == "" {
+		return
+	}
+	if what == actTerminate {
+		u.records.ended[order] = true
+	}
+	if !u.records.announced[order] {
+		u.broken(RuleFirst, "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, id, order)
+	}
+}
+
+// onRecord compares the terminations that are on record with what became of their machines.
+// Of several tries of one order the last one counts.
+func (u *auditor) onRecord(c *cluster) {
+	last := map[string]ledger.Action{}
+	for _, a := range u.a.dep.state(c.name).Actions {
+		last[a.ID] = a
+	}
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		a := last[id]
+		if a.Do != acts[actTerminate] || a.Outcome == nil {
+			continue
+		}
+		done := a.Outcome.Result == ledger.Done
+		if m := u.a.machines[string(a.Instance)]; done && m != nil && m.state == running {
+			u.broken(RuleRecord, "the termination of %s, order %s, is on record as done (%s), and it runs", m.id, id, a.Outcome.Detail)
+		}
+		if !done && u.records.ended[id] {
+			u.broken(RuleRecord, "the termination of %s, order %s, took effect, and is on record as failed (%s)", a.Instance, id, a.Outcome.Detail)
+		}
+	}
+}
+
+// unended checks, when all has been well for long, that of no incident the end is still to be
+// told: of one whose members a person ignores, or that belong to another one by now, it is not.
+func (u *auditor) unended() {
+	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
+		o := u.records.open[id]
+		c := u.a.byName[o.cluster]
+		if c == nil || !c.exists() || o.last == nil || !o.last.clean() || o.last.begun.Before(u.verdicts.forgotten) {
+			continue
+		}
+		if len(o.notices) == 0 || u.a.Now().Sub(o.notices[len(o.notices)-1]) < time.Hour {
+			continue
+		}
+		if o.group == "" || o.group == "none" || u.elsewhere(id, o) {
+			continue
+		}
+		i := slices.IndexFunc(c.groups, func(g *group) bool { return g.groupName() == o.group })
+		if i < 0 {
+			continue
+		}
+		if g := c.groups[i]; u.policyNow(c, g).mode < mayNotify || u.verdicts.quiet[g].After(o.notices[0]) {
+			continue
+		}
+		if _, known := u.noticeOf(c, strings.TrimPrefix(id, o.cluster+" ")); known {
+			continue // it is not over yet
+		}
+		u.broken(RuleEnd, "incident %s of %s in %s, of which the last notice was at %s, is not on record any more, and nobody was told that it is over", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
+	}
+}
+
+// noticeOf is the notice that the ledger has of an incident.
+func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
+	for _, n := range u.a.dep.state(c.name).Notices {
+		if n.Incident.ID == incident {
+			return n, true
+		}
+	}
+	return ledger.Notice{}, false
+}
+
+// elsewhere reports that all of an incident's members are ignored by a person, or were told of
+// in another incident since: as another trouble, or that it is over.
+func (u *auditor) elsewhere(id string, o *openIncident) bool {
+	for member := range o.members {
+		if m := u.a.machines[member]; m != nil {
+			if value, ignored := get(m.tags, roll.TagIgnore); ignored && !declines(value) {
+				continue
+			}
+		}
+		if u.records.later[member] == id && !u.records.recovered[member].After(o.notices[len(o.notices)-1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tookOver is told that a cordon of somebody else was taken for Rollcall's.
+func (u *auditor) tookOver(inv *invocation, n *node) {
+	u.broken(RuleKept, "%s: the cordon of node %s, which a person made, is marked as Rollcall's, or lifted", inv.name, n.name)
+}
+
+// evicted checks that no pod is evicted that must not be.
+func (u *auditor) evicted(inv *invocation, n *node, p *pod) {
+	if p.keep != "" {
+		u.broken(RuleKept, "%s: pod %s/%s of node %s is evicted, which has %s", inv.name, p.namespace, p.name, n.name, p.keep)
+	}
+}

@@ -1,0 +1,410 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"rollcall/shared/awserr"
+	"rollcall/shared/ledger"
+	"rollcall/shared/ledger/ledgertest"
+	"rollcall/shared/roll"
+)
+
+// asking has an invocation of an environment of its own call DynamoDB.
+func asking(a *account, body func(dynamoAPI)) {
+	v := a.environment(inspect)
+	v.during(2*time.Minute, 0, false, func() { body(dynamoAPI{v}) })
+}
+
+// putting is a transaction that puts items under sort keys, each with a text of that size.
+func putting(size int, sks ...string) *dynamodb.TransactWriteItemsInput {
+	in := &dynamodb.TransactWriteItemsInput{}
+	for _, sk := range sks {
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{Item: item{"pk": text("p"), "sk": text(sk), "t": text(strings.Repeat("x", size))}}})
+	}
+	return in
+}
+
+// updating is an update of one item under a condition, "" for none.
+func updating(sk, value, condition string) *dynamodb.UpdateItemInput {
+	in := &dynamodb.UpdateItemInput{
+		Key: item{"pk": text("p"), "sk": text(sk)}, UpdateExpression: aws.String("SET t = :t"), ExpressionAttributeValues: item{":t": text(value)},
+	}
+	if condition != "" {
+		in.ConditionExpression = &condition
+	}
+	return in
+}
+
+func itemNow(t *testing.T, d dynamoAPI, sk string, consistent bool) string {
+	out, err := d.GetItem(t.Context(), &dynamodb.GetItemInput{Key: item{"pk": text("p"), "sk": text(sk)}, ConsistentRead: &consistent})
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	return textOf(out.Item["t"])
+}
+
+// queried is what a Query of everything shows, and on how many pages.
+func queried(t *testing.T, d dynamoAPI, condition string, values item) (sks []string, pages int) {
+	in := &dynamodb.QueryInput{KeyConditionExpression: &condition, ExpressionAttributeValues: values, ConsistentRead: aws.Bool(true)}
+	for {
+		out, err := d.Query(t.Context(), in)
+		if err != nil {
+			t.Error(err)
+			return nil, 0
+		}
+		for _, it := range out.Items {
+			sks = append(sks, textOf(it["sk"]))
+		}
+		pages++
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return sks, pages
+		}
+	}
+}
+
+func numbered(n int) (sks []string) {
+	for i := range n {
+		sks = append(sks, fmt.Sprintf("k#%03d", i))
+	}
+	return sks
+}
+
+func TestWhatATransactionTakes(t *testing.T) {
+	twice := putting(1, "a", "a")
+	keyless := putting(1, "")
+	set := putting(1, "a")
+	set.TransactItems[0].Put.Item["s"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberSS{}}}
+	unused := putting(1, "a")
+	unused.TransactItems[0].Put.ExpressionAttributeValues = item{":a": text("a")}
+	for _, tt := range []struct {
+		name string
+		in   *dynamodb.TransactWriteItemsInput
+		ok   bool
+	}{
+		{"100 items", putting(1, numbered(100)...), true},
+		{"101 items", putting(1, numbered(101)...), false},
+		{"nothing", putting(1), false},
+		{"400 KB", putting(itemLimit-len("pkpsk")-len("a")-len("t"), "a"), true},
+		{"a byte more", putting(itemLimit-len("pkpsk")-len("a")-len("t")+1, "a"), false},
+		{"4 MB", putting(395_000, numbered(10)...), true},
+		{"more than 4 MB", putting(395_000, numbered(11)...), false},
+		{"one item twice", twice, false},
+		{"no key", keyless, false},
+		{"an empty set", set, false},
+		{"a value that is not used", unused, false},
+	} {
+		a := bare(t, false)
+		asking(a, func(d dynamoAPI) {
+			_, err := d.TransactWriteItems(t.Context(), tt.in)
+			if got := err == nil; got != tt.ok || awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			want := len(tt.in.TransactItems)
+			if !tt.ok {
+				want = 0
+			}
+			if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != want {
+				t.Errorf("%s: %d items are there", tt.name, len(sks))
+			}
+		})
+	}
+}
+
+func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
+	a := bare(t, false)
+	asking(a, func(d dynamoAPI) {
+		in := putting(1, "a", "b", "c")
+		in.TransactItems[1].Put.ConditionExpression = aws.String("attribute_exists(pk)")
+		_, err := d.TransactWriteItems(t.Context(), in)
+		var cancelled *types.TransactionCanceledException
+		if !awserr.IsConditionFailed(err) || !errors.As(err, &cancelled) || *cancelled.CancellationReasons[0].Code != "None" || *cancelled.CancellationReasons[1].Code != "ConditionalCheckFailed" {
+			t.Errorf("%v", err)
+		}
+		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 0 {
+			t.Errorf("%q are there", sks)
+		}
+		in.TransactItems[1].Put.ConditionExpression = nil
+		in.ClientRequestToken = aws.String("one")
+		for range 2 { // the second with the same token changes nothing
+			if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
+				t.Error(err)
+			}
+			if got := itemNow(t, d, "b", true); got != "x" {
+				t.Errorf("b is %q", got)
+			}
+			if _, err := d.UpdateItem(t.Context(), updating("b", "x", "attribute_exists(pk)")); err != nil {
+				t.Error(err)
+			}
+		}
+		in = &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Delete: &types.Delete{Key: item{"pk": text("p"), "sk": text("a")}}},
+			{ConditionCheck: &types.ConditionCheck{Key: item{"pk": text("p"), "sk": text("b")}, ConditionExpression: aws.String("attribute_exists(pk)")}},
+			{Update: &types.Update{Key: item{"pk": text("p"), "sk": text("c")}, UpdateExpression: aws.String("REMOVE t")}},
+		}}
+		if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 2 || itemNow(t, d, "c", true) != "" {
+			t.Errorf("%q are there", sks)
+		}
+	})
+}
+
+// While a transaction is being committed, other writers meet it, and a Query may show a part.
+func TestWhatIsBeingCommitted(t *testing.T) {
+	a := bare(t, false)
+	when := func(i int) time.Duration { return time.Duration(i+1) * 10 * time.Millisecond }
+	changes := []*change{{pk: "p", sk: "a", put: item{"pk": text("p"), "sk": text("a")}}, {pk: "p", sk: "b", put: item{"pk": text("p"), "sk": text("b")}}}
+	tb := a.dep.table
+	if err := tb.all(changes, "one", when); err != nil {
+		t.Fatal(err)
+	}
+	there := func() (n int) {
+		for _, sk := range []string{"a", "b"} {
+			if tb.now("p", sk) != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for n, passed := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond} {
+		a.pass(passed)
+		if there() != n {
+			t.Errorf("after %s %d items are there, want %d", a.now, there(), n)
+		}
+		err := tb.all(changes[1:], "another", when)
+		if n < 2 && !awserr.IsTransactionConflict(err) || n == 2 && err != nil {
+			t.Errorf("after %s another transaction gets %v", a.now, err)
+		}
+		if err := tb.one(&change{pk: "p", sk: "b", drop: true}); !awserr.IsTransactionConflict(err) {
+			t.Errorf("after %s an update gets %v", a.now, err)
+		}
+	}
+}
+
+func TestAnEventuallyConsistentReadIsOldForASecondAtMost(t *testing.T) {
+	a := bare(t, false)
+	old := 0
+	asking(a, func(d dynamoAPI) {
+		for n := range 20 {
+			value := fmt.Sprint(n)
+			if _, err := d.UpdateItem(t.Context(), updating("a", value, "")); err != nil {
+				t.Error(err)
+			}
+			if got := itemNow(t, d, "a", true); got != value {
+				t.Errorf("a strongly consistent read shows %q, want %q", got, value)
+			}
+			if itemNow(t, d, "a", false) != value {
+				old++
+			}
+			d.v.inv.wait(staleFor)
+			if got := itemNow(t, d, "a", false); got != value {
+				t.Errorf("after a second a read shows %q, want %q", got, value)
+			}
+		}
+	})
+	if old < 5 {
+		t.Errorf("%d of 20 reads right after a write are old", old)
+	}
+}
+
+func TestAQueryHasPages(t *testing.T) {
+	a := bare(t, false)
+	asking(a, func(d dynamoAPI) {
+		for _, sks := range [][]string{numbered(8), {"j", "k", "k#", "l"}} {
+			if _, err := d.TransactWriteItems(t.Context(), putting(300_000, sks...)); err != nil {
+				t.Error(err)
+			}
+		}
+		for condition, want := range map[string][2]int{"pk = :p": {12, 4}, "pk = :p AND begins_with(sk, :k)": {9, 3}} {
+			values := item{":p": text("p")}
+			if strings.Contains(condition, ":k") {
+				values[":k"] = text("k#")
+			}
+			if sks, pages := queried(t, d, condition, values); len(sks) != want[0] || pages != want[1] {
+				t.Errorf("%s: %d items on %d pages, want %v", condition, len(sks), pages, want)
+			}
+		}
+	})
+}
+
+func TestTTLDeletesLate(t *testing.T) {
+	a := bare(t, false)
+	tb := a.dep.table
+	for i := range 40 {
+		at := dawn.Add(time.Hour)
+		if i == 0 {
+			at = dawn.AddDate(-6, 0, 0) // too old to be taken for a time
+		}
+		sk := fmt.Sprint(i)
+		tb.write(tb.record("p", sk), item{"pk": text("p"), "sk": text(sk), "expires": numeral(fmt.Sprint(at.Unix()))})
+	}
+	for _, want := range []struct {
+		after       time.Duration
+		least, most int
+	}{{time.Hour, 40, 40}, {25 * time.Hour, 10, 35}, {49 * time.Hour, 1, 1}} {
+		a.until(dawn.Add(want.after))
+		n := 0
+		for i := range 40 {
+			if tb.now("p", fmt.Sprint(i)) != nil {
+				n++
+			}
+		}
+		if n < want.least || n > want.most {
+			t.Errorf("after %s %d of 40 are there", want.after, n)
+		}
+	}
+}
+
+func TestATableThatIsNotThere(t *testing.T) {
+	a := bare(t, false)
+	asking(a, func(d dynamoAPI) {
+		if _, err := d.UpdateItem(t.Context(), updating("a", "x", "")); err != nil {
+			t.Error(err)
+		}
+		d.table().drop()
+		_, got := d.GetItem(t.Context(), &dynamodb.GetItemInput{Key: item{"pk": text("p"), "sk": text("a")}})
+		_, read := d.Query(t.Context(), &dynamodb.QueryInput{KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": text("p")}})
+		_, updated := d.UpdateItem(t.Context(), updating("a", "x", ""))
+		_, transacted := d.TransactWriteItems(t.Context(), putting(1, "a"))
+		for _, err := range []error{got, read, updated, transacted} {
+			if !awserr.IsNotFound(err) {
+				t.Errorf("%v", err)
+			}
+		}
+		d.table().create()
+		if got := itemNow(t, d, "a", true); got != "" {
+			t.Errorf("the new table has %q", got)
+		}
+	})
+}
+
+// A write of which the answer is lost is tried again by the SDK: a transaction with its token,
+// an update so that it meets what it wrote itself.
+func TestAWriteThatIsLostAndTriedAgain(t *testing.T) {
+	met := map[string]int{}
+	for seed := range uint64(40) {
+		a := bare(t, false)
+		a.d = newDice(seed)
+		a.weather.spells = []spell{{from: dawn, to: dawn.Add(time.Hour), what: FaultLostAnswers, share: 1}}
+		asking(a, func(d dynamoAPI) {
+			_, err := d.UpdateItem(t.Context(), updating("a", "x", "attribute_not_exists(pk)"))
+			met[fmt.Sprint("an update: condition ", awserr.IsConditionFailed(err), ", timeout ", awserr.IsTimeout(err))]++
+			in := putting(1, "b")
+			in.TransactItems[0].Put.ConditionExpression = aws.String("attribute_not_exists(pk)")
+			_, err = d.TransactWriteItems(t.Context(), in)
+			met[fmt.Sprint("a transaction: made ", err == nil, ", timeout ", awserr.IsTimeout(err))]++
+			if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 2 {
+				t.Errorf("seed %d: %q are there", seed, sks)
+			}
+			if !d.v.inv.failed {
+				t.Errorf("seed %d: nobody knows that an answer was lost", seed)
+			}
+		})
+	}
+	for _, want := range []string{
+		"an update: condition true, timeout false", "an update: condition false, timeout true",
+		"a transaction: made true, timeout false", "a transaction: made false, timeout true",
+	} {
+		if met[want] < 5 {
+			t.Errorf("%s: %d of 40", want, met[want])
+		}
+	}
+	if len(met) != 4 {
+		t.Errorf("%v", met)
+	}
+}
+
+// Of two that begin an act at once one gets through; without conditions both do.
+func TestTwoIntentsAtOnce(t *testing.T) {
+	begun := func(g Guards, seed uint64) (n, conflicts int) {
+		a := bare(t, false)
+		a.d, a.dep.guards = newDice(seed), g
+		for i := range 2 {
+			a.spawn(0, func(p *process) {
+				v := a.environment(remediator)
+				v.inv = &invocation{process: p, v: v, d: a.d.nth(i), name: "remediate#test"}
+				err := a.dep.newLedger(v).Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("a", "i-00000001", ledgertest.T0), ledgertest.Wide)
+				switch {
+				case err == nil:
+					n++
+				case !errors.Is(err, ledger.ErrBegun):
+					t.Errorf("seed %d: %v", seed, err)
+				}
+				conflicts += max(0, v.inv.calls-3)
+			})
+		}
+		a.pass(time.Minute)
+		return n, conflicts
+	}
+	both, met := 0, 0
+	for seed := range uint64(30) {
+		n, conflicts := begun(Guards{}, seed)
+		if n != 1 {
+			t.Errorf("seed %d: %d begin it", seed, n)
+		}
+		met += min(conflicts, 1)
+		if n, _ := begun(Guards{Table: func(t Table) Table { return unconditional{t} }}, seed); n == 2 {
+			both++
+		}
+	}
+	if both < 5 || met < 10 {
+		t.Errorf("without conditions both begin it in %d of 30, and in %d one meets the other", both, met)
+	}
+}
+
+// Two deliveries write the same items side by side: each gets through, and what is there is
+// what the last wrote.
+func TestTwoRecordsAtOnce(t *testing.T) {
+	for seed := range uint64(10) {
+		a := bare(t, false)
+		a.d = newDice(seed)
+		for i := range 2 {
+			a.spawn(0, func(p *process) {
+				v := a.environment(inspect)
+				v.inv = &invocation{process: p, v: v, d: a.d.nth(i), name: "inspect#test"}
+				if err := a.dep.newLedger(v).Record(context.Background(), ledgertest.Cluster, ledgertest.Findings(250)); err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+			})
+		}
+		a.pass(2 * time.Minute)
+		if n := len(a.dep.table.state(ledgertest.Cluster).Findings); n != 250 {
+			t.Errorf("seed %d: %d findings", seed, n)
+		}
+	}
+}
+
+// A record that no transaction takes is written in several, of 4 MB each.
+func TestARecordOfManyMegabytes(t *testing.T) {
+	a := bare(t, false)
+	v := a.environment(inspect)
+	notices := map[ledger.NoticeKey]ledger.Notice{}
+	for i := range 6 {
+		notices[ledger.NoticeKey{Group: roll.Group(fmt.Sprint("asg/", i)), Kind: roll.Unknown}] = ledgertest.Notice(50_000)
+	}
+	inv := v.within(0, false, func() {
+		if err := a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, ledger.Changes{PutNotices: notices}); err != nil {
+			t.Error(err)
+		}
+	})
+	got := a.dep.table.state(ledgertest.Cluster).Notices
+	if len(got) != 6 || inv.calls < 3 {
+		t.Errorf("%d notices in %d calls", len(got), inv.calls)
+	}
+	for key, n := range got {
+		if len(n.Members) != 50_000 {
+			t.Errorf("%v names %d", key, len(n.Members))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package mutate
+
+import (
+	"strings"
+	"testing"
+
+	"rollcall/shared/sim"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+// What the table says must be in the product as it is now.
+func TestEachMutationApplies(t *testing.T) {
+	if _, err := Weave(root, Table()); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range Table() {
+		if named[m.Name] {
+			t.Errorf("two mutations are called %q", m.Name)
+		}
+		named[m.Name] = true
+		outcomes := 0
+		for _, is := range []bool{len(m.Rules) > 0, m.Survives != "", m.Missed != ""} {
+			if is {
+				outcomes++
+			}
+		}
+		if outcomes != 1 || m.Harm == "" {
+			t.Errorf("%q needs a harm, and rules, or why it survives, or why it is missed", m.Name)
+		}
+	}
+	if n := len(Table()); n < 80 {
+		t.Errorf("%d mutations, and there should be at least 80", n)
+	}
+}
+
+// A sample, for as many rules as can be; make mutate tries them all.
+func TestSampleIsCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the whole product")
+	}
+	b, err := Build(t.Context(), root, t.TempDir(), Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("the product itself", func(t *testing.T) {
+		t.Parallel()
+		runs := []Run{{Seed: 1}}
+		right, err := Simulate(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		woven, err := b.run(t.Context(), 0, runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if right[0].Digest != woven[0].Digest {
+			t.Error("with no mutation in force something else happens than without any")
+		}
+	})
+	sampled := 0
+	for i, m := range Table() {
+		if !m.Sample {
+			continue
+		}
+		sampled++
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			v, err := b.Try(t.Context(), i+1, m, Seeds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Fault != "" {
+				t.Error(v.Fault)
+			}
+		})
+	}
+	if sampled < 15 {
+		t.Errorf("%d mutations are in the sample, and there should be at least 15", sampled)
+	}
+}
+
+// A function with everything that a function can have is woven so that it compiles and does
+// as it did.
+func TestWeaves(t *testing.T) {
+	s, err := parse("x.go", []byte(`package x
+
+// F does.
+func (m *M[K]) F(_ int, a, b string, rest ...K) (n int, err error) {
+	return len(a), nil
+}
+
+func G[T any](v T) { println("old", v) }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range []Mutation{{Old: "len(a)", New: "len(b)"}, {Old: `"old"`, New: `"new"`}} {
+		if err := s.add(i+1, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `package x
+
+// F does.
+func (r__ *M[K]) F(p0__ int, p1__ string, p2__ string, p3__ ...K) (int, error) {
+	if mutation__ == 1 { return r__.F__1(p0__, p1__, p2__, p3__...) }
+	return r__.F__0(p0__, p1__, p2__, p3__...)
+}
+
+func G[T any](p0__ T) () {
+	if mutation__ == 2 { G__2(p0__); return }
+	G__0(p0__); return
+}
+
+func (m *M[K]) F__0(_ int, a, b string, rest ...K) (n int, err error) {
+	return len(a), nil
+}
+
+func (m *M[K]) F__1(_ int, a, b string, rest ...K) (n int, err error) {
+	return len(b), nil
+}
+
+func G__0[T any](v T) { println("old", v) }
+
+func G__2[T any](v T) { println("new", v) }
+`
+	if got := string(s.woven()); got != want {
+		t.Errorf("woven is\n%s\nand should be\n%s", got, want)
+	}
+	for _, bad := range []Mutation{{Old: "a", New: "b"}, {Old: "nil", New: "nil"}, {Old: "func G", New: "func H"}, {Old: "missing", New: "x"}} {
+		if err := s.add(9, bad); err == nil {
+			t.Errorf("%q for %q should not apply", bad.New, bad.Old)
+		}
+	}
+}
+
+func TestRunsBeginWithTheFaults(t *testing.T) {
+	runs := Runs(faults(sim.FaultZone))
+	if len(runs) != 50 || runs[0].Faults[0] != sim.FaultZone || runs[24].Seed != 25 || runs[25].Faults != nil || runs[25].Seed != 1 {
+		t.Errorf("the runs are %v", runs)
+	}
+	if runs := Runs(nil); len(runs) != 50 || runs[49].Faults != nil || runs[49].Seed != 50 {
+		t.Errorf("the runs without faults are %v", runs)
+	}
+}
+
+// What the table expects is compared with what came of it.
+func TestVerdicts(t *testing.T) {
+	caught := &Outcome{Rule: sim.RuleZone}
+	for _, c := range []struct {
+		v    Verdict
+		want string
+	}{
+		{Verdict{Mutation: Mutation{Rules: rules(sim.RuleZone)}, Caught: caught}, ""},
+		{Verdict{Mutation: Mutation{Rules: rules(sim.RulePace)}, Caught: caught}, "breaks zone first"},
+		{Verdict{Mutation: Mutation{Rules: rules(sim.RulePace)}}, "breaks no rule"},
+		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Caught: caught}, "is said to survive"},
+		{Verdict{Mutation: Mutation{Survives: "of another guard"}, Differs: true}, ""},
+		{Verdict{Mutation: Mutation{Survives: "of another guard"}}, "makes no difference"},
+		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Differs: true}, ""},
+		{Verdict{Mutation: Mutation{Missed: "nobody counts"}, Caught: caught}, ""},
+	} {
+		if got := c.v.wrong(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("of %+v the table is wrong: %q, and should be %q", c.v, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package mutate
+
+import "rollcall/shared/sim"
+
+// read believe what they should not of what an API says.
+func read() []Mutation {
+	const client, drain, write, pods, observe, instances, status = "shared/kube/client.go", "shared/kube/drain.go", "shared/kube/write.go", "shared/kube/pods.go", "shared/observe/observe.go", "shared/observe/instances.go", "shared/observe/status.go"
+	return []Mutation{
+		{
+			Name: "a listing that expired (410) ends", File: client,
+			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\treturn nil\n",
+			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "a listing that expired (410) begins anew without forgetting", File: client,
+			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\terr = list()\n",
+			Harm: "nodes are counted twice", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "only the first page of nodes is read", File: client,
+			Old: "if options.Continue = next; next == \"\" {", New: "if options.Continue = next; next == \"\" || options.Limit > 0 {",
+			Harm: "nodes of later pages are taken for missing", Rules: rules(sim.RuleWhole), Sample: true,
+		},
+		{
+			Name: "a page of nodes that fails ends the listing", File: observe,
+			Old: "\tif err != nil {\n\t\tfail(err)\n\t}\n}", New: "\tif err != nil && len(s.Nodes) == 0 {\n\t\tfail(err)\n\t}\n}",
+			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "a page of instances that fails ends the listing", File: instances,
+			Old: "\t\t\ts.Gaps = append(s.Gaps, g)\n\t\t\treturn\n", New: "\t\t\tif page == 1 {\n\t\t\t\ts.Gaps = append(s.Gaps, g)\n\t\t\t}\n\t\t\treturn\n",
+			Harm: "instances of later pages are taken for ended", Faults: faults(sim.FaultThrottle),
+			Missed: untried,
+		},
+		{
+			Name: "instances that the listing lacks are not looked up", File: instances,
+			Old: "if id := s.Nodes[i].Instance; id != \"\" && !listed[id] {", New: "if id := s.Nodes[i].Instance; id == \"\" && !listed[id] {",
+			Harm: "what EC2 shows late is taken for ended", Faults: faults(sim.FaultStale),
+			Missed: untried,
+		},
+		{
+			Name: "instances that could not be looked up are taken for unknown", File: instances,
+			Old: "\t\tfound, unknown, err := o.lookup(ctx, batch)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n", New: "\t\tfound, unknown, err := o.lookup(ctx, batch)\n\t\tif err != nil {\n\t\t\tunknown = batch\n\t\t}\n",
+			Harm: "nodes of working machines are deleted", Faults: faults(sim.FaultThrottle, sim.FaultGhosts),
+			Missed: untried,
+		},
+		{
+			Name: "instances of several clusters are of this one", File: instances,
+			Old: "OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),", New: "",
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Missed: untried,
+		},
+		{
+			Name: "rollcall:hold is not read", File: instances,
+			Old: "Hold:           p.texts.One(tags.Hold),", New: "",
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "status checks that could not be read are in order", File: status,
+			Old: "s.StatusRead = roll.Unreadable\n\tif !s.Has(roll.ScopeInstances) {", New: "s.StatusRead = roll.Yes\n\tif !s.Has(roll.ScopeInstances) {",
+			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Missed: untried,
+		},
+		{
+			Name: "the uid of a node is not compared", File: write,
+			Old: "if string(n.UID) != uid {", New: "if uid == \"\" {",
+			Harm: "another node of the same name is cordoned", Faults: faults(sim.FaultNotReady, sim.FaultGhosts),
+			Missed: untried,
+		},
+		{
+			Name: "a cordon overwrites that of a person", File: write,
+			Old: "if n.Spec.Unschedulable {\n\t\t\treturn nil, nil", New: "if n.Annotations[roll.AnnotationCordoned] != \"\" {\n\t\t\treturn nil, nil",
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "an uncordon does not ask whose cordon it is", File: write,
+			Old: "if order == \"\" || n.Annotations[roll.AnnotationCordoned] != order {", New: "if order == \"-\" {",
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "do-not-disrupt is ignored by drains", File: drain,
+			Old: "\tif p.doNotDisrupt == \"true\" {\n", New: "\tif p.doNotDisrupt == \"yes\" {\n",
+			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultSilentServing, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "safe-to-evict is ignored", File: drain,
+			Old: "if p.safeToEvict == \"false\" {", New: "if p.safeToEvict == \"no\" {",
+			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultSilentServing, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "pods that a budget keeps are left", File: drain,
+			Old: "\t\td.Blocked = append(d.Blocked, p.because(\"%s\", refusal(err)))\n", New: "",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "pods that are still stopping are gone", File: drain,
+			Old: "\t\t\td.Leaving = append(d.Leaving, p.because(\"has until", New: "\t\t\td.Stuck = append(d.Stuck, p.because(\"has until",
+			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "pods that are stuck keep a drain waiting", File: drain,
+			Old: "now.Sub(p.leaving) > stuckAfter", New: "now.Sub(p.leaving) > 100*stuckAfter",
+			Harm: "a machine whose container runtime is dead is kept", Faults: faults(sim.FaultHangingPods), Rules: rules(sim.RuleCure), Sample: true,
+		},
+		{
+			Name: "pods of DaemonSets are evicted", File: drain,
+			Old: "owner.Kind == \"DaemonSet\" ||", New: "owner.Kind == \"Deployment\" ||",
+			Harm: "what the node needs is evicted, and comes back for ever", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a budget without a word counts for nothing", File: pods,
+			Old: "Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb),", New: "",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing),
+			Missed: untried,
+		},
+		{
+			Name: "annotations of the node are ignored", File: pods,
+			Old: "NotToDisrupt: keepsNode(n), Attached", New: "Attached",
+			Harm: "a node that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
+		},
+	}
+}
+
+// kept keep the ledger wrongly.
+func kept() []Mutation {
+	const act, changes = "shared/ledger/act.go", "shared/ledger/changes.go"
+	return []Mutation{
+		{
+			Name: "the budget lets one more act be", File: act,
+			Old: "!intent.Free && spent >= budget.Max {", New: "!intent.Free && spent > budget.Max {",
+			Harm:   "more acts an hour than allowed",
+			Missed: untried,
+		},
+		{
+			Name: "the budget counts acts that have an outcome only", File: act,
+			Old: "if a.Interrupted() && a.since(b.Since)", New: "if a.Outcome != nil && a.Interrupted() && a.since(b.Since)",
+			Harm:   "more acts an hour than allowed",
+			Missed: untried,
+		},
+		{
+			Name: "an order may be begun again once it has an outcome", File: act,
+			Old: "(earlier.Outcome == nil || earlier.Outcome.Result != Failed) {", New: "earlier.Outcome == nil {",
+			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "an order may be begun again while it has no outcome", File: act,
+			Old: "(earlier.Outcome == nil || earlier.Outcome.Result != Failed) {", New: "earlier.Outcome != nil && earlier.Outcome.Result != Failed {",
+			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "an act without an outcome does not hold its instance", File: act,
+			Old: "\t\tcase a.Instance == instance:\n\t\t\treturn a, true\n", New: "",
+			Harm: "an instance is acted on twice at once", Faults: faults(sim.FaultMessages, sim.FaultLostAnswers),
+			Missed: untried,
+		},
+		{
+			Name: "two instances of a group may be begun at once", File: act,
+			Old: "if b.Ordered.IsZero() || intent.Free || intent.Group == roll.GroupNone {", New: "if true {",
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "an act that failed is one that interrupted", File: act,
+			Old: "return !a.Free && !failed", New: "return !a.Free && (failed || !failed)",
+			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the latest outcome of an act wins", File: act,
+			Old: "\t\t\tif s.Actions[i].Outcome == nil {\n\t\t\t\ts.Actions[i].Outcome = &outcome\n\t\t\t}\n", New: "\t\t\ts.Actions[i].Outcome = &outcome\n",
+			Harm: "what was done is told to have failed, and done again", Faults: faults(sim.FaultMessages, sim.FaultLostAnswers),
+			Missed: untried,
+		},
+		{
+			Name: "the first of several tries is the act", File: act,
+			Old: "for _, a := range slices.Backward(s.Actions) {\n\t\tif a.ID == id {", New: "for _, a := range s.Actions {\n\t\tif a.ID == id {",
+			Harm: "an act that failed once is never tried again", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "notices are written over those of another check", File: changes,
+			Old: "if c.NoticesVersion != 0 && c.NoticesVersion != s.NoticesVersion {", New: "if c.NoticesVersion < 0 {",
+			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "any check may send the notices", File: changes,
+			Old: "if s.NoticesVersion != read {", New: "if s.NoticesVersion < read {",
+			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "dropped notices stay", File: changes,
+			Old: "\t\tdelete(s.Notices, k)\n", New: "\t\t_ = k\n",
+			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "dropped findings stay", File: changes,
+			Old: "\t\tdelete(s.Findings, k)\n", New: "\t\t_ = k\n",
+			Harm: "a trouble that is over counts as seen before", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "a group forgets its replacements", File: changes,
+			Old: "\t\ts.Groups[g] = m.clone()\n", New: "\t\t_, _ = g, m\n",
+			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+	}
+}
+
+// handled treat what starts a function, and what follows from it, wrongly.
+func handled() []Mutation {
+	const inspect, sweep, check, remediate = "shared/handle/inspect.go", "shared/handle/sweep.go", "shared/trigger/check.go", "shared/handle/remediate.go"
+	return []Mutation{
+		{
+			Name: "no check is ever scheduled", File: inspect,
+			Old: "if next.IsZero() || !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || next.Before(now.Add(sweep)) {",
+			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a check that could not read is not repeated", File: inspect,
+			Old: "if !result.Snapshot.Whole() && !missing(result)", New: "if result.Snapshot.Whole() && missing(result)",
+			Harm: "after each hiccup a cluster is not looked at until the next sweep", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "checks that come late are carried out", File: inspect,
+			Old: "if c.Stale(started, staleAfter) {", New: "if c.Stale(started, 100*staleAfter) {",
+			Harm: "a backlog of messages is a storm of checks", Faults: faults(sim.FaultMessages),
+			Missed: untried,
+		},
+		{
+			Name: "every check is late", File: check,
+			Old: "return now.Sub(DueAt(c.Due)) > maxAge", New: "return now.Sub(DueAt(c.Due)) < maxAge",
+			Harm:   "no cluster is ever checked",
+			Missed: untried, Sample: true,
+		},
+		{
+			Name: "a policy that could not be read lowers nothing", File: inspect,
+			Old: "permitted != h.Permitted\n", New: "false\n",
+			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultBadPolicy),
+			Missed: untried,
+		},
+		{
+			Name: "orders are sent in mode notify", File: inspect,
+			Old: "if permitted.Allows(policy.Remediate) {", New: "if permitted.Allows(policy.Notify) {",
+			Harm: "none known: the plan makes no orders in mode notify", Faults: faults(sim.FaultMode),
+			Missed: untried,
+		},
+		{
+			Name: "a schedule may be for a moment that has passed", File: inspect,
+			Old: "if soonest := trigger.Soonest(h.Clock()); at.Before(soonest) {", New: "if soonest := trigger.Soonest(h.Clock()); at.After(soonest.AddDate(1, 0, 0)) {",
+			Harm: "a check never comes", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the sweep stops at the first queue that fails", File: sweep,
+			Old: "\t\t\tfaults = append(faults, err)\n", New: "\t\t\treturn err\n",
+			Harm: "clusters at the end of the list are not checked", Faults: faults(sim.FaultErrors, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the sweep takes the first page of clusters", File: sweep,
+			Old: "\t\tnames = append(names, page.Clusters...)\n\t}\n", New: "\t\tnames = append(names, page.Clusters...)\n\t\tbreak\n\t}\n",
+			Harm:   "clusters of later pages are never checked",
+			Missed: untried,
+		},
+		{
+			Name: "clusters that EKS does not list are never swept", File: sweep,
+			Old: "if h.hourly(now) {", New: "if h.hourly(now.AddDate(1, 0, 0)) && len(clusters) == 0 {",
+			Harm: "machines that a deleted cluster left are never told of", Faults: faults(sim.FaultDeleted, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "outcomes are not told", File: remediate,
+			Old: "if !report.Told(out) {", New: "if report.Told(out) {",
+			Harm: "nobody learns what came of an act", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "that an outcome was told is not remembered", File: remediate,
+			Old: "if !report.Sent(err) {", New: "if report.Sent(err) {",
+			Harm: "each refusal is told again and again", Faults: faults(sim.FaultSilence, sim.FaultPeople),
+			Missed: untried,
+		},
+	}
+}

@@ -1,0 +1,133 @@
+package mutate
+
+import "rollcall/shared/sim"
+
+// assessed judge wrongly what was seen.
+func assessed() []Mutation {
+	const node, absence, assess, kept, count, flaps, unpaired = "shared/assess/node.go", "shared/assess/absence.go", "shared/assess/assess.go", "shared/assess/kept.go", "shared/assess/count.go", "shared/assess/flaps.go", "shared/assess/unpaired.go"
+	return []Mutation{
+		{
+			Name: "tolerance is counted from the creation of the node", File: absence,
+			Old: "began := a.past(n.Ready.Since, n.Created)", New: "began := a.past(n.Created, n.Created)",
+			Harm: "a node is ended as soon as it leaves Ready", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "tolerance is counted from an absence that is over", File: absence,
+			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
+			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "tolerance begins anew when the status changes", File: absence,
+			Old: "w.since, told = known.Since.UTC(), known.Told", New: "told = known.Told",
+			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a silent node gets the tolerance of one that answers", File: node,
+			Old: `a.unready(m, roll.Unknown, roll.ConditionUnknown, "has stopped`, New: `a.unready(m, roll.NotReady, roll.ConditionFalse, "has stopped`,
+			Harm: "a silent node climbs the wrong ladder", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "what never was Ready is due at once", File: node,
+			Old: "f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, since.Add(warnAfter))",
+			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultNoReady),
+			Missed: untried,
+		},
+		{
+			Name: "the deadline of an instance counts from now", File: unpaired,
+			Old: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, a.Now.Add(p.Registration.Deadline))",
+			Harm: "what never joins is never overdue", Faults: faults(sim.FaultNoJoin),
+			Missed: untried,
+		},
+		{
+			Name: "an instance is overdue when it is warned of", File: unpaired,
+			Old: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.WarnAfter))",
+			Harm: "instances that are still booting are ended", Faults: faults(sim.FaultNoJoin),
+			Missed: untried,
+		},
+		{
+			Name: "a node that leaves Ready on and off worked never", File: node,
+			Old: "return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue", New: "return claim != nil && claim.Initialized.Status == roll.ConditionTrue && !n.Initialized",
+			Harm: "a node that works is ended for a startup taint", Faults: faults(sim.FaultTaintReturns),
+			Missed: untried,
+		},
+		{
+			Name: "whether a node worked before the taint is forgotten", File: node,
+			Old: "return known.Worked\n", New: "return false\n",
+			Harm: "a node that works is ended for a startup taint", Faults: faults(sim.FaultTaintReturns), Rules: rules(sim.RuleHealthy), Sample: true,
+		},
+		{
+			Name: "nodes that were not listed are taken for missing", File: kept,
+			Old: "return !a.instancesRead || !a.nodesRead", New: "return !a.instancesRead",
+			Harm: "findings are forgotten with each hiccup of an API server", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "status checks that were not read are in order", File: kept,
+			Old: "a.Snapshot.StatusRead != roll.Yes:", New: "a.Snapshot.StatusRead == roll.NotAsked:",
+			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Missed: untried,
+		},
+		{
+			Name: "a second look takes findings of others for gone", File: kept,
+			Old: "case a.Snapshot.Target != \"\" && k.Instance != a.Snapshot.Target:", New: "case a.Snapshot.Target != \"\" && k.Instance == a.Snapshot.Target:",
+			Harm: "none known: what a look at one instance finds out of others is not recorded", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a node is counted as overdue in its group alone", File: count,
+			Old: "\ta.total.Overdue++\n", New: "",
+			Harm: "acts go on while a large part of the cluster is unhealthy", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "instances that never joined do not count as unhealthy", File: count,
+			Old: "case roll.Ghost, roll.Conflict,", New: "case roll.Unregistered, roll.Ghost, roll.Conflict,",
+			Harm: "acts go on while nothing joins any more", Faults: faults(sim.FaultTemplate),
+			Missed: untried,
+		},
+		{
+			Name: "a starting node counts as silent in its zone", File: count,
+			Old: "case !a.starting(m):", New: "case true:",
+			Harm: "a group that grows is taken for an outage of the zone", Faults: faults(sim.FaultScale),
+			Missed: untried,
+		},
+		{
+			Name: "flaps of an earlier hour count", File: flaps,
+			Old: "return !t.After(a.Now) && a.Now.Sub(t) < roll.FlapWindow", New: "return !t.After(a.Now)",
+			Harm: "a node is called flapping for what is long over", Faults: faults(sim.FaultFlapping), Rules: rules(sim.RuleTidy), Sample: true,
+		},
+		{
+			Name: "flapping is never noticed", File: flaps,
+			Old: "if len(returns) < roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node", New: "if len(returns) < 100*roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node",
+			Harm: "a node that comes and goes is never told", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "the next check is not asked for when a tolerance ends", File: assess,
+			Old: "\t} else {\n\t\ta.next(f.Due)\n\t}\n", New: "\t}\n",
+			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a bastion is meant to be a node since its template has some", File: unpaired,
+			Old: "\tcase bySiblings:\n\t\ta.out.Inherited[i.ID] = true\n", New: "\tcase bySiblings:\n",
+			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
+			Missed: untried,
+		},
+		{
+			Name: "no node is known to have vanished", File: unpaired,
+			Old: "case a.vanished(m, since):", New: "case a.vanished(m, since) && a.gone:",
+			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
+		},
+		{
+			Name: "what EKS does not know counts as active", File: assess,
+			Old: "a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })", New: "a.gone = false",
+			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultDeleted),
+			Missed: untried,
+		},
+	}
+}

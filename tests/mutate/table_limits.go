@@ -1,0 +1,229 @@
+package mutate
+
+import "rollcall/shared/sim"
+
+// limited let something pass that a limit should hold.
+func limited() []Mutation {
+	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/object.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/climb.go"
+	return []Mutation{
+		{
+			Name: "one more node may be unhealthy than the share allows", File: limits,
+			Old: "if c.Overdue <= allowed {", New: "if c.Overdue <= allowed+1 {",
+			Harm:   "acts go on in trouble that is hardly the instances'",
+			Missed: untried,
+		},
+		{
+			Name: "the unhealthy share of the cluster is not asked", File: object,
+			Old: `p.Assessment.Count[""], limits.Unhealthy); ok {`, New: `p.Assessment.Count[""], limits.Unhealthy); ok && text == "" {`,
+			Harm:   "acts go on while a large part of the cluster is unhealthy",
+			Missed: untried,
+		},
+		{
+			Name: "the unhealthy share of the group is not asked", File: object,
+			Old: "group, pol.Limits.Unhealthy); ok {", New: "group, pol.Limits.Unhealthy); ok && text == \"\" {",
+			Harm:   "acts go on while a large part of the group is unhealthy",
+			Missed: untried,
+		},
+		{
+			Name: "two sightings may be at the same moment", File: limits,
+			Old: "age < assess.Confirmation {", New: "age < 0 {",
+			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultMessages),
+			Missed: untried,
+		},
+		{
+			Name: "a sighting of an earlier trouble counts", File: "shared/plan/plan.go",
+			Old: "if !ok || !k.Began.Equal(f.Began) {", New: "if !ok {",
+			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "what was ill before the first check is acted on", File: limits,
+			Old: "case f.Since.Before(first), !known.FirstSeen.After(first):", New: "case f.Since.Before(first) && known.FirstSeen.Before(first):",
+			Harm: "the first day of an installation begins with a wave of acts", Faults: faults(sim.FaultBacklog), Rules: rules(sim.RuleBacklog), Sample: true,
+		},
+		{
+			Name: "what was found in mode notify is acted on at once in mode remediate", File: limits,
+			Old: "!known.Opened.Before(remediateSince)", New: "known.Opened.Before(remediateSince)",
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
+			Missed: untried,
+		},
+		{
+			Name: "a zone that is down is not noticed", File: object,
+			Old: "limits.Zone); ok {\n\t\treturn ZoneOutage", New: "limits.Zone); ok && text == \"\" {\n\t\treturn ZoneOutage",
+			Harm: "the nodes of a zone without a network are ended", Faults: faults(sim.FaultZone),
+			Missed: untried,
+		},
+		{
+			Name: "a zone of two nodes cannot be down", File: limits,
+			Old: "c.Silent >= wholeZone &&", New: "c.Silent > wholeZone &&",
+			Harm: "both nodes of a small zone are ended", Faults: faults(sim.FaultSmallZone), Rules: rules(sim.RuleZone), Sample: true,
+		},
+		{
+			Name: "a zonal shift is compared with the name of the zone", File: limits,
+			Old: `if f.ZoneID == "" || shift.ZoneID == f.ZoneID {`, New: "if shift.ZoneID == f.Zone {",
+			Harm: "nodes of a zone that somebody has shifted away from are ended", Faults: faults(sim.FaultShift), Rules: rules(sim.RuleZone),
+		},
+		{
+			Name: "a mass of silent nodes is not noticed", File: limits,
+			Old: "if n < silenceLeast || n*100 < int(share)*nodes {", New: "if n < silenceLeast || n*100 < int(share)*nodes*10 {",
+			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultZone),
+			Missed: untried,
+		},
+		{
+			Name: "a cluster that is being updated is taken for one in order", File: limits,
+			Old: "if s.Cluster.Status != roll.ClusterActive {", New: `if s.Cluster.Status == "DELETING" {`,
+			Harm: "acts go on while the control plane is being changed", Faults: faults(sim.FaultUpdate),
+			Missed: untried,
+		},
+		{
+			Name: "a listing of nodes that failed is no fault", File: limits,
+			Old: "case g.Scope == roll.ScopeDetail:", New: "case g.Scope == roll.ScopeDetail, g.Scope == roll.ScopeNodes:",
+			Harm: "nodes that were not read are taken for missing", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "unreadable termination protection is ignored", File: limits,
+			Old: "case roll.NotAsked, roll.Unreadable:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute", New: "case roll.NotAsked:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute",
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople, sim.FaultErrors),
+			Missed: untried,
+		},
+		{
+			Name: "termination protection is ignored", File: limits,
+			Old: "\tcase roll.Yes:\n\t\treturn TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn TerminationProtected",
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople),
+			Missed: untried,
+		},
+		{
+			Name: "what failed is tried again at once", File: limits,
+			Old: "case now.Sub(a.Outcome.At) < wait:", New: "case now.Sub(a.Outcome.At) < 0:",
+			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultPeople, sim.FaultDenied),
+			Missed: untried,
+		},
+		{
+			Name: "the tags of another cluster are ignored", File: limits,
+			Old: `case i.OtherCluster != "":`, New: `case i.OtherCluster == "-":`,
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Missed: untried,
+		},
+		{
+			Name: "user data that names another cluster is ignored", File: limits,
+			Old: `other := p.Snapshot.Details[i.ID].OtherCluster; other != "" {`, New: `other := p.Snapshot.Details[i.ID].OtherCluster; other == "-" {`,
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Missed: untried,
+		},
+		{
+			Name: "user data that bootstraps no node is ignored", File: limits,
+			Old: "if !p.Assessment.Inherited[f.Instance] {", New: "if p.Assessment.Inherited[f.Instance] || d.Bootstraps != roll.Yes {",
+			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
+			Missed: untried,
+		},
+		{
+			Name: "rollcall:hold is not looked at", File: limits,
+			Old: "if roll.HoldActive(i.Hold, now) {", New: `if i.Hold == "all" && roll.HoldActive(i.Hold, now) {`,
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "rollcall:hold=true is not looked at, only a date is", File: "shared/roll/instance.go",
+			Old: "if until, err := time.Parse(time.RFC3339, value); err == nil {\n\t\treturn now.Before(until)\n\t}\n\treturn true\n", New: "until, err := time.Parse(time.RFC3339, value)\n\treturn err == nil && now.Before(until)\n",
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the budget of the plan looks back half an hour", File: limits,
+			Old: "Since: now.Add(-Hour)}.Spent", New: "Since: now.Add(-Hour / 2)}.Spent",
+			Harm:   "twice as many acts an hour as allowed",
+			Missed: untried,
+		},
+		{
+			Name: "what a silent node runs is asked before it is ended, not before it is rebooted", File: pods,
+			Old: "if !silent || act != Reboot && !act.replaced() {", New: "if !silent || !act.replaced() {",
+			Harm: "a job that must not be disturbed is rebooted away", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
+		},
+		{
+			Name: "pods of a silent node that could not be read are no pods", File: pods,
+			Old: "(part.read == roll.NotAsked || part.read == roll.Unreadable)", New: "part.read == roll.NotAsked",
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing, sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "do-not-disrupt is ignored", File: pods,
+			Old: `pod.NotToDisrupt != "" && !pod.Replaced`, New: `pod.NotToDisrupt != "" && pod.Replaced`,
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing),
+			Missed: untried,
+		},
+		{
+			Name: "disruption budgets of silent nodes are ignored", File: pods,
+			Old: "ok := violated(has.Budgets); ok && budgets {", New: "ok := violated(has.Budgets); ok && !budgets {",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
+		},
+		{
+			Name: "local volumes of silent nodes are ignored", File: pods,
+			Old: "ok := onDisks(has.LocalVolumes); ok && disks {", New: "ok := onDisks(has.LocalVolumes); ok && !disks {",
+			Harm: "data on local disks is lost", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing), Sample: true,
+		},
+		{
+			Name: "a cause that two instances share is shared by too few", File: cause,
+			Old: "sure+perhaps < 2 ||", New: "sure+perhaps < 3 ||",
+			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate),
+			Missed: untried,
+		},
+		{
+			Name: "every cause is held as shared", File: cause,
+			Old: `if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
+			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a sibling that could not be looked into does not count", File: cause,
+			Old: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id != \"\" {", New: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id == \"-\" {",
+			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
+			Missed: untried,
+		},
+		{
+			Name: "a sibling that could not be judged does not count", File: cause,
+			Old: "if id := s.unjudged[t].but(f.Instance); id != \"\" {", New: "if id := s.unjudged[t].but(f.Instance); id == \"-\" {",
+			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
+			Missed: untried,
+		},
+		{
+			Name: "a cause outside of the instance does not hold", File: object,
+			Old: "if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {", New: "if pol.Limits.CauseOutside == policy.CauseOutsideTryOnce {",
+			Harm: "a machine is replaced by one from the same broken template", Faults: faults(sim.FaultLoneCause), Rules: rules(sim.RuleVain), Sample: true,
+		},
+		{
+			Name: "a Ready node that worked before is ended for a startup taint", File: object,
+			Old: "(f.Kind != roll.Uninitialized || f.Worked) {", New: "f.Kind != roll.Uninitialized {",
+			Harm: "nodes that work are ended", Faults: faults(sim.FaultTaintReturns), Rules: rules(sim.RuleHealthy),
+		},
+		{
+			Name: "the limits of the group forget the acts of this check", File: climb,
+			Old: "\t\tso.groups[f.Group]++\n", New: "",
+			Harm:   "several machines of a group are acted on at once",
+			Missed: untried,
+		},
+		{
+			Name: "a second instance of a group is acted on in the same check", File: object,
+			Old: "so.groups[f.Group] > 0 {", New: "so.groups[f.Group] > 1 {",
+			Harm:   "several machines of a group are acted on at once",
+			Missed: untried,
+		},
+		{
+			Name: "an act without an outcome does not hold others", File: object,
+			Old: "if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {", New: "if a, ok := p.State.Unresolved(f.Instance, roll.GroupNone); ok {",
+			Harm: "a second machine of a group is acted on before what came of the first is known", Faults: faults(sim.FaultLostAnswers),
+			Missed: untried,
+		},
+		{
+			Name: "stop: true is not looked at in mode remediate", File: climb,
+			Old: "case pol.Stop:\n", New: "case pol.Stop && pol.Mode != policy.Remediate:\n",
+			Harm: "the kill switch does not work", Faults: faults(sim.FaultKillSwitch), Rules: rules(sim.RuleStopped), Sample: true,
+		},
+		{
+			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
+			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {", New: "if t == nil || !goesOn {",
+			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone),
+			Missed: untried,
+		},
+	}
+}

@@ -1,0 +1,542 @@
+package mutate
+
+import "rollcall/shared/sim"
+
+// climbed take the steps of a ladder wrongly.
+func climbed() []Mutation {
+	const climb, recover, resolve = "shared/plan/climb.go", "shared/plan/recover.go", "shared/plan/resolve.go"
+	return []Mutation{
+		{
+			Name: "all steps of a ladder are due at once", File: climb,
+			Old: "at = at.Add(step.After)", New: "at = f.Due",
+			Harm:   "machines are ended hours before their ladder says so",
+			Missed: untried,
+		},
+		{
+			Name: "the machine is not given time to boot after a reboot", File: climb,
+			Old: "boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {", New: "boots := rebooted; !rebooted.IsZero() && boots.After(at) {",
+			Harm: "a machine that boots is ended", Faults: faults(sim.FaultSmallZone),
+			Missed: untried,
+		},
+		{
+			Name: "drain is skipped for what is not ready", File: climb,
+			Old: "case n.Ready.Status == roll.ConditionUnknown:\n\t\t\treturn", New: "case n.Ready.Status != roll.ConditionTrue:\n\t\t\treturn",
+			Harm: "pods are ended without being evicted", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "an instance is rebooted for each of its troubles", File: climb,
+			Old: "if a, ok := p.rebooted(f); ok {", New: "if a, ok := p.rebooted(f); ok && a.Kind == f.Kind && a.Why == \"\" {",
+			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultPressure),
+			Missed: untried,
+		},
+		{
+			Name: "an earlier reboot is forgotten after an hour", File: climb,
+			Old: "p.Now.Sub(a.At) < rebootMemory", New: "p.Now.Sub(a.At) < time.Hour",
+			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultPressure),
+			Missed: untried,
+		},
+		{
+			Name: "what only another instance cures is rebooted", File: climb,
+			Old: "ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {", New: "ok && c.Cure == roll.CureReplace && f.Kind == roll.Impaired {",
+			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultAccelerator),
+			Missed: untried,
+		},
+		{
+			Name: "a drain that is unfinished is never forced", File: climb,
+			Old: "case force && !p.Now.Before(forced):", New: "case force && p.Now.Before(last.At):",
+			Harm: "what is ill stays for ever", Faults: faults(sim.FaultHangingPods),
+			Missed: untried,
+		},
+		{
+			Name: "a drain that is unfinished is taken for a done one", File: climb,
+			Old: "\t\treturn p.unfinished(f, a, pol.Drain)", New: "\t\treturn a.Outcome.At, false",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a failed step is taken for a done one", File: climb,
+			Old: "case a.Outcome.Result == ledger.Done:\n\t\treturn a.Outcome.At, false", New: "case a.Outcome.Result != ledger.Done || !act.final():\n\t\treturn a.Outcome.At, false",
+			Harm: "a machine is ended though it was never drained", Faults: faults(sim.FaultDenied, sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "what was done is done again after a while", File: climb,
+			Old: "case a.Outcome.Result == ledger.Done && act.final():", New: "case a.Outcome.Result == ledger.Done && act.final() && p.Now.Sub(a.Outcome.At) < 5*time.Minute:",
+			Harm:   "the same machine is ended twice",
+			Missed: untried,
+		},
+		{
+			Name: "a node that came back keeps a cordon older than an hour", File: recover,
+			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || cordon.Do != string(Cordon)",
+			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a node that came back is never uncordoned", File: recover,
+			Old: "cordon.Instance != n.Instance {", New: "cordon.Instance == n.Instance {",
+			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a node that is still ill is uncordoned", File: recover,
+			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {", New: "false {",
+			Harm: "pods are placed on a node that is just to be ended", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "rollcall:hold does not keep a cordon", File: recover,
+			Old: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok {", New: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok && reason == \"\" {",
+			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultNotReady, sim.FaultPeople),
+			Missed: untried,
+		},
+		{
+			Name: "acts without an outcome are settled at once", File: resolve,
+			Old: "if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {", New: "if a.Outcome == nil {",
+			Harm: "an act that is just being carried out is repeated", Faults: faults(sim.FaultLostAnswers, sim.FaultStale),
+			Missed: untried,
+		},
+		{
+			Name: "an instance that is not listed is taken for ended", File: resolve,
+			Old: "case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
+			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultLostAnswers, sim.FaultStale),
+			Missed: untried,
+		},
+		{
+			Name: "a lost termination is taken for done", File: resolve,
+			Old: "return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(\"the instance is %s; whether its termination", New: "return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(\"the instance is %s; whether its termination",
+			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a drain of a node that came back goes on", File: resolve,
+			Old: "case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:", New: "case n != nil && n.Ready.Status == roll.ConditionFalse && !sick:",
+			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+	}
+}
+
+// owned take from owners what is theirs.
+func owned() []Mutation {
+	const owner = "shared/plan/owner.go"
+	return []Mutation{
+		{
+			Name: "Karpenter's node repair gets the time of an accelerator", File: owner,
+			Old: "f.Began.Add(karpenterRepairs + karpenterRepairGrace)", New: "f.Began.Add(karpenterRepairsAccelerated)",
+			Harm: "Rollcall and Karpenter replace the same node", Faults: faults(sim.FaultNotReady, sim.FaultFight), Rules: rules(sim.RuleOwner), Sample: true,
+		},
+		{
+			Name: "Karpenter gets no time to end what does not register", File: owner,
+			Old: "launched.Add(karpenterRegisters + karpenterGrace)", New: "launched",
+			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultNoJoin),
+			Missed: untried,
+		},
+		{
+			Name: "Karpenter gets no time to move what is scheduled", File: owner,
+			Old: "f.Since.Add(karpenterMoves)", New: "f.Since",
+			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled),
+			Missed: untried,
+		},
+		{
+			Name: "a NodeClaim that is being deleted is deleted again", File: owner,
+			Old: "case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():", New: "case d.NodeClaim != nil && d.NodeClaim.DeletedAt.After(p.Now):",
+			Harm: "Rollcall ends what Karpenter drains", Faults: faults(sim.FaultOwnerIdle),
+			Missed: untried,
+		},
+		{
+			Name: "whether a NodeClaim has the instance need not be known", File: owner,
+			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
+			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOrphans, sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "node auto repair gets the time of an Auto Scaling group", File: owner,
+			Old: "f.Began.Add(autoRepairs)", New: "f.Began.Add(groupReplaces / 3)",
+			Harm: "Rollcall and EKS replace the same node", Faults: faults(sim.FaultOwnerIdle), Rules: rules(sim.RuleOwner),
+		},
+		{
+			Name: "the Auto Scaling group gets no time to replace what is impaired", File: owner,
+			Old: "f.Began.Add(groupReplaces)", New: "f.Began",
+			Harm: "Rollcall and the Auto Scaling group replace the same instance", Faults: faults(sim.FaultImpaired),
+			Missed: untried,
+		},
+		{
+			Name: "that the owner did not act is not told", File: owner,
+			Old: "case p.Now.Before(goesOn):", New: "case p.Now.Before(until):",
+			Harm: "nobody learns that node repair does not work", Faults: faults(sim.FaultOwnerIdle),
+			Missed: untried,
+		},
+		{
+			Name: "suspended ReplaceUnhealthy is ignored", File: owner,
+			Old: "case g.ReplaceSuspended == roll.Yes:", New: "case g.ReplaceSuspended == roll.Unreadable:",
+			Harm: "a machine is ended that somebody keeps as it is", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "suspended Launch is ignored", File: owner,
+			Old: "case g.LaunchSuspended == roll.Yes:", New: "case g.LaunchSuspended == roll.Unreadable:",
+			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "issues of a managed node group are ignored", File: owner,
+			Old: `case g.Issues != "":`, New: `case g.Issues == "-":`,
+			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleGroup),
+		},
+		{
+			Name: "a managed node group that is updating is not left alone", File: owner,
+			Old: `case g.Status != "" && g.Status != nodeGroupActive:`, New: `case g.Status == "DELETING":`,
+			Harm: "Rollcall interferes with an update of the node group", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "launches that fail are ignored", File: owner,
+			Old: "g.LaunchFailed.IsZero() || p.lossTaken(f) {", New: "!g.LaunchFailed.IsZero() || p.lossTaken(f) {",
+			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultDry, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "whether a kubelet renews its lease need not be known", File: owner,
+			Old: "if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
+			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode, sim.FaultAPIErrors),
+			Missed: untried,
+		},
+	}
+}
+
+// paced replace too many.
+func paced() []Mutation {
+	const group = "shared/plan/group.go"
+	return []Mutation{
+		{
+			Name: "one more replacement is made than allowed", File: group,
+			Old: "if n < limits.Replacements {", New: "if n <= limits.Replacements {",
+			Harm: "replacements that fail too are made again", Faults: faults(sim.FaultDiesYoung),
+			Missed: untried,
+		},
+		{
+			Name: "a replacement counts once it was Ready", File: group,
+			Old: "proven := p.stayed(f.Group)", New: "proven := p.good(f.Group)",
+			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
+			Missed: untried,
+		},
+		{
+			Name: "any Ready node counts as the replacement", File: group,
+			Old: "good.After(last.At) ||", New: "!good.IsZero() ||",
+			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "the replacement is waited for until the deadline, and no longer", File: group,
+			Old: "\treturn ReplacementPending, fmt.Sprintf", New: "\treturn \"\", fmt.Sprintf",
+			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "an instance that was just rebooted does not come first", File: group,
+			Old: "sick && !p.ended(a.Instance) {", New: "sick && p.ended(a.Instance) {",
+			Harm: "the next machine of a group is rebooted before the first is back", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a group forgets what it ended with the act", File: "shared/plan/plan.go",
+			Old: "\t\tm.Ended = p.lastEnded(g)\n", New: "",
+			Harm: "a group that lost a machine loses another a day later", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+	}
+}
+
+// told tell too much, or too little.
+func told() []Mutation {
+	const ended, incident, notice, storm = "shared/plan/ended.go", "shared/plan/incident.go", "shared/plan/notice.go", "shared/plan/storm.go"
+	return []Mutation{
+		{
+			Name: "that a trouble is over is never told", File: ended,
+			Old: "case len(known.Members) == 0, !tells, p.otherwise(known):", New: "case p.Now.After(known.Over):",
+			Harm: "incidents stay open for ever", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "that a trouble is over is told at once", File: ended,
+			Old: "case p.Now.Sub(known.Over) < overAfter:", New: "case p.Now.Before(known.Over):",
+			Harm: "a node that wavers opens one incident after the other", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "a trouble is over though its launches are still to show", File: ended,
+			Old: "case p.unproven(key):", New: "case p.unproven(key) && p.gone:",
+			Harm: "each instance that does not join opens an incident", Faults: faults(sim.FaultNoJoin),
+			Missed: untried,
+		},
+		{
+			Name: "what could not be read again is over", File: ended,
+			Old: "|| p.kept(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
+			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Missed: untried,
+		},
+		{
+			Name: "each reason to hold is news each time", File: incident,
+			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after || true",
+			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "that acts are held is no news", File: incident,
+			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after && false",
+			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement),
+			Missed: untried,
+		},
+		{
+			Name: "each further instance is news", File: incident,
+			Old: "return now > told && 2*now >= 3*told", New: "return now > told",
+			Harm: "notices nobody reads any more", Faults: faults(sim.FaultTemplate),
+			Missed: untried,
+		},
+		{
+			Name: "what is past its tolerance is no news", File: incident,
+			Old: "set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)", New: "set[NewsEscalated] = false",
+			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin),
+			Missed: untried,
+		},
+		{
+			Name: "an act is no news once the incident is open", File: incident,
+			Old: "set[NewsOrdered] = set[NewsOrdered] || !e.Wavers", New: "set[NewsOrdered] = false",
+			Harm: "machines are ended without a word", Faults: faults(sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "what a notice said is forgotten", File: notice,
+			Old: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := n.join(known)", New: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := false",
+			Harm: "everything is told again and again", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleReport, sim.RuleEnd), Sample: true,
+		},
+		{
+			Name: "that a cluster cannot be read is told at once", File: storm,
+			Old: "if tell := t.Outage.Since.Add(alarmAfter); p.Now.Before(tell) {", New: "if tell := t.Outage.Since; p.Now.Before(tell) {",
+			Harm: "each hiccup of an API server alarms somebody", Faults: faults(sim.FaultAPIErrors),
+			Missed: untried,
+		},
+		{
+			Name: "that a cluster cannot be read is told each time", File: storm,
+			Old: "if !t.Told.IsZero() {\n\t\treturn\n\t}\n", New: "",
+			Harm: "notices nobody reads any more", Faults: faults(sim.FaultAPIDown), Rules: rules(sim.RuleReport),
+		},
+		{
+			Name: "that a cluster cannot be read is never told", File: storm,
+			Old: "} else if p.tellsOfCluster() {", New: "} else if !p.tellsOfCluster() {",
+			Harm: "nobody learns that nothing is watched", Faults: faults(sim.FaultAPIDown),
+			Missed: untried,
+		},
+		{
+			Name: "that a cluster can be read again is never told", File: storm,
+			Old: "if t.Told.IsZero() || !p.tellsOfCluster() {", New: "if true {",
+			Harm: "an incident stays open for ever", Faults: faults(sim.FaultAPIDown),
+			Missed: untried,
+		},
+	}
+}
+
+// remembered forget, or remember wrongly.
+func remembered() []Mutation {
+	const plan, tags = "shared/plan/plan.go", "shared/plan/tags.go"
+	return []Mutation{
+		{
+			Name: "findings that could not be read again are forgotten", File: plan,
+			Old: "if !current[k] && !p.Assessment.Kept[k] {", New: "if !current[k] {",
+			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Missed: untried,
+		},
+		{
+			Name: "a finding is first seen in each check", File: plan,
+			Old: "put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence", New: "put.Opened, put.Evidence = known.Opened, known.Evidence",
+			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure, sim.RuleNoise),
+		},
+		{
+			Name: "remediate is on since ever", File: plan,
+			Old: "\tp.since[g] = p.Now\n", New: "\tp.since[g] = p.Snapshot.Cluster.Created\n",
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
+			Missed: untried,
+		},
+		{
+			Name: "the order is not written on the instance", File: tags,
+			Old: "marks.Order, found = o.ID, true", New: "found = true",
+			Harm: "nothing is ever done", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure),
+		},
+		{
+			Name: "tags are never removed", File: tags,
+			Old: "change.Delete = append(change.Delete, key)", New: "continue",
+			Harm: "machines in order carry findings for ever", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleTidy),
+		},
+		{
+			Name: "tags are removed when EC2 could not be asked", File: tags,
+			Old: "if !found && kept[inst.ID] {", New: "if !found && !kept[inst.ID] {",
+			Harm: "tags come and go with each hiccup", Faults: faults(sim.FaultImpaired, sim.FaultErrors), Rules: rules(sim.RuleTidy),
+		},
+		{
+			Name: "what is told in mode observe is tagged", File: tags,
+			Old: "Mode.Allows(policy.Notify) {", New: "Mode.Allows(policy.Observe) {",
+			Harm: "mode observe writes", Faults: faults(sim.FaultKillSwitch), Rules: rules(sim.RuleMode), Sample: true,
+		},
+	}
+}
+
+// carriedOut do what should not be done any more, or twice, or without a trace.
+func carriedOut() []Mutation {
+	const remediate, verify, instance, node, run = "shared/remediate/remediate.go", "shared/remediate/verify.go", "shared/remediate/instance.go", "shared/remediate/node.go", "shared/run/run.go"
+	return []Mutation{
+		{
+			Name: "there is no second look after the diagnosis", File: verify,
+			Old: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n\t\tif no = r.look(ctx, &l, doc, o, now); no != nil {\n\t\t\treturn l, no\n\t\t}\n", New: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n",
+			Harm: "a node that came back meanwhile is ended", Faults: faults(sim.FaultSilence, sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "the policy is read once before an act, not again after the diagnosis", File: verify,
+			Old: "\tif doc, err = r.policy(ctx); err != nil {\n\t\treturn l, refusal(o, plan.PolicyUnreadable, \"the policy could not be read again: %v\", err)\n\t}\n\tr.judge", New: "\tr.judge",
+			Harm: "an act goes on though remediate was just turned off", Faults: faults(sim.FaultKillSwitch, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "an order that expired is carried out", File: verify,
+			Old: "if !now.Before(o.Expires) {", New: "if o.Expires.IsZero() {",
+			Harm: "an act rests on an old look", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "an order that expires while its target is looked at is carried out", File: remediate,
+			Old: "if !v.at.Before(v.expires) {", New: "if v.expires.IsZero() {",
+			Harm: "an act rests on an old look", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a part of the target need not be read", File: verify,
+			Old: "if !l.snapshot.Whole() {", New: "if len(l.snapshot.Gaps) > 1 {",
+			Harm: "an act rests on half a look", Faults: faults(sim.FaultAPIErrors, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "an order is carried out though no plan makes it any more", File: verify,
+			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.snapshot, l.assessment, o))\n", New: "\treturn o, nil\n",
+			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping),
+			Missed: untried,
+		},
+		{
+			Name: "what is held by now is done all the same", File: verify,
+			Old: "\t\t\treturn o, refusal(o, h.Reason, \"%s\", h.Detail)\n", New: "\t\t\treturn o, nil\n",
+			Harm: "a person's hold comes too late", Faults: faults(sim.FaultPeople, sim.FaultOutageBetween), Rules: rules(sim.RuleZone),
+		},
+		{
+			Name: "any order's tag will do", File: verify,
+			Old: "l.snapshot.Instances[0].Marks.Order == o.ID {", New: "l.snapshot.Instances[0].Marks.Order != \"\" {",
+			Harm: "a person who removes the tag stops nothing", Faults: faults(sim.FaultPeople, sim.FaultMessages),
+			Missed: untried,
+		},
+		{
+			Name: "the order's tag is not needed", File: verify,
+			Old: "if !v.does.marked || !known && !v.does.leashed {", New: "if v.does.marked || !known && !v.does.leashed {",
+			Harm: "a person who removes the tag stops nothing", Faults: faults(sim.FaultPeople),
+			Missed: untried,
+		},
+		{
+			Name: "the ledger is not asked whether the order was begun", File: verify,
+			Old: "case a.Outcome == nil && !acts[o.Action].resumes:", New: "case a.Outcome == nil && a.ID == \"\":",
+			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "evidence that could not be kept is no obstacle", File: remediate,
+			Old: "if v.evidence, err = v.keep(ctx, o, v.seen); err != nil {", New: "if v.evidence, err = v.keep(ctx, o, v.seen); err != nil && v.evidence != \"\" {",
+			Harm: "nobody finds out why a machine failed", Faults: faults(sim.FaultLedgerErrors, sim.FaultSilence), Rules: rules(sim.RuleEvidence), Sample: true,
+		},
+		{
+			Name: "an intent that could not be recorded is no obstacle", File: remediate,
+			Old: "\tcase err != nil:\n\t\treturn refusal(o, plan.NotRecorded", New: "\tcase err != nil && v.at.IsZero():\n\t\treturn refusal(o, plan.NotRecorded",
+			Harm: "a machine is ended twice, and nobody knows", Faults: faults(sim.FaultLedgerErrors, sim.FaultSilence), Rules: rules(sim.RuleIntent), Sample: true,
+		},
+		{
+			Name: "the ledger's word that the order was begun is ignored", File: remediate,
+			Old: "\tcase errors.Is(err, ledger.ErrBegun):\n\t\treturn refusal(o, plan.AlreadyBegun, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrBegun):\n",
+			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the ledger's word that another act was faster is ignored", File: remediate,
+			Old: "\tcase errors.Is(err, ledger.ErrOvertaken):\n\t\treturn refusal(o, plan.OneAtATime, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrOvertaken):\n",
+			Harm: "two machines of a group are ended at once", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "the ledger's word that the budget is spent is ignored", File: remediate,
+			Old: "\tcase errors.Is(err, ledger.ErrBudgetSpent):\n\t\treturn refusal(o, plan.ActionsPerHour, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrBudgetSpent):\n",
+			Harm: "more acts an hour than allowed", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a call that failed is recorded as done", File: remediate,
+			Old: "case Failed, Refused:", New: "case Refused:",
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a call of unknown outcome is recorded as done", File: remediate,
+			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultLostAnswers, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a call of unknown outcome is taken for refused", File: instance,
+			Old: "out.Result = Unclear", New: "out.Result = Failed",
+			Harm: "a machine is rebooted or ended twice", Faults: faults(sim.FaultLostAnswers, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a person's cordon is taken over", File: node,
+			Old: `case n.Unschedulable && n.CordonedBy == "":`, New: `case n.Unschedulable && n.CordonedBy == "-":`,
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a drain is done though pods are left", File: node,
+			Old: "case err == nil && d.Done():", New: "case err == nil:",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Missed: untried,
+		},
+		{
+			Name: "a drain never ends", File: node,
+			Old: "\tif took >= v.timeout {\n", New: "\tif took < 0 {\n",
+			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultHangingPods),
+			Missed: untried,
+		},
+		{
+			Name: "an order is sent though its notice was not", File: run,
+			Old: "if err := untold[o.ID]; err != nil {", New: "if err := untold[o.ID]; err != nil && o.ID == \"\" {",
+			Harm: "machines are ended without a word", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "what a notice said is recorded though it was not sent", File: run,
+			Old: "if sent := report.Sent(err); !sent || said.Empty() {", New: "if sent := report.Sent(err); said.Empty() {",
+			Harm: "what could not be told once is never told", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Missed: untried,
+		},
+		{
+			Name: "a ledger that could not be read is taken for an empty one", File: run,
+			Old: "\tstate, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)\n", New: "\tstate, _ := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)\n\tvar err error\n",
+			Harm: "everything is told and done again", Faults: faults(sim.FaultLedgerErrors),
+			Missed: untried,
+		},
+		{
+			Name: "a ledger that could not be written is no obstacle", File: run,
+			Old: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n",
+			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors),
+			Missed: untried,
+		},
+		{
+			Name: "two checks at once both tell", File: run,
+			Old: "if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {\n\t\t\treturn err\n\t\t}", New: "_ = r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion)",
+			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Missed: untried,
+		},
+	}
+}

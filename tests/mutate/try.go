@@ -1,0 +1,152 @@
+package mutate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"rollcall/shared/sim"
+)
+
+// Binary is the product with all mutations.
+type Binary struct {
+	path string
+	// mu guards right, which is what comes of a run without a mutation.
+	mu    sync.Mutex
+	right map[string]Outcome
+}
+
+// Verdict is what came of a mutation.
+type Verdict struct {
+	Mutation
+	// Caught is the run in which a rule was broken; nil if none was.
+	Caught *Outcome
+	// Runs is how many there were. Differs: in one of them something else happened than
+	// without the mutation.
+	Runs    int
+	Differs bool
+	// Fault is why the table is wrong about the mutation, "" if it is right.
+	Fault string
+}
+
+// Try runs a mutation, counted from 1, up to the first broken rule, in so
+// many runs at most.
+func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
+	v := Verdict{Mutation: m}
+	outcomes, err := b.run(ctx, number, Runs(m.Faults)[:seeds])
+	if err != nil && ctx.Err() == nil {
+		v.Fault = err.Error() // such as a panic: a version that crashes proves nothing
+		return v, nil
+	}
+	if err != nil {
+		return v, fmt.Errorf("mutation %q: %w", m.Name, err)
+	}
+	v.Runs = len(outcomes)
+	if last := outcomes[len(outcomes)-1]; last.Rule != "" {
+		v.Caught = &last
+	}
+	for i, o := range outcomes {
+		if i < len(outcomes)-1 && (v.Caught != nil || v.Differs) {
+			continue // known to make a difference
+		}
+		right, err := b.without(ctx, o.Run)
+		if err != nil {
+			return v, err
+		}
+		v.Differs = v.Differs || right.Digest != o.Digest
+		if right.Rule != "" {
+			v.Fault = fmt.Sprintf("the product itself breaks %s in seed %d: %s", right.Rule, o.Seed, right.Detail)
+			return v, nil
+		}
+	}
+	v.Fault = v.wrong()
+	return v, nil
+}
+
+// wrong is why the table is wrong about the mutation.
+func (v Verdict) wrong() string {
+	switch {
+	case v.Caught == nil && v.Survives == "" && v.Missed == "":
+		return fmt.Sprintf("breaks no rule in %d runs, and should break one of %v%s", v.Runs, v.Rules, map[bool]string{false: "; it makes no difference in any"}[v.Differs])
+	case v.Caught == nil && !v.Differs && v.Missed == "":
+		return "makes no difference in any run"
+	case v.Caught == nil:
+		return ""
+	case v.Missed != "":
+		return "" // by now somebody notices
+	case v.Survives != "":
+		return fmt.Sprintf("breaks %s (%s), and is said to survive", v.Caught.Rule, v.Caught.Detail)
+	case !v.caughtBy(v.Caught.Rule):
+		return fmt.Sprintf("breaks %s first (%s), and should break one of %v", v.Caught.Rule, v.Caught.Detail, v.Rules)
+	}
+	return ""
+}
+
+// without is what comes of a run without any mutation.
+func (b *Binary) without(ctx context.Context, r Run) (Outcome, error) {
+	key := fmt.Sprint(r.Seed, r.Faults)
+	b.mu.Lock()
+	known, ok := b.right[key]
+	b.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	got, err := b.run(ctx, 0, []Run{r})
+	if err != nil {
+		return Outcome{}, fmt.Errorf("without a mutation: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.right[key] = got[0]
+	return got[0], nil
+}
+
+// run runs the binary with a mutation in force, 0 for none, up to the first broken rule.
+func (b *Binary) run(ctx context.Context, number int, runs []Run) ([]Outcome, error) {
+	in, err := json.Marshal(runs)
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, b.path)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Variable, number), "GOMAXPROCS=1", "GOGC=400")
+	c.Stdin = strings.NewReader(string(in))
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil && strings.HasPrefix(errs.String(), "panic: ") {
+		// The functions of a run have no caller that recovers: a panic ends the run.
+		first, _, _ := strings.Cut(errs.String(), "\n")
+		return nil, fmt.Errorf("run: %s", first)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run: %w: %s", err, errs.String())
+	}
+	var outcomes []Outcome
+	if err := json.Unmarshal(out, &outcomes); err != nil {
+		return nil, fmt.Errorf("decode what came of %d runs: %w", len(runs), err)
+	}
+	return outcomes, nil
+}
+
+// Simulate runs the scenarios, one after the other, up to the first broken rule.
+func Simulate(runs []Run) (outcomes []Outcome, err error) {
+	for _, r := range runs {
+		result, err := sim.Run(sim.Random(r.Options()), sim.Watch{})
+		if err != nil {
+			return nil, err
+		}
+		o := Outcome{Run: r, Digest: result.Digest}
+		if len(result.Violations) > 0 {
+			o.Rule, o.Detail = result.Violations[0].Rule, result.Violations[0].Detail
+		}
+		outcomes = append(outcomes, o)
+		if o.Rule != "" {
+			break
+		}
+	}
+	return outcomes, nil
+}
