@@ -56,6 +56,35 @@ func (r Run) Options() sim.Options {
 	return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
 }
 
+// Scenario is what the run is made from. Several faults meet: they begin at the same time, in
+// the cluster and the group of the first. Of people there is one for each machine, or they would
+// hardly ever meddle with the one that is ill.
+func (r Run) Scenario() sim.Scenario {
+	sc := sim.Random(r.Options())
+	if len(r.Faults) < 2 {
+		return sc
+	}
+	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
+	first := certain[0]
+	for i := range certain {
+		f := &certain[i]
+		if f.Kind == sim.FaultPeople {
+			f.Count = everybody
+		}
+		f.At = first.At
+		if f.Cluster != "" {
+			f.Cluster = first.Cluster
+		}
+		if f.Count > 0 && first.Group != "" {
+			f.Group = first.Group
+		}
+	}
+	return sc
+}
+
+// everybody is more machines than a group has.
+const everybody = 100
+
 // Seeds is in how many runs a mutation that does harm is caught.
 const Seeds = 50
 

@@ -147,6 +147,19 @@ func TestRunsBeginWithTheFaults(t *testing.T) {
 	}
 }
 
+// Of faults in two clusters nothing would follow that follows from both.
+func TestFaultsMeet(t *testing.T) {
+	for seed := range uint64(20) {
+		sc := Run{Seed: seed + 1, Faults: faults(sim.FaultNoReplacement, sim.FaultAPIErrors, sim.FaultPeople)}.Scenario()
+		certain := sc.Faults[len(sc.Faults)-3:]
+		for _, f := range certain[1:] {
+			if f.At != certain[0].At || f.Cluster != certain[0].Cluster || f.Group != "" && f.Group != certain[0].Group {
+				t.Errorf("seed %d: %s does not meet %s", seed+1, f, certain[0])
+			}
+		}
+	}
+}
+
 // What the table expects is compared with what came of it.
 func TestVerdicts(t *testing.T) {
 	caught := &Outcome{Rule: sim.RuleZone}

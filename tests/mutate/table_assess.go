@@ -10,13 +10,13 @@ func assessed() []Mutation {
 			Name: "tolerance is counted from the creation of the node", File: absence,
 			Old: "began := a.past(n.Ready.Since, n.Created)", New: "began := a.past(n.Created, n.Created)",
 			Harm: "a node is ended as soon as it leaves Ready", Faults: faults(sim.FaultNotReady),
-			Missed: untried,
+			Missed: noTolerance,
 		},
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
 			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
 			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping),
-			Missed: untried,
+			Missed: noTolerance,
 		},
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
@@ -34,7 +34,7 @@ func assessed() []Mutation {
 			Name: "what never was Ready is due at once", File: node,
 			Old: "f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, since.Add(warnAfter))",
 			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultNoReady),
-			Missed: untried,
+			Missed: noTolerance,
 		},
 		{
 			Name: "the deadline of an instance counts from now", File: unpaired,
@@ -46,7 +46,7 @@ func assessed() []Mutation {
 			Name: "an instance is overdue when it is warned of", File: unpaired,
 			Old: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.WarnAfter))",
 			Harm: "instances that are still booting are ended", Faults: faults(sim.FaultNoJoin),
-			Missed: untried,
+			Missed: noTolerance,
 		},
 		{
 			Name: "a node that leaves Ready on and off worked never", File: node,

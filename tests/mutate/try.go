@@ -135,7 +135,7 @@ func (b *Binary) run(ctx context.Context, number int, runs []Run) ([]Outcome, er
 // Simulate runs the scenarios, one after the other, up to the first broken rule.
 func Simulate(runs []Run) (outcomes []Outcome, err error) {
 	for _, r := range runs {
-		result, err := sim.Run(sim.Random(r.Options()), sim.Watch{})
+		result, err := sim.Run(r.Scenario(), sim.Watch{})
 		if err != nil {
 			return nil, err
 		}
