@@ -467,7 +467,7 @@ func (e excuse) sibling() bool {
 		}
 	}
 	for _, id := range e.k.first() {
-		if m := e.u.a.machines[id]; m != nil && m.g == e.g && id != e.instance {
+		if m := e.u.a.machines[id]; id != e.instance && (m == nil || m.g == e.g) { // of a node whose machine is forgotten
 			return true
 		}
 	}
