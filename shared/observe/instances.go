@@ -289,12 +289,14 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))
 	}
 	if i.StateReason != nil {
-		// Of these only the first two concern instances that ran.
+		// Of these only the first three concern instances that ran.
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
 		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/troubleshooting-launch.html
 		switch code := aws.ToString(i.StateReason.Code); {
 		case code == "Server.SpotInstanceTermination", code == "Server.SpotInstanceShutdown":
 			out.SpotTaken = true
+		case code == "Client.UserInitiatedHibernate":
+			out.Hibernated = out.State == roll.StateStopped || out.State == roll.StateStopping
 		case !out.State.Gone():
 		case slices.Contains(launchFailures, code), strings.HasPrefix(code, "Client.InvalidKMSKey"):
 			out.LaunchFailure = p.texts.One(launchFailure(code, aws.ToString(i.StateReason.Message)))

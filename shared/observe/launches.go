@@ -151,10 +151,12 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 
 // lacks reports that the group is to launch an instance. Those that are being launched, or
 // wait for a lifecycle hook, are there; those in its warm pool are not among its instances.
+// Those in Standby are, and its desired capacity leaves them out.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 func lacks(g asgtypes.AutoScalingGroup) bool {
 	there := 0
 	for _, i := range g.Instances {
-		if state := string(i.LifecycleState); !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") {
+		if state := string(i.LifecycleState); !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && state != "Standby" && state != "EnteringStandby" {
 			there++
 		}
 	}

@@ -38,17 +38,18 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		since      time.Duration
 		suspended  bool
 	}{
-		"launches fail":            {activities: run, group2: "asg/w", since: 20 * time.Minute},
-		"of a managed node group":  {group: asgtypes.AutoScalingGroup{Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String("blue")}}}, activities: run, group2: "nodegroup/blue", since: 20 * time.Minute},
-		"one is in progress":       {activities: append([]asgtypes.Activity{tried(progress, 0)}, run...), group2: "asg/w", since: 20 * time.Minute},
-		"the latest succeeded":     {activities: append([]asgtypes.Activity{tried(done, 0)}, run...)},
-		"only slow":                {activities: []asgtypes.Activity{tried(progress, time.Minute), tried(done, time.Hour)}},
-		"a hook gave it up":        {activities: []asgtypes.Activity{tried(cancelled, time.Minute), tried(done, time.Hour)}},
-		"at its desired capacity":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
-		"the last one is pending":  {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
-		"one of them is leaving":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
-		"a group is being deleted": {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
-		"Launch is suspended":      {group: asgtypes.AutoScalingGroup{SuspendedProcesses: []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch")}}}, activities: run, suspended: true},
+		"launches fail":             {activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"of a managed node group":   {group: asgtypes.AutoScalingGroup{Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String("blue")}}}, activities: run, group2: "nodegroup/blue", since: 20 * time.Minute},
+		"one is in progress":        {activities: append([]asgtypes.Activity{tried(progress, 0)}, run...), group2: "asg/w", since: 20 * time.Minute},
+		"the latest succeeded":      {activities: append([]asgtypes.Activity{tried(done, 0)}, run...)},
+		"only slow":                 {activities: []asgtypes.Activity{tried(progress, time.Minute), tried(done, time.Hour)}},
+		"a hook gave it up":         {activities: []asgtypes.Activity{tried(cancelled, time.Minute), tried(done, time.Hour)}},
+		"at its desired capacity":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
+		"the last one is pending":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
+		"one of them is in Standby": {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Standby")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"one of them is leaving":    {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"a group is being deleted":  {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
+		"Launch is suspended":       {group: asgtypes.AutoScalingGroup{SuspendedProcesses: []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch")}}}, activities: run, suspended: true},
 	} {
 		a := newAccount(t)
 		a.noKarpenter = true

@@ -275,3 +275,24 @@ func TestReadsThatASpotInterruptionTookAnInstance(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsThatAnInstanceIsHibernated(t *testing.T) {
+	for _, tt := range []struct {
+		code  string
+		state types.InstanceStateName
+		want  bool
+	}{
+		{"Client.UserInitiatedHibernate", types.InstanceStateNameStopped, true},
+		{"Client.UserInitiatedHibernate", types.InstanceStateNameStopping, true},
+		{"Client.UserInitiatedHibernate", types.InstanceStateNameRunning, false},
+		{"Client.UserInitiatedShutdown", types.InstanceStateNameStopped, false},
+	} {
+		a := newAccount(t)
+		i := a.launch(1, owned)
+		i.State.Name, i.StateReason = tt.state, &types.StateReason{Code: aws.String(tt.code)}
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if len(s.Instances) != 1 || s.Instances[0].Hibernated != tt.want {
+			t.Errorf("%s %s: %+v", tt.code, tt.state, s.Instances)
+		}
+	}
+}

@@ -58,6 +58,9 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 			w.snapshot.Instances[0].State = roll.StateStopped
 			w.snapshot.Instances[0].Owner = roll.OwnerKarpenter
 		}, "", InstanceNotRunning},
+		{"it is hibernated", func(w *world) {
+			w.snapshot.Instances[0].State, w.snapshot.Instances[0].Hibernated = roll.StateStopped, true
+		}, "", InstanceNotRunning},
 		{"it is stopping", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping }, "", InstanceNotRunning},
 	}
 	for _, tt := range tests {

@@ -148,10 +148,11 @@ func (p *planner) cannot(f roll.Finding, act Action) string {
 
 // cleanUp reports that of a finding only its Node object is left to deal with: its
 // instance is stopped, and whoever stopped it may start it again, which registers the
-// node anew. Karpenter would end the instance with the Node, so it is left alone there.
+// node anew. Karpenter would end the instance with the Node, so it is left alone there; and
+// so is one that is hibernated, whose kubelet does not register again.
 func (p *planner) cleanUp(f roll.Finding) bool {
 	i := p.instances[f.Instance]
-	return i != nil && i.State == roll.StateStopped && p.nodes[f.Instance] != nil && f.Owner != roll.OwnerKarpenter
+	return i != nil && i.State == roll.StateStopped && !i.Hibernated && p.nodes[f.Instance] != nil && f.Owner != roll.OwnerKarpenter
 }
 
 // rebootMemory is how long a reboot of an instance keeps it from the next.

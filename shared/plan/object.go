@@ -50,6 +50,9 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) (
 	if reason, detail, ok := p.membershipObjects(*i); ok || act == DeleteNode {
 		return reason, detail, ok
 	}
+	if i.Hibernated {
+		return InstanceNotRunning, fmt.Sprintf("%s is hibernated (%s), and its kubelet goes on with its node once it is started: start it, or terminate it and delete its node by hand", i.ID, i.State), true
+	}
 	if i.State != roll.StateRunning {
 		return InstanceNotRunning, fmt.Sprintf("%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State), true
 	}

@@ -40,7 +40,7 @@ const (
 	// OlderThanCluster: it was launched before the cluster was created, perhaps for
 	// another one of that name.
 	OlderThanCluster Reason = "OlderThanCluster"
-	// InstanceNotRunning: the instance is stopped, or on its way there.
+	// InstanceNotRunning: the instance is stopped or hibernated, or on its way there.
 	InstanceNotRunning Reason = "InstanceNotRunning"
 	// MachineSound: another status check of EC2 fails than those of the machine.
 	MachineSound Reason = "MachineSound"

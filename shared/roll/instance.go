@@ -102,6 +102,10 @@ type Instance struct {
 	Preset string
 	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.
 	SpotTaken bool
+	// Hibernated: it is stopped, or stopping, with its memory kept. Once it is started its kubelet
+	// goes on where it was, and does not register again.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-hibernate-overview.html
+	Hibernated bool
 	// Outlives are the ids of its EBS volumes and network interfaces that EC2 does not delete
 	// when it is terminated (DeleteOnTermination is false), in order.
 	Outlives []string

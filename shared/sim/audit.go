@@ -163,6 +163,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if m == nil && n != nil && n.machine != nil {
 		group, id = n.machine.g.groupName(), n.machine.id
 	}
+	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
+		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // it goes on naming the machine before
+	}
 	mode := u.mode(inv, c, group)
 	if what == actTag || what == actUntag {
 		if mode < mayNotify {
@@ -588,7 +591,7 @@ const patience = 100 * time.Minute
 
 // cured checks one machine, of a cluster in which so many were ill at once.
 func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
-	if m.stays || m.muted || m.state != running || !m.ail.replaceable() {
+	if m.stays || m.muted || m.aside != "" || m.state != running || !m.ail.replaceable() {
 		return
 	}
 	from := m.since
@@ -604,6 +607,10 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	for key, h := range last.heldBack {
 		if key.instance != m.id {
 			continue
+		}
+		if !u.heldTruly(m, h.reason) {
+			u.broken(RuleCure, "%s (%s since %s) is held for %s, and the hold was over at %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.reason, m.holds.until.Format(time.DateTime))
+			return
 		}
 		if h.reason == "ReplacementPending" && u.owed(m.g) {
 			return // nothing shows that another one would come

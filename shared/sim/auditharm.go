@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RuleHarm: what worked is hardly ever interrupted. Between the last look and an act a machine
-// may come back, so it is not never.
+// RuleHarm is that what worked is hardly ever interrupted. Between the last look and an act a
+// machine may come back, so it is not never.
 const RuleHarm Rule = "harm"
 
 const (

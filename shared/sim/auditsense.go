@@ -108,7 +108,7 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 		return
 	}
 	fails := func(o *machine) bool {
-		return o.launched.After(first) && now.Sub(o.launched) > 20*time.Minute && o.alive() && !u.sense.worked[o.id]
+		return o.launched.After(first) && now.Sub(o.launched) > 20*time.Minute && !o.resting(now) && o.alive() && !u.sense.worked[o.id]
 	}
 	if i := slices.IndexFunc(m.g.members, fails); i >= 0 {
 		u.broken(RuleRepeats, "%s: %s of %s: %d of %s were replaced since %s, and what came of it, such as %s, does not work either", inv.name, what, m.id, n, m.g.groupName(), first.Format(time.TimeOnly), m.g.members[i].id)

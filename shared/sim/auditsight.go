@@ -160,7 +160,7 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms,
 			if inst != nil {
 				of = groupOf(inst)
 			}
-			add(of, inst != nil && overdueNode(n, at, pol(of, string(inst.InstanceType))))
+			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, string(inst.InstanceType))))
 		}
 	}
 	for id, i := range running {

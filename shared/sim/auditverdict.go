@@ -81,6 +81,11 @@ func (u *auditor) forget() {
 	clear(u.acted)
 	clear(u.records.open)
 	clear(u.checks)
+	for _, c := range u.a.clusters {
+		for _, g := range c.groups {
+			g.diedYoung = 0 // which of them were replaced before, nobody knows
+		}
+	}
 }
 
 // checkedWhole notes a complete check of a cluster.
@@ -100,6 +105,14 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	}
 	if inv.v.policy.stops {
 		u.broken(RuleStopped, "%s: %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, what)
+	}
+	if n != nil && n.guest != "" {
+		u.broken(RuleBeside, "%s: %s of node %s, which is of %s", inv.name, what, n.name, n.guest)
+		return
+	}
+	if m != nil {
+		u.atRest(inv, string(what), string(what), m)
+		u.others(inv, string(what), m)
 	}
 	if m == nil || what == actDeleteNode && m.state != running {
 		return
@@ -126,10 +139,15 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	if inv.v.policy.stops {
 		u.broken(RuleStopped, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
 	}
-	if m == nil || m.state != running {
+	if m == nil {
 		return
 	}
-	if !m.vanished.IsZero() {
+	u.atRest(inv, o.Action, "order to "+o.Action, m)
+	u.others(inv, "order to "+o.Action, m)
+	if m.state != running {
+		return
+	}
+	if !m.vanished.IsZero() || !m.unnamed.IsZero() {
 		u.working(inv, "order to "+o.Action, m)
 	}
 	u.backlog(inv, "order to "+o.Action, m)
@@ -150,6 +168,12 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 		}
 		return
 	}
+	if !m.unnamed.IsZero() {
+		if m.unnamed.Before(inv.begun.Add(-time.Minute)) {
+			u.broken(RuleHealthy, "%s: %s of %s, which works: its Node does not carry its id, since %s", inv.name, what, m.id, m.unnamed.Format(time.TimeOnly))
+		}
+		return
+	}
 	for _, n := range inv.seen.nodesOf(m.id) {
 		// What the agent has not taken back yet is no fault of who saw it.
 		if readyNode(n) && !failedAccelerator(n) && !u.moving(inv, act(what), m) {
@@ -160,6 +184,9 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 
 // boots checks that what was rebooted has come up, or had as long as it takes.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
+	if m.g.beside == besideWindows && m.booting && m.node == nil && (what == actTerminate || what == actDeleteClaim) {
+		u.broken(RuleBooting, "%s: %s of %s, a Windows machine that boots since %s", inv.name, what, m.id, m.launched.Format(time.TimeOnly))
+	}
 	if last, ok := u.reboots[m.id]; ok && m.booting && (what == actTerminate || what == actDeleteClaim) {
 		u.broken(RuleBooting, "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
 	}
@@ -259,7 +286,7 @@ const toldWithin = 10 * time.Minute
 // ended this moment: EC2 may list it as running, and its group knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
-	return m != nil && (m.state != running || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
+	return m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute looks at the account every minute.
@@ -289,7 +316,7 @@ func (u *auditor) minute() {
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted || u.needsRepair(m) != "") {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || u.needsRepair(m) != "") {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -332,6 +359,10 @@ func (u *auditor) awaits(m *machine) {
 	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
+	} else if m.holds != nil {
+		why = "the hold on it is over"
+	} else if m.awaited {
+		why = "its group replaces what it loses"
 	} else if failed := u.needsRepair(m); failed != "" {
 		why = failed
 	}
@@ -375,6 +406,9 @@ func (u *auditor) hindered(m *machine) string {
 	a, c, g, now := u.a, m.c, m.g, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
 	_, held := get(m.tags, roll.TagHold)
+	if m.holds != nil {
+		held = m.holds.keeps(now)
+	}
 	switch {
 	case !c.exists() || c.status != "ACTIVE" || c.shifted != "" || c.barred || len(a.silenced) > 0:
 		return "the cluster"

@@ -137,6 +137,54 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			},
 		},
 		{
+			name: "it is stopped", rule: RuleAtRest, what: actTerminate,
+			right: func(w world) {
+				w.m.stop(false)
+				w.m.c.a.until(w.m.c.a.Now().Add(5 * time.Minute))
+				w.m.restart()
+				sick(w)
+			},
+			wrong: func(w world) { w.m.stop(false) },
+		},
+		{
+			name: "it is in Standby", rule: RuleAtRest, what: actReboot,
+			right: func(w world) { w.m.setAside(standby); w.m.setAside(""); sick(w) },
+			wrong: func(w world) { sick(w); w.m.setAside(standby) },
+		},
+		{
+			name: "it is protected from scale-in", rule: RuleAtRest, what: actTerminate, right: sick,
+			wrong: func(w world) { sick(w); w.m.shielded = w.m.c.a.Now() },
+		},
+		{
+			name: "Karpenter removes it", rule: RuleDisrupted, what: actTerminate,
+			right: func(w world) { sick(w); w.m.disrupted = w.m.c.a.Now().Add(-time.Hour) },
+			wrong: func(w world) { sick(w); w.m.disrupted = w.m.c.a.Now() },
+		},
+		{
+			name: "it is upgraded", rule: RuleFrozen, what: actReboot, right: sick,
+			wrong: func(w world) { w.m.mute(true); w.m.frozen = w.m.c.a.Now() },
+		},
+		{
+			name: "it is Auto Mode's", rule: RuleBeside, what: actTerminate,
+			right: func(w world) { sick(w); w.m.g.beside = besideWindows },
+			wrong: func(w world) { sick(w); w.m.g.beside = besideAuto },
+		},
+		{
+			name: "a person holds it until a time", rule: RuleKept, what: actTerminate,
+			right: func(w world) {
+				sick(w)
+				w.m.holds = &hold{w.m.c.a.Now(), w.m.c.a.Now().Add(5 * time.Minute)}
+			},
+			wrong: func(w world) {
+				sick(w)
+				w.m.holds = &hold{w.m.c.a.Now(), w.m.c.a.Now().Add(time.Hour)}
+			},
+		},
+		{
+			name: "its Node does not carry its id", rule: RuleHealthy, what: actTerminate, right: sick,
+			wrong: func(w world) { w.m.node.bare, w.m.unnamed = true, w.m.c.a.Now() },
+		},
+		{
 			name: "a person stopped it", rule: RuleStopped, what: actTerminate, right: sick,
 			wrong: func(w world) { sick(w); w.m.c.a.dep.setPolicy("") },
 		},

@@ -76,15 +76,15 @@ func (g *group) scaling() types.AutoScalingGroup {
 	c := g.c
 	out := types.AutoScalingGroup{
 		AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()), CreatedTime: aws.Time(c.created),
-		MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(int32(g.desired)), MaxSize: aws.Int32(int32(2*g.desired + 1)),
+		MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(int32(g.desired - g.inStandby())), MaxSize: aws.Int32(int32(2*g.desired + 1)),
 		HealthCheckType: aws.String("EC2"), HealthCheckGracePeriod: aws.Int32(15), DefaultCooldown: aws.Int32(300),
 		AvailabilityZones: zones, VPCZoneIdentifier: aws.String(strings.Join(c.subnets(), ",")), LaunchTemplate: g.template.specification(),
 	}
 	for _, m := range c.machines {
-		if m.g == g && m.state != terminated {
+		if m.g == g && m.state != terminated && !m.inPool() {
 			out.Instances = append(out.Instances, types.Instance{
 				InstanceId: &m.id, AvailabilityZone: &m.zone, HealthStatus: aws.String(m.health()), LifecycleState: m.lifecycle(),
-				LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(false),
+				LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
 			})
 		}
 	}
@@ -111,6 +111,9 @@ func (t *template) specification() *types.LaunchTemplateSpecification {
 
 // lifecycle is where the machine is in the life of its group.
 func (m *machine) lifecycle() types.LifecycleState {
+	if state, ok := m.lifecycleOf(); ok {
+		return state
+	}
 	switch m.state {
 	case pending:
 		return types.LifecycleStatePending
@@ -123,7 +126,7 @@ func (m *machine) lifecycle() types.LifecycleState {
 // health is the machine's as its group takes it: by the state alone, until the group acts
 // on a status check.
 func (m *machine) health() string {
-	if m.alive() {
+	if m.alive() || m.aside != "" {
 		return "Healthy"
 	}
 	return "Unhealthy"
@@ -145,7 +148,7 @@ func (s autoScalingAPI) DescribeAutoScalingInstances(ctx context.Context, in *au
 			}
 			out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{
 				InstanceId: &m.id, AutoScalingGroupName: aws.String(m.g.asgName()), AvailabilityZone: &m.zone, HealthStatus: aws.String(strings.ToUpper(m.health())),
-				LifecycleState: aws.String(string(m.lifecycle())), LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(false),
+				LifecycleState: aws.String(string(m.lifecycle())), LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
 			})
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"rollcall/shared/trigger"
@@ -22,7 +21,7 @@ func (a *account) stateChanged(m *machine) {
 	}
 	d := m.d.of("state").of(string(m.state)).of(a.Now().String())
 	body := stateChangeEvent(uid(d), m.id, m.state, a.Now())
-	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+	a.arrives(body, d.of("ruled").between(0, ruled), d)
 }
 
 // stateChangeEvent is the event as EventBridge hands it to a queue; events/ has samples.
@@ -44,7 +43,7 @@ const spotWarning = 2 * time.Minute
 // interrupted tells that EC2 takes the machine back.
 func (a *account) interrupted(m *machine) {
 	body := ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now())
-	a.in(m.d.of("announced").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+	a.arrives(body, m.d.of("announced").between(0, ruled), m.d.of("announced"))
 }
 
 // eventsAPI is EventBridge as an environment calls it.
@@ -52,17 +51,13 @@ type eventsAPI struct{ v *env }
 
 // PutEvents puts at most ten events on the bus.
 func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+	out := new(eventbridge.PutEventsOutput)
 	err := e.v.call(ctx, "events:PutEvents", writes, "", func() error {
 		if n := len(in.Entries); n < 1 || n > 10 {
 			return badRequest("ValidationException", "PutEvents takes 1 to 10 entries, not %d", n)
 		}
-		for _, entry := range in.Entries {
-			e.v.inv.put(aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
-		}
+		out.Entries, out.FailedEntryCount = e.v.puts(in.Entries)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &eventbridge.PutEventsOutput{}, nil
+	return answered(out, err)
 }

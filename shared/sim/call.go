@@ -51,6 +51,7 @@ type invocation struct {
 	failed bool  // a call that writes failed, or its answer was lost
 	missed bool  // any call failed
 	seen   sight // what it was told, for the auditor
+	events putAway
 }
 
 // What a call takes, but for what hangs.
@@ -90,7 +91,14 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	}
 	took := v.takes(d)
 	inv.wait(took / 2)
+	waits, throttled := v.a.retried(name, d.of("retried"))
+	if waits > 0 {
+		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
+	}
 	f := v.a.weather.over(v.a.Now(), name, kind, about, d.of("weather"))
+	if throttled {
+		f = callFault{faultThrottle}
+	}
 	var err error
 	switch f.what {
 	case faultHang:

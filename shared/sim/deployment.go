@@ -119,9 +119,12 @@ func (d *deployment) sweepAfter(t time.Time) {
 	next := t.Truncate(d.a.sc.Sweep).Add(d.a.sc.Sweep)
 	dice := d.a.d.of("sweep").of(next.String())
 	d.a.at(next.Add(dice.of("jitter").between(0, sweepJitter)), func() {
+		defer d.sweepAfter(next)
+		if d.a.befalls(FaultMissedSweeps, dice.of("missed"), "the schedule does not fire") {
+			return
+		}
 		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: "{}"}, d: dice, born: d.a.Now()}
 		e.begin(&d.sweeping, sweepsReserved)
-		d.sweepAfter(next)
 	})
 }
 

@@ -28,6 +28,6 @@
 //
 // Contexts keep real time, so the functions' own time limits on parts of their work are
 // not reached; a call that hangs returns its timeout after the simulated time, and the
-// function's own end is simulated. Encodings of AWS and the retries of its SDK are left
-// out: what a client is told here is what it would be told after its retries.
+// function's own end is simulated. Encodings of AWS are left out. The retries of its SDK are a
+// part of a call: what a client is told is what it would be told after them, and after as long.
 package sim

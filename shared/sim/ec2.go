@@ -297,7 +297,7 @@ func (m *machine) checks() types.SummaryStatus {
 	switch {
 	case m.failsCheck():
 		return types.SummaryStatusImpaired
-	case m.c.a.Now().Sub(m.launched) < checking:
+	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
 		return types.SummaryStatusInitializing
 	}
 	return types.SummaryStatusOk

@@ -42,6 +42,7 @@ func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 func (m *machine) touch() {
 	a := m.c.a
 	state, tags, kind := m.state, m.tags, m.g.kind // whoever changes tags makes others in their place
+	started, why := m.started, m.stateReason(m.state)
 	if a.founding {
 		if state != pending { // it is still being made
 			m.show(state, tags, kind)
@@ -50,7 +51,10 @@ func (m *machine) touch() {
 	}
 	at := max(a.now+a.weather.lag(a.Now(), m.c.name, m.d.of("lag").nth(int(a.now))), m.shownAt)
 	m.shownAt = at
-	a.in(at-a.now, func() { m.show(state, tags, kind) })
+	a.in(at-a.now, func() {
+		m.show(state, tags, kind)
+		m.showRest(state, started, why)
+	})
 }
 
 // show is what EC2 tells of the machine from now on. What it told before is not changed:
@@ -95,6 +99,22 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 }
 
+// showRest is what EC2 tells of a machine that somebody stopped or started again.
+func (m *machine) showRest(state machineState, started time.Time, why *types.StateReason) {
+	if m.shown == nil || started.IsZero() && why == nil || state == shuttingDown || state == terminated {
+		return
+	}
+	next := *m.shown
+	next.StateReason, next.StateTransitionReason = why, aws.String("")
+	if why != nil {
+		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.restedAt.UTC().Format(time.DateTime)))
+	}
+	if !started.IsZero() {
+		next.LaunchTime = aws.Time(started.UTC().Truncate(time.Second))
+	}
+	m.shown, m.c.listed = &next, nil
+}
+
 // forget is the end of what EC2 knows of the machine.
 func (m *machine) forget() {
 	c := m.c
@@ -113,6 +133,7 @@ func (m *machine) forget() {
 var instanceStates = map[machineState]*types.InstanceState{
 	pending:      {Code: aws.Int32(0), Name: types.InstanceStateNamePending},
 	running:      {Code: aws.Int32(16), Name: types.InstanceStateNameRunning},
+	stopping:     {Code: aws.Int32(64), Name: types.InstanceStateNameStopping},
 	shuttingDown: {Code: aws.Int32(32), Name: types.InstanceStateNameShuttingDown},
 	terminated:   {Code: aws.Int32(48), Name: types.InstanceStateNameTerminated},
 	stopped:      {Code: aws.Int32(80), Name: types.InstanceStateNameStopped},
@@ -135,6 +156,7 @@ var (
 func (m *machine) described(kind machineKind) types.Instance {
 	out := m.g.pattern(m.zone)
 	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
+	m.g.shaped(&out)
 	out.LaunchTime, out.PrivateDnsName, out.PrivateIpAddress = aws.Time(m.launched.UTC().Truncate(time.Second)), &m.dnsName, &m.address
 	return out
 }

@@ -68,7 +68,8 @@ const lasting = "lasting"
 // weather stands.
 func (k FaultKind) ofCalls() bool {
 	switch k {
-	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages:
+	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages,
+		FaultLostEvents, FaultMissedSweeps, FaultPartialPut, FaultRetries, FaultNotInvoked, FaultMemory:
 		return true
 	}
 	return false
@@ -95,7 +96,7 @@ func (a *account) victims(f Fault) []*machine {
 	var able []*machine
 	for _, g := range a.targets(f) {
 		for _, m := range g.members {
-			if m.state == running && m.ail == well && m.node != nil && !m.muted && (f.Zone == "" || m.zone == f.Zone) {
+			if m.state == running && m.ail == well && m.node != nil && !m.muted && m.aside == "" && m.shielded.IsZero() && (f.Zone == "" || m.zone == f.Zone) {
 				able = append(able, m)
 			}
 		}
@@ -501,7 +502,9 @@ func (a *account) heal() {
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
 				m.muted, m.protected, m.event = false, false, nil
+				m.setAtEase()
 				m.restore()
+				m.rename()
 				m.untag("rollcall:hold")
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():
@@ -519,6 +522,7 @@ func (a *account) heal() {
 			g.reconcile()
 		}
 		c.buryGhosts()
+		c.guestsLeave()
 	}
 }
 

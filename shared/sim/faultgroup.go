@@ -139,6 +139,9 @@ func (g *group) halts() bool {
 	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
 }
 
+// halt reports whether a process of the group is suspended.
+func (g *group) halt(process string) bool { return slices.Contains(g.halted, process) }
+
 // unwell reports whether the managed node group is not as it should be.
 func (g *group) unwell() bool {
 	return g.status != "" || len(g.issues) > 0 || g.lacking != nil && g.lacking.value == nodeGroupIssue

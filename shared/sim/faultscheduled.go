@@ -104,5 +104,5 @@ func (a *account) tellHealth(m *machine, d dice) {
 	body := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,"resources":[%q],`+
 		`"detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{"entityValue":%q}]}}`,
 		uid(d.of("event")), trigger.HealthDetailType, trigger.HealthSource, accountID, a.Now().UTC().Format(time.RFC3339), region, m.id, m.id)
-	a.in(d.of("ruled").between(0, ruled), func() { a.dep.events.send(body, "", "") })
+	a.arrives(body, d.of("ruled").between(0, ruled), d)
 }

@@ -10,8 +10,12 @@ const (
 	policyEmptied = "emptied" // there is nothing in it
 	policyStopped = "stopped" // stop: true is added to it
 	policyObserve = "observe" // its mode is observe, and the cluster's tag says remediate
+	policyOlder   = "older"   // an older one is put back, which says notify and knows less
 	policyNotify  = "notify"  // its mode is notify, and the cluster's tag says remediate
 )
+
+// olderPolicy is what the parameter had once.
+const olderPolicy = "apiVersion: rollcall/v1\nmode: notify\nlimits: {actionsPerHour: 1}\n"
 
 // stopLine halts every act.
 const stopLine = "stop: true"
@@ -20,7 +24,7 @@ const stopLine = "stop: true"
 // nothing is to be done. The cluster's tag says remediate: it may lower the mode only.
 var killSwitch = situation{
 	kind: FaultKillSwitch, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
-	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify},
+	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify, policyOlder},
 	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
@@ -44,6 +48,8 @@ var killSwitch = situation{
 				a.dep.setPolicy([]string{" ", "\n", "# emptied\n", "{}\n"}[d.of("empty").below(4)])
 			case policyStopped:
 				a.dep.setPolicy(a.sc.Policy + stopLine + "\n")
+			case policyOlder:
+				a.dep.setPolicy(olderPolicy)
 			default:
 				a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
 			}

@@ -94,6 +94,7 @@ type trap struct {
 	over     time.Duration // after which the network is back
 	whole    bool          // of all zones, not of the machine's only
 	disarmed bool
+	springs  func() // what happens in place of that, nil for that
 }
 
 // What falls silent between an order and its act.
@@ -143,6 +144,10 @@ func (a *account) sprung(body string) {
 		}
 		t.disarmed = true
 		a.dep.orders.heldUntil = a.Now().Add(t.waits)
+		if t.springs != nil {
+			t.springs()
+			return
+		}
 		var out []*machine
 		for _, m := range t.m.c.machines {
 			if m.alive() && m.elsewhere == "" && (t.whole || m.zone == t.m.zone) {

@@ -123,15 +123,27 @@ var likely = []struct {
 	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},
 	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2}, {FaultLoneCause, 2}, {FaultRefused, 2}, {FaultDiesYoung, 2}, {FaultScheduled, 3}, {FaultStuck, 2}, {FaultUnlaunched, 2},
 	{FaultThrottle, 5}, {FaultErrors, 5}, {FaultAPIDown, 4}, {FaultAPIErrors, 5}, {FaultLedgerErrors, 4}, {FaultLostAnswers, 5}, {FaultDenied, 2}, {FaultStale, 5}, {FaultKills, 7}, {FaultMessages, 6}, {FaultLeft, 1},
+	{FaultStopped, 2}, {FaultSetAside, 2}, {FaultDisrupted, 2}, {FaultFrozen, 2}, {FaultNameReused, 1}, {FaultNoProviderID, 1}, {FaultDegraded, 1}, {FaultDatedHold, 1}, {FaultBeside, 2}, {FaultRelapse, 2}, {FaultSuspended, 1},
+	{FaultLostEvents, 2}, {FaultMissedSweeps, 2}, {FaultPartialPut, 1}, {FaultRetries, 2}, {FaultNotInvoked, 2}, {FaultMemory, 2},
 }
 
 // randomFault is the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
-	total := 0
+	before, after := 0, 0
+	newer := false
 	for _, l := range likely {
-		total += l.weight
+		if newer = newer || l.kind == FaultStopped; newer {
+			after += l.weight
+		} else {
+			before += l.weight
+		}
 	}
-	draw, kind := d.of("kind").below(total), FaultKind("")
+	// The newer kinds are drawn apart, so that they leave most scenarios as they were.
+	draw := d.of("kind").below(before)
+	if d.of("newer").chance(float64(after) / float64(before+after)) {
+		draw = before + d.of("newer kind").below(after)
+	}
+	kind := FaultKind("")
 	for _, l := range likely {
 		if draw < l.weight {
 			kind = l.kind

@@ -150,7 +150,7 @@ func (n *node) object() corev1.Node {
 			Capacity: capacity, Conditions: slices.Clone(n.conditions),
 			NodeInfo: corev1.NodeSystemInfo{
 				BootID: n.bootID, KubeletVersion: kubeletVersion, OSImage: osImage, ContainerRuntimeVersion: runtimeVersion,
-				KernelVersion: kernelVersion, Architecture: n.labels[corev1.LabelArchStable], OperatingSystem: "linux",
+				KernelVersion: kernelVersion, Architecture: n.labels[corev1.LabelArchStable], OperatingSystem: n.labels[corev1.LabelOSStable],
 			},
 		},
 	}
@@ -168,8 +168,11 @@ func (n *node) object() corev1.Node {
 		c := &o.Status.Conditions[i]
 		c.LastTransitionTime, c.LastHeartbeatTime = stamped(c.LastTransitionTime.Time), stamped(c.LastHeartbeatTime.Time)
 	}
+	o.Spec.ProviderID = n.provider
 	if m := n.machine; m != nil {
-		o.Spec.ProviderID = m.providerID()
+		if n.provider == "" && !n.bare {
+			o.Spec.ProviderID = m.providerID()
+		}
 		o.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}, {Type: corev1.NodeInternalDNS, Address: m.dnsName}, {Type: corev1.NodeHostName, Address: m.dnsName}}
 	}
 	return o

@@ -102,6 +102,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 			at.v.run = f.build(at.v)
 		}
 		failed := at.v.run(inv, batch)
+		f.a.audit.givenUp(inv)
 		at.v.inv, at.since = nil, f.a.Now()
 		f.warm = append(f.warm, at)
 		end(true, failed)
@@ -132,6 +133,9 @@ func (f *function) place(d dice) (*place, time.Duration) {
 // fate decides at which call an invocation is killed, 0 for none, and whether that call
 // takes effect.
 func (f *function) fate(d dice) (diesAt int, after bool) {
+	if f.a.befalls(FaultMemory, d.of("memory"), string(f.name)+" runs out of memory") {
+		return 1 + d.of("full at").below(memoryWithin), false
+	}
 	if f.a.sc.Quiet || !d.of("killed").chance(max(killedAnyway, f.a.share(FaultKills))) {
 		return 0, false
 	}
@@ -161,7 +165,7 @@ func (e *async) begin(running *int, reserved int) {
 	if now.Sub(e.born) > asyncAge {
 		return
 	}
-	if *running >= reserved {
+	if *running >= reserved || e.f.a.befalls(FaultNotInvoked, e.d.of("throttled").of(now.String()), string(e.f.name)+" is throttled") {
 		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
 		return
 	}

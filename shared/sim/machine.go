@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ func (g *group) launch(zone string) *machine {
 	if g.stray {
 		m.elsewhere = g.name
 	}
+	g.inherit(m)
 	m.ail, m.stays = g.template.breaks, g.template.breaks != well
 	if m.ail == well && g.unlucky > 0 {
 		g.unlucky--
@@ -115,7 +117,11 @@ func (m *machine) boot() {
 	m.boots++
 	m.booting = true
 	boot := m.boots
-	m.c.a.in(m.g.kind.Boots/3+m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
+	takes := m.g.kind.Boots / 3
+	if m.g.beside == besideWindows {
+		takes = m.g.kind.Boots // in two stages, each time
+	}
+	m.c.a.in(takes+m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
 		if m.state != running || m.boots != boot {
 			return
 		}
@@ -144,7 +150,7 @@ func (m *machine) join() {
 
 // kubeletDown reports whether the machine's own trouble keeps its kubelet from reporting.
 func (m *machine) kubeletDown() bool {
-	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != ""
+	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != "" || m.dormant != ""
 }
 
 // kind is what the machine was launched as, whatever its group launches by now.
@@ -157,14 +163,15 @@ func (m *machine) kind() machineKind {
 
 // register creates the machine's Node.
 func (m *machine) register() {
-	if m.restore() {
+	if m.restore() || m.takesOver() {
 		return
 	}
 	c, g, kind := m.c, m.g, m.kind()
+	name, bare := g.unname(m)
 	n := &node{
-		c: c, name: m.dnsName, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
+		c: c, name: name, bare: bare, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
 		labels: map[string]string{
-			"kubernetes.io/hostname": m.dnsName, "kubernetes.io/arch": kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": kind.Type,
+			"kubernetes.io/hostname": name, "kubernetes.io/arch": kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": kind.Type,
 			"topology.kubernetes.io/zone": m.zone, "topology.k8s.aws/zone-id": zoneID(m.zone),
 		},
 		annotations: map[string]string{},
@@ -178,6 +185,7 @@ func (m *machine) register() {
 	case nodeGroup:
 		n.labels["eks.amazonaws.com/nodegroup"] = g.name
 	}
+	maps.Copy(n.labels, g.labels)
 	for _, t := range m.template.taints {
 		n.taints = append(n.taints, parseTaint(t))
 	}
@@ -388,7 +396,7 @@ func (m *machine) press() {
 func (m *machine) cure() {
 	was := m.ail
 	m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
-	m.hangs, m.serving, m.unacted = false, false, false
+	m.hangs, m.serving, m.unacted, m.awaited = false, false, false, false
 	if was == well || !m.alive() {
 		return
 	}
@@ -426,6 +434,9 @@ func (m *machine) reboot() {
 		return
 	}
 	m.hush()
+	if m.reboots && m.ail != well {
+		m.relapses()
+	}
 	if m.reboots {
 		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
 	}
@@ -449,7 +460,7 @@ func (m *machine) reboot() {
 
 // end terminates the machine, on somebody's word.
 func (m *machine) end(by string) {
-	if !m.alive() && m.state != stopped {
+	if !m.alive() && m.state != stopped && m.state != stopping {
 		return
 	}
 	a := m.c.a
@@ -460,6 +471,9 @@ func (m *machine) end(by string) {
 	a.stateChanged(m)
 	if m.leaves != nil {
 		m.leaves.outlive(by)
+	}
+	if m.bequeaths != nil {
+		m.g.heirs = append(m.g.heirs, m)
 	}
 	m.g.lost(m)
 	a.in(m.d.of("shutdown").between(8*time.Second, 50*time.Second), func() {
@@ -473,7 +487,7 @@ func (m *machine) end(by string) {
 // forgetNode is what the cloud's node controller does about the Node of a machine that is
 // gone, unless it is out of order itself.
 func (m *machine) forgetNode() {
-	if n := m.node; n != nil && !m.c.ghosts {
+	if n := m.node; n != nil && !m.c.ghosts && !m.keepsNode {
 		m.c.removeNode(n)
 	}
 }

@@ -108,6 +108,7 @@ func allRules(t *testing.T) (all []Rule) {
 // auditverdict_test.go do.
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
+	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 

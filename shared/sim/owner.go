@@ -40,14 +40,13 @@ func (g *group) balance() {
 	if !g.c.exists() {
 		return
 	}
-	for len(g.members) > g.desired {
-		g.shrink()
+	for len(g.members) > g.desired && !g.halt("Terminate") && g.shrink() {
 	}
 	if len(g.members) >= g.desired {
 		g.relaunched()
 		return
 	}
-	if g.suspended || g.halts() || g.failing != "" || g.c.a.Now().Before(g.dry) {
+	if g.suspended || g.halt("Launch") || g.failing != "" || g.c.a.Now().Before(g.dry) {
 		g.refuse()
 		return
 	}
@@ -61,7 +60,7 @@ func (g *group) balance() {
 func (g *group) refuse() {
 	g.refused = g.c.a.Now()
 	switch {
-	case g.suspended, g.halts():
+	case g.suspended, g.halt("Launch"):
 	case g.lacking != nil && g.lacking.value == endedAtLaunch:
 		g.breakOff()
 	case g.lacking != nil && g.owner == karpenter && g.atOnce():
@@ -132,11 +131,23 @@ func (g *group) zone() string {
 	return best
 }
 
-// shrink ends the oldest machine, as a scale-in does, after its pods moved on.
-func (g *group) shrink() {
-	i := g.d.of("shrink").nth(g.launches + len(g.members)).below(len(g.members))
-	g.members[i].leave(string(g.owner) + ": scale-in")
+// shrink ends a machine, as a scale-in does, after its pods moved on. It reports whether there was
+// one that may go: neither protected from scale-in nor in Standby.
+func (g *group) shrink() bool {
+	able := g.members
+	if slices.ContainsFunc(able, (*machine).kept) {
+		able = slices.DeleteFunc(slices.Clone(able), (*machine).kept)
+	}
+	if len(able) == 0 {
+		return false
+	}
+	i := g.d.of("shrink").nth(g.launches + len(g.members)).below(len(able))
+	able[i].leave(string(g.owner) + ": scale-in")
+	return true
 }
+
+// kept reports whether a scale-in leaves the machine.
+func (m *machine) kept() bool { return m.aside != "" || !m.shielded.IsZero() }
 
 // leave ends a machine on its owner's word: no pod is on it any more.
 func (m *machine) leave(by string) {
@@ -211,7 +222,7 @@ func (g *group) tends(m *machine) bool {
 	a := g.c.a
 	ill := a.Now().Sub(m.since)
 	switch {
-	case g.idle && m.unacted, m.claim != nil && !m.claim.deleting.IsZero():
+	case g.idle && m.unacted, m.aside != "", m.claim != nil && !m.claim.deleting.IsZero():
 	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.halts():
 		m.leave(string(g.owner) + ": status checks fail")
 		return false

@@ -29,6 +29,8 @@ const (
 	FaultScheduled     FaultKind = "scheduled"      // EC2 is going to interrupt a machine that works
 	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only seems to have
 	FaultStuck         FaultKind = "stuck"          // a node that works is deleted, and its finalizer keeps it
+	FaultStopped       FaultKind = "stopped"        // a person stops or hibernates machines, and starts them again
+	FaultSetAside      FaultKind = "set-aside"      // Standby, warm pools, scale-in protection, an instance refresh
 	FaultLeft          FaultKind = "left"           // a volume or an interface outlives a machine that falls ill
 )
 
@@ -53,6 +55,7 @@ type situation struct {
 func situations() []situation {
 	return []situation{
 		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup, leftBehind,
+		stoppedMachines, setAside, disruptedNodes, frozenHeartbeats, nameReused, noProviderID, regional, datedHold, besideNodes, relapses, suspendedProcess,
 	}
 }
 
@@ -174,11 +177,27 @@ type groupPlight struct {
 	// known is the name of another Auto Scaling group, if they are in that, and not in one of
 	// their own.
 	known string
+	// pool is its warm pool, which are none of its members.
+	pool []*machine
+	// heirs are machines that left their addresses to the next ones.
+	heirs []*machine
+	// nameless is how many of the next Nodes do not say on which instance they run, by that fault.
+	nameless   int
+	namelessBy *Fault
+	// beside is what keeps its machines, which are not the cluster's, "" if they are; by is the
+	// fault, and labels those that their Nodes have.
+	beside string
+	by     int
+	labels map[string]string
 }
 
 // atEase undoes what situations made of a group.
 func (g *group) atEase() {
-	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known}
+	g.drainPool()
+	if g.beside != "" {
+		g.leaves()
+	}
+	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known, beside: g.beside, by: g.by, labels: g.labels}
 	if g.stray {
 		g.desired = 0
 		for _, m := range slices.Clone(g.members) {
@@ -213,4 +232,32 @@ type machinePlight struct {
 	leaves *leftover
 	// deletedBy is the fault by which somebody deleted its Node, nil if nobody did.
 	deletedBy *int
+	// restedAt is when a person stopped it, zero once it is up again; started when it was started
+	// again last; hibernates, that its memory is kept, and asleep the Node that it had then.
+	restedAt, started time.Time
+	hibernates        bool
+	asleep            *node
+	// aside is the state of an instance that its Auto Scaling group has and does not have in
+	// service, "" if it does; asideSince is since when, and leftRest when that ended last.
+	aside                string
+	asideSince, leftRest time.Time
+	// dormant says why its kubelet does not start, though nothing is wrong; "" if it does.
+	dormant string
+	// shielded is since when it is protected from scale-in, zero if it is not.
+	shielded time.Time
+	// disrupting: Karpenter is about to replace it, and disrupted since when it removes it.
+	disrupting bool
+	disrupted  time.Time
+	frozen     time.Time // since when an upgrade keeps it silent, zero if none does
+	// bequeaths is the fault by which it leaves its address to the next machine, keepsNode says
+	// that its Node stays, and heirOf is whose address it got.
+	bequeaths *Fault
+	keepsNode bool
+	heirOf    *machine
+	unnamed   time.Time // since when its Node does not carry its id, zero if it does
+	holds     *hold     // a person's, with a date; nil if there is none
+	// relapse is the fault by which it falls ill again and again, nil if it does not.
+	relapse     *Fault
+	relapseDice dice
+	awaited     bool // nothing but the ordinary stands in the way of its cure
 }

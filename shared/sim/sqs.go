@@ -186,7 +186,23 @@ func (q *queue) start(got []*letter) {
 	for i, l := range got {
 		batch[i] = l.message
 	}
-	d := got[0].d.of("received").nth(got[0].receives)
+	q.try(got, batch, got[0].d.of("received").nth(got[0].receives), 0)
+}
+
+// try has the function invoked. Lambda tries again what it throttles, until the messages become
+// visible.
+// https://docs.aws.amazon.com/lambda/latest/operatorguide/sqs-retries.html
+func (q *queue) try(got []*letter, batch []message, d dice, n int) {
+	now := q.a.Now()
+	if q.a.befalls(FaultNotInvoked, d.of("throttled").nth(n), string(q.fn.name)+" is throttled") {
+		if wait := throttledFor(n); now.Add(wait).Before(got[0].visible) {
+			q.a.in(wait, func() { q.try(got, batch, d, n+1) })
+			return
+		}
+		q.running--
+		q.poll(got[0].visible.Add(q.pause(d)))
+		return
+	}
 	q.fn.invoke(batch, d, func(ok bool, failed []string) {
 		q.running--
 		if ok {

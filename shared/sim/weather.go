@@ -20,6 +20,7 @@ type spell struct {
 	what     FaultKind
 	about    string  // a cluster, or "" for all
 	share    float64 // of the calls
+	met      bool    // it befell something
 }
 
 // lasts reports whether the spell lasts at a time.

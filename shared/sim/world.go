@@ -195,6 +195,7 @@ type machineState string
 const (
 	pending      machineState = "pending"
 	running      machineState = "running"
+	stopping     machineState = "stopping"
 	stopped      machineState = "stopped"
 	shuttingDown machineState = "shutting-down"
 	terminated   machineState = "terminated"
@@ -263,6 +264,9 @@ type node struct {
 	cordoned    bool
 	deleting    time.Time              // when somebody deleted it, zero if nobody did
 	unlisted    bool                   // lists leave it out
+	bare        bool                   // it carries no provider id
+	provider    string                 // the provider id that it carries in place of its machine's, "" if none
+	guest       string                 // what it is of, where it runs on no instance; "" if it does
 	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
 	bootID      string
 	pods        []*pod

@@ -12,6 +12,10 @@ import (
 // Build builds the binary with all mutations, in a directory for what is only for a while. The
 // work tree stays as it is: the compiler is given an overlay.
 func Build(ctx context.Context, root, dir string, all []Mutation) (*Binary, error) {
+	root, err := filepath.Abs(root) // the compiler is not in this directory
+	if err != nil {
+		return nil, err
+	}
 	woven, err := Weave(root, all)
 	if err != nil {
 		return nil, err

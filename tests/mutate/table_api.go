@@ -247,8 +247,8 @@ func handled() []Mutation {
 		{
 			Name: "every check is late", File: check,
 			Old: "return now.Sub(DueAt(c.Due)) > maxAge", New: "return now.Sub(DueAt(c.Due)) < maxAge",
-			Harm:   "no cluster is ever checked",
-			Missed: untried, Sample: true,
+			Harm:  "no cluster is ever checked",
+			Rules: rules(sim.RuleChecked), Sample: true,
 		},
 		{
 			Name: "a policy that could not be read lowers nothing", File: inspect,

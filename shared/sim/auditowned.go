@@ -1,0 +1,55 @@
+package sim
+
+import "time"
+
+// The rules of what others do: Karpenter, EKS, an upgrade, a person.
+const (
+	// RuleDisrupted: nothing is done to, or ordered about, a node that Karpenter removes, for as
+	// long as that may take it.
+	RuleDisrupted Rule = "disrupted"
+	// RuleFrozen: nothing is done to what works and is not heard for the minutes of an upgrade.
+	RuleFrozen Rule = "frozen"
+	// RuleBeside: nothing is done to, or ordered about, what Auto Mode, Cluster API, Fargate or a
+	// hybrid machine brings into the cluster.
+	RuleBeside Rule = "beside"
+)
+
+const (
+	// removedWithin is how long Karpenter has to remove a NodeClaim.
+	removedWithin = time.Hour
+	// frozenMost is for how long an upgrade in place may keep a kubelet silent: by default a node
+	// may be Unknown for longer.
+	frozenMost = 15 * time.Minute
+)
+
+// others looks at an act, or an order, about a machine that somebody else deals with.
+func (u *auditor) others(inv *invocation, what string, m *machine) {
+	now := u.a.Now()
+	if !m.disrupted.IsZero() && m.disrupted.Before(inv.begun.Add(-5*time.Second)) && now.Sub(m.disrupted) < removedWithin {
+		u.broken(RuleDisrupted, "%s: %s of %s, which Karpenter removes since %s", inv.name, what, m.id, m.disrupted.Format(time.TimeOnly))
+	}
+	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < frozenMost {
+		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
+	}
+	if m.g.beside != "" && m.g.beside != besideWindows {
+		u.broken(RuleBeside, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)
+	}
+	if h := m.holds; h.keeps(now) && h.from.Before(inv.begun.Add(-u.shownWithin(inv))) {
+		u.broken(RuleKept, "%s: %s of %s, which a person holds since %s", inv.name, what, m.id, h.from.Format(time.TimeOnly))
+	}
+}
+
+// shownWithin is after how long at the latest EC2 shows an invocation what changed.
+func (u *auditor) shownWithin(inv *invocation) time.Duration {
+	for _, s := range u.a.weather.spells {
+		if s.what == FaultStale && s.from.Before(inv.begun) && s.to.Add(staleMost).After(inv.begun) {
+			return staleMost + 5*time.Second
+		}
+	}
+	return atTimes + 5*time.Second
+}
+
+// heldTruly checks what a hold of a person's tag rests on: one that is over holds nothing.
+func (u *auditor) heldTruly(m *machine, reason string) bool {
+	return reason != "InstanceHeld" || m.holds == nil || m.holds.keeps(u.a.Now().Add(-15*time.Minute))
+}

@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// What an Auto Scaling group, or a person, does with instances beside having them in service.
+const (
+	asideStandby   = "standby"           // a person put them into Standby, and works on them
+	asideWarm      = "warm"              // a warm pool of instances that were stopped
+	asideWarmRun   = "warm-running"      // one of instances that run, and are no nodes
+	asideHibernate = "warm-hibernated"   // one of instances that were hibernated
+	asideProtected = "scale-in-protects" // they are protected from scale-in, and fall ill
+	asideRefresh   = "instance-refresh"  // an instance refresh replaces one after the other
+)
+
+// warmed begins the lifecycle states of a warm pool.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/warm-pool-instance-lifecycle.html
+const warmed = "Warmed:"
+
+// setAside: an Auto Scaling group has instances that are not in service, or not to be ended.
+var setAside = situation{
+	kind: FaultSetAside, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
+	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		switch f.Value {
+		case asideStandby:
+			for i, m := range a.victims(f) {
+				m.setAside(standby)
+				ail := []ailment{silent, notReady, well}[d.nth(i).of("work").below(3)]
+				a.in(d.nth(i).of("begins").between(0, 5*time.Minute), func() {
+					if m.aside == standby {
+						m.fall(ail, false, false)
+					}
+				})
+				a.arose(f, m.c, m, "a person works on it in Standby")
+			}
+		case asideProtected:
+			for i, m := range a.victims(f) {
+				m.shielded = a.Now()
+				m.fall([]ailment{silent, notReady}[d.nth(i).of("ail").below(2)], false, false)
+				a.arose(f, m.c, m, string(m.ail)+", and protected from scale-in")
+			}
+		case asideRefresh:
+			for _, g := range a.targets(f) {
+				g.refresh(f, d)
+			}
+		default:
+			for _, g := range a.targets(f) {
+				for i := range f.Count {
+					g.warm(f, f.Value, d.nth(i))
+				}
+			}
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			g.drainPool()
+			for _, m := range slices.Clone(g.members) {
+				if m.aside == standby && m.state == running {
+					m.setAside("")
+					m.cure()
+				}
+				m.shielded = time.Time{}
+			}
+		}
+	},
+}
+
+// setAside changes what the group of the machine does with it; "" puts it into service.
+func (m *machine) setAside(state string) {
+	m.aside = state
+	if state != "" {
+		m.asideSince = m.c.a.Now()
+		return
+	}
+	m.leftRest = m.c.a.Now()
+}
+
+// warm launches an instance into the warm pool of the group. It boots as any other, and as a
+// rule its user data runs, so that it registers; then it is stopped. Later it is put into
+// service.
+func (g *group) warm(f Fault, form string, d dice) {
+	a := g.c.a
+	m := g.launch(g.zone())
+	g.members = slices.DeleteFunc(g.members, func(o *machine) bool { return o == m })
+	g.pool = append(g.pool, m)
+	m.ail, m.stays = well, false
+	m.setAside(warmed + "Pending")
+	if form == asideWarmRun || d.of("waits").chance(0.4) {
+		m.dormant = "its user data sees that it is in a warm pool"
+	}
+	a.in(d.of("warms").between(3*time.Minute, 6*time.Minute), func() {
+		if m.state != running {
+			return
+		}
+		switch form {
+		case asideWarmRun:
+			m.setAside(warmed + "Running")
+		case asideHibernate:
+			m.stop(true)
+			m.setAside(warmed + "Hibernated")
+		default:
+			m.stop(false)
+			m.setAside(warmed + "Stopped")
+		}
+		a.arose(f, g.c, m, "in "+m.aside)
+	})
+	a.in(d.of("taken").between(45*time.Minute, max(f.For-10*time.Minute, 50*time.Minute)), func() {
+		if !slices.Contains(g.pool, m) || !m.alive() && m.state != stopped || a.healedNow() {
+			return
+		}
+		g.pool = slices.DeleteFunc(slices.Clone(g.pool), func(o *machine) bool { return o == m })
+		g.members = append(g.members, m)
+		g.desired++
+		m.setAside("")
+		m.dormant = ""
+		m.tell(EventAilment, "its group takes it from the warm pool")
+		if m.state == stopped {
+			m.restart()
+		} else {
+			m.join()
+		}
+		a.in(g.patience(), func() { g.watch(m) })
+	})
+}
+
+// drainPool ends what is left of the group's warm pool.
+func (g *group) drainPool() {
+	for _, m := range slices.Clone(g.pool) {
+		m.end(string(g.owner) + ": the warm pool is deleted")
+	}
+	g.pool = nil
+}
+
+// refresh replaces the members of the group one after the other by a new version, and lets one of
+// them fall ill meanwhile.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
+func (g *group) refresh(f Fault, d dice) {
+	a := g.c.a
+	if g.spare != nil || g.template.breaks != well {
+		return // nobody rolls out a version beside a broken one
+	}
+	g.template.version++
+	version := g.template.version
+	one := f
+	one.Count, one.Group = 1, g.name
+	for _, m := range a.victims(one) {
+		m.fall(notReady, false, false)
+	}
+	a.arose(f, g.c, nil, fmt.Sprintf("%s is refreshed to version %d", g.name, version))
+	var next func(n int)
+	next = func(n int) {
+		if a.healedNow() || g.template.version != version || n > 60 {
+			return
+		}
+		a.in(d.of("next").nth(n).between(4*time.Minute, 9*time.Minute), func() {
+			if len(g.members) >= g.desired { // the last one is there
+				for _, m := range g.members {
+					if m.template.version < version && m.state == running && m.aside == "" {
+						m.leave(string(g.owner) + ": instance refresh")
+						break
+					}
+				}
+			}
+			next(n + 1)
+		})
+	}
+	next(0)
+}
+
+// lifecycleOf is where the machine is in the life of its group, by what it is set aside for.
+func (m *machine) lifecycleOf() (types.LifecycleState, bool) {
+	if m.aside == "" || m.state == shuttingDown || m.state == terminated {
+		return "", false
+	}
+	return types.LifecycleState(m.aside), true
+}
+
+// inPool reports whether the machine is in a warm pool: it is none of the group's instances.
+func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
+
+// inStandby is how many of the group are in Standby, which its desired capacity leaves out.
+func (g *group) inStandby() int {
+	n := 0
+	for _, m := range g.members {
+		if m.aside == standby {
+			n++
+		}
+	}
+	return n
+}
+
+// setAtEase puts the machine back into service.
+func (m *machine) setAtEase() {
+	if m.aside != "" {
+		m.setAside("")
+	}
+	m.shielded = time.Time{}
+	m.restart()
+}
+
+// resting reports a machine that need not be a node now, or need not have been until a while ago.
+func (m *machine) resting(now time.Time) bool {
+	return m.aside != "" || !m.leftRest.IsZero() && now.Sub(m.leftRest) < 40*time.Minute
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// FaultDisrupted is Karpenter, which replaces a node for reasons of its own.
+const FaultDisrupted FaultKind = "disrupted"
+
+// Why Karpenter disrupts a node.
+const (
+	consolidated = "consolidation" // its pods fit elsewhere: without a replacement
+	drifted      = "drift"         // its NodePool changed: once its replacement is Ready
+	expired      = "expiration"    // it is too old: at once
+)
+
+// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of which are ill, about
+// when something is due about them, or between an order and its act.
+// https://karpenter.sh/docs/concepts/disruption/
+var disruptedNodes = situation{
+	kind: FaultDisrupted, need: 100 * time.Minute, count: 2,
+	values: []string{consolidated, drifted, expired},
+	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	shape: []GroupSpec{
+		{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6}, {Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			d := d.nth(i)
+			begin := func() { m.disrupt(f, d) }
+			switch d.of("when").below(3) {
+			case 0:
+				begin()
+			case 1:
+				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+				a.in(d.of("after").between(10*time.Minute, 60*time.Minute), begin)
+			case 2:
+				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+				a.traps = append(a.traps, &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(10*time.Second, 3*time.Minute), springs: begin})
+				a.in(75*time.Minute, begin) // should there be no order
+			}
+		}
+	},
+}
+
+// disrupt has Karpenter end the machine in the order in which it does: a taint, a replacement, the
+// deletion of the NodeClaim and of the Node, a drain, and the end of the instance. A node whose
+// replacement does not come is left as it was.
+func (m *machine) disrupt(f Fault, d dice) {
+	a, g, n := m.c.a, m.g, m.node
+	if !m.alive() || n == nil || m.claim == nil || !m.claim.deleting.IsZero() || m.disrupting || a.healedNow() {
+		return
+	}
+	m.disrupting = true
+	cl := m.claim
+	n.taint(corev1.Taint{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule})
+	m.tell(EventAilment, "karpenter disrupts it: "+f.Value)
+	ends := func() {
+		if m.claim != cl || !m.alive() || !cl.deleting.IsZero() {
+			return
+		}
+		m.disrupted = a.Now()
+		m.deleteClaim()
+		n.deleting = m.c.stamp()
+		n.version = m.c.changed()
+		a.arose(f, m.c, m, f.Value+": Karpenter removes its NodeClaim "+cl.name)
+		a.in(d.of("drains").between(20*time.Second, 25*time.Minute), func() {
+			if m.alive() {
+				g.desired = max(1, g.desired-1)
+				m.leave("karpenter: " + f.Value)
+			}
+		})
+	}
+	if f.Value == consolidated && len(g.members) > 1 {
+		ends()
+		return
+	}
+	g.grow(1)
+	if f.Value == expired {
+		ends()
+		return
+	}
+	// It waits for the replacement, and gives up after ten minutes.
+	since := a.Now()
+	var waits func()
+	waits = func() {
+		switch came := g.launchedReady(since); {
+		case came:
+			ends()
+		case a.Now().Sub(since) > 10*time.Minute:
+			m.disrupting = false
+			n.untaint("karpenter.sh/disrupted")
+			g.desired = max(1, g.desired-1)
+		default:
+			a.in(10*time.Second, waits)
+		}
+	}
+	a.in(10*time.Second, waits)
+}
+
+// launchedReady reports whether a machine of the group that was launched since a time is Ready.
+func (g *group) launchedReady(since time.Time) bool {
+	for _, m := range g.members {
+		if !m.launched.Before(since.Truncate(time.Second)) && m.node != nil && m.node.ready().Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// FaultFrozen is heartbeats that stop while something is upgraded.
+const FaultFrozen FaultKind = "frozen"
+
+// What an upgrade freezes.
+const (
+	frozenAll  = "control-plane" // all heartbeats, for minutes
+	frozenEach = "rolling"       // those of one node after the other
+)
+
+// frozenHeartbeats: the control plane is upgraded, or the kubelets are in place, one after the
+// other. No heartbeat of what works comes through meanwhile.
+var frozenHeartbeats = situation{
+	kind: FaultFrozen, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
+	values: []string{frozenAll, frozenEach},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, c := range a.of(f) {
+			if f.Value == frozenAll {
+				updates := d.of("updates").chance(0.5)
+				if updates && c.status == "ACTIVE" {
+					c.status = "UPDATING"
+				}
+				n, long := 0, min(d.of("long").between(50*time.Second, 40*time.Minute), f.For-time.Minute)
+				for _, m := range c.machines {
+					if m.freeze(long) {
+						n++
+					}
+				}
+				a.in(long, func() {
+					if updates && c.status == "UPDATING" {
+						c.status = "ACTIVE"
+					}
+				})
+				a.arose(f, c, nil, fmt.Sprintf("%d machines are not heard for %s", n, long.Round(time.Second)))
+				continue
+			}
+			at := time.Duration(0)
+			for i, m := range c.machines {
+				long := d.of("each").nth(i).between(time.Minute, 12*time.Minute)
+				if at+long > f.For-time.Minute {
+					break
+				}
+				a.in(at, func() {
+					if m.freeze(long) {
+						a.arose(f, c, m, "its kubelet is upgraded for "+long.Round(time.Second).String())
+					}
+				})
+				at += d.of("next").nth(i).between(long/2, long+2*time.Minute)
+			}
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, c := range a.of(f) {
+			if f.Value == frozenAll && c.status == "UPDATING" {
+				c.status = "ACTIVE"
+			}
+		}
+	},
+}
+
+// freeze stops the heartbeats of a machine that works for a while, and reports whether it did.
+func (m *machine) freeze(long time.Duration) bool {
+	a := m.c.a
+	if m.state != running || m.ail != well || m.muted || m.node == nil || m.elsewhere != "" || a.healedNow() {
+		return false
+	}
+	m.mute(true)
+	m.frozen = a.Now()
+	since := m.frozen
+	a.in(long, func() {
+		if m.frozen.Equal(since) {
+			m.frozen = time.Time{}
+			if !a.silenced[m.zone] {
+				m.mute(false)
+			}
+		}
+	})
+	return true
+}

@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// FaultDatedHold is a person who keeps a machine until a date.
+const FaultDatedHold FaultKind = "dated-hold"
+
+// What the value of the hold says.
+const (
+	holdDay   = "day"   // today: it holds to the end of the day, in UTC
+	holdTime  = "time"  // a time in some hours
+	holdOver  = "over"  // yesterday: it holds nothing any more
+	holdTyped = "typed" // words, which hold until the tag is gone
+)
+
+// datedHold: machines are ill, and a person keeps them by a hold with a date, before they fall ill
+// or about when something is due. When it is over, they are to be cured.
+var datedHold = situation{
+	kind: FaultDatedHold, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
+	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			d := d.nth(i)
+			now := a.Now().UTC()
+			text, until := "until tuesday", time.Time{}
+			switch f.Value {
+			case holdDay:
+				text, until = now.Format(time.DateOnly), now.Truncate(24*time.Hour).Add(24*time.Hour)
+			case holdTime:
+				until = now.Add(d.of("until").between(50*time.Minute, 2*time.Hour)).Truncate(time.Second)
+				text = until.Format(time.RFC3339)
+			case holdOver:
+				until = now.Truncate(24 * time.Hour)
+				text = until.AddDate(0, 0, -1).Format(time.DateOnly)
+			}
+			a.in(d.of("tagged").between(0, 20*time.Minute), func() {
+				if m.state == running && !a.healedNow() {
+					m.holds = &hold{from: a.Now(), until: until}
+					m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, text})
+					m.touch()
+					a.arose(f, m.c, m, roll.TagHold+"="+text)
+				}
+			})
+			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				if m.holds != nil {
+					m.holds = nil
+					m.untag(roll.TagHold)
+				}
+			}
+		}
+	},
+}
+
+// hold is a person's word that a machine is kept, until a time or, without one, until the tag goes.
+type hold struct{ from, until time.Time }
+
+// keeps reports whether it does at a time.
+func (h *hold) keeps(now time.Time) bool {
+	return h != nil && (h.until.IsZero() || now.Before(h.until))
+}

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// FaultNameReused is a machine that gets the address, and so the Node's name, of one before it;
+// FaultNoProviderID a Node that does not say on which instance it runs.
+const (
+	FaultNameReused   FaultKind = "name-reused"
+	FaultNoProviderID FaultKind = "no-provider-id"
+)
+
+// What becomes of the Node of the machine before.
+const (
+	nameRecreated = "recreated" // it was removed, and the name comes back on another Node
+	nameAdopted   = "adopted"   // it stays, and the kubelet of the next machine takes it over
+)
+
+// nameReused: a machine is ended, and its replacement gets its private address. The name of a Node
+// is made from that. Where the old Node is still there, the new kubelet takes it over as it is: a
+// provider id, once set, stays.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_node_status.go
+var nameReused = situation{
+	kind: FaultNameReused, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour, count: 1,
+	values: []string{nameRecreated, nameAdopted},
+	fits: func(g GroupSpec, _ string) bool {
+		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
+	},
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			d := d.nth(i)
+			fault := f
+			m.bequeaths = &fault
+			m.fall([]ailment{silent, notReady}[d.of("ail").below(2)], false, false)
+			if f.Value == nameAdopted {
+				m.keepsNode = true // the cloud's node controller is slow, or down
+			}
+			if f.Value == nameAdopted || d.of("taken").chance(0.4) {
+				a.in(d.of("ends").between(time.Minute, 40*time.Minute), func() {
+					if m.alive() {
+						m.end("a person, by hand")
+					}
+				})
+			}
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, c := range a.of(f) {
+			for _, m := range c.machines {
+				if m.bequeaths != nil && m.bequeaths.ID == f.ID {
+					m.bequeaths, m.keepsNode = nil, false
+					if m.state == terminated {
+						m.forgetNode()
+					}
+				}
+				m.rename()
+			}
+		}
+	},
+}
+
+// noProviderID: machines join from an image whose kubelet has another host name and no provider
+// id, and no controller sets it. Their Nodes work.
+var noProviderID = situation{
+	kind: FaultNoProviderID, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
+	fits: func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
+	},
+	strike: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			fault := f
+			g.nameless, g.namelessBy = f.Count, &fault
+			g.grow(f.Count)
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			g.nameless = 0
+			for _, m := range g.members {
+				m.rename()
+			}
+		}
+	},
+}
+
+// inherit gives a machine that is being launched the address of one before it, if that left it.
+func (g *group) inherit(m *machine) {
+	if len(g.heirs) == 0 {
+		return
+	}
+	old := g.heirs[0]
+	g.heirs = g.heirs[1:]
+	m.zone, m.address, m.dnsName, m.heirOf = old.zone, old.address, old.dnsName, old
+	m.muted = g.c.a.silenced[m.zone]
+}
+
+// takesOver reports whether the kubelet of the machine finds a Node of its name, which it takes
+// over then as it is. A Node that nobody keeps is removed before.
+func (m *machine) takesOver() bool {
+	old := m.c.byNode[m.dnsName]
+	if old == nil || old.machine == m || m.heirOf == nil {
+		if m.heirOf != nil && m.heirOf.bequeaths != nil {
+			m.c.a.arose(*m.heirOf.bequeaths, m.c, m, "it gets the name "+m.dnsName+" of "+m.heirOf.id)
+		}
+		return false
+	}
+	was := old.machine
+	if was == nil || !was.keepsNode {
+		m.c.removeNode(old)
+		return false
+	}
+	old.provider, was.node = was.providerID(), nil
+	old.machine, m.node = m, old
+	m.unnamed, m.settledAt = m.c.a.Now(), m.c.a.Now()
+	old.bootID = uid(m.d.of("bootid").nth(m.boots))
+	old.version = m.c.changed()
+	if was.bequeaths != nil {
+		m.c.a.arose(*was.bequeaths, m.c, m, fmt.Sprintf("it takes over the Node %s, which names %s", old.name, was.id))
+	}
+	m.report()
+	return true
+}
+
+// unname makes the Node of the machine one that does not say on which instance it runs, if its
+// group's next ones do not. It returns the name of the Node.
+func (g *group) unname(m *machine) (name string, bare bool) {
+	if g.nameless <= 0 {
+		return m.dnsName, false
+	}
+	g.nameless--
+	m.unnamed = g.c.a.Now()
+	g.c.a.arose(*g.namelessBy, g.c, m, "its Node carries no provider id")
+	return "node-" + shortID(m.d.of("host"), 8), true
+}
+
+// rename makes the Node of the machine say on which instance it runs, as when a person deletes it
+// and starts the kubelet again.
+func (m *machine) rename() {
+	if m.unnamed.IsZero() {
+		return
+	}
+	m.unnamed = time.Time{}
+	n := m.node
+	if n == nil {
+		return
+	}
+	n.bare = false
+	if n.provider != "" {
+		m.heirOf = nil
+		m.c.removeNode(n)
+		m.join()
+		return
+	}
+	n.version = m.c.changed()
+}

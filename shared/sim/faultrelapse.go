@@ -1,0 +1,113 @@
+package sim
+
+import "time"
+
+// FaultRelapse is a machine that falls ill again and again; FaultSuspended an Auto Scaling group of
+// which one process is suspended.
+const (
+	FaultRelapse   FaultKind = "relapse"
+	FaultSuspended FaultKind = "suspended"
+)
+
+// How a machine gets well in between.
+const (
+	relapseRebooted = "rebooted" // a reboot cures it, for less than an hour
+	relapseAlone    = "alone"    // it does so by itself
+)
+
+// relapses: a machine degrades again and again: after each reboot, or by itself.
+var relapses = situation{
+	kind: FaultRelapse, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
+	values: []string{relapseRebooted, relapseAlone},
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			fault := f
+			m.relapse, m.relapseDice = &fault, d.nth(i)
+			m.fall(silent, false, true)
+			m.remits()
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				if m.relapse != nil && m.relapse.ID == f.ID {
+					m.relapse = nil
+					m.cure()
+				}
+			}
+		}
+	},
+}
+
+// remits has a machine that gets well by itself do so after a while, and fall ill again.
+func (m *machine) remits() {
+	if m.relapse == nil || m.relapse.Value != relapseAlone {
+		return
+	}
+	a, f := m.c.a, m.relapse
+	a.in(m.relapseDice.of("remits").nth(m.silence).between(4*time.Minute, 40*time.Minute), func() {
+		if m.relapse == f && m.state == running && m.ail == silent {
+			m.cure()
+			m.relapses()
+		}
+	})
+}
+
+// relapses has a machine that got well fall ill again.
+func (m *machine) relapses() {
+	if m.relapse == nil {
+		return
+	}
+	a, f := m.c.a, m.relapse
+	a.in(m.relapseDice.of("relapses").nth(m.silence).between(8*time.Minute, 50*time.Minute), func() {
+		if m.relapse == f && m.state == running && m.ail == well && !a.healedNow() {
+			m.fall(silent, false, true)
+			if m.ail == silent {
+				a.arose(*f, m.c, m, "silent again")
+			}
+			m.remits()
+		}
+	})
+}
+
+// processes are those of an Auto Scaling group that can be suspended.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
+var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh", "ReplaceUnhealthy", "ScheduledActions"}
+
+// suspendedProcess: one process of an Auto Scaling group is suspended, and a machine of it falls
+// ill. Without some processes nothing is replaced; the others have no part in that.
+var suspendedProcess = situation{
+	kind: FaultSuspended, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
+	values: processes,
+	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	shape: []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for _, g := range a.targets(f) {
+			if g.asgName() == "" || len(g.halted) > 0 {
+				continue
+			}
+			g.halted, g.troubled = []string{f.Value}, a.Now()
+			one := f
+			one.Group, one.Count = g.name, 1
+			for _, m := range a.victims(one) {
+				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+				m.awaited = !g.halts()
+				a.arose(f, g.c, m, f.Value+" of "+g.groupName()+" is suspended")
+			}
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			if len(g.halted) == 1 && g.halted[0] == f.Value {
+				g.halted, g.troubled = nil, time.Time{}
+				g.reconcile()
+			}
+		}
+	},
+}

@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// How a machine is stopped, and comes back.
+const (
+	stopsAndStarts = "stopped"    // for hours
+	stopsShortly   = "shortly"    // for minutes: its type is changed, say
+	hibernated     = "hibernated" // its memory is kept, and its kubelet goes on where it was
+	stopsForGood   = "kept"       // until everything is healed
+)
+
+// standby is the state in which a person keeps an instance of an Auto Scaling group, such as
+// before it is stopped: the group would replace it otherwise.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
+const standby = "Standby"
+
+// stoppedMachines: a person stops or hibernates machines that work, and starts them again.
+var stoppedMachines = situation{
+	kind: FaultStopped, need: 90 * time.Minute, least: time.Hour, most: 4 * time.Hour, count: 2,
+	values: []string{stopsAndStarts, stopsShortly, hibernated, stopsForGood},
+	shape: []GroupSpec{
+		{Name: "single", Owner: "none", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	},
+	strike: func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			d := d.nth(i)
+			if m.g.asgName() != "" {
+				m.setAside(standby)
+			}
+			m.stop(f.Value == hibernated)
+			a.arose(f, m.c, m, fmt.Sprintf("%s by a person", m.state))
+			if m.g.owner == karpenter && d.of("queue").chance(0.3) {
+				// Its interruption queue tells Karpenter, which takes it for one that is gone.
+				a.in(d.of("noticed").between(time.Minute, 3*time.Minute), func() {
+					if m.state == stopped {
+						m.leave("karpenter: it was stopped")
+					}
+				})
+			}
+			back := f.For - 20*time.Minute
+			switch f.Value {
+			case stopsForGood:
+				continue
+			case stopsShortly:
+				back = d.of("back").between(2*time.Minute, 25*time.Minute)
+			}
+			a.in(back, m.restart)
+		}
+	},
+	relent: func(a *account, f Fault, _ dice) {
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				m.restart()
+			}
+		}
+	},
+}
+
+// stop stops the machine, on a person's word. Its Node stays; the cloud's node lifecycle
+// controller marks it.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/how-ec2-instance-stop-start-works.html
+func (m *machine) stop(hibernates bool) {
+	if m.state != running {
+		return
+	}
+	a := m.c.a
+	m.state, m.hibernates, m.restedAt = stopping, hibernates, a.Now()
+	if hibernates {
+		m.asleep = m.node
+	}
+	m.hush()
+	m.booting = false
+	m.boots++ // what boots it now is off
+	m.touch()
+	a.stateChanged(m)
+	m.tell(EventAilment, "is stopped by a person")
+	a.in(m.d.of("stop").nth(m.boots).between(15*time.Second, 90*time.Second), func() {
+		if m.state != stopping {
+			return
+		}
+		m.state = stopped
+		m.touch()
+		a.stateChanged(m)
+		if n := m.node; n != nil {
+			n.taint(corev1.Taint{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule})
+		}
+	})
+}
+
+// restart starts the machine again that somebody stopped. LaunchTime is that of the start. One
+// that was hibernated goes on where it was: its kubelet does not register again.
+func (m *machine) restart() {
+	if m.state != stopped && m.state != stopping {
+		return
+	}
+	a := m.c.a
+	if m.state == stopping { // EC2 starts only what is stopped
+		a.in(time.Minute, m.restart)
+		return
+	}
+	m.state, m.started, m.muted = pending, a.Now(), a.silenced[m.zone]
+	if m.muted {
+		m.mutedAt = a.Now()
+	}
+	m.touch()
+	m.boots++
+	boot := m.boots
+	a.in(m.d.of("start").nth(boot).between(4*time.Second, 12*time.Second), func() {
+		if m.state != pending {
+			return
+		}
+		m.state, m.booting = running, true
+		m.touch()
+		a.stateChanged(m)
+		takes := m.g.kind.Boots + m.d.of("boots").nth(boot).between(20*time.Second, 60*time.Second)
+		a.in(takes, func() {
+			if m.state != running || m.boots != boot {
+				return
+			}
+			m.booting, m.restedAt = false, time.Time{}
+			m.rejoins()
+		})
+	})
+	if m.g.owner != nobody {
+		a.in(m.g.patience(), func() { m.g.watch(m) })
+	}
+}
+
+// rejoins has the kubelet of a machine come back that was started again.
+func (m *machine) rejoins() {
+	if n := m.node; n != nil {
+		n.untaint("node.cloudprovider.kubernetes.io/shutdown")
+		if !m.hibernates {
+			n.bootID = uid(m.d.of("bootid").nth(m.boots))
+		}
+		n.version = m.c.changed()
+	}
+	m.back()
+	slept := m.asleep
+	m.hibernates, m.asleep = false, nil
+	if slept != nil && m.node == nil {
+		// Its kubelet goes on and finds no Node: it renews its lease, and registers only when it is
+		// started again.
+		m.vanished, m.lost, m.reporting = m.c.a.Now(), slept, true
+		return
+	}
+	m.join()
+}
+
+// back ends the Standby in which a person kept the machine.
+func (m *machine) back() {
+	if m.aside == standby {
+		m.setAside("")
+	}
+}
+
+// stateReason is why the machine is stopped, as EC2 tells it, nil if it is not.
+func (m *machine) stateReason(state machineState) *types.StateReason {
+	switch {
+	case state != stopping && state != stopped:
+		return nil
+	case m.hibernates:
+		return &types.StateReason{Code: aws.String("Client.UserInitiatedHibernate"), Message: aws.String("Client.UserInitiatedHibernate: User initiated hibernate")}
+	}
+	return userShutdown
+}
