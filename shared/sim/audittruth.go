@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
@@ -218,7 +219,7 @@ var ofCluster = map[string]func(excuse) string{
 			id, group := instanceOf(n), "none"
 			seen[id] = true
 			if i := instances[id]; i != nil {
-				if i.State != nil && i.State.Name != types.InstanceStateNameRunning {
+				if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
 					continue // it is on its way out, and counts for nothing
 				}
 				group = groupOf(i)
@@ -316,7 +317,8 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
 	},
 	"OwnerNotifyOnly": func(e excuse) bool {
-		return e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
+		// What is launched with other tags is Auto Mode's or Cluster API's, which replace it themselves.
+		return e.g.launchedWith != nil || e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
 	},
 	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
 	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed },
@@ -359,8 +361,22 @@ var ofMachine = map[string]func(excuse) bool{
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {
 		of := e.u.policy(e.inv, e.c, "").count("limits.zone")
+		running := map[string]string{} // nodes of Fargate and of machines elsewhere are of no zone
+		for i := range e.inv.seen.eachInstance() {
+			if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
+				running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
+			}
+		}
 		for _, zone := range zones {
-			if nodes, silent := e.inv.seen.inZone(zone, e.u.a.Now().Add(time.Hour)); silent >= 3 && silent*100 >= of*nodes || silent >= 2 && silent == nodes {
+			nodes, silent := 0, 0
+			for n := range e.inv.seen.eachNode() {
+				if running[instanceOf(n)] == zone {
+					if nodes++; !readyNode(n) {
+						silent++
+					}
+				}
+			}
+			if silent >= 3 && silent*100 >= of*nodes || silent >= 2 && silent == nodes {
 				return true
 			}
 		}
