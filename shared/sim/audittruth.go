@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleTruth: what is said to hold an act back does. Each reason is held against what the account is
+// RuleTruth is that what is said to hold an act back does. Each reason is held against what the account is
 // like, and what the check was told, by what shared/plan/README.md says of the reason.
 const RuleTruth Rule = "truth"
 
@@ -436,7 +436,7 @@ func (e excuse) troubled() time.Time {
 		since = e.m.launched
 	}
 	if e.m.node != nil { // it may be ill anew, or for what is no ailment
-		if r := e.m.node.ready(); r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.After(since) {
+		if r := e.m.node.ready(); r.Status != corev1.ConditionTrue && r.LastTransitionTime.After(since) {
 			return r.LastTransitionTime.Time
 		}
 	}
