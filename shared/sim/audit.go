@@ -80,7 +80,7 @@ type auditor struct {
 	outcomes map[string]saying // notices of outcomes, by order and outcome
 	acted    map[string]owed   // outcomes that are to be told, by order
 	// firstSeen is what the checks of a cluster found.
-	firstSeen map[string]map[about]sighting
+	firstSeen map[string]map[about]foundThen
 	// queue is how many machines were ill at once since the last time that none was: those
 	// that wait are cured one after the other.
 	queue    map[*cluster]int
@@ -89,6 +89,7 @@ type auditor struct {
 	verdicts verdicts
 	records  records
 	harms    harms
+	truths   truths
 }
 
 // effect is an act that took effect.
@@ -128,7 +129,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]sighting{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}},
 	}
 }
 
@@ -372,12 +373,14 @@ func (u *auditor) stored(key archive.Key) {
 // planned notes what a check came to.
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
+	u.truthful(inv, c)
 	if !c.whole {
 		return
 	}
 	u.checkedWhole(inv, c.cluster)
 	u.sawReady(inv)
 	u.sightings(c)
+	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
 		l.heldBack[h.about] = h
@@ -412,23 +415,23 @@ func (u *auditor) withheld(c checkup) {
 	u.held[c.cluster] = now
 }
 
-// sighting is since when something is found. A check that began before another one had not
+// foundThen is since when something is found. A check that began before another one had not
 // found it any more goes on from there.
-type sighting struct{ first, gone time.Time }
+type foundThen struct{ first, gone time.Time }
 
 // sightings notes what a check found, and forgets what it did not find any more.
 func (u *auditor) sightings(c checkup) {
 	at := u.a.Now()
-	before, now := u.firstSeen[c.cluster], map[about]sighting{}
+	before, now := u.firstSeen[c.cluster], map[about]foundThen{}
 	for _, key := range c.found {
-		now[key] = sighting{first: at}
+		now[key] = foundThen{first: at}
 	}
 	for key, was := range before {
 		switch _, found := now[key]; {
 		case was.gone.IsZero() && (found || c.kept[key]):
 			now[key] = was
 		case !found && was.gone.IsZero():
-			now[key] = sighting{was.first, at}
+			now[key] = foundThen{was.first, at}
 		case !found && at.Sub(was.gone) < slack:
 			now[key] = was
 		}

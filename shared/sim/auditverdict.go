@@ -75,6 +75,7 @@ func newVerdicts() verdicts {
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
 func (u *auditor) forget() {
 	u.verdicts.forgotten = u.a.Now()
+	clear(u.truths.seen)
 	clear(u.verdicts.first)
 	clear(u.verdicts.losses)
 	clear(u.verdicts.alone)
@@ -294,15 +295,17 @@ func (c *cluster) unjudged() bool {
 // Karpenter ends what has not registered.
 const toldWithin = 10 * time.Minute
 
-// nodeless reports an instance that is without a node, but not since its launch, or for good.
+// nodeless reports an instance that is without a node, but not since its launch, or for good, or that is
+// ended this moment: EC2 may list it as running, and its group knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
-	return m != nil && (m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
+	return m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute looks at the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
+	u.truths.remember(u.a)
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
 	}

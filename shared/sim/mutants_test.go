@@ -505,6 +505,9 @@ func mutantsOfSense() []mutant {
 				}))}
 			},
 		},
+		{name: "each trouble is taken for one that is shared", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.SharedCause)},
+		{name: "an owner is waited for without end", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.OwnerWillAct)},
+		{name: "each trouble is seen for the first time", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.NotSeenTwice)},
 		{
 			name: "an instance is rebooted for each of its troubles", sc: again, rules: []Rule{RuleOnce},
 			guards: func() Guards {
@@ -530,7 +533,7 @@ func mutantsOfMode() []mutant {
 	}
 	return []mutant{
 		{name: "mode notify is not kept to", sc: notify, rules: []Rule{RuleMode}, guards: mode(policy.Remediate)},
-		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode}, guards: mode(policy.Notify)},
+		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode, RuleTruth}, guards: mode(policy.Notify)},
 		{
 			name: "the mode of the deployment is not kept to", sc: permits, rules: []Rule{RuleMode},
 			guards: func() Guards { return Guards{Permitted: func(policy.Mode) policy.Mode { return policy.Remediate }} },
@@ -762,22 +765,15 @@ func mutantsOfWords() []mutant {
 			guards: func() Guards { return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Orders = nil })} },
 		},
 		{
-			name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleCure},
-			guards: func() Guards {
-				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
-					for _, o := range out.Orders {
-						out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, Action: o.Action, Reason: plan.ActionsPerHour})
-					}
-					out.Orders = nil
-				})}
-			},
+			name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.ActionsPerHour),
 		},
 		{
-			name: "no look is ever whole", sc: calm, rules: []Rule{RuleChecked},
+			name: "no look is ever whole", sc: calm, rules: []Rule{RuleTruth}, guards: func() Guards { return Guards{Observer: seeing(throttled)} },
+		},
+		{
+			name: "no look is ever whole, and nothing is said to be held", sc: calm, rules: []Rule{RuleChecked},
 			guards: func() Guards {
-				return Guards{Observer: seeing(func(s *roll.Snapshot) {
-					s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
-				})}
+				return Guards{Observer: seeing(throttled), Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Held = nil })}
 			},
 		},
 	}

@@ -68,6 +68,23 @@ func planned(change func(plan.Input, *plan.Plan)) func(func(plan.Input) plan.Pla
 	}
 }
 
+// throttled is a look of which a part failed.
+func throttled(s *roll.Snapshot) {
+	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
+}
+
+// heldFor holds every order for a reason.
+func heldFor(r plan.Reason) func() Guards {
+	return func() Guards {
+		return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
+			for _, o := range out.Orders {
+				out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Reason: r})
+			}
+			out.Orders = nil
+		})}
+	}
+}
+
 // limits are other limits than the policy's.
 func limits(change func(*policy.Limits)) func(*plan.Input) {
 	return underPolicy(func(p *policy.Policy) { change(&p.Limits) })

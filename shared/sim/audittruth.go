@@ -1,0 +1,546 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// RuleTruth is that what is said to hold an act back does. Each reason is held against what the account is
+// like, and what the check was told, by what shared/plan/README.md says of the reason.
+const RuleTruth Rule = "truth"
+
+const (
+	// lag is for how long something may be over that a check still knows: EC2 shows it late, and a
+	// function takes minutes.
+	lag = 10 * time.Minute
+	// turn is how long an instance may keep others of its group waiting: its ladder, and what its
+	// replacement is given.
+	turn = 3 * time.Hour
+	// ownersTurn is how long after the trouble began an owner may still be about to act.
+	ownersTurn = 75 * time.Minute
+)
+
+// truths is what the auditor remembers for it.
+type truths struct {
+	last    map[string]time.Time            // when something was so last, by what and of whom
+	trouble map[string]time.Time            // when the cluster as a whole was in trouble last
+	seen    map[string]map[about][]sighting // by cluster
+}
+
+// sighting is a check that found something.
+type sighting struct {
+	at  time.Time
+	inv *invocation
+}
+
+func newTruths() truths {
+	return truths{last: map[string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
+}
+
+// excuse is an act that is held back, with all that the auditor knows of it.
+type excuse struct {
+	u   *auditor
+	inv *invocation
+	c   *cluster
+	k   checkup
+	withheld
+	m *machine
+	g *group
+}
+
+// truthful checks the reasons of a check.
+func (u *auditor) truthful(inv *invocation, k checkup) {
+	c := u.a.byName[k.cluster]
+	if c == nil {
+		return
+	}
+	for _, h := range k.held {
+		switch h.reason {
+		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
+			u.truths.trouble[c.name] = u.a.Now()
+		}
+		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance]}
+		if e.m != nil {
+			e.g = e.m.g
+		}
+		if why := e.false(); why != "" {
+			u.broken(RuleTruth, "%s: %s of %s is held for %s, and %s", inv.name, h.kind, h.instance, h.reason, why)
+		}
+	}
+}
+
+// remember notes every minute what is so, for the reasons that outlive it a little.
+func (t *truths) remember(a *account) {
+	now := a.Now()
+	note := func(what, whom string, is bool) {
+		if is {
+			t.last[what+" "+whom] = now
+		}
+	}
+	for _, c := range a.clusters {
+		note("barred", c.name, c.barred || len(a.silenced) > 0)
+		note("not active", c.name, c.status != "ACTIVE" || !c.exists())
+		note("shifted", c.name+" "+c.shifted, c.shifted != "")
+		for _, g := range c.groups {
+			note("halted", g.groupName(), g.suspended || g.halts())
+			note("unwell", g.groupName(), g.unwell())
+			note("fails", g.groupName(), g.failing != "" || now.Before(g.dry) || g.suspended || g.halts())
+		}
+		for _, m := range c.machines {
+			note("protected", m.id, m.protected)
+			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil)
+		}
+	}
+}
+
+// sighted notes what a complete check found, and for how long others did before.
+func (t *truths) sighted(c checkup, by sighting) {
+	now := map[about][]sighting{}
+	before := t.seen[c.cluster]
+	for _, key := range c.found {
+		now[key] = append(before[key][:len(before[key]):len(before[key])], by)
+		if n := len(now[key]); n > 20 {
+			now[key] = now[key][n-20:]
+		}
+	}
+	for key := range c.kept {
+		if _, ok := now[key]; !ok && before[key] != nil {
+			now[key] = before[key]
+		}
+	}
+	t.seen[c.cluster] = now
+}
+
+// lately reports what is so, or was a short while ago.
+func (e excuse) lately(what, whom string) bool {
+	at, ok := e.u.truths.last[what+" "+whom]
+	return ok && e.u.a.Now().Sub(at) <= lag
+}
+
+// false says why the reason is none, "" if it may be true.
+func (e excuse) false() string {
+	if e.inv.begun.Before(e.u.verdicts.forgotten.Add(lag)) {
+		return "" // what is remembered is made anew
+	}
+	if check, ok := ofCluster[e.reason]; ok {
+		return check(e)
+	}
+	check, ok := ofMachine[e.reason]
+	switch {
+	case !ok:
+		return "no rule knows the reason"
+	case e.m == nil:
+		return "" // of what is gone, or no instance, little can be said
+	case check == nil || check(e):
+		return ""
+	}
+	return fmt.Sprintf("%s is %s since %s, in %s", e.m.id, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
+}
+
+// first are the instances that are ordered about, or would be but for the mode: what observe shows is
+// what remediate would do.
+func (k checkup) first() []string {
+	out := slices.Clone(k.ordered)
+	for _, h := range k.held {
+		switch h.reason {
+		case "ModeObserve", "ModeNotify", "Stopped":
+			out = append(out, h.instance)
+		}
+	}
+	return out
+}
+
+// state is how a machine is, for a person.
+func state(m *machine) string {
+	out := []string{string(m.state), string(m.ail)}
+	for word, is := range map[string]bool{"without network": m.muted, "booting": m.booting, "protected": m.protected} {
+		if is {
+			out = append(out, word)
+		}
+	}
+	slices.Sort(out[2:])
+	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ", ")
+}
+
+// ofCluster are the reasons that lie in the cluster, the policy, or the check.
+var ofCluster = map[string]func(excuse) string{
+	"ClusterNotActive": func(e excuse) string {
+		return unless(e.inv.seen.status != "ACTIVE" || e.inv.seen.described != "ACTIVE" || e.lately("not active", e.c.name), "it is ACTIVE")
+	},
+	"ClusterUnreachable": func(e excuse) string {
+		return unless(e.inv.missed || !e.inv.seen.nodesWhole() || e.lately("barred", e.c.name), "its API server answered everything")
+	},
+	"SnapshotIncomplete": func(e excuse) string {
+		return unless(e.inv.missed || !e.inv.seen.nodesWhole() || !e.inv.seen.instancesWhole(), "all was read")
+	},
+	"NodeWithoutProviderID": func(e excuse) string {
+		for n := range e.inv.seen.eachNode() {
+			if n.Spec.ProviderID == "" {
+				return ""
+			}
+		}
+		return "each node has its provider id"
+	},
+	"MassSilence": func(e excuse) string {
+		nodes, silent := 0, 0
+		for n := range e.inv.seen.eachNode() {
+			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
+				silent++
+			}
+		}
+		of := e.u.policy(e.inv, e.c, "").count("limits.massSilence")
+		return unless(silent >= 3 && silent*100 >= of*nodes, fmt.Sprintf("%d of %d nodes are silent", silent, nodes))
+	},
+	"UnhealthyShare": func(e excuse) string {
+		of := map[string]int{}
+		sick := map[string]int{}
+		seen := map[string]bool{}
+		count := func(group string, bad bool) {
+			for _, g := range []string{"", group} {
+				if of[g]++; bad {
+					sick[g]++
+				}
+			}
+		}
+		instances := map[string]*types.Instance{}
+		for i := range e.inv.seen.eachInstance() {
+			instances[*i.InstanceId] = i
+		}
+		for n := range e.inv.seen.eachNode() {
+			id, group := instanceOf(n), "none"
+			seen[id] = true
+			if i := instances[id]; i != nil {
+				if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
+					continue // it is on its way out, and counts for nothing
+				}
+				group = groupOf(i)
+			}
+			ready, _ := wellNode(n)
+			m := e.u.a.machines[id]
+			count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
+		}
+		for id, i := range instances {
+			if !seen[id] && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+				count(groupOf(i), true)
+			}
+		}
+		share := e.u.policy(e.inv, e.c, e.group).count("limits.unhealthy")
+		all := e.u.policy(e.inv, e.c, "").count("limits.unhealthy")
+		return unless(sick[""] > allowedSick(of[""], all) || sick[e.group] > allowedSick(of[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))
+	},
+	"StormCooldown": func(e excuse) string {
+		at, ok := e.u.truths.trouble[e.c.name]
+		if t := e.u.a.dep.state(e.c.name).Trouble; t != nil && t.Last.After(at) {
+			at, ok = t.Last, true
+		}
+		cooldown := e.u.policy(e.inv, e.c, "").duration("limits.stormCooldown")
+		return unless(ok && e.u.a.Now().Sub(at) <= cooldown+slack, "the cluster was last in trouble at "+at.Format(time.TimeOnly))
+	},
+	"ActionsPerCheck": func(e excuse) string {
+		n := len(e.k.first())
+		return unless(n >= e.u.policy(e.inv, e.c, e.group).count("limits.actionsPerCheck") || n >= e.u.policy(e.inv, e.c, "").count("limits.actionsPerCheck"), fmt.Sprintf("%d are ordered", n))
+	},
+	"ActionsPerHour": func(e excuse) string {
+		used := map[string]bool{}
+		for _, a := range e.actions(func(ledger.Action) bool { return true }) {
+			if now := e.u.a.Now(); now.Sub(a.At) <= time.Hour+slack || a.Outcome == nil || now.Sub(a.Outcome.At) <= time.Hour+slack {
+				used[string(a.Instance)] = true
+			}
+		}
+		for _, id := range e.k.first() {
+			used[id] = true
+		}
+		least := min(e.u.policy(e.inv, e.c, e.group).count("limits.actionsPerHour"), e.u.policy(e.inv, e.c, "").count("limits.actionsPerHour"))
+		return unless(len(used) >= least, fmt.Sprintf("%d instances were acted on within an hour, and %d may be", len(used), least))
+	},
+	"Stopped": func(e excuse) string { return unless(e.inv.v.policy.stops, "the policy does not say so") },
+	"ModeObserve": func(e excuse) string {
+		return unless(e.mode() == mayObserve, "the mode is "+e.mode().String())
+	},
+	"ModeNotify": func(e excuse) string {
+		return unless(e.mode() == mayNotify, "the mode is "+e.mode().String())
+	},
+}
+
+// ofMachine are the reasons that lie in an instance or its group; nil is one that says nothing of how
+// it is.
+var ofMachine = map[string]func(excuse) bool{
+	"Conflicting": func(e excuse) bool {
+		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || e.m.shown == nil || e.m.shown.State.Name != types.InstanceStateNameRunning
+	},
+	"ActionStuck":     func(e excuse) bool { return e.acted(24 * time.Hour) },
+	"AlreadyBegun":    func(e excuse) bool { return e.acted(24 * time.Hour) },
+	"DrainUnfinished": func(e excuse) bool { return e.did(actEvict) },
+	"InstanceNotSeen": func(e excuse) bool {
+		for i := range e.inv.seen.eachInstance() {
+			if *i.InstanceId == e.m.id {
+				return false
+			}
+		}
+		return true
+	},
+	"InstanceIgnored":  func(e excuse) bool { return e.tagged(roll.TagIgnore) },
+	"InstanceHeld":     func(e excuse) bool { return e.tagged(roll.TagHold) },
+	"NodeDeleting":     func(e excuse) bool { return e.node(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }) },
+	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },
+	"OlderThanCluster": func(e excuse) bool { return e.m.launched.Before(e.c.created) },
+	"InstanceNotRunning": func(e excuse) bool {
+		return e.m.state != running || e.m.shown.State.Name != types.InstanceStateNameRunning
+	},
+	"MachineSound": func(e excuse) bool { return e.m.ail != impaired },
+	"NodeReady":    func(e excuse) bool { return e.node(readyNode) },
+	"ConditionAlone": func(e excuse) bool {
+		return e.node(func(n *corev1.Node) bool { return readyNode(n) && failedCondition(n) })
+	},
+	"RepairNeedsPerson": func(e excuse) bool {
+		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
+	},
+	"SharedCause": func(e excuse) bool {
+		return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
+	},
+	"CauseOutside": func(e excuse) bool {
+		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
+	},
+	"CauseNotChecked": func(e excuse) bool {
+		return slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
+	},
+	"CausePasses": func(e excuse) bool {
+		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
+	},
+	"OwnerNotifyOnly": func(e excuse) bool {
+		// What is launched with other tags is Auto Mode's or Cluster API's, which replace it themselves.
+		return e.g.launchedWith != nil || e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
+	},
+	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
+	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed },
+	"NodeGroupUnhealthy": func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
+	"OwnerWillAct": func(e excuse) bool {
+		if e.g.owner == nobody {
+			return false
+		}
+		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil
+		return leaving || e.inv.missed || e.u.a.Now().Sub(e.troubled()) < ownersTurn || e.acted(ownersTurn)
+	},
+	"OwnerDidNotAct":         func(e excuse) bool { return e.g.owner != nobody },
+	"ReplacementUnavailable": func(e excuse) bool { return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn },
+	"NoNodeIntent": func(e excuse) bool {
+		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
+	},
+	"TerminationProtected": func(e excuse) bool { return e.lately("protected", e.m.id) },
+	"ScaleInProtected":     nil, // nobody sets it here
+	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
+	"NotReadYet":           func(e excuse) bool { return e.inv.missed },
+	"NotInService": func(e excuse) bool {
+		return e.m.state != running || !slices.Contains(e.g.members, e.m) || e.u.a.Now().Sub(e.m.launched) < lag
+	},
+	"NotSeenTwice": func(e excuse) bool {
+		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
+			if s.inv.clean() && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute && e.troubled().Before(s.inv.begun) {
+				return false
+			}
+		}
+		return true
+	},
+	"FoundBeforeRemediate": func(e excuse) bool {
+		first, checked := e.u.verdicts.first[e.c.name]
+		before := e.troubled()
+		if !e.m.since.IsZero() && e.m.since.Before(before) { // it may have been cured this moment, and a node that turns from Unknown to False is in the same trouble
+			before = e.m.since
+		}
+		return !checked || before.Before(first.Add(lag)) || e.u.verdicts.lowered[e.g].Add(lag).After(before)
+	},
+	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
+	"ZoneOutage": func(e excuse) bool {
+		of := e.u.policy(e.inv, e.c, "").count("limits.zone")
+		running := map[string]string{} // nodes of Fargate and of machines elsewhere are of no zone
+		for i := range e.inv.seen.eachInstance() {
+			if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
+				running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
+			}
+		}
+		for _, zone := range zones {
+			nodes, silent := 0, 0
+			for n := range e.inv.seen.eachNode() {
+				if running[instanceOf(n)] == zone {
+					if nodes++; !readyNode(n) {
+						silent++
+					}
+				}
+			}
+			if silent >= 3 && silent*100 >= of*nodes || silent >= 2 && silent == nodes {
+				return true
+			}
+		}
+		return false
+	},
+	"PodsUnread":       func(e excuse) bool { return e.inv.missed },
+	"PodsNotToDisrupt": func(e excuse) bool { return e.serves(keptAnnotated, keptUnsafe, keptNode, keptNodeSafe) },
+	"DisruptionBudget": func(e excuse) bool {
+		return e.serves(keptBudget) || slices.ContainsFunc(e.m.pods(), func(p *pod) bool { return p.guarded })
+	},
+	"LocalVolume":  func(e excuse) bool { return e.serves(keptLocal) },
+	"ActionFailed": func(e excuse) bool { return e.acted(time.Hour) },
+	"OtherFinding": func(e excuse) bool {
+		other := func(a about) bool { return a.instance == e.instance && a.kind != e.kind }
+		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
+	},
+	"ReplacementRepeats": func(e excuse) bool {
+		return len(e.u.sense.replaced[e.g]) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
+	},
+	"ReplacementPending": func(e excuse) bool { return len(e.u.verdicts.losses[e.g]) > 0 },
+	"OneAtATime":         func(e excuse) bool { return e.sibling() },
+	"ActionUnresolved": func(e excuse) bool {
+		return len(e.actions(func(a ledger.Action) bool { return a.Outcome == nil || e.u.a.Now().Sub(a.Outcome.At) < lag })) > 0
+	},
+}
+
+func ladderKeys(e excuse) (all []string) {
+	for key := range e.u.policy(e.inv, e.c, e.group).ladders {
+		all = append(all, key)
+	}
+	return all
+}
+
+func unless(is bool, why string) string {
+	if is {
+		return ""
+	}
+	return why
+}
+
+func (e excuse) mode() mode {
+	of := e.u.selects(e.c, e.group)
+	if e.m != nil {
+		of.suggested = suggests("", e.m.g.kind.Type)
+		of.modeTag, _ = get(e.m.tags, roll.TagInstanceMode)
+	}
+	return e.u.selected(e.inv, of).mode
+}
+
+// troubled is since when the machine is in trouble, or cut off.
+func (e excuse) troubled() time.Time {
+	since := e.m.since
+	if e.m.ail == well || e.m.muted && e.m.mutedAt.Before(since) {
+		since = e.m.mutedAt
+	}
+	if since.IsZero() {
+		since = e.m.launched
+	}
+	if e.m.node != nil { // it may be ill anew, or for what is no ailment
+		if r := e.m.node.ready(); r.Status != corev1.ConditionTrue && r.LastTransitionTime.After(since) {
+			return r.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
+// others reports that another machine of the cluster is in trouble, or was a short while ago.
+func (e excuse) others() bool {
+	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
+		return o != e.m && (o.ail != well || o.muted || o.elsewhere != "" || o.node == nil || o.node.ready().Status != corev1.ConditionTrue || e.u.a.Now().Sub(o.ended) < time.Hour)
+	})
+}
+
+// actions are those on record in the cluster.
+func (e excuse) actions(which func(ledger.Action) bool) (out []ledger.Action) {
+	for _, a := range e.u.a.dep.state(e.c.name).Actions {
+		if which(a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// acted reports that the instance was acted on within a time.
+func (e excuse) acted(within time.Duration) bool {
+	now := e.u.a.Now()
+	return len(e.actions(func(a ledger.Action) bool {
+		return string(a.Instance) == e.instance && (now.Sub(a.At) <= within || a.Outcome == nil || now.Sub(a.Outcome.At) <= within)
+	})) > 0
+}
+
+// did reports that such an act on the instance is on record.
+func (e excuse) did(what act) bool {
+	return len(e.actions(func(a ledger.Action) bool { return string(a.Instance) == e.instance && a.Do == acts[what] })) > 0
+}
+
+// sibling reports that another instance of the group was acted on, is ordered in this check, or was
+// ended and is not replaced for certain.
+func (e excuse) sibling() bool {
+	now := e.u.a.Now()
+	for _, a := range e.u.a.dep.state(e.c.name).Actions {
+		if string(a.Group) == e.group && string(a.Instance) != e.instance && (now.Sub(a.At) <= turn || a.Outcome == nil) {
+			return true
+		}
+	}
+	for _, id := range e.k.first() {
+		if m := e.u.a.machines[id]; id != e.instance && (m == nil || m.g == e.g) { // of a node whose machine is forgotten
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
+}
+
+// serves reports a pod that must not be ended, for one of the reasons.
+func (e excuse) serves(why ...string) bool {
+	return slices.ContainsFunc(e.m.pods(), func(p *pod) bool { return slices.Contains(why, p.keep) })
+}
+
+// tagged reports a tag of the instance as the check was told, or as it is.
+func (e excuse) tagged(key string) bool {
+	if _, ok := get(e.m.tags, key); ok {
+		return true
+	}
+	for i := range e.inv.seen.eachInstance() {
+		if *i.InstanceId == e.m.id {
+			return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
+		}
+	}
+	return false
+}
+
+// node reports whether a node of the instance that the check was told of is so.
+func (e excuse) node(is func(*corev1.Node) bool) bool {
+	return slices.ContainsFunc(e.inv.seen.nodesOf(e.m.id), is)
+}
+
+// failedCondition reports a condition that says that something is wrong, though the node may be Ready.
+func failedCondition(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return strings.HasSuffix(string(c.Type), "Pressure") && c.Status == corev1.ConditionTrue || strings.HasSuffix(string(c.Type), "Ready") && c.Status == corev1.ConditionFalse
+	})
+}
+
+func readyOf(n *corev1.Node) corev1.NodeCondition {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c
+		}
+	}
+	return corev1.NodeCondition{}
+}
+
+// eachNode and eachInstance are what was listed last.
+func (s *sight) eachNode() func(func(*corev1.Node) bool)        { return each(s.nodes.pages) }
+func (s *sight) eachInstance() func(func(*types.Instance) bool) { return each(s.instances.pages) }
+
+func each[T any](pages [][]T) func(func(*T) bool) {
+	return func(yield func(*T) bool) {
+		for _, page := range pages {
+			for i := range page {
+				if !yield(&page[i]) {
+					return
+				}
+			}
+		}
+	}
+}
