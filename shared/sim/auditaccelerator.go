@@ -6,8 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"rollcall/shared/ledger"
 )
 
 // The rule of accelerators, and the time that AWS gives them.
@@ -53,14 +51,14 @@ func failedAccelerator(n *corev1.Node) bool {
 	})
 }
 
-// rebootTried reports a reboot of the machine within the last day, or one that was begun and
-// that EC2 refused.
+// rebootTried reports a reboot of the machine within the last day, or one that is on record:
+// where a function ended before it noted the outcome, nobody tries again.
 func (u *auditor) rebootTried(m *machine) bool {
 	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
 		return true
 	}
 	for _, a := range u.a.dep.state(m.c.name).Actions {
-		if string(a.Instance) == m.id && a.Do == acts[actReboot] && (a.Outcome == nil || a.Outcome.Result == ledger.Failed) {
+		if string(a.Instance) == m.id && a.Do == acts[actReboot] {
 			return true
 		}
 	}

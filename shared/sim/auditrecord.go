@@ -33,6 +33,8 @@ type records struct {
 	later map[string]string
 	// recovered is when a notice last told of it that an incident of it is over.
 	recovered map[string]time.Time
+	// terminated are the machines of which a notice told that they were terminated.
+	terminated map[string]bool
 }
 
 // openIncident is an incident of which the end was not told yet.
@@ -44,7 +46,7 @@ type openIncident struct {
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}}
+	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]bool{}}
 }
 
 // noticesADay is how many notices of one incident a person may get within a day, beside those
@@ -58,6 +60,11 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		if i.Order != "" {
 			r.announced[i.Order] = true
+		}
+	}
+	if d.Action == "terminated" {
+		for _, i := range d.Instances {
+			r.terminated[i.Instance] = true
 		}
 	}
 	if d.Incident == nil || d.Incident.ID == "" || d.Ordered != "" {
@@ -183,6 +190,9 @@ func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
 // in another incident since: as another trouble, or that it is over.
 func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	for member := range o.members {
+		if u.records.terminated[member] {
+			continue
+		}
 		if m := u.a.machines[member]; m != nil {
 			if value, ignored := get(m.tags, roll.TagIgnore); ignored && !declines(value) {
 				continue

@@ -91,7 +91,7 @@ func (t *truths) remember(a *account) {
 		note("not active", c.name, c.status != "ACTIVE" || !c.exists())
 		note("shifted", c.name+" "+c.shifted, c.shifted != "")
 		for _, g := range c.groups {
-			note("halted", g.groupName(), g.suspended || g.halts())
+			note("halted", g.groupName(), g.suspended || len(g.halted) > 0)
 			note("unwell", g.groupName(), g.unwell())
 			note("fails", g.groupName(), g.failing != "" || now.Before(g.dry) || g.suspended || g.halts())
 		}
@@ -338,7 +338,10 @@ var ofMachine = map[string]func(excuse) bool{
 	"TerminationProtected": func(e excuse) bool { return e.lately("protected", e.m.id) },
 	"ScaleInProtected":     nil, // nobody sets it here
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
-	"NotReadYet":           func(e excuse) bool { return e.inv.missed },
+	"NotReadYet": func(e excuse) bool {
+		// Of silent nodes one check reads the pods of some.
+		return e.inv.missed || e.kind == "Unknown" && slices.ContainsFunc(e.k.found, func(a about) bool { return a.kind == "Unknown" && a.instance != e.instance })
+	},
 	"NotInService": func(e excuse) bool {
 		return e.m.state != running || !slices.Contains(e.g.members, e.m) || e.u.a.Now().Sub(e.m.launched) < lag
 	},
@@ -360,7 +363,8 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {
-		of := e.u.policy(e.inv, e.c, "").count("limits.zone")
+		// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
+		of := min(e.u.policy(e.inv, e.c, "").count("limits.zone"), defaults.count("limits.zone"))
 		running := map[string]string{} // nodes of Fargate and of machines elsewhere are of no zone
 		for i := range e.inv.seen.eachInstance() {
 			if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
@@ -394,7 +398,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
 	},
 	"ReplacementRepeats": func(e excuse) bool {
-		return len(e.u.sense.replaced[e.g]) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
+		open := e.actions(func(a ledger.Action) bool { // it may have taken effect for all that anybody knows
+			return a.Outcome == nil && string(a.Group) == e.group && (a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim])
+		})
+		return len(e.u.sense.replaced[e.g])+len(open) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
 	"ReplacementPending": func(e excuse) bool { return len(e.u.verdicts.losses[e.g]) > 0 },
 	"OneAtATime":         func(e excuse) bool { return e.sibling() },

@@ -23,6 +23,7 @@ var soaks = []struct {
 	{1001, 10, 1, Options{Hours: 24, Clusters: 2, Nodes: 20}},
 	{2001, 8, 1, Options{Hours: 8, Clusters: 1, Nodes: 200}},
 	{3001, 8, 1, Options{Hours: 10, Clusters: 4, Nodes: 10}},
+	{6, 1, 1, Options{Certain: []FaultKind{FaultSmallZone}}}, // a replacement that does not come
 }
 
 // Whatever befalls the account, no rule is broken. What never happens in any of the runs
