@@ -33,8 +33,8 @@ type records struct {
 	later map[string]string
 	// recovered is when a notice last told of it that an incident of it is over.
 	recovered map[string]time.Time
-	// terminated are the machines of which a notice told that they were terminated.
-	terminated map[string]bool
+	// terminated is when a notice told of a machine that it was terminated.
+	terminated map[string]time.Time
 }
 
 // openIncident is an incident of which the end was not told yet.
@@ -46,7 +46,7 @@ type openIncident struct {
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]bool{}}
+	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
 }
 
 // noticesADay is how many notices of one incident a person may get within a day, beside those
@@ -64,7 +64,7 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 	if d.Action == "terminated" {
 		for _, i := range d.Instances {
-			r.terminated[i.Instance] = true
+			r.terminated[i.Instance] = u.a.Now()
 		}
 	}
 	if d.Incident == nil || d.Incident.ID == "" || d.Ordered != "" {
@@ -190,8 +190,8 @@ func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
 // in another incident since: as another trouble, or that it is over.
 func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	for member := range o.members {
-		if u.records.terminated[member] {
-			continue
+		if at, told := u.records.terminated[member]; told && at.Before(o.notices[len(o.notices)-1]) {
+			continue // the last notice was about others
 		}
 		if m := u.a.machines[member]; m != nil {
 			if value, ignored := get(m.tags, roll.TagIgnore); ignored && !declines(value) {
