@@ -193,6 +193,9 @@ var ofCluster = map[string]func(excuse) string{
 	"MassSilence": func(e excuse) string {
 		nodes, silent := 0, 0
 		for n := range e.inv.seen.eachNode() {
+			if e.u.a.machines[instanceOf(n)] == nil {
+				continue // of Fargate, a hybrid node, or of what is gone
+			}
 			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
 			}
