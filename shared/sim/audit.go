@@ -202,9 +202,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.judged(inv, what, c, m, n)
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
-	u.toldFirst(inv, what, c, group, id, intent)
+	u.toldFirst(inv, what, c, group, intent)
 	if what != actEvict && what != actCordon {
-		u.once(inv, what, id, intent)
+		u.once(inv, what, id, intent.ID)
 	}
 	u.effect(inv, what, c, id)
 }
@@ -240,18 +240,19 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 	}
 }
 
-// intent checks that the act was on record before it, and its evidence kept.
-func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) string {
+// intent checks that the act was on record before it, and its evidence kept. It returns the
+// record, zero if there is none.
+func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledger.Action {
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
 		return string(a.Instance) == id && a.Do == acts[what] && a.Outcome == nil
 	})
 	if i < 0 && inv.begun.Before(u.verdicts.forgotten) {
-		return ""
+		return ledger.Action{}
 	}
 	if i < 0 {
 		u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
-		return ""
+		return ledger.Action{}
 	}
 	intent := state.Actions[i]
 	if !u.kept[evidenceKey(c.name, id, intent.ID)] {
@@ -260,7 +261,7 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) strin
 	if i := inv.seen.looked[id].instance; i != nil && what != actDeleteNode && !slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == roll.TagOrder && *t.Value == intent.ID }) {
 		u.broken(RuleKept, "%s: %s of %s, which does not carry the tag of order %s: a person may have removed it", inv.name, what, id, intent.ID)
 	}
-	return intent.ID
+	return intent
 }
 
 func evidenceKey(cluster, instance, order string) string {

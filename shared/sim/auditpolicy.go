@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"iter"
 	"maps"
 	"path"
 	"regexp"
@@ -452,14 +453,21 @@ func (a ailment) found() []string {
 	return []string{"NotReady", "Uninitialized"}
 }
 
+// laddersOf are the ladders of kinds of findings, those by cause too.
+func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
+	return func(yield func([]rung) bool) {
+		for key, ladder := range t.ladders {
+			if kind, _, _ := strings.Cut(key, "/"); slices.Contains(kinds, kind) && !yield(ladder) {
+				return
+			}
+		}
+	}
+}
+
 // cures reports that every ladder for an ailment ends an instance, and how much longer than by the
 // default policy it may be until it does.
 func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
-	for kind, ladder := range t.ladders {
-		name, _, _ := strings.Cut(kind, "/")
-		if !slices.Contains(a.found(), name) {
-			continue
-		}
+	for ladder := range t.laddersOf(a.found()...) {
 		if len(ladder) == 0 || ladder[len(ladder)-1].Do != "terminate" {
 			return 0, false
 		}
@@ -485,8 +493,8 @@ func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
 
 // tells reports that every ladder of a kind sends a notice.
 func (t *terms) tells(kind string) bool {
-	for of, ladder := range t.ladders {
-		if name, _, _ := strings.Cut(of, "/"); name == kind && !slices.ContainsFunc(ladder, func(r rung) bool { return r.Do == "notify" || r.Do == "warn" }) {
+	for ladder := range t.laddersOf(kind) {
+		if !slices.ContainsFunc(ladder, func(r rung) bool { return r.Do == "notify" || r.Do == "warn" }) {
 			return false
 		}
 	}

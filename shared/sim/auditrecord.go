@@ -102,26 +102,20 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 
 // toldFirst checks that an act that nobody can take back was told of, and notes it.
 // A ladder without a notice acts without one.
-func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group, id, order string) {
+func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string, intent ledger.Action) {
 	switch what {
 	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
 	default:
 		return
 	}
-	if order == "" {
+	if intent.ID == "" {
 		return
 	}
 	if what == actTerminate {
-		u.records.ended[order] = true
+		u.records.ended[intent.ID] = true
 	}
-	kind := ""
-	for _, a := range u.a.dep.state(c.name).Actions {
-		if a.ID == order {
-			kind = string(a.Kind)
-		}
-	}
-	if !u.records.announced[order] && u.policy(inv, c, group).tells(kind) {
-		u.broken(RuleFirst, "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, id, order)
+	if !u.records.announced[intent.ID] && u.policy(inv, c, group).tells(string(intent.Kind)) {
+		u.broken(RuleFirst, "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 	}
 }
 
@@ -162,11 +156,11 @@ func (u *auditor) unended() {
 		if o.group == "" || o.group == "none" || u.elsewhere(id, o) {
 			continue
 		}
-		i := slices.IndexFunc(c.groups, func(g *group) bool { return g.groupName() == o.group })
-		if i < 0 {
+		g := c.groupNamed(o.group)
+		if g == nil {
 			continue
 		}
-		if g := c.groups[i]; u.policyNow(c, g).mode < mayNotify || u.verdicts.quiet[g].After(o.notices[0]) {
+		if u.policyNow(c, g).mode < mayNotify || u.verdicts.quiet[g].After(o.notices[0]) {
 			continue
 		}
 		if _, known := u.noticeOf(c, strings.TrimPrefix(id, o.cluster+" ")); known {

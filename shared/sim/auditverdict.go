@@ -370,6 +370,9 @@ func (u *auditor) awaits(m *machine) {
 		return
 	}
 	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
+	if waits <= reportedWithin { // the shortest of the times
+		return
+	}
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
 	} else if m.holds != nil {
@@ -386,7 +389,7 @@ func (u *auditor) awaits(m *machine) {
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
 	}
 	within += longer
-	if tells && waits > reportedWithin && !u.reported(m) {
+	if tells && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
 		delete(u.verdicts.alone, m)
 	} else if cures && waits > within {

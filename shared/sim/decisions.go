@@ -70,10 +70,8 @@ func (a *account) decided(e Event) {
 	}
 	group := ""
 	if c := a.byName[e.Cluster]; c != nil {
-		for _, g := range c.groups {
-			if g.groupName() == e.Group {
-				group = g.name
-			}
+		if g := c.groupNamed(e.Group); g != nil {
+			group = g.name
 		}
 	}
 	s.Fault = a.decisions.latest(e.Cluster, group)

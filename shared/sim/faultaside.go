@@ -27,7 +27,7 @@ const warmed = "Warmed:"
 var setAside = situation{
 	kind: FaultSetAside, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	fits:   fitsActedOnSoon,
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
 	},

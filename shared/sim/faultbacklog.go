@@ -18,7 +18,7 @@ const (
 var backlog = situation{
 	kind: FaultBacklog, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
 	values: []string{accessGranted, tableLost},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	fits:   fitsActedOnSoon,
 	shape:  unreadSibling.shape,
 	prepare: func(a *account, f Fault, _ dice) {
 		if c := a.byName[f.Cluster]; c != nil && f.Value == accessGranted {

@@ -125,9 +125,7 @@ const (
 var frozenHeartbeats = situation{
 	kind: FaultFrozen, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{frozenAll, frozenEach},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
 			if f.Value == frozenAll {

@@ -23,10 +23,8 @@ const (
 var datedHold = situation{
 	kind: FaultDatedHold, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	fits:   fitsActedOnSoon,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			d := d.nth(i)

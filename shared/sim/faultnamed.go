@@ -28,9 +28,7 @@ var nameReused = situation{
 	fits: func(g GroupSpec, _ string) bool {
 		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
 	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	shape: groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			d := d.nth(i)

@@ -22,10 +22,8 @@ const (
 var unreadSibling = situation{
 	kind: FaultUnreadSibling, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	fits:   fitsActedOnSoon,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
 			if !actedOnSoon(a.spec(g)) {
@@ -65,7 +63,7 @@ var unreadSibling = situation{
 var loneCause = situation{
 	kind: FaultLoneCause, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{string(FaultTemplate), string(FaultTaint)},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	fits:   fitsActedOnSoon,
 	shape:  unreadSibling.shape,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {

@@ -19,10 +19,8 @@ const (
 var relapses = situation{
 	kind: FaultRelapse, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{relapseRebooted, relapseAlone},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	fits:   fitsActedOnSoon,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			fault := f
@@ -83,10 +81,8 @@ var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotif
 var suspendedProcess = situation{
 	kind: FaultSuspended, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
 	values: processes,
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	fits:   fitsActedOnSoon,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
 			if g.asgName() == "" || len(g.halted) > 0 {

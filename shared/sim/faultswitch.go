@@ -25,10 +25,8 @@ const stopLine = "stop: true"
 var killSwitch = situation{
 	kind: FaultKillSwitch, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
 	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify, policyOlder},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	fits:   fitsActedOnSoon,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		ill := a.victims(f)
 		for _, m := range ill {
@@ -74,4 +72,12 @@ var killSwitch = situation{
 // actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
 func actedOnSoon(g GroupSpec) bool {
 	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+}
+
+// fitsActedOnSoon is for situations that suit such groups, whatever their value.
+func fitsActedOnSoon(g GroupSpec, _ string) bool { return actedOnSoon(g) }
+
+// groupsOfSix are two such groups, large enough that one of their machines is no large share.
+var groupsOfSix = []GroupSpec{
+	{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
 }

@@ -107,7 +107,7 @@ const (
 var outageBetween = situation{
 	kind: FaultOutageBetween, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
 	values: []string{zoneBetween, wholeBetween},
-	fits:   func(g GroupSpec, _ string) bool { return actedOnSoon(g) },
+	fits:   fitsActedOnSoon,
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 9},
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -352,6 +353,14 @@ func (g *group) groupName() string {
 		return "asg/" + g.asgName()
 	}
 	return "none"
+}
+
+// groupNamed is the group of the cluster that Rollcall calls so, nil if there is none.
+func (c *cluster) groupNamed(name string) *group {
+	if i := slices.IndexFunc(c.groups, func(g *group) bool { return g.groupName() == name }); i >= 0 {
+		return c.groups[i]
+	}
+	return nil
 }
 
 // asgName is the Auto Scaling group behind the group, "" if there is none.

@@ -134,15 +134,21 @@ func readPolicy(path string) (*policy.Document, error) {
 	if path == "" {
 		return policy.Default(), nil
 	}
+	doc, _, err := policyFile(path)
+	return doc, err
+}
+
+// policyFile is the policy of a file, and its text.
+func policyFile(path string) (*policy.Document, []byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--policy: %w", err)
+		return nil, nil, fmt.Errorf("--policy: %w", err)
 	}
 	doc, err := policy.Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("--policy %s:\n%w", path, err)
+		return nil, nil, fmt.Errorf("--policy %s:\n%w", path, err)
 	}
-	return doc, nil
+	return doc, data, nil
 }
 
 func check(ctx context.Context, env Environment, f checkFlags) error {

@@ -2,10 +2,9 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,15 +28,12 @@ func simulatedPolicy(path, mode string) (string, error) {
 	if path == "" {
 		return "", errors.Join(faults...)
 	}
-	if _, err := readPolicy(path); err != nil {
-		return "", errors.Join(append(faults, err)...)
+	_, data, err := policyFile(path)
+	if err != nil {
+		faults = append(faults, err)
 	}
 	if len(faults) > 0 {
 		return "", errors.Join(faults...)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("--policy: %w", err)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -45,16 +41,17 @@ func simulatedPolicy(path, mode string) (string, error) {
 	}
 	root := doc.Content[0]
 	root.Style = 0
-	own := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "mode" })
-	switch {
-	case own >= 0 && own%2 == 0 && mode != "":
-		root.Content[own+1].Value = mode
-	case own < 0:
-		if mode == "" {
-			mode = string(policy.Remediate)
+	var own *yaml.Node
+	for i := 0; i < len(root.Content); i += 2 { // keys and values in turn
+		if root.Content[i].Value == "mode" {
+			own = root.Content[i+1]
 		}
-		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "mode"}, &yaml.Node{Kind: yaml.ScalarNode, Value: mode})
 	}
+	if own == nil {
+		own = &yaml.Node{Kind: yaml.ScalarNode, Value: string(policy.Remediate)}
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "mode"}, own)
+	}
+	own.Value = cmp.Or(mode, own.Value)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
