@@ -29,24 +29,24 @@ func captureCommand(env Environment) *cobra.Command {
 	var f captureFlags
 	c := &cobra.Command{
 		Use:   "capture --cluster CLUSTER --out DIR",
-		Short: "Write what can be read of a cluster into files, without secrets",
-		Long: `Reads a cluster and everything that a diagnosis of it may need, and writes the
-answers into a directory as the AWS CLI and kubectl would print them: a bundle.
-rollcall explain --bundle DIR answers from it, anywhere and later.
+		Short: "Save what can be read from a cluster as files, with secrets removed",
+		Long: `Reads a cluster and everything that its diagnosis may need, and writes the answers to
+a directory in the formats of the AWS CLI and kubectl: a bundle. Later, and without
+an account, rollcall explain --bundle DIR diagnoses from it. capture only reads.
 
-Secrets are taken out of user data, console output and everything else before
-anything is written; look through the files before you hand them on all the same.
-It only reads. Console output and user data are of at most 3 instances of a group.`,
+Secrets are removed from user data, console output and all other text before anything
+is written; still, review the files before you share them. User data and console output
+are captured for at most 3 instances of a group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return capture(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "the cluster")
-	flags.StringVar(&f.out, "out", "", "directory to write, which must be empty or not exist")
-	flags.StringVar(&f.policy, "policy", "", "policy file, which says what is a finding (default: the built-in policy)")
-	flags.StringVar(&f.ledger, "ledger", "", "file in which rollcall check remembers, to be read only")
+	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster")
+	flags.StringVar(&f.out, "out", "", "directory to write to; it must be empty or not exist")
+	flags.StringVar(&f.policy, "policy", "", "policy file, which defines what is a finding (default: the built-in policy)")
+	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "longest time to read")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit for reading the cluster")
 	return c
 }
 

@@ -44,20 +44,19 @@ func checkCommand(env Environment) *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Look at the clusters of the region once",
-		Long: `Looks once at every EKS cluster of the region, or at those that --cluster names,
-with the ambient AWS credentials (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...).
+		Short: "Check the clusters of the region once",
+		Long: `Checks every EKS cluster of the region once, or those that --cluster names, with your
+AWS credentials (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...).
 
-It only reads unless --mode says otherwise:
-  observe    look and report
-  notify     also tag the instances found and publish notices to --topic
-  remediate  also do what the policy's ladders and limits allow: cordon, drain,
-             reboot, terminate, delete Node objects and NodeClaims; needs --ledger,
-             since every act rests on two checks at least 60 seconds apart,
-             and --evidence, since what is ended can tell nothing any more
+It only reads, unless --mode says otherwise:
+  observe    check and report
+  notify     also tag the instances found, and publish notices to --topic
+  remediate  also act as the policy's ladders and limits allow: cordon, drain,
+             reboot, terminate, delete Node objects and NodeClaims. Needs --ledger,
+             since an act requires two checks at least 60 seconds apart, and
+             --evidence, which is saved before an instance is terminated
 
---mode is the most that happens: a policy, or the cluster tag rollcall:mode, can
-lower it and never raises it.`,
+A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), env, f) },
 	}
@@ -66,14 +65,14 @@ lower it and never raises it.`,
 	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json (one object per cluster)")
-	flags.BoolVar(&f.verbose, "verbose", false, "tell in the table also what calls for nothing: what is within its tolerance, what is no node, registration times")
-	flags.StringVar(&f.html, "html", "", "also write all of it as a page that stands by itself, to this file")
-	flags.StringVar(&f.ledger, "ledger", "", "file that remembers findings and acts from check to check")
-	flags.StringVar(&f.evidence, "evidence", "", "folder, or bucket as s3://BUCKET, that keeps the evidence: what was read of an instance, without secrets")
+	flags.BoolVar(&f.verbose, "verbose", false, "also list instances within their tolerance, instances that are not nodes, and registration times")
+	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this file")
+	flags.StringVar(&f.ledger, "ledger", "", "file that stores findings and acts between checks")
+	flags.StringVar(&f.evidence, "evidence", "", "directory, or s3://BUCKET, for evidence: what was read about an instance, with secrets removed")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
-	flags.StringVar(&f.chat, "chat-topic", "", "ARN of another SNS topic, for notices as chats take them (Amazon Q Developer); needs --topic")
+	flags.StringVar(&f.chat, "chat-topic", "", "ARN of a second SNS topic, for notices in the format of Amazon Q Developer in chat; needs --topic")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read one cluster, and longest time of one act")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for reading one cluster, and for one act")
 	return c
 }
 

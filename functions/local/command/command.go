@@ -47,13 +47,11 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	root := &cobra.Command{
 		Use:   "rollcall",
 		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
-		Long: `Rollcall asks every EKS cluster whether the instances launched for it have
-registered and stayed healthy. It looks and reports; it tags, notifies, cordons,
-drains, reboots or terminates only when --mode says so. stop and resume halt the acts
-of a deployment, and let it act again.
+		Long: `Rollcall checks whether the instances launched for EKS clusters registered as nodes and
+stayed healthy. It only reads and reports, unless --mode lets it tag, notify, cordon, drain,
+reboot or terminate. stop and resume suspend all acts of a deployment, and allow them again.
 
-Exit codes: 0 nothing was found, 1 something could not be checked or done, 2 something
-was found. The help of a command tells more.`,
+Exit codes: 0 nothing found, 1 error, 2 findings.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version(),
 	}

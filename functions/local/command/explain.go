@@ -41,45 +41,40 @@ func explainCommand(env Environment) *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain [INSTANCE | KIND/NAME]",
-		Short: "Say why an instance is no healthy node, and why Rollcall acted on it or did not",
-		Long: `Says everything about one instance: what Rollcall did or does about it, or why it
-holds back and what ends that; what is wrong with it, the causes that were found
-with the evidence for each and what can be pasted to fix it, what was ruled out,
-and what could not be checked and why. It only reads.
+		Short: "Explain why an instance is not a healthy node, and why Rollcall acted on it or did not",
+		Long: `Explains one instance: what is wrong, each cause with its evidence and the fix to paste, what
+was ruled out, what could not be checked, and what Rollcall does, or why it does not act.
+explain only reads.
 
-INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME,
-nodeclaim/NAME or node/NAME in place of it says what is found about that: why a group
-gets no instance, or what keeps an object that somebody deleted.
+INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and
+node/NAME explain that object: why a group gets no instance, or what blocks a deletion.
 
-With --stack NAME, the CloudFormation stack of a deployment, or --ledger FILE, the
-answer is as things stand: by what is remembered there, with its history. That
-answers for an instance too that is gone by now. --stack also takes the mode and
-the policy of the deployment, unless --mode or --policy ask what would be with
-another one.
+With --stack NAME, the CloudFormation stack of a deployment, or --ledger FILE, the answer
+uses the history recorded there, also for an instance that is gone. --stack also uses the
+deployment's mode and policy, unless --mode or --policy are given.
 
-Without them it answers "what if": the finding counts as seen twice, and as opened
-after mode remediate was turned on; every other limit applies. With --mode
-remediate it tells what would be ordered. So it does with --bundle DIR, where the
-answer comes from files alone, such as rollcall capture writes, or anybody with the
-AWS CLI and kubectl; INSTANCE may be left out then: everything that is wrong is
-explained.
+Without them the answer is "what if": as if two checks had seen the finding after mode
+remediate was turned on; all other limits apply. With --mode remediate it shows the acts
+that would be ordered. --bundle DIR answers from files alone: those of rollcall capture, or
+written with the AWS CLI and kubectl. Then INSTANCE is optional: without it, every finding
+is explained.
 
-Exit codes: 0 nothing is wrong with it, or it is gone and what is remembered of it
-is told; 1 it could not be told; 2 something is wrong with it.`,
+Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown; 1 error;
+2 something is wrong.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), env, f, args) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.bundle, "bundle", "", "directory of captured answers, instead of the account")
+	flags.StringVar(&f.bundle, "bundle", "", "directory written by rollcall capture, to use instead of the account")
 	flags.StringVar(&f.at, "at", "", "time of the capture, RFC 3339 (default at.txt of the bundle)")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default as its tags tell, or what is remembered)")
-	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: what would be done in it? (default observe, or as the stack has it)")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default: from its tags, or from the ledger)")
+	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: explain what would happen in this mode (default observe, or the stack's)")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy, or the stack's)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
-	flags.StringVar(&f.ledger, "ledger", "", "file in which rollcall check remembers, to be read only")
-	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, of whose ledger and policy the answer is")
+	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
+	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, whose ledger and policy to use")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "longest time to read the cluster, and again to find out why")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for reading the cluster, and again for the diagnosis")
 	return c
 }
 

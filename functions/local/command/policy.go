@@ -40,10 +40,10 @@ func policyCheckCommand(env Environment) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Validate a policy file and show what it comes to",
-		Long: `Validates a policy file: every fault at once, with its line and key. A valid one
-is shown with the settings that take effect, and where each comes from. The flags
-say for what: without them it is what holds where no override does.
+		Short: "Validate a policy file, and show the settings in effect",
+		Long: `Validates a policy file and reports all errors at once, each with line and key. For a valid
+file it prints the settings in effect and where each comes from: for the cluster, group and
+instance that the flags name, or without flags for those that no override matches.
 
   rollcall policy check FILE --cluster production --group nodepool/default
   rollcall policy check FILE --cluster production --cluster-mode notify
@@ -56,7 +56,7 @@ say for what: without them it is what holds where no override does.
 	flags.StringVar(&f.cluster, "cluster", "", "show the settings for this cluster")
 	flags.StringVar(&f.clusterMode, "cluster-mode", "", "value of the EKS cluster's tag rollcall:mode")
 	flags.StringVar(&f.group, "group", "", "show the settings for this group, such as nodepool/default")
-	flags.StringVar(&f.preset, "preset", "", "preset that platform and type of an instance suggest, such as gpu")
+	flags.StringVar(&f.preset, "preset", "", "preset that the instance's platform or type selects, such as gpu")
 	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as KEY=VALUE; repeat for several")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
 	return c

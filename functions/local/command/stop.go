@@ -27,44 +27,42 @@ type switchFlags struct {
 func stopCommand(env Environment) *cobra.Command {
 	return switchCommand(env, true, &cobra.Command{
 		Use:   "stop",
-		Short: "Halt every act of a deployment, in every cluster and group at once",
+		Short: "Suspend all acts of a deployment, in every cluster and group",
 		Long: `Writes stop: true into the policy of a deployment, and prints what is in force.
 
-It halts every act (cordon, uncordon, drain, reboot, terminate, out-of-service, and the
+It suspends every act (cordon, uncordon, drain, reboot, terminate, out-of-service, and the
 deletion of nodes and NodeClaims) in every cluster and group, whatever modes, overrides,
-presets and tags say. The policy is read again right before each act, so what has not begun
-does not begin. Checks, tags and notices go on; what is held says Stopped.
+presets and tags say. The policy is read again right before each act, so no new act
+begins. Checks, tags and notices continue; held acts have the reason Stopped.
 
-The rest of the policy stays as it is written. A policy that does not validate is
-stopped too, though nothing is acted on under it; where the stack's parameter is
-missing, one is written that observes and stops. A missing one that --parameter names
-is an error: it may be mistyped, or of another region.
+The rest of the policy is not changed. stop also works on a policy that is invalid. If the
+stack's parameter does not exist, stop creates one in mode observe. A missing parameter that
+--parameter names is an error: the name or the region may be wrong.
 
 It needs ssm:GetParameter and ssm:PutParameter on the parameter, and
-cloudformation:DescribeStacks, unless --parameter names it; for a SecureString also
+cloudformation:DescribeStacks unless --parameter is given; for a SecureString also
 ssm:GetParameterHistory and the use of its key.
 
-Exit codes: 0 every act is stopped; 1 the policy could not be read or written, or
-not as it should be: what is in force is printed as far as it is known.`,
+Exit codes: 0 all acts are suspended; 1 the policy could not be read or written, or differs
+from what was written: what is in force is printed as far as it is known.`,
 	})
 }
 
 func resumeCommand(env Environment) *cobra.Command {
 	return switchCommand(env, false, &cobra.Command{
 		Use:   "resume",
-		Short: "Let a deployment act again, as its policy and its stack allow",
-		Long: `Takes stop: true out of the policy of a deployment, and prints what is in force.
+		Short: "Let a deployment act again, as its policy and stack allow",
+		Long: `Removes stop: true from the policy of a deployment, and prints what is in force.
 
-What was held as Stopped goes on with the next checks, within the limits, and as far
-as the mode allows. To leave alone what was found meanwhile, lower the mode before.
+Acts that were held as Stopped go on with the next checks, within the limits and the mode.
+To keep them from acting on what was found meanwhile, lower the mode first.
 
-The rest of the policy stays as it is written. A policy that does not validate is
-left as it is: correct it first.
+The rest of the policy is not changed. An invalid policy is an error: correct it first.
 
-It needs the permissions that rollcall stop needs.
+It needs the same permissions as rollcall stop.
 
-Exit codes: 0 nothing is stopped any more; 1 the policy could not be read or
-written, is missing, or does not validate.`,
+Exit codes: 0 acts are allowed again; 1 the policy could not be read or written, is missing,
+or is invalid.`,
 	})
 }
 
@@ -74,7 +72,7 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
 	flags := c.Flags()
 	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
-	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy, without asking the stack for it")
+	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy (default: the stack's)")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
@@ -192,7 +190,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	}
 	switch {
 	case len(now.Faults) > 0:
-		now.notes = append(now.notes, "the policy does not validate, so nothing is acted on under it in any case; with the stop in it nothing is when it is corrected, either")
+		now.notes = append(now.notes, "the policy is invalid, so no act begins in any case; the stop still holds when the policy is corrected")
 	case anew:
 		now.notes = append(now.notes, "there was no policy: this one says mode: observe, which rollcall resume leaves as it is")
 	}
