@@ -90,6 +90,10 @@ type auditor struct {
 	records  records
 	harms    harms
 	truths   truths
+	times    times
+	inVain   map[*node]time.Time             // since when nodes are cordoned for nothing
+	excused  map[string]int                  // how many receives of messages met a fault
+	taken    map[string]map[string]time.Time // when an act was last done to a machine
 }
 
 // effect is an act that took effect.
@@ -129,7 +133,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
 	}
 }
 
@@ -202,6 +206,8 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.judged(inv, what, c, m, n)
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
+	u.fresh(inv, what, id, intent.ID)
+	u.climbed(inv, what, m, intent)
 	u.toldFirst(inv, what, c, group, intent)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent.ID)
@@ -321,6 +327,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	if o.gives() {
 		return
 	}
+	u.times.expires[o.ID] = o.Expires
 	s := &inv.seen
 	if s.status != "ACTIVE" || !s.nodesWhole() || !s.instancesWhole() {
 		u.broken(RuleWhole, "%s: ordered to %s %s after a look at %s that was not whole", inv.name, o.Action, o.Instance, c.name)
@@ -367,7 +374,8 @@ func allowedSick(n, percent int) int {
 }
 
 // stored notes that evidence was kept.
-func (u *auditor) stored(key archive.Key) {
+func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]byte) {
+	u.complete(inv, key, files)
 	u.kept[evidenceKey(key.Cluster.Name, string(key.Instance), key.Stage)] = true
 }
 

@@ -44,16 +44,17 @@ type seenPages[T any] struct {
 	pages       [][]T
 	begun, last bool
 	failed      bool
+	at          time.Time // of the last page
 }
 
 // page takes a page of it.
-func (l *seenPages[T]) page(page []T, first, last, ok bool) {
+func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	if first {
 		*l = seenPages[T]{begun: true}
 	}
 	l.failed = l.failed || !ok
 	l.last = last && ok
-	l.pages = append(l.pages, page)
+	l.pages, l.at = append(l.pages, page), at
 }
 
 // whole reports that the last listing came to its end.
@@ -63,6 +64,7 @@ func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
 type lookup struct {
 	instance *types.Instance
 	ok       bool
+	at       time.Time
 }
 
 func (s *sight) nodesWhole() bool     { return s.nodes.whole() }
@@ -219,7 +221,7 @@ func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last
 	if first {
 		inv.seen.status = inv.seen.described
 	}
-	inv.seen.instances.page(page, first, last, ok)
+	inv.seen.instances.page(inv.v.a.Now(), page, first, last, ok)
 }
 
 // sawInstance notes an instance that was looked up by its id, nil if EC2 does not know it;
@@ -228,7 +230,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	if inv.seen.looked == nil {
 		inv.seen.looked = map[string]lookup{}
 	}
-	inv.seen.looked[id] = lookup{i, ok}
+	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
 }
 
 // sawNodes notes a page of a listing of a cluster's nodes, like sawInstances.
@@ -236,7 +238,7 @@ func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok 
 	if first {
 		inv.seen.status = inv.seen.described
 	}
-	inv.seen.nodes.page(page, first, last, ok)
+	inv.seen.nodes.page(inv.v.a.Now(), page, first, last, ok)
 }
 
 // policySight is what an execution environment knows of the policy.
@@ -304,4 +306,6 @@ func (inv *invocation) put(detailType, detail string, resources []string) {
 }
 
 // stored notes that evidence was put into the bucket.
-func (inv *invocation) stored(key archive.Key, _ map[string][]byte) { inv.v.a.audit.stored(key) }
+func (inv *invocation) stored(key archive.Key, files map[string][]byte) {
+	inv.v.a.audit.stored(inv, key, files)
+}

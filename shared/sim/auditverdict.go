@@ -130,6 +130,7 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 		return
 	}
 	u.working(inv, string(what), m)
+	u.tolerable(inv, string(what), m)
 	u.boots(inv, what, m)
 	u.serves(inv, what, m)
 	u.replaceable(inv, what, m)
@@ -159,6 +160,7 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 		u.working(inv, "order to "+o.Action, m)
 	}
 	u.backlog(inv, "order to "+o.Action, m)
+	u.tolerable(inv, "order to "+o.Action, m)
 	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 	}
@@ -316,6 +318,7 @@ func (u *auditor) minute() {
 		if c.unjudged() {
 			u.verdicts.blind[c] = u.a.Now()
 		}
+		u.cordons(c)
 		for _, cl := range c.claims {
 			u.toldOfKept(c, cl)
 		}

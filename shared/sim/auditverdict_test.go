@@ -19,7 +19,7 @@ func ended(t *testing.T, m *machine, what act) {
 	inside(t, a, remediator, func(v *env) {
 		v.inv.begun = a.Now()
 		v.inv.sawPolicy(a.dep.parameters.policy, true)
-		v.inv.seen.nodes.page(m.c.listNodes(), true, true, true)
+		v.inv.seen.nodes.page(a.Now(), m.c.listNodes(), true, true, true)
 		ids := []string{m.id}
 		var err error
 		if what == actReboot {

@@ -82,6 +82,9 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 		end := func(ok bool, failed []string) {
 			if !over {
 				over = true
+				if !ok || inv.helpless() {
+					f.a.audit.excuses(batch)
+				}
 				done(ok, failed)
 			}
 		}

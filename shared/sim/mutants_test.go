@@ -109,6 +109,7 @@ func allRules(t *testing.T) (all []Rule) {
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
+	RuleFresh: true, RuleLetters: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 
@@ -304,6 +305,19 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
+			name: "a trouble is taken for an older one", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTolerance},
+			guards: func() Guards {
+				older := func(s *roll.Snapshot) {
+					for i := range s.Nodes {
+						if n := &s.Nodes[i]; n.Ready.Status == roll.ConditionFalse {
+							n.Ready.Since = n.Ready.Since.Add(-8 * time.Minute)
+						}
+					}
+				}
+				return Guards{Observer: seeing(older), Targets: seeingAgain(older)}
+			},
+		},
+		{
 			name: "one sighting is enough", sc: rarely, rules: []Rule{RuleTwice},
 			guards: func() Guards { return Guards{Plan: planning(seenBefore)} },
 		},
@@ -458,6 +472,8 @@ func mutantsOfSense() []mutant {
 	dry := trial(ill(FaultNotReady, 30, pool, 2), Fault{Kind: FaultDry, Group: pool, At: 40 * time.Minute, For: 2 * time.Hour})
 	shifted := trial(Fault{Kind: FaultShift, Zone: zones[0], At: 20 * time.Minute, For: 90 * time.Minute}, ill(FaultNotReady, 30, "one", 1))
 	shifted.Clusters[0].Groups[0] = one
+	slow := trial(ill(FaultNotReady, 30, api, 1))
+	slow.Policy += "ladders: {NotReady: [{do: notify}, {do: cordon}, {do: drain, after: 10m}, {do: terminate}]}\n"
 	unrelated := func(in *plan.Input) { in.Diagnoses = nil }
 	return []mutant{
 		{
@@ -505,6 +521,10 @@ func mutantsOfSense() []mutant {
 				}))}
 			},
 		},
+		{name: "a silent node is ended without a reboot", sc: trial(ill(FaultSilence, 30, api, 1)), rules: []Rule{RuleLadder}, guards: climbing(roll.Unknown, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoTerminate})},
+		{name: "a step does not wait", sc: slow, rules: []Rule{RuleLadder}, guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoCordon}, policy.Step{Do: policy.DoDrain}, policy.Step{Do: policy.DoTerminate})},
+		{name: "a node that answers is not drained", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleLadder}, guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoCordon}, policy.Step{Do: policy.DoTerminate})},
+		{name: "a node is drained before it is cordoned", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleLadder}, guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoDrain}, policy.Step{Do: policy.DoTerminate})},
 		{name: "each trouble is taken for one that is shared", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.SharedCause)},
 		{name: "an owner is waited for without end", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.OwnerWillAct)},
 		{name: "each trouble is seen for the first time", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.NotSeenTwice)},
@@ -613,6 +633,10 @@ func mutantsOfMemory() []mutant {
 		{
 			name: "evidence is said to be kept", sc: sick, rules: []Rule{RuleEvidence},
 			guards: func() Guards { return Guards{Store: func(inquiry.Store) inquiry.Store { return noStore{} }} },
+		},
+		{
+			name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence},
+			guards: func() Guards { return Guards{Store: func(s inquiry.Store) inquiry.Store { return lessStored{s} }} },
 		},
 		{
 			name: "nothing is kept before an act", sc: sick, rules: []Rule{RuleEvidence},
@@ -743,7 +767,7 @@ func mutantsOfWords() []mutant {
 			guards: func() Guards { return Guards{Notices: func(n Notices) Notices { return twice{n} }} },
 		},
 		{
-			name: "what came back stays cordoned", sc: trial(ill(FaultNotReady, 30, api, 1).lasts(18)), rules: []Rule{RuleTidy},
+			name: "what came back stays cordoned", sc: trial(ill(FaultNotReady, 30, api, 1).lasts(18)), rules: []Rule{RuleCordon},
 			guards: func() Guards {
 				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
 					out.Orders = slices.DeleteFunc(out.Orders, func(o plan.Order) bool { return o.Action == plan.Uncordon })

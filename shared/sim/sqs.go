@@ -200,6 +200,7 @@ func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 			return
 		}
 		q.running--
+		q.a.audit.excuses(batch)
 		q.poll(got[0].visible.Add(q.pause(d)))
 		return
 	}
@@ -245,6 +246,7 @@ func (q *queue) buries(l *letter, now time.Time) bool {
 		return false
 	}
 	q.dead = append(q.dead, l.message)
+	q.a.audit.buried(q, l)
 	return true
 }
 

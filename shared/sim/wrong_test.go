@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/archive"
+	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -277,6 +278,25 @@ type noStore struct{}
 
 func (noStore) Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error) {
 	return archive.Link{URI: "s3://nowhere/"}, nil
+}
+
+// lessStored keeps no console.
+type lessStored struct{ inquiry.Store }
+
+func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
+	less := maps.Clone(files)
+	maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.HasPrefix(name, "console/") })
+	return s.Store.Put(ctx, key, less)
+}
+
+// climbing has findings of a kind climb another ladder.
+func climbing(kind roll.Kind, steps ...policy.Step) func() Guards {
+	return func() Guards {
+		return Guards{Plan: planning(underPolicy(func(p *policy.Policy) {
+			p.Ladders = maps.Clone(p.Ladders)
+			p.Ladders[kind] = steps
+		}))}
+	}
 }
 
 // telling publishes some of the messages only.

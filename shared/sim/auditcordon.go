@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/roll"
+)
+
+// RuleCordon is that a cordon of Rollcall's does not outlive its cause by an hour.
+const RuleCordon Rule = "cordoned"
+
+// cordonOutlives is for how long it may.
+const cordonOutlives = time.Hour
+
+// cordons checks every minute for how long nodes are cordoned for nothing.
+func (u *auditor) cordons(c *cluster) {
+	now := u.a.Now()
+	for _, n := range c.nodes {
+		if !n.cordoned || n.annotations[roll.AnnotationCordoned] == "" || u.cordonedFor(c, n) {
+			delete(u.inVain, n)
+			continue
+		}
+		since, ok := u.inVain[n]
+		if !ok {
+			u.inVain[n] = now
+		} else if now.Sub(since) > cordonOutlives {
+			u.broken(RuleCordon, "node %s is cordoned by order %s, and nothing has been wrong with %s since %s", n.name, n.annotations[roll.AnnotationCordoned], n.machine.id, since.Format(time.TimeOnly))
+			delete(u.inVain, n)
+		}
+	}
+}
+
+// cordonedFor reports that a node may rightly be cordoned: its machine is not in order, or is about
+// to go, or Rollcall may not, or cannot, lift the cordon.
+func (u *auditor) cordonedFor(c *cluster, n *node) bool {
+	m, now := n.machine, u.a.Now()
+	if m == nil || m.ail != well || m.muted || m.state != running || m.booting || n.ready().Status != corev1.ConditionTrue || m.event != nil || m.claim != nil && !m.claim.deleting.IsZero() || !n.deleting.IsZero() {
+		return true
+	}
+	read := n.read()
+	if works, _ := wellNode(&read); !works || failedAccelerator(&read) || !m.vanished.IsZero() || !m.unnamed.IsZero() || n.provider != "" {
+		return true
+	}
+	_, held := get(m.tags, roll.TagHold)
+	_, ignored := get(m.tags, roll.TagIgnore)
+	return held || ignored || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.stormy() || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
+}
+
+// stormy reports that calls, messages or functions fail now.
+func (u *auditor) stormy() bool {
+	now := u.a.Now()
+	for i := range u.a.weather.spells {
+		if u.a.weather.spells[i].lasts(now) {
+			return true
+		}
+	}
+	return false
+}

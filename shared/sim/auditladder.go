@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
+)
+
+// RuleLadder is that the acts of a ladder are taken in its order, each when its time has come, and
+// that none is left out but those that cannot apply.
+const RuleLadder Rule = "ladder"
+
+// climbed checks that the ladder of a finding comes to an act now: the ladder of its kind, or of the
+// cause that is on record.
+func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.Action) {
+	if m == nil {
+		return
+	}
+	kind, do := string(intent.Kind), acts[what]
+	if what == actDeleteClaim {
+		do = acts[actTerminate]
+	}
+	switch kind {
+	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules are about these
+	default:
+		if m.state != running {
+			break // its Node is all that is left
+		}
+		pol := u.policyOf(inv, m)
+		why := u.leavesOut(inv, pol, pol.ladders[kind], do, m)
+		if ladder, ok := pol.ladders[kind+"/"+intent.Cause]; ok && why != "" {
+			why = u.leavesOut(inv, pol, ladder, do, m)
+		}
+		if why != "" {
+			u.broken(RuleLadder, "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
+		}
+	}
+	if u.taken[m.id] == nil {
+		u.taken[m.id] = map[string]time.Time{}
+	}
+	u.taken[m.id][do] = u.a.Now()
+}
+
+// leavesOut says why a ladder does not come to an act now, "" if it does.
+func (u *auditor) leavesOut(inv *invocation, pol *terms, ladder []rung, do string, m *machine) string {
+	since, tolerated, known := u.tolerated(inv, m)
+	from, after, boots := since.Add(tolerated), time.Duration(0), time.Time{}
+	for _, r := range ladder {
+		wait, _ := time.ParseDuration(r.After)
+		after += wait
+		if r.Do == do {
+			due := from.Add(after)
+			if boots.After(due) {
+				due = boots
+			}
+			if known && u.a.Now().Add(ahead).Before(due) {
+				return "its time comes at " + due.Format(time.TimeOnly)
+			}
+			return ""
+		}
+		at, done := u.taken[m.id][r.Do]
+		done = done && !at.Before(since)
+		switch {
+		case !slices.Contains([]string{"cordon", "drain", "reboot"}, r.Do):
+		case r.Do == "drain" && u.undrained(pol, m) != "":
+			return "the step drain before it is not done: " + u.undrained(pol, m)
+		case done:
+			from, after, known = at, 0, true
+			if r.Do == "reboot" {
+				boots = at.Add(pol.duration("reboot.wait"))
+			}
+		case r.Do != "drain" && !u.inapplicable(r.Do, m):
+			return "nothing came of the step " + r.Do + " before it"
+		}
+	}
+	return "that ladder does not have the step"
+}
+
+// undrained names a pod that was to be evicted and is there still, "" if there is none.
+func (u *auditor) undrained(pol *terms, m *machine) string {
+	if m.node == nil || m.node.ready().Status == corev1.ConditionUnknown || pol.values["drain.force"] != "never" {
+		return ""
+	}
+	for _, p := range m.node.pods {
+		if !p.daemon && p.leaving.IsZero() {
+			return fmt.Sprintf("pod %s runs on %s", p.name, m.node.name)
+		}
+	}
+	return ""
+}
+
+// inapplicable reports that a step can do nothing for a machine: it has no node that hears it, is
+// cordoned already, or was rebooted, or tried to be, within a day; or a reboot does not cure it.
+func (u *auditor) inapplicable(do string, m *machine) bool {
+	if do == "cordon" {
+		return m.node == nil || m.node.cordoned || m.node.ready().Status == corev1.ConditionUnknown
+	}
+	return m.ail == impaired || u.rebootTried(m)
+}

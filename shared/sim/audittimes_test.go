@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/roll"
+)
+
+// What is read long before an act proves nothing.
+func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
+	for _, tt := range []struct {
+		node, instance time.Duration // between the reads and the act
+		broken         bool
+	}{{0, 0, false}, {freshFor - time.Second, freshFor - time.Second, false}, {freshFor + time.Second, 0, true}, {0, freshFor + time.Second, true}} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		m := up(c.groups[0], "node-1")
+		m.tags = with(m.tags, tag{roll.TagOrder, "any"})
+		m.touch()
+		m.fall(silent, false, false)
+		c.a.until(c.a.Now().Add(time.Hour))
+		inside(t, c.a, remediator, func(v *env) {
+			act := c.a.Now().Add(15 * time.Second)
+			read := func(before time.Duration, what func()) {
+				if at := act.Add(-before); at.After(c.a.Now()) {
+					v.inv.wait(at.Sub(c.a.Now()))
+				}
+				what()
+			}
+			node := func() { v.inv.sawNodes(c, c.listNodes(), true, true, true) }
+			instance := func() { v.inv.sawInstance(m.id, m.shown, true) }
+			if tt.node >= tt.instance {
+				read(tt.node, node)
+				read(tt.instance, instance)
+			} else {
+				read(tt.instance, instance)
+				read(tt.node, node)
+			}
+			if _, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}}); err != nil {
+				t.Error(err)
+			}
+		})
+		if c.a.audit.broke(RuleFresh) != tt.broken {
+			t.Errorf("%+v: broken are %+v", tt, c.a.audit.violations)
+		}
+	}
+}
+
+// An order that expired is not carried out.
+func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
+	for after, broken := range map[time.Duration]bool{0: false, time.Hour: true} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m := up(c.groups[0], "node-1")
+		u := c.a.audit
+		u.times.expires["a"] = c.a.Now()
+		c.a.until(c.a.Now().Add(after))
+		inv := &invocation{name: "remediate#1"}
+		inv.seen.nodes.at = c.a.Now()
+		inv.seen.looked = map[string]lookup{m.id: {at: c.a.Now()}}
+		if u.fresh(inv, actTerminate, m.id, "a"); u.broke(RuleFresh) != broken {
+			t.Errorf("after %s: broken are %+v", after, u.violations)
+		}
+	}
+}
+
+// The tolerance counts from when the trouble began, by what the machine is.
+func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		falls func(*machine)
+		lasts time.Duration
+	}{
+		{"silent", func(m *machine) { m.fall(silent, false, false) }, 30 * time.Minute},
+		{"not ready", func(m *machine) { m.fall(notReady, false, false) }, 15 * time.Minute},
+		{"impaired", func(m *machine) { m.fall(impaired, false, false) }, 5 * time.Minute},
+		{"never joins", func(m *machine) {
+			m.c.removeNode(m.node)
+			m.ail, m.launched, m.settledAt = neverJoins, m.c.a.Now(), time.Time{}
+			m.since = m.launched
+		}, 15 * time.Minute},
+		{"never ready", func(m *machine) {
+			m.ail, m.settledAt, m.node.created = neverReady, time.Time{}, m.c.stamp()
+		}, 15 * time.Minute},
+	} {
+		for extra, broken := range map[time.Duration]bool{-2 * time.Minute: true, 2 * time.Minute: false} {
+			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+			m := up(c.groups[0], "node-1")
+			m.settledAt = c.a.Now().Add(-time.Hour)
+			tt.falls(m)
+			c.a.until(c.a.Now().Add(tt.lasts + extra))
+			inside(t, c.a, remediator, func(v *env) {
+				v.inv.begun = c.a.Now()
+				v.inv.sawPolicy(c.a.dep.parameters.policy, true)
+				c.a.audit.tolerable(v.inv, "terminate", m)
+			})
+			if c.a.audit.broke(RuleTolerance) != broken {
+				t.Errorf("%s for %s: broken are %+v", tt.name, tt.lasts+extra, c.a.audit.violations)
+			}
+		}
+	}
+}
+
+// A node that is in order, and stays cordoned by Rollcall, is noticed after an hour.
+func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		is     func(*machine)
+		broken bool
+	}{
+		"it is in order":  {func(*machine) {}, true},
+		"it is ill":       {func(m *machine) { m.fall(notReady, false, false) }, false},
+		"a person did it": {func(m *machine) { m.node.annotations = map[string]string{} }, false},
+		"a person holds":  {func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "true"}) }, false},
+		"mode notify":     {func(m *machine) { m.c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: notify\n") }, false},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		c.status = "ACTIVE"
+		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		m := up(c.groups[0], "node-1")
+		m.node.cordoned, m.node.annotations = true, map[string]string{roll.AnnotationCordoned: "a"}
+		tt.is(m)
+		for range 63 {
+			c.a.until(c.a.Now().Add(step))
+			c.a.audit.cordons(c)
+		}
+		if c.a.audit.broke(RuleCordon) != tt.broken {
+			t.Errorf("%s: broken are %+v", name, c.a.audit.violations)
+		}
+	}
+}
+
+// A message that a function did not finish for no reason must not end as a dead letter.
+func TestADeadLetterThatNoFaultExplainsIsNoticed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		does   func(*invocation, []message) []string
+		broken bool
+	}{
+		"it fails":              {func(_ *invocation, batch []message) []string { return []string{batch[0].id} }, true},
+		"it dies":               {func(inv *invocation, _ []message) []string { inv.die(); return nil }, false},
+		"it cannot write":       {func(inv *invocation, batch []message) []string { inv.failed = true; return []string{batch[0].id} }, false},
+		"it cannot read enough": {func(inv *invocation, batch []message) []string { inv.missed = true; return []string{batch[0].id} }, true},
+	} {
+		a := bare(t, false)
+		q := a.dep.checkQueue()
+		q.fn.build = func(*env) func(*invocation, []message) []string { return tt.does }
+		q.send("a", "g", "")
+		a.until(a.Now().Add(time.Hour))
+		q.send("b", "g", "")
+		a.until(a.Now().Add(time.Hour))
+		if len(q.dead) == 0 || a.audit.broke(RuleLetters) != tt.broken {
+			t.Errorf("%s: %d dead letters; broken are %+v", name, len(q.dead), a.audit.violations)
+		}
+	}
+}
