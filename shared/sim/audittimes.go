@@ -21,7 +21,7 @@ const (
 	// ahead is by how much a check may judge ahead of the time in the account: it judges as of the
 	// minute for which it was asked, and clocks differ.
 	ahead = time.Minute + 2*skewed
-	// freshFor is how old what an act rests on may be where no call failed: the protection is read
+	// freshFor is how old what an act rests on may be where no call failed or was tried again: the protection is read
 	// after it, evidence kept and the intent recorded. Where one did, each of these has its bound.
 	freshFor = 10 * time.Second
 	oldest   = time.Minute
@@ -115,7 +115,7 @@ func (t *times) away(n *node) time.Time {
 // not expired.
 func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	now, bound := u.a.Now(), freshFor
-	if inv.missed {
+	if inv.missed || inv.slow {
 		bound = oldest
 	}
 	if what == actEvict {

@@ -50,6 +50,7 @@ type invocation struct {
 	after  bool
 	failed bool  // a call that writes failed, or its answer was lost
 	missed bool  // any call failed
+	slow   bool  // any call was tried again
 	seen   sight // what it was told, for the auditor
 	events putAway
 }
@@ -93,6 +94,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	inv.wait(took / 2)
 	waits, throttled := v.a.retried(name, d.of("retried"))
 	if waits > 0 {
+		inv.slow = true
 		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
 	}
 	f := v.a.weather.over(v.a.Now(), name, kind, about, d.of("weather"))
