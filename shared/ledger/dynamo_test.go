@@ -18,11 +18,11 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 func TestActsSortByTheirTime(t *testing.T) {
 	tokyo := time.FixedZone("JST", 9*60*60)
 	want := []string{
-		actionSort(Action{ID: "z", At: noon.Add(-time.Nanosecond)}, 9),
-		actionSort(Action{ID: "y", At: noon.In(tokyo)}, 8),
-		actionSort(Action{ID: "x", At: noon.Add(time.Nanosecond)}, 7),
-		actionSort(Action{ID: "w", At: noon.Add(100 * time.Millisecond)}, 6),
-		actionSort(Action{ID: "v", At: noon.AddDate(1, 0, 0)}, 5),
+		actionItem{Action{ID: "z", At: noon.Add(-time.Nanosecond)}, 9}.sortKey(),
+		actionItem{Action{ID: "y", At: noon.In(tokyo)}, 8}.sortKey(),
+		actionItem{Action{ID: "x", At: noon.Add(time.Nanosecond)}, 7}.sortKey(),
+		actionItem{Action{ID: "w", At: noon.Add(100 * time.Millisecond)}, 6}.sortKey(),
+		actionItem{Action{ID: "v", At: noon.AddDate(1, 0, 0)}, 5}.sortKey(),
 	}
 	if got := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/awserr"
 	"rollcall/shared/roll"
@@ -45,22 +43,22 @@ func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Actio
 		next = max(next, acts[len(acts)-1].Turn+1)
 	}
 	intent.Outcome = nil
-	sk := actionSort(intent, next)
-	act, err := encode(pk, sk, actionItem{Action: intent, Turn: next})
+	act := actionItem{Action: intent, Turn: next}
+	begun, err := encode(pk, act.sortKey(), part{"", act})
 	if err != nil {
 		return err
 	}
-	raised, err := encode(pk, kindBudget, budgetItem{Version: next, Last: sk, LastAt: intent.At})
+	raised, err := encode(pk, kindBudget, part{"", budgetItem{Version: next, Last: act.sortKey(), LastAt: intent.At}})
 	if err != nil {
 		return err
 	}
-	put, bump := d.put(act), d.put(raised)
+	put, bump := d.put(begun), d.put(raised)
 	put.Put.ConditionExpression = aws.String("attribute_not_exists(pk)")
 	bump.Put.ConditionExpression = aws.String("attribute_not_exists(pk)")
 	if turn.Version > 0 {
 		bump.Put.ConditionExpression = aws.String("#version = :read")
 		bump.Put.ExpressionAttributeNames = map[string]string{"#version": "version"}
-		bump.Put.ExpressionAttributeValues = item{":read": &types.AttributeValueMemberN{Value: strconv.FormatInt(turn.Version, 10)}}
+		bump.Put.ExpressionAttributeValues = item{":read": number(turn.Version)}
 	}
 	err = d.transact(ctx, unit{put, bump})
 	if awserr.IsConditionFailed(err) {
@@ -83,7 +81,7 @@ func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, 
 	if len(out.Item) == 0 {
 		return budgetItem{}, nil
 	}
-	b, err := decode[budgetItem](out.Item)
+	b, err := itemOf[budgetItem](out.Item, "version last lastAt")
 	if err != nil {
 		return b, fmt.Errorf("read budget of %s in table %s: %w", cluster, d.table, err)
 	}
@@ -119,7 +117,7 @@ func (d *Dynamo) acts(ctx context.Context, cluster roll.ClusterID) ([]actionItem
 		}
 		out = append(out, a)
 	}
-	inTurn(out)
+	slices.SortFunc(out, byTurn)
 	return out, nil
 }
 
@@ -146,9 +144,7 @@ func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID st
 func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionItem, outcome Outcome) error {
 	pk := partition(cluster)
 	sk := a.sortKey()
-	value, err := encode(pk, sk, struct {
-		Outcome Outcome `json:"outcome"`
-	}{outcome})
+	value, err := encode(pk, sk, part{"outcome", outcome})
 	if err != nil {
 		return err
 	}
@@ -159,7 +155,7 @@ func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionIte
 		ExpressionAttributeNames: map[string]string{"#outcome": "outcome", "#expires": attrExpires},
 		ExpressionAttributeValues: item{
 			":outcome": value["outcome"],
-			":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(expiry(a.Action, outcome), 10)},
+			":expires": number(expiry(a.Action, outcome)),
 		},
 	})
 	if awserr.IsConditionFailed(err) {
@@ -169,4 +165,16 @@ func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionIte
 		return fmt.Errorf("record outcome of order %s in table %s: %w", a.ID, d.table, err)
 	}
 	return nil
+}
+
+// expiry is when DynamoDB may delete an act: ActionRetention after the intent, or
+// after the outcome if that took longer. Only acts expire, and only once they have
+// an outcome: everything else is written on change only, so that its age says nothing
+// about whether it is still needed; the check that finds it not needed deletes it.
+func expiry(a Action, o Outcome) int64 {
+	last := a.At
+	if o.At.After(last) {
+		last = o.At
+	}
+	return last.Add(ActionRetention).Unix()
 }

@@ -26,7 +26,7 @@ func (d *Dynamo) Sizes(ctx context.Context, region string) (map[string]int, erro
 	pages := dynamodb.NewQueryPaginator(d.api, &dynamodb.QueryInput{
 		TableName:                 &d.table,
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :size)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: fleetPartition(region)}, ":size": &types.AttributeValueMemberS{Value: kindSize + "#"}},
+		ExpressionAttributeValues: item{":pk": text(fleetPartition(region)), ":size": text(kindSize + "#")},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -53,9 +53,9 @@ func (d *Dynamo) Sizes(ctx context.Context, region string) (map[string]int, erro
 func (d *Dynamo) PutSize(ctx context.Context, region, cluster string, nodes int) error {
 	_, err := d.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &d.table,
-		Key:                       map[string]types.AttributeValue{attrPartition: &types.AttributeValueMemberS{Value: fleetPartition(region)}, attrSort: &types.AttributeValueMemberS{Value: kindSize + "#" + cluster}},
+		Key:                       key(fleetPartition(region), kindSize+"#"+cluster),
 		UpdateExpression:          aws.String("SET " + attrNodes + " = :n"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: strconv.Itoa(nodes)}},
+		ExpressionAttributeValues: item{":n": number(int64(nodes))},
 	})
 	if err != nil {
 		return fmt.Errorf("record the size of %s in table %s: %w", cluster, d.table, err)

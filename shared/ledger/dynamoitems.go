@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -14,91 +15,145 @@ import (
 	"rollcall/shared/roll"
 )
 
-// item is one item of the table. The names of its attributes are those of the
-// ledger's JSON form.
+// item is one item of the table. README.md lists the keys and attributes of every kind; the
+// attributes are named as in JSON.
 type item = map[string]types.AttributeValue
 
-// keyed is an item in its Go form. It knows the sort key that its attributes lead to.
-type keyed interface{ sortKey() string }
+// The attributes that every item has beside what is remembered.
+const (
+	attrPartition = "pk"
+	attrSort      = "sk"
+	// attrExpires is the table's TTL attribute, in seconds since 1970.
+	attrExpires = "expires"
+)
 
-// The forms of items.
+// partition is the partition key of all that is remembered of a cluster: one Query
+// reads it, and two clusters of one name never share it.
+func partition(c roll.ClusterID) string { return "cluster#" + c.String() }
+
+// key is the primary key of an item.
+func key(pk, sk string) item { return item{attrPartition: text(pk), attrSort: text(sk)} }
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+}
+
+func textOf(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// part is a value in an item: under an attribute, or, without a name, a struct whose fields
+// are attributes.
+type part struct {
+	name  string
+	value any
+}
+
+// encode makes an item of what is to be remembered under the key.
+func encode(pk, sk string, parts ...part) (item, error) {
+	enc := attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) {
+		o.TagKey = "json"
+		o.EncodeTime = func(t time.Time) (types.AttributeValue, error) {
+			return text(t.UTC().Format(time.RFC3339Nano)), nil
+		}
+	})
+	it := key(pk, sk)
+	for _, p := range parts {
+		av, err := enc.Encode(p.value)
+		if err != nil {
+			return nil, fmt.Errorf("encode item %s %s: %w", pk, sk, err)
+		}
+		if fields, ok := av.(*types.AttributeValueMemberM); ok && p.name == "" {
+			maps.Copy(it, fields.Value)
+		} else if p.name != "" {
+			it[p.name] = av
+		}
+	}
+	return it, nil
+}
+
+// decode reads an item into its parts. One that lacks something, or lies under a key that is
+// not its own, is an error that names the key: to guess what was remembered is to forget it.
+// Attributes that it does not know are those of a later version.
+func decode(it item, needs string, sortKey func() string, parts ...part) error {
+	for name := range strings.FieldsSeq(needs) {
+		switch it[name].(type) {
+		case nil, *types.AttributeValueMemberNULL:
+			return malformed(it, fmt.Errorf("its attribute %s is missing", name))
+		}
+	}
+	for _, p := range parts {
+		var av types.AttributeValue = &types.AttributeValueMemberM{Value: it}
+		if p.name != "" {
+			av = it[p.name]
+		}
+		if err := attributevalue.UnmarshalWithOptions(av, p.value, func(o *attributevalue.DecoderOptions) { o.TagKey = "json" }); err != nil {
+			return malformed(it, err)
+		}
+	}
+	if want := sortKey(); want != textOf(it[attrSort]) {
+		return malformed(it, fmt.Errorf("by its attributes it belongs under %s", want))
+	}
+	return nil
+}
+
+func malformed(it item, err error) error {
+	return fmt.Errorf("item %s %s is malformed: %w; fix or delete it", textOf(it[attrPartition]), textOf(it[attrSort]), err)
+}
+
+// item is the record under a key.
+func (k many[K, V]) item(pk string, key K, v V) (item, error) {
+	parts := []part{{k.key, key}, {k.value, v}}
+	if t, ok := any(v).(time.Time); ok && k.lasts > 0 {
+		parts = append(parts, part{attrExpires, t.Add(k.lasts).Unix()})
+	}
+	return encode(pk, k.sortKey(key), parts...)
+}
+
+func (k many[K, V]) read(s *State, it item) error {
+	var key K
+	var v V
+	err := decode(it, k.needs, func() string { return k.sortKey(key) }, part{k.key, &key}, part{k.value, &v})
+	if err == nil {
+		(*k.in(s, new(Changes)).state)[key] = v
+	}
+	return err
+}
+
+func (k one[V]) read(s *State, it item) error {
+	var v V
+	err := decode(it, k.needs, k.kind, part{k.value, &v})
+	if err == nil {
+		state, _, _ := k.in(s, new(Changes))
+		*state = v
+	}
+	return err
+}
+
+// The items that are more than a record, or none that Read shows.
 type (
-	findingItem  struct{ Finding }
-	notReadyItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		NotReady
-	}
-	restItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		Rest
-	}
-	groupItem struct {
-		Name roll.Origin `json:"name"`
-		Seen time.Time   `json:"seen"`
-	}
-	remediateItem struct {
-		Name  roll.Group `json:"name"`
-		Since time.Time  `json:"since"`
-	}
-	firstItem struct {
-		At time.Time `json:"at"`
-	}
-	checkedItem struct {
-		At time.Time `json:"at"`
-	}
-	// noticesItem is the version of all notices.
-	noticesItem struct {
-		Version int64 `json:"version"`
-	}
-	missingItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		Since    time.Time       `json:"since"`
-	}
-	spotItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		Event    roll.SpotEvent  `json:"event"`
-		At       time.Time       `json:"at"`
-		Expires  int64           `json:"expires"` // nobody may ever check the instance's cluster
-	}
-	flipsItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		Times    []time.Time     `json:"times,omitempty"`
-	}
-	pressureItem struct {
-		Instance roll.InstanceID `json:"instance"`
-		Pressure
-	}
-	memoryItem struct {
-		Group roll.Group `json:"group"`
-		GroupMemory
-	}
-	troubleItem struct{ Trouble }
-	refusalItem struct {
-		Order  string `json:"order"`
-		Reason string `json:"reason"`
-		Refusal
-	}
 	// noticeItem holds a notice. The members that do not fit are in Parts further
 	// items, numbered from 1, that are written with it in one transaction and carry
 	// the same stamp.
 	noticeItem struct {
-		Group    roll.Group `json:"group"`
-		Kind     roll.Kind  `json:"kind"`
-		Cause    string     `json:"cause,omitempty"`
-		SentAt   time.Time  `json:"sentAt"`
-		Over     time.Time  `json:"over"`
-		Incident Incident   `json:"incident"`
-		Told     []told     `json:"told"`
-		Parts    int        `json:"parts"`
-		Stamp    string     `json:"stamp"`
+		NoticeKey
+		SentAt   time.Time `json:"sentAt"`
+		Over     time.Time `json:"over"`
+		Incident Incident  `json:"incident"`
+		Told     []told    `json:"told"`
+		Parts    int       `json:"parts"`
+		Stamp    string    `json:"stamp"`
 	}
 	toldItem struct {
-		Group roll.Group `json:"group"`
-		Kind  roll.Kind  `json:"kind"`
-		Cause string     `json:"cause,omitempty"`
-		Part  int        `json:"part"`
-		Stamp string     `json:"stamp"`
-		Told  []told     `json:"told"`
+		NoticeKey
+		Part  int    `json:"part"`
+		Stamp string `json:"stamp"`
+		Told  []told `json:"told"`
 	}
 	// told is what was said of some instances, in a third of the space that a map of
 	// them needs.
@@ -121,142 +176,97 @@ type (
 	}
 )
 
-func (i findingItem) sortKey() string   { return findingSort(i.Key()) }
-func (i notReadyItem) sortKey() string  { return notReadySort(i.Instance) }
-func (i restItem) sortKey() string      { return restSort(i.Instance) }
-func (i groupItem) sortKey() string     { return groupSort(i.Name) }
-func (i remediateItem) sortKey() string { return remediateSort(i.Name) }
-func (firstItem) sortKey() string       { return kindFirst }
-func (checkedItem) sortKey() string     { return kindChecked }
-func (noticesItem) sortKey() string     { return kindNotices }
-func (i missingItem) sortKey() string   { return missingSort(i.Instance) }
-func (i spotItem) sortKey() string      { return spotSort(SpotKey{i.Instance, i.Event}) }
-func (i flipsItem) sortKey() string     { return flipsSort(i.Instance) }
-func (i pressureItem) sortKey() string  { return pressureSort(i.Instance) }
-func (i memoryItem) sortKey() string    { return memorySort(i.Group) }
-func (troubleItem) sortKey() string     { return kindTrouble }
-func (i refusalItem) key() RefusalKey   { return RefusalKey{i.Order, i.Reason} }
-func (i refusalItem) sortKey() string   { return refusalSort(i.key()) }
-func (i noticeItem) key() NoticeKey     { return NoticeKey{i.Group, i.Kind, i.Cause} }
-func (i noticeItem) sortKey() string    { return noticeSort(i.key()) }
-func (i toldItem) key() NoticeKey       { return NoticeKey{i.Group, i.Kind, i.Cause} }
-func (i toldItem) sortKey() string      { return toldSort(i.key(), i.Part) }
-func (i actionItem) sortKey() string    { return actionSort(i.Action, i.Turn) }
-func (budgetItem) sortKey() string      { return kindBudget }
+const (
+	kindTold   = "told"
+	kindAction = "action"
+	kindBudget = "budget"
+)
 
-// shapes are the attributes that an item must have to be understood, with their
-// types. Texts, lists and flags that are empty are not written, so they are not among
-// them. Further ones are ignored, so that a later version may add some.
-var shapes = map[string]map[string]string{
-	kindFinding:   {"instance": "S", "kind": "S", "group": "S", "stage": "S", "firstSeen": "S", "since": "S", "began": "S"},
-	kindNotReady:  {"instance": "S", "since": "S", "status": "S", "transition": "S"},
-	kindRest:      {"instance": "S", "left": "S"},
-	kindGroup:     {"name": "S", "seen": "S"},
-	kindRemediate: {"name": "S", "since": "S"},
-	kindNotice:    {"group": "S", "kind": "S", "sentAt": "S", "told": "L", "parts": "N", "stamp": "S"},
-	kindTold:      {"group": "S", "kind": "S", "part": "N", "stamp": "S", "told": "L"},
-	kindAction:    {"id": "S", "do": "S", "instance": "S", "group": "S", "kind": "S", "at": "S", "turn": "N"},
-	kindBudget:    {"version": "N", "last": "S", "lastAt": "S"},
-	kindFirst:     {"at": "S"},
-	kindChecked:   {"at": "S"},
-	kindNotices:   {"version": "N"},
-	kindMissing:   {"instance": "S", "since": "S"},
-	kindSpot:      {"instance": "S", "event": "S", "at": "S"},
-	kindFlips:     {"instance": "S"},
-	kindPressure:  {"instance": "S", "since": "S", "until": "S"},
-	kindMemory:    {"group": "S", "counted": "S", "good": "S", "ended": "M"},
-	kindTrouble:   {"reason": "S", "since": "S", "last": "S", "told": "S"},
-	kindRefusal:   {"order": "S", "reason": "S", "instance": "S", "kind": "S", "do": "S", "at": "S"},
+func (i noticeItem) sortKey() string { return kindNotice.sortKey(i.NoticeKey) }
+func (i toldItem) sortKey() string {
+	return fmt.Sprintf("%s#%s#%03d", kindTold, keyText(i.NoticeKey), i.Part)
 }
 
-func typeOf(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberS:
-		return "S"
-	case *types.AttributeValueMemberN:
-		return "N"
-	case *types.AttributeValueMemberL:
-		return "L"
-	case *types.AttributeValueMemberM:
-		return "M"
-	}
-	return ""
+// sortKey puts a cluster's acts in the order of their time. The turn at the end
+// keeps two tries of one order apart, whatever their clocks say.
+func (i actionItem) sortKey() string {
+	return fmt.Sprintf("%s#%s#%s#%d", kindAction, i.At.UTC().Format(sortableTime), i.ID, i.Turn)
 }
 
-func textOf(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
+func (budgetItem) sortKey() string { return kindBudget }
+
+// sortableTime has as many digits for every time, so that texts sort as times do.
+const sortableTime = "2006-01-02T15:04:05.000000000Z"
+
+// keyedItem is an item that knows the sort key that its attributes lead to.
+type keyedItem interface{ sortKey() string }
+
+func itemOf[T keyedItem](it item, needs string) (v T, err error) {
+	err = decode(it, needs, func() string { return v.sortKey() }, part{"", &v})
+	return v, err
 }
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func toldOf(it item) (toldItem, error) { return itemOf[toldItem](it, "group kind part stamp told") }
 
-// key is the primary key of an item.
-func key(pk, sk string) item { return item{attrPartition: text(pk), attrSort: text(sk)} }
-
-// encode makes an item of what is to be remembered under the key.
-func encode(pk, sk string, v any) (item, error) {
-	enc := attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) {
-		o.TagKey = "json"
-		o.EncodeTime = func(t time.Time) (types.AttributeValue, error) {
-			return text(t.UTC().Format(time.RFC3339Nano)), nil
-		}
-	})
-	av, err := enc.Encode(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode item %s %s: %w", pk, sk, err)
-	}
-	m, ok := av.(*types.AttributeValueMemberM)
-	if !ok {
-		return nil, fmt.Errorf("encode item %s %s: a %T is not an item", pk, sk, v)
-	}
-	maps.Copy(m.Value, key(pk, sk))
-	return m.Value, nil
-}
-
-// decode reads an item. One that lacks something, or lies under a key that is not
-// its own, is an error that names the key: to guess what was remembered is to forget
-// it.
-func decode[T keyed](it item) (T, error) {
-	var v T
-	sk := textOf(it[attrSort])
-	fail := func(err error) (T, error) {
-		return v, fmt.Errorf("item %s %s is malformed: %w; mend or delete it", textOf(it[attrPartition]), sk, err)
-	}
-	shape := shapes[kindOf(sk)]
-	for _, name := range slices.Sorted(maps.Keys(shape)) {
-		if got := typeOf(it[name]); got != shape[name] {
-			return fail(fmt.Errorf("its attribute %s is missing or not of type %s", name, shape[name]))
-		}
-	}
-	if err := attributevalue.UnmarshalMapWithOptions(it, &v, func(o *attributevalue.DecoderOptions) { o.TagKey = "json" }); err != nil {
-		return fail(err)
-	}
-	if want := v.sortKey(); want != sk {
-		return fail(fmt.Errorf("by its attributes it belongs under %s", want))
-	}
-	return v, nil
-}
-
-// actionOf reads an act.
 func actionOf(it item) (actionItem, error) {
-	a, err := decode[actionItem](it)
+	a, err := itemOf[actionItem](it, "id do instance group kind at launched since turn")
 	if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
-		return a, fmt.Errorf("item %s %s is malformed: its outcome has no result; mend or delete it", textOf(it[attrPartition]), textOf(it[attrSort]))
+		err = malformed(it, errors.New("its outcome has no result"))
 	}
 	return a, err
+}
+
+// stateOf makes a state of a cluster's items.
+func stateOf(items []item) (State, error) {
+	var s State
+	s.init()
+	var acts []actionItem
+	var heads []noticeItem
+	parts := map[string]toldItem{}
+	for _, it := range items {
+		kind, _, _ := strings.Cut(textOf(it[attrSort]), "#")
+		var err error
+		switch kind {
+		case kindNotice.name:
+			var head noticeItem
+			head, err = itemOf[noticeItem](it, "group kind sentAt over incident told parts stamp")
+			heads = append(heads, head)
+		case kindTold:
+			var p toldItem
+			p, err = toldOf(it)
+			parts[p.sortKey()] = p
+		case kindAction:
+			var a actionItem
+			a, err = actionOf(it)
+			acts = append(acts, a)
+		default: // kinds that are not known are those of a later version
+			if i := slices.IndexFunc(records, func(r record) bool { return r.kind() == kind }); i >= 0 {
+				err = records[i].read(&s, it)
+			}
+		}
+		if err != nil {
+			return State{}, err
+		}
+	}
+	for _, head := range heads {
+		n, err := head.notice(parts)
+		if err != nil {
+			return State{}, err
+		}
+		s.Notices[head.NoticeKey] = n
+	}
+	slices.SortFunc(acts, byTurn)
+	s.Actions = plain(acts)
+	return s, nil
 }
 
 // errMoved tells that what was read does not fit together, or is not what is there
 // any more, because somebody writes at the same time.
 var errMoved = errors.New("the ledger was changed at the same time")
 
-// inTurn sorts acts into the order in which they began. Their times come from many
-// clocks, their turns from one item.
-func inTurn(acts []actionItem) {
-	slices.SortFunc(acts, func(a, b actionItem) int { return cmp.Compare(a.Turn, b.Turn) })
-}
+// byTurn is the order in which acts began. Their times come from many clocks, their turns
+// from one item.
+func byTurn(a, b actionItem) int { return cmp.Compare(a.Turn, b.Turn) }
 
 func plain(acts []actionItem) (out []Action) {
 	for _, a := range acts {
@@ -270,13 +280,7 @@ func plain(acts []actionItem) (out []Action) {
 const valueOverhead = 8
 
 // sizeOf is at least the size of an item as DynamoDB counts it.
-func sizeOf(it item) int {
-	n := 100
-	for name, v := range it {
-		n += len(name) + valueSize(v)
-	}
-	return n
-}
+func sizeOf(it item) int { return 100 + valueSize(&types.AttributeValueMemberM{Value: it}) }
 
 func valueSize(v types.AttributeValue) int {
 	n := valueOverhead

@@ -41,20 +41,20 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 			size += len(id) + 1
 		}
 	}
-	head := noticeItem{Group: k.Group, Kind: k.Kind, Cause: k.Cause, SentAt: n.SentAt, Over: n.Over, Incident: n.Incident, Told: pieces[0], Parts: len(pieces) - 1}
+	head := noticeItem{NoticeKey: k, SentAt: n.SentAt, Over: n.Over, Incident: n.Incident, Told: pieces[0], Parts: len(pieces) - 1}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q", n.SentAt.UTC().Format(time.RFC3339Nano), pieces))
 	head.Stamp = hex.EncodeToString(sum[:8])
-	first, err := encode(pk, noticeSort(k), head)
-	if err != nil {
-		return nil, err
-	}
-	items := []item{first}
+	all := []keyedItem{head}
 	for i, piece := range pieces[1:] {
-		part, err := encode(pk, toldSort(k, i+1), toldItem{Group: k.Group, Kind: k.Kind, Cause: k.Cause, Part: i + 1, Stamp: head.Stamp, Told: piece})
+		all = append(all, toldItem{NoticeKey: k, Part: i + 1, Stamp: head.Stamp, Told: piece})
+	}
+	var items []item
+	for _, v := range all {
+		it, err := encode(pk, v.sortKey(), part{"", v})
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, part)
+		items = append(items, it)
 	}
 	return items, nil
 }
@@ -62,7 +62,7 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 // notice puts a notice together again. A part of another stamp belongs to a notice
 // that was written in the middle of the reading, and then the reading must begin anew;
 // parts beyond the head's number are left over and mean nothing.
-func (head noticeItem) notice(parts map[int]toldItem) (Notice, error) {
+func (head noticeItem) notice(parts map[string]toldItem) (Notice, error) {
 	n := Notice{SentAt: head.SentAt, Over: head.Over, Incident: head.Incident}
 	add := func(ts []told) {
 		for _, t := range ts {
@@ -76,9 +76,10 @@ func (head noticeItem) notice(parts map[int]toldItem) (Notice, error) {
 	}
 	add(head.Told)
 	for i := range head.Parts {
-		p, ok := parts[i+1]
+		at := toldItem{NoticeKey: head.NoticeKey, Part: i + 1}.sortKey()
+		p, ok := parts[at]
 		if !ok || p.Stamp != head.Stamp {
-			return Notice{}, fmt.Errorf("item %s and its part %s do not belong together: %w", head.sortKey(), toldSort(head.key(), i+1), errMoved)
+			return Notice{}, fmt.Errorf("item %s and its part %s do not belong together: %w", head.sortKey(), at, errMoved)
 		}
 		add(p.Told)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -52,11 +51,8 @@ func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Cha
 
 // notices sets the version of the notices if it is the one that was read.
 func (d *Dynamo) notices(cluster roll.ClusterID, read, next int64) *types.Update {
-	number := func(n int64) types.AttributeValue {
-		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-	}
 	u := &types.Update{
-		TableName: &d.table, Key: key(partition(cluster), kindNotices),
+		TableName: &d.table, Key: key(partition(cluster), kindNotices.name),
 		UpdateExpression:          aws.String("SET #version = :next"),
 		ConditionExpression:       aws.String("#version = :read"),
 		ExpressionAttributeNames:  map[string]string{"#version": "version"},
@@ -98,7 +94,7 @@ func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldI
 	}
 	var out []toldItem
 	for _, it := range items {
-		p, err := decode[toldItem](it)
+		p, err := toldOf(it)
 		if err != nil {
 			return nil, fmt.Errorf("read notices of %s in table %s: %w", cluster, d.table, err)
 		}
@@ -165,37 +161,32 @@ func (w *draft) set(sk string, u unit) {
 	w.units[sk] = u
 }
 
-func (w *draft) put(v keyed) {
-	it, err := encode(w.pk, v.sortKey(), v)
+func (w *draft) put(sk string, it item, err error) {
 	w.err = errors.Join(w.err, err)
-	w.set(v.sortKey(), unit{w.d.put(it)})
+	w.set(sk, unit{w.d.put(it)})
 }
 
 func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 
-// units are the writes that make the changes, in an order in which any beginning of
-// them permits nothing that neither the old nor the new memory would. README.md argues
-// it step by step.
+// order is the order in which changes are written: any beginning of it permits nothing that
+// neither the old nor the new memory would. README.md argues it step by step.
+var order = []func(*draft, *Changes){
+	kindTrouble.put, kindMissing.put, kindMissing.drop, kindRemediate.put, kindGroup.put, kindRest.put,
+	kindNotReady.put, kindFlips.put, kindPressure.put, kindSpot.put,
+	kindFinding.put,
+	(*draft).putNotices, kindRefusal.put,
+	kindFirst.put, kindChecked.put,
+	kindRemediate.drop, kindFinding.drop, (*draft).dropNotices, kindRefusal.drop, kindGroup.drop,
+	kindNotReady.drop, kindRest.drop, kindFlips.drop, kindPressure.drop, kindSpot.drop,
+	kindMemory.put, kindMemory.drop, kindTrouble.drop,
+}
+
+// units are the writes that make the changes.
 func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	w := &draft{d: d, pk: pk, left: left, units: map[string]unit{}}
-	w.holds(c)
-	for _, f := range c.PutFindings {
-		w.put(findingItem{f})
+	for _, add := range order {
+		add(w, &c)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), NoticeKey.Compare) {
-		w.notice(k, c.PutNotices[k])
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(c.PutRefusals), compareRefusals) {
-		w.put(refusalItem{k.Order, k.Reason, c.PutRefusals[k]})
-	}
-	if !c.PutFirst.IsZero() {
-		w.put(firstItem{c.PutFirst})
-	}
-	if !c.PutChecked.IsZero() {
-		w.put(checkedItem{c.PutChecked})
-	}
-	w.drops(c)
-	w.permits(c)
 	var out []unit
 	for _, sk := range w.order {
 		out = append(out, w.units[sk])
@@ -203,115 +194,64 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	return out, w.err
 }
 
-// holds adds what holds back or gives more time, and what findings rest on.
-func (w *draft) holds(c Changes) {
-	if c.PutTrouble != nil {
-		w.put(troubleItem{*c.PutTrouble})
-	}
-	for _, id := range sorted(c.PutMissing) {
-		w.put(missingItem{id, c.PutMissing[id]})
-	}
-	for _, id := range c.DropMissing {
-		w.drop(missingSort(id))
-	}
-	for _, g := range sorted(c.PutRemediate) {
-		w.put(remediateItem{g, c.PutRemediate[g]})
-	}
-	for _, g := range sorted(c.PutGroups) {
-		w.put(groupItem{g, c.PutGroups[g]})
-	}
-	for _, id := range sorted(c.PutRests) {
-		w.put(restItem{id, c.PutRests[id]})
-	}
-	for _, id := range sorted(c.PutNotReady) {
-		w.put(notReadyItem{id, c.PutNotReady[id]})
-	}
-	for _, id := range sorted(c.PutFlips) {
-		w.put(flipsItem{id, c.PutFlips[id]})
-	}
-	for _, id := range sorted(c.PutPressures) {
-		w.put(pressureItem{id, c.PutPressures[id]})
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(c.PutSpot), SpotKey.compare) {
-		at := c.PutSpot[k]
-		w.put(spotItem{k.Instance, k.Event, at, at.Add(SpotRetention).Unix()})
+func (k many[K, V]) put(w *draft, c *Changes) {
+	put := k.in(new(State), c).put
+	for _, key := range slices.SortedFunc(maps.Keys(put), func(a, b K) int { return cmp.Compare(k.sortKey(a), k.sortKey(b)) }) {
+		it, err := k.item(w.pk, key, put[key])
+		w.put(k.sortKey(key), it, err)
 	}
 }
 
-// drops adds what is forgotten.
-func (w *draft) drops(c Changes) {
-	for _, g := range c.DropRemediate {
-		w.drop(remediateSort(g))
+func (k many[K, V]) drop(w *draft, c *Changes) {
+	for _, key := range k.in(new(State), c).drop {
+		w.drop(k.sortKey(key))
 	}
-	for _, k := range c.DropFindings {
-		w.drop(findingSort(k))
+}
+
+func (k one[V]) put(w *draft, c *Changes) {
+	var none V
+	if _, v, _ := k.in(new(State), c); v != none {
+		it, err := encode(w.pk, k.name, part{k.value, v})
+		w.put(k.name, it, err)
 	}
+}
+
+func (k one[V]) drop(w *draft, c *Changes) {
+	if _, _, drop := k.in(new(State), c); drop {
+		w.drop(k.name)
+	}
+}
+
+// putNotices adds each notice with all its parts, and deletes the parts that it has no more.
+func (w *draft) putNotices(c *Changes) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), NoticeKey.Compare) {
+		items, err := noticeItems(w.pk, k, c.PutNotices[k])
+		w.err = errors.Join(w.err, err)
+		var u unit
+		for _, it := range items {
+			u = append(u, w.d.put(it))
+		}
+		u = append(u, w.surplus(k, len(items))...)
+		if size := u.bytes(); size > bytesPerWrite {
+			w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(c.PutNotices[k].Members), size, bytesPerWrite))
+		}
+		w.set(kindNotice.sortKey(k), u)
+	}
+}
+
+func (w *draft) dropNotices(c *Changes) {
 	for _, k := range c.DropNotices {
-		w.set(noticeSort(k), append(unit{w.d.drop(w.pk, noticeSort(k))}, w.surplus(k, 1)...))
+		sk := kindNotice.sortKey(k)
+		w.set(sk, append(unit{w.d.drop(w.pk, sk)}, w.surplus(k, 1)...))
 	}
-	for _, k := range c.DropRefusals {
-		w.drop(refusalSort(k))
-	}
-	for _, g := range c.DropGroups {
-		w.drop(groupSort(g))
-	}
-	for _, id := range c.DropNotReady {
-		w.drop(notReadySort(id))
-	}
-	for _, id := range c.DropRests {
-		w.drop(restSort(id))
-	}
-	for _, id := range c.DropFlips {
-		w.drop(flipsSort(id))
-	}
-	for _, id := range c.DropPressures {
-		w.drop(pressureSort(id))
-	}
-	for _, k := range c.DropSpot {
-		w.drop(spotSort(k))
-	}
-}
-
-// permits adds what lets acts go on that were held back.
-func (w *draft) permits(c Changes) {
-	for _, g := range sorted(c.PutGroupMemory) {
-		w.put(memoryItem{g, c.PutGroupMemory[g]})
-	}
-	for _, g := range c.DropGroupMemory {
-		w.drop(memorySort(g))
-	}
-	if c.DropTrouble {
-		w.drop(kindTrouble)
-	}
-}
-
-// notice adds a notice with all its parts, and deletes the parts that it has no more.
-func (w *draft) notice(k NoticeKey, n Notice) {
-	items, err := noticeItems(w.pk, k, n)
-	w.err = errors.Join(w.err, err)
-	var u unit
-	for _, it := range items {
-		u = append(u, w.d.put(it))
-	}
-	u = append(u, w.surplus(k, len(items))...)
-	if size := u.bytes(); size > bytesPerWrite {
-		w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(n.Members), size, bytesPerWrite))
-	}
-	w.set(noticeSort(k), u)
 }
 
 // surplus deletes the parts of a notice from the number on.
 func (w *draft) surplus(k NoticeKey, from int) (u unit) {
 	for _, p := range w.left {
-		if p.key() == k && p.Part >= from {
+		if p.NoticeKey == k && p.Part >= from {
 			u = append(u, w.d.drop(w.pk, p.sortKey()))
 		}
 	}
 	return u
-}
-
-func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
-func compareRefusals(a, b RefusalKey) int {
-	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 }

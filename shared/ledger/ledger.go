@@ -81,63 +81,59 @@ type State struct {
 	// RemediateSince is, for each group with findings or nodes whose mode is remediate,
 	// when a check first found it so. Findings opened before it are not acted on:
 	// turning remediate on must not sweep away a backlog.
-	RemediateSince map[roll.Group]time.Time
-	Findings       map[roll.FindingKey]Finding
+	RemediateSince map[roll.Group]time.Time    `json:"remediateSince,omitempty"`
+	Findings       map[roll.FindingKey]Finding `json:"findings,omitempty"`
 	// NotReady is since when the node of an instance has not been ready. A node that
 	// turns from Unknown to False starts a new transition time; this one goes on.
-	NotReady map[roll.InstanceID]NotReady
+	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
 	// Rests tells of instances that a warm pool or Standby keeps, or kept: those need
 	// not register, and their launch says nothing about when they should have.
-	Rests map[roll.InstanceID]Rest
+	Rests map[roll.InstanceID]Rest `json:"rests,omitempty"`
 	// GroupsWithNodes is when an Auto Scaling group, or a version of a launch template, was
 	// last seen to have a node, to the day: it is meant for nodes, until IntentRetention
 	// after that.
-	GroupsWithNodes map[roll.Origin]time.Time
-	Notices         map[NoticeKey]Notice
+	GroupsWithNodes map[roll.Origin]time.Time `json:"groupsWithNodes,omitempty"`
+	Notices         map[NoticeKey]Notice      `json:"notices,omitempty"`
 	// NoticesVersion is how often a check set out to write or send notices: of two that
 	// decided by the same version only one may.
-	NoticesVersion int64
-	Actions        []Action // in the order in which they began
+	NoticesVersion int64    `json:"noticesVersion,omitempty"`
+	Actions        []Action `json:"actions,omitempty"` // in the order in which they began
 
 	// First is when a check first saw the whole cluster. Trouble that began before it was
 	// nobody's to see. One from before the cluster was created is of an earlier cluster of
 	// its name, as RemediateSince may be, and is written anew.
-	First time.Time
+	First time.Time `json:"first,omitzero"`
 	// Checked is when a check last saw the whole cluster. It is written every few
 	// minutes, not with every check. What was wrong then is among Findings; what is
 	// not among them and was there was in order.
-	Checked time.Time
+	Checked time.Time `json:"checked,omitzero"`
 	// Missing is when an instance that was known was first looked up and not found,
 	// or was first said to be gone while its node was Ready. One that is found again is
 	// dropped: only looks that agree with each other add up.
-	Missing map[roll.InstanceID]time.Time
+	Missing map[roll.InstanceID]time.Time `json:"missing,omitempty"`
 	// Spot is when EC2 announced that it takes Spot Instances back, or may. It lasts for
 	// SpotRetention, and answers one question: why an instance went.
-	Spot map[SpotKey]time.Time
+	Spot map[SpotKey]time.Time `json:"spot,omitempty"`
 	// Flips are the times at which a node became Ready again within the last hour, as
 	// far as checks saw them, oldest first.
-	Flips map[roll.InstanceID][]time.Time
+	Flips map[roll.InstanceID][]time.Time `json:"flips,omitempty"`
 	// Pressures are the last pressures of a node that still told of them.
-	Pressures map[roll.InstanceID]Pressure
+	Pressures map[roll.InstanceID]Pressure `json:"pressures,omitempty"`
 	// Groups is what is remembered of the nodes of a group.
-	Groups map[roll.Group]GroupMemory
+	Groups map[roll.Group]GroupMemory `json:"groups,omitempty"`
 	// Trouble is what lately kept Rollcall from acting on the cluster as a whole; nil
 	// if nothing did.
-	Trouble *Trouble
+	Trouble *Trouble `json:"trouble,omitempty"`
 	// Refusals are the orders that were not carried out when they were looked at again,
 	// as far as somebody was told so. The order of a finding is the same in every check,
 	// and what refused it once may refuse it each time.
-	Refusals map[RefusalKey]Refusal
+	Refusals map[RefusalKey]Refusal `json:"refusals,omitempty"`
 }
 
 // SpotKey is what EC2 announced of one instance.
 type SpotKey struct {
-	Instance roll.InstanceID
-	Event    roll.SpotEvent
-}
-
-func (k SpotKey) compare(o SpotKey) int {
-	return cmp.Or(cmp.Compare(k.Instance, o.Instance), cmp.Compare(k.Event, o.Event))
+	Instance roll.InstanceID `json:"instance"`
+	Event    roll.SpotEvent  `json:"event"`
 }
 
 // SpotRetention is how long an announcement may have to do with the end of its instance.
@@ -167,8 +163,8 @@ func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, ti
 
 // RefusalKey is what one refusal is about: an order, and why it was refused.
 type RefusalKey struct {
-	Order  string // its id
-	Reason string // such as VerdictChanged
+	Order  string `json:"order"`  // its id
+	Reason string `json:"reason"` // such as VerdictChanged
 }
 
 // Refusal is a refusal that was told.
@@ -320,10 +316,10 @@ type Rest struct {
 // NoticeKey is what one notice is about: a group of a cluster, a kind, and the cause
 // that its instances have.
 type NoticeKey struct {
-	Group roll.Group
-	Kind  roll.Kind
+	Group roll.Group `json:"group"`
+	Kind  roll.Kind  `json:"kind"`
 	// Cause is the code of their first decisive cause, "" if none is known.
-	Cause string
+	Cause string `json:"cause,omitempty"`
 }
 
 // Compare orders keys: by group, kind and cause.

@@ -7,64 +7,79 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Memory is a ledger that lives as long as its process.
-type Memory struct {
-	mu     sync.Mutex
-	states map[roll.ClusterID]*State
-}
-
-// NewMemory returns an empty ledger in memory.
-func NewMemory() *Memory { return &Memory{states: map[roll.ClusterID]*State{}} }
-
-// Read implements Ledger.
-func (m *Memory) Read(_ context.Context, cluster roll.ClusterID) (State, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state(cluster).Clone(), nil
+// states is how a ledger writes that keeps whole states: update changes one of them, unless
+// the change is an error, and no other change comes between.
+type states struct {
+	update func(ctx context.Context, cluster roll.ClusterID, change func(*State) error) error
 }
 
 // Record implements Ledger.
-func (m *Memory) Record(_ context.Context, cluster roll.ClusterID, changes Changes) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.state(cluster)
-	if err := s.may(changes); err != nil {
-		return err
+func (l states) Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error {
+	if changes.Empty() {
+		return nil
 	}
-	s.Apply(changes)
-	return nil
+	return l.update(ctx, cluster, func(s *State) error {
+		if changes.NoticesVersion != 0 && changes.NoticesVersion != s.NoticesVersion {
+			return ErrNoticesMoved
+		}
+		s.Apply(changes)
+		return nil
+	})
 }
 
 // RaiseNotices implements Ledger.
-func (m *Memory) RaiseNotices(_ context.Context, cluster roll.ClusterID, read int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state(cluster).raiseNotices(read)
+func (l states) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
+	return l.update(ctx, cluster, func(s *State) error {
+		if s.NoticesVersion != read {
+			return ErrNoticesMoved
+		}
+		s.NoticesVersion++
+		return nil
+	})
 }
 
 // Begin implements Ledger.
-func (m *Memory) Begin(_ context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state(cluster).begin(intent, budget)
+func (l states) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
+	return l.update(ctx, cluster, func(s *State) error { return s.begin(intent, budget) })
 }
 
 // Finish implements Ledger.
-func (m *Memory) Finish(_ context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state(cluster).finish(actionID, outcome)
+func (l states) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
+	return l.update(ctx, cluster, func(s *State) error { return s.finish(actionID, outcome) })
+}
+
+// Memory is a ledger that lives as long as its process.
+type Memory struct {
+	states
+
+	mu        sync.Mutex
+	byCluster map[roll.ClusterID]*State
+}
+
+// NewMemory returns an empty ledger in memory.
+func NewMemory() *Memory {
+	m := &Memory{byCluster: map[roll.ClusterID]*State{}}
+	m.states = states{m.with}
+	return m
+}
+
+// Read implements Ledger.
+func (m *Memory) Read(ctx context.Context, cluster roll.ClusterID) (state State, err error) {
+	err = m.with(ctx, cluster, func(s *State) error { state = s.Clone(); return nil })
+	return state, err
 }
 
 // Persistent implements Ledger: a memory is gone with its process.
 func (m *Memory) Persistent() bool { return false }
 
-func (m *Memory) state(cluster roll.ClusterID) *State {
-	s, ok := m.states[cluster]
+func (m *Memory) with(_ context.Context, cluster roll.ClusterID, do func(*State) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.byCluster[cluster]
 	if !ok {
 		s = new(State)
 		s.init()
-		m.states[cluster] = s
+		m.byCluster[cluster] = s
 	}
-	return s
+	return do(s)
 }

@@ -1,6 +1,10 @@
 package roll
 
-import "time"
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
 
 // Kind is what is wrong with an instance or its node.
 type Kind string
@@ -127,6 +131,21 @@ func (f Finding) Key() FindingKey { return FindingKey{Instance: f.Instance, Kind
 
 // FindingKey is (instance, kind): what two checks must both have seen.
 type FindingKey struct {
-	Instance InstanceID
-	Kind     Kind
+	Instance InstanceID `json:"instance"`
+	Kind     Kind       `json:"kind"`
+}
+
+// MarshalText makes a FindingKey the key of a JSON object: "instance#kind".
+func (k FindingKey) MarshalText() ([]byte, error) {
+	return []byte(string(k.Instance) + "#" + string(k.Kind)), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *FindingKey) UnmarshalText(text []byte) error {
+	at := bytes.LastIndexByte(text, '#')
+	if at < 0 {
+		return fmt.Errorf("%q is no finding's key", text)
+	}
+	k.Instance, k.Kind = InstanceID(text[:at]), Kind(text[at+1:])
+	return nil
 }

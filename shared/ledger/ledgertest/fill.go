@@ -70,7 +70,7 @@ var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "no
 
 // refusals are the keys of refusals: their texts have no types by which the keys of a drop
 // could be those of the put.
-var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "b#c"}, {Order: "order#b", Reason: "VerdictChanged"}}
+var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "OwnerUnknown"}, {Order: "order#b", Reason: "VerdictChanged"}}
 
 // causes are the causes of notices' keys, likewise.
 var causes = []string{"NodeRoleNotMapped", ""}
