@@ -151,27 +151,17 @@ func (f *File) store(all map[string]*State) error {
 
 // replaceFile writes beside the file, makes sure that the bytes are on the disk,
 // and renames: an intent that a crash loses would be an act nobody knows of.
-func replaceFile(path string, data []byte) (err error) {
+func replaceFile(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	if _, err := tmp.Write(data); err != nil {
-		return errors.Join(fmt.Errorf("write ledger: %w", err), tmp.Close())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
 	}
-	if err := tmp.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("write ledger: %w", err), tmp.Close())
-	}
-	if err := tmp.Close(); err != nil {
-		return fmt.Errorf("write ledger: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+	if err != nil {
+		return fmt.Errorf("write ledger: %w", errors.Join(err, os.Remove(tmp.Name())))
 	}
 	return syncFolder(filepath.Dir(path))
 }
@@ -179,11 +169,11 @@ func replaceFile(path string, data []byte) (err error) {
 // syncFolder makes a rename in the folder survive a power cut.
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
+	if err == nil {
+		err = errors.Join(dir.Sync(), dir.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("sync the ledger's folder: %w", err)
 	}
-	if err := dir.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync the ledger's folder: %w", err), dir.Close())
-	}
-	return dir.Close()
+	return nil
 }

@@ -133,7 +133,7 @@ func read() []Mutation {
 
 // kept keep the ledger wrongly.
 func kept() []Mutation {
-	const act, changes = "shared/ledger/act.go", "shared/ledger/changes.go"
+	const act, record = "shared/ledger/act.go", "shared/ledger/dynamorecord.go"
 	return []Mutation{
 		{
 			Name: "the budget lets one more act be", File: act,
@@ -190,32 +190,32 @@ func kept() []Mutation {
 			Missed: untried,
 		},
 		{
-			Name: "notices are written over those of another check", File: changes,
-			Old: "if c.NoticesVersion != 0 && c.NoticesVersion != s.NoticesVersion {", New: "if c.NoticesVersion < 0 {",
+			Name: "notices are written over those of another check", File: record,
+			Old: "if v := changes.NoticesVersion; v != 0 {", New: "if v := changes.NoticesVersion; v < 0 {",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
 			Missed: untried,
 		},
 		{
-			Name: "any check may send the notices", File: changes,
-			Old: "if s.NoticesVersion != read {", New: "if s.NoticesVersion < read {",
+			Name: "any check may send the notices", File: record,
+			Old: "aws.String(\"#version = :read\")", New: "aws.String(\"#version >= :read\")",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
 			Missed: untried,
 		},
 		{
-			Name: "dropped notices stay", File: changes,
-			Old: "\t\tdelete(s.Notices, k)\n", New: "\t\t_ = k\n",
+			Name: "dropped notices stay", File: record,
+			Old: "range c.DropNotices {", New: "range c.DropNotices[:0] {",
 			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
 			Missed: untried,
 		},
 		{
-			Name: "dropped findings stay", File: changes,
-			Old: "\t\tdelete(s.Findings, k)\n", New: "\t\t_ = k\n",
+			Name: "dropped findings stay", File: record,
+			Old: "w.drop(k.sortKey(key))", New: "if k.name != kindFinding.name {\n\t\t\tw.drop(k.sortKey(key))\n\t\t}",
 			Harm: "a trouble that is over counts as seen before", Faults: faults(sim.FaultFlapping),
 			Missed: untried,
 		},
 		{
-			Name: "a group forgets its replacements", File: changes,
-			Old: "\t\ts.Groups[g] = m.clone()\n", New: "\t\t_, _ = g, m\n",
+			Name: "a group forgets its replacements", File: record,
+			Old: "w.put(k.sortKey(key), it, err)", New: "if k.name != kindMemory.name {\n\t\t\tw.put(k.sortKey(key), it, err)\n\t\t}",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
 			Missed: untried,
 		},
