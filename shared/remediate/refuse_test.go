@@ -325,9 +325,12 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.NotSeenTwice,
 		},
-		"remediate was turned off and on": {
+		"it was found while remediate was off": {
 			happen: func(w *world, _ *plan.Order) {
-				w.record(ledger.Changes{PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}})
+				state, _ := w.ledger.Read(context.Background(), cluster)
+				f := state.Findings[roll.FindingKey{Instance: target, Kind: roll.Unknown}]
+				f.Allowed = false
+				w.record(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}})
 			},
 			reason: plan.FoundBeforeRemediate,
 		},
