@@ -9,8 +9,8 @@ func limited() []Mutation {
 		{
 			Name: "one more node may be unhealthy than the share allows", File: limits,
 			Old: "if c.Overdue <= allowed {", New: "if c.Overdue <= allowed+1 {",
-			Harm:   "acts go on in trouble that is hardly the instances'",
-			Missed: untried,
+			Harm: "acts go on in trouble that is hardly the instances'", Faults: faults(sim.FaultNotReady + "=4"),
+			Rules: rules(sim.RuleShare),
 		},
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
@@ -21,20 +21,20 @@ func limited() []Mutation {
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,
 			Old: "group, pol.Limits.Unhealthy); ok {", New: "group, pol.Limits.Unhealthy); ok && text == \"\" {",
-			Harm:   "acts go on while a large part of the group is unhealthy",
-			Missed: untried,
+			Harm: "acts go on while a large part of the group is unhealthy", Faults: faults(sim.FaultNotReady + "=4"),
+			Rules: rules(sim.RuleShare),
 		},
 		{
 			Name: "two sightings may be at the same moment", File: limits,
 			Old: "age < assess.Confirmation {", New: "age < 0 {",
-			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultMessages),
-			Missed: untried,
+			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultNotReady, sim.FaultMessages+"=0.5"),
+			Missed: "a check records what it found, and the next one of the cluster comes a minute later at the earliest; the rule seen-twice asks",
 		},
 		{
 			Name: "a sighting of an earlier trouble counts", File: "shared/plan/plan.go",
 			Old: "if !ok || !k.Began.Equal(f.Began) {", New: "if !ok {",
 			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping),
-			Missed: "not caught in 30 runs: a check records a finding as soon as the node is away, and tolerances are longer than a minute",
+			Missed: "a check records a finding as soon as the node is away, and tolerances are longer than a minute; the rule seen-twice would ask for the beginning too",
 		},
 		{
 			Name: "what was ill before the first check is acted on", File: limits,
@@ -44,14 +44,14 @@ func limited() []Mutation {
 		{
 			Name: "what was found in mode notify is acted on at once in mode remediate", File: limits,
 			Old: "!known.Opened.Before(remediateSince)", New: "known.Opened.Before(remediateSince)",
-			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
-			Missed: untried,
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch+"=notify", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "a zone that is down is not noticed", File: object,
 			Old: "limits.Zone); ok {\n\t\treturn ZoneOutage", New: "limits.Zone); ok && text == \"\" {\n\t\treturn ZoneOutage",
 			Harm: "the nodes of a zone without a network are ended", Faults: faults(sim.FaultZone),
-			Missed: "not caught in 30 runs: the trouble of the cluster as a whole (storm.go) finds the same outage, and holds too",
+			Survives: "the trouble of the cluster as a whole (storm.go) finds the same outage, and holds too",
 		},
 		{
 			Name: "a zone of two nodes cannot be down", File: limits,
@@ -66,8 +66,8 @@ func limited() []Mutation {
 		{
 			Name: "a mass of silent nodes is not noticed", File: limits,
 			Old: "if n < silenceLeast || n*100 < int(share)*nodes {", New: "if n < silenceLeast || n*100 < int(share)*nodes*10 {",
-			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultZone),
-			Missed: untried,
+			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultSilence + "=3"),
+			Missed: "the unhealthy share of so small a cluster holds in its place; a rule would count who fell silent within five minutes",
 		},
 		{
 			Name: "a cluster that is being updated is taken for one in order", File: limits,
@@ -84,55 +84,55 @@ func limited() []Mutation {
 		{
 			Name: "unreadable termination protection is ignored", File: limits,
 			Old: "case roll.NotAsked, roll.Unreadable:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute", New: "case roll.NotAsked:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute",
-			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople, sim.FaultErrors),
-			Missed: "not caught in 30 runs: EC2 ends nothing that is protected, and no rule asks of protection before a reboot or a drain",
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultErrors+"=0.3", sim.FaultNotReady+"=2"),
+			Missed: "the calls that fail are others here; the rule held-by-a-person asks for protection before every act",
 		},
 		{
 			Name: "termination protection is ignored", File: limits,
 			Old: "\tcase roll.Yes:\n\t\treturn TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn TerminationProtected",
-			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople),
-			Missed: "EC2 ends nothing that is protected, and no rule asks of protection before a reboot or a drain",
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "what failed is tried again at once", File: limits,
 			Old: "case now.Sub(a.Outcome.At) < wait:", New: "case now.Sub(a.Outcome.At) < 0:",
-			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultPeople, sim.FaultDenied),
-			Missed: untried,
+			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
+			Missed: "acts that AWS refuses for certain are rare: a rule would count the tries of an order within 15 min",
 		},
 		{
 			Name: "the tags of another cluster are ignored", File: limits,
 			Old: `case i.OtherCluster != "":`, New: `case i.OtherCluster == "-":`,
-			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
-			Missed: untried,
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=tags"),
+			Survives: "assess takes no such instance for a node of the cluster, so there is no finding to act on",
 		},
 		{
 			Name: "user data that names another cluster is ignored", File: limits,
 			Old: `other := p.Snapshot.Details[i.ID].OtherCluster; other != "" {`, New: `other := p.Snapshot.Details[i.ID].OtherCluster; other == "-" {`,
-			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
-			Missed: untried,
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=user-data"),
+			Survives: "assess takes no such instance for a node of the cluster, and a diagnosis that proves it holds the act too",
 		},
 		{
 			Name: "user data that bootstraps no node is ignored", File: limits,
 			Old: "if !p.Assessment.Inherited[f.Instance] {", New: "if p.Assessment.Inherited[f.Instance] || d.Bootstraps != roll.Yes {",
 			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
-			Missed: untried,
+			Survives: "assess takes an instance for a node only if it, its group or its template version shows it",
 		},
 		{
 			Name: "rollcall:hold is not looked at", File: limits,
 			Old: "if roll.HoldActive(i.Hold, now) {", New: `if i.Hold == "all" && roll.HoldActive(i.Hold, now) {`,
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence), Rules: rules(sim.RuleKept),
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"), Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "rollcall:hold=true is not looked at, only a date is", File: "shared/roll/instance.go",
 			Old: "if until, err := time.Parse(time.RFC3339, value); err == nil {\n\t\treturn now.Before(until)\n\t}\n\treturn true\n", New: "until, err := time.Parse(time.RFC3339, value)\n\treturn err == nil && now.Before(until)\n",
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
-			Missed: "not looked into since faults of a row meet: in 30 runs nobody held the machine that was ill",
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "the budget of the plan looks back half an hour", File: limits,
 			Old: "Since: now.Add(-Hour)}.Spent", New: "Since: now.Add(-Hour / 2)}.Spent",
 			Harm:   "twice as many acts an hour as allowed",
-			Missed: untried,
+			Missed: "the ledger counts the whole hour; the rule truth would see an order that is refused again and again",
 		},
 		{
 			Name: "what a silent node runs is asked before it is ended, not before it is rebooted", File: pods,
@@ -142,14 +142,14 @@ func limited() []Mutation {
 		{
 			Name: "pods of a silent node that could not be read are no pods", File: pods,
 			Old: "(part.read == roll.NotAsked || part.read == roll.Unreadable)", New: "part.read == roll.NotAsked",
-			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing, sim.FaultAPIErrors),
-			Missed: untried,
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing+"=do-not-disrupt", sim.FaultAPIErrors+"=0.4"),
+			Missed: "the API server of the cluster would have to refuse this listing and no other",
 		},
 		{
 			Name: "do-not-disrupt is ignored", File: pods,
 			Old: `pod.NotToDisrupt != "" && !pod.Replaced`, New: `pod.NotToDisrupt != "" && pod.Replaced`,
-			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing),
-			Missed: untried,
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing + "=do-not-disrupt"),
+			Rules: rules(sim.RuleServing),
 		},
 		{
 			Name: "disruption budgets of silent nodes are ignored", File: pods,
@@ -164,26 +164,26 @@ func limited() []Mutation {
 		{
 			Name: "a cause that two instances share is shared by too few", File: cause,
 			Old: "sure+perhaps < 2 ||", New: "sure+perhaps < 3 ||",
-			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate),
-			Missed: untried,
+			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate + "=2"),
+			Survives: "each of them is held as CauseOutside, unless the policy says tryOnce",
 		},
 		{
 			Name: "every cause is held as shared", File: cause,
 			Old: `if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
-			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady),
-			Missed: "no rule asks yet whether the reason of what is held is true",
+			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady + "=1"),
+			Missed: "no machine here has a decisive cause by itself but where the reason may be true; the rule truth asks for SharedCause",
 		},
 		{
 			Name: "a sibling that could not be looked into does not count", File: cause,
 			Old: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id != \"\" {", New: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id == \"-\" {",
 			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
-			Missed: untried,
+			Missed: "CauseOutside holds the one whose cause is known; the rule in-vain asks once that is let go",
 		},
 		{
 			Name: "a sibling that could not be judged does not count", File: cause,
 			Old: "if id := s.unjudged[t].but(f.Instance); id != \"\" {", New: "if id := s.unjudged[t].but(f.Instance); id == \"-\" {",
 			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
-			Missed: untried,
+			Missed: "CauseOutside holds the one whose cause is known; the rule in-vain asks once that is let go",
 		},
 		{
 			Name: "a cause outside of the instance does not hold", File: object,
@@ -198,20 +198,20 @@ func limited() []Mutation {
 		{
 			Name: "the limits of the group forget the acts of this check", File: climb,
 			Old: "\t\tso.groups[f.Group]++\n", New: "",
-			Harm:   "several machines of a group are acted on at once",
-			Missed: untried,
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultNotReady + "=2"),
+			Survives: "limits.actionsPerCheck is 1 by default, and the ledger begins one act of a group at a time",
 		},
 		{
 			Name: "a second instance of a group is acted on in the same check", File: object,
 			Old: "so.groups[f.Group] > 0 {", New: "so.groups[f.Group] > 1 {",
-			Harm:   "several machines of a group are acted on at once",
-			Missed: untried,
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultNotReady + "=2"),
+			Survives: "limits.actionsPerCheck is 1 by default, and the ledger begins one act of a group at a time",
 		},
 		{
 			Name: "an act without an outcome does not hold others", File: object,
 			Old: "if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {", New: "if a, ok := p.State.Unresolved(f.Instance, roll.GroupNone); ok {",
-			Harm: "a second machine of a group is acted on before what came of the first is known", Faults: faults(sim.FaultLostAnswers),
-			Missed: untried,
+			Harm: "a second machine of a group is acted on before what came of the first is known", Faults: faults(sim.FaultLostAnswers+"=0.3", sim.FaultSilence+"=2"),
+			Survives: "the ledger begins no act while another one of the group has no outcome",
 		},
 		{
 			Name: "stop: true is not looked at in mode remediate", File: climb,
@@ -221,8 +221,8 @@ func limited() []Mutation {
 		{
 			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
 			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {", New: "if t == nil || !goesOn {",
-			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone),
-			Missed: untried,
+			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone, sim.FaultSilence+"=1"),
+			Missed: "a rule would ask when the zone of a machine was back, and not when the check said so",
 		},
 	}
 }
