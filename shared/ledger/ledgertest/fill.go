@@ -123,6 +123,10 @@ func (f *filler) fill(v reflect.Value, path string) {
 			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 			f.fill(key, path+"[key]")
 			f.fill(value, path+"[]")
+			if finding, ok := value.Addr().Interface().(*ledger.Finding); ok {
+				about := key.Interface().(roll.FindingKey)
+				finding.Instance, finding.Kind = about.Instance, about.Kind
+			}
 			v.SetMapIndex(key, value)
 		}
 	case reflect.Slice:
