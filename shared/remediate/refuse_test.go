@@ -321,7 +321,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the finding was forgotten": {
 			happen: func(w *world, _ *plan.Order) {
-				w.record(ledger.Changes{DropFindings: []roll.FindingKey{{Instance: target, Kind: roll.Unknown}}})
+				w.record(ledger.Changes{Drop: ledger.Drops{Findings: []roll.FindingKey{{Instance: target, Kind: roll.Unknown}}}})
 			},
 			reason: plan.NotSeenTwice,
 		},
@@ -330,7 +330,10 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 				state, _ := w.ledger.Read(context.Background(), cluster)
 				f := state.Findings[roll.FindingKey{Instance: target, Kind: roll.Unknown}]
 				f.Allowed = false
-				w.record(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}})
+				w.record(ledger.Changes{Put: ledger.State{
+					Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
+					RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)},
+				}})
 			},
 			reason: plan.FoundBeforeRemediate,
 		},

@@ -197,7 +197,7 @@ func kept() []Mutation {
 		},
 		{
 			Name: "dropped notices stay", File: record,
-			Old: "range c.DropNotices {", New: "range c.DropNotices[:0] {",
+			Old: "range c.Drop.Notices {", New: "range c.Drop.Notices[:0] {",
 			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
 			Missed: "the end of an incident is told once for each version; the rule end-told would count the ends",
 		},
