@@ -80,6 +80,10 @@ func plant(data []byte, at int) []byte {
 	return slices.Concat(data[:at], []byte(planted), data[end:])
 }
 
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
 func checkBounds(t *testing.T, b Boot) {
 	t.Helper()
 	if len(b.Faults) > maxFaults || len(b.Joins) > maxJoins || len(b.Fetches) > maxFetches || len(b.Edits) > 4 || len(b.Formats) > 9 {
