@@ -47,7 +47,7 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 	if err != nil {
 		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
 	}
-	return evidence.Read(userdata.ReadBoot(data))
+	return evidence.Read(userdata.Read(data))
 }
 
 // tooLarge is user data above what EC2 keeps: its size is a finding, and nothing else of it

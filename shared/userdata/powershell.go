@@ -219,7 +219,7 @@ func (p *powershell) command(word string) string {
 // join reads the arguments of windowsScript.
 func (p *powershell) join(args []string) {
 	values := p.arguments(args)
-	p.r.result.cluster(values["-eksclustername"], p.part, PowerShell)
+	p.r.cluster(values["-eksclustername"], p.part, PowerShell)
 	if p.r.full() {
 		return
 	}
