@@ -32,6 +32,9 @@ func (r *reader) bottlerocket(text, part string) {
 	}
 	b.network(settings)
 	kubernetes := b.table(settings, "settings", "kubernetes")
+	if _, given := settings["kubernetes"]; given && kubernetes == nil {
+		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster
+	}
 	if kubernetes == nil || kubernetes["standalone-mode"] == true {
 		return
 	}

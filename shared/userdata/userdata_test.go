@@ -334,6 +334,14 @@ func userDataCases(t testing.TB) []userDataCase {
 			name: "Bottlerocket that does not parse", data: "[settings.kubernetes]\ncluster-name = demo\n", formats: []Format{Bottlerocket},
 			problems: []Problem{{whole, Bottlerocket, Unparseable}},
 		},
+		{
+			name: "Bottlerocket whose settings are no table", data: "[settings]\nkubernetes = 'demo'\n", formats: []Format{Bottlerocket},
+			problems: []Problem{{whole, Bottlerocket, Unparseable}},
+		},
+		{
+			name: "a drop-in for nodeadm that does not parse", data: "#!/bin/bash\necho '[' > /etc/eks/nodeadm.d/x.yaml\n", formats: []Format{Shell},
+			problems: []Problem{{"nodeadm.d file 1", NodeConfig, Unparseable}},
+		},
 
 		// Windows
 		{
