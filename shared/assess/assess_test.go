@@ -154,7 +154,7 @@ func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
 		s := snapshot([]roll.Instance{instance}, nil)
 		s.Details[id] = roll.Detail{Lifecycle: lifecycle, LifecycleRead: roll.Yes, TerminationProtected: roll.No}
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
-		state.Apply(ledger.Changes{PutRests: a.Rests})
+		state.Apply(ledger.Changes{Put: ledger.State{Rests: a.Rests}})
 		return a
 	}
 	if a := look(now, "Warmed:Running"); len(a.Findings) != 0 || a.Rests[id] != (ledger.Rest{}) {

@@ -549,7 +549,7 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 		s := snapshot([]roll.Instance{i}, []roll.Node{n})
 		s.Details[id] = d
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
-		state.Apply(ledger.Changes{PutRests: a.Rests, PutNotReady: a.NotReady})
+		state.Apply(ledger.Changes{Put: ledger.State{Rests: a.Rests, NotReady: a.NotReady}})
 		return a
 	}
 	standby, serving := roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby"}, roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService"}

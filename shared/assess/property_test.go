@@ -332,23 +332,23 @@ func TestTheOrderOfWhatWasReadDoesNotMatter(t *testing.T) {
 func remember(state ledger.State, a assess.Assessment) ledger.State {
 	next := state.Clone()
 	current := map[roll.FindingKey]bool{}
-	var c ledger.Changes
+	c := ledger.Changes{Put: ledger.NewState()}
 	for _, f := range slices.Concat(a.Findings, a.Starting) {
 		current[f.Key()] = true
 		put := ledger.Finding{Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: now, Since: f.Since, Began: f.Began, Condition: f.Condition, Worked: f.Worked}
 		if known, ok := state.Findings[f.Key()]; ok && known.Began.Equal(f.Began) {
 			put.FirstSeen = known.FirstSeen
 		}
-		c.PutFindings = append(c.PutFindings, put)
+		c.Put.Findings[f.Key()] = put
 	}
 	for k := range state.Findings {
 		if !current[k] && !a.Kept[k] {
-			c.DropFindings = append(c.DropFindings, k)
+			c.Drop.Findings = append(c.Drop.Findings, k)
 		}
 	}
-	c.PutGroupMemory, c.PutChecked, c.PutGroups = a.Groups, now, map[roll.Origin]time.Time{}
+	c.Put.Groups, c.Put.Checked = a.Groups, now
 	for g := range a.GroupsWithNodes {
-		c.PutGroups[g] = now
+		c.Put.GroupsWithNodes[g] = now
 	}
 	next.Apply(c)
 	next.NotReady, next.Rests, next.Missing, next.Flips, next.Pressures = a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures

@@ -133,7 +133,11 @@ func (d *derived) findings(before ledger.State) {
 	}
 	var opened, escalated, over []ledger.Finding
 	how := map[roll.FindingKey]How{}
-	for _, put := range d.check.Plan.Changes.PutFindings {
+	for _, f := range slices.Concat(d.check.Assessment.Findings, d.check.Assessment.Starting) {
+		put, changed := d.check.Plan.Changes.Put.Findings[f.Key()]
+		if !changed {
+			continue
+		}
 		known, ok := before.Findings[put.Key()]
 		if ok && !known.Began.Equal(put.Began) {
 			// Another trouble under the same name; the first ended unseen. Without this a
@@ -153,7 +157,7 @@ func (d *derived) findings(before ledger.State) {
 		}
 	}
 	running := d.running()
-	for _, key := range d.check.Plan.Changes.DropFindings {
+	for _, key := range d.check.Plan.Changes.Drop.Findings {
 		known, ok := before.Findings[key]
 		if !ok || known.Opened.IsZero() {
 			continue
@@ -218,7 +222,7 @@ func beside(k roll.Kind) bool {
 // 100,000 nodes a set of all instances would cost more than the rest.
 func (d *derived) running() map[roll.InstanceID]bool {
 	out := map[roll.InstanceID]bool{}
-	for _, key := range d.check.Plan.Changes.DropFindings {
+	for _, key := range d.check.Plan.Changes.Drop.Findings {
 		out[key.Instance] = false
 	}
 	for i := range d.check.Snapshot.Instances {

@@ -70,10 +70,10 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 	if !w.deaf {
 		for _, n := range c.Plan.Notices {
 			if n.Over {
-				w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+				w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
 				continue
 			}
-			w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}})
 		}
 	}
 	return c, emit.FromCheck(before, c)
@@ -230,7 +230,7 @@ func TestWhatWaversIsNotToldInEveryCheck(t *testing.T) {
 		for _, o := range c.Plan.Orders {
 			orders++
 			key := ledger.RefusalKey{Order: o.ID, Reason: string(plan.InstanceHeld)}
-			w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: w.snapshot.At}}})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: w.snapshot.At}}}})
 		}
 		if got := gists(events); !slices.Equal(got, []string{"CheckCompleted"}) || held != (len(c.Plan.Held) == 1) {
 			t.Errorf("minute %d: held %+v, events %q", minute, c.Plan.Held, got)
@@ -483,13 +483,16 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	w.snapshot.Nodes = w.snapshot.Nodes[1:]
 	w.snapshot.Instances[0].Launched = noon.Add(-6 * time.Minute)
 	c, _ := w.check(0)
-	if len(c.Assessment.Findings) != 1 || len(c.Plan.Changes.PutFindings) != 1 {
+	if len(c.Assessment.Findings) != 1 || len(c.Plan.Changes.Put.Findings) != 1 {
 		t.Fatalf("findings %+v", c.Assessment.Findings)
 	}
 	c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{c.Assessment.Findings[0].Key(): {Causes: []roll.Cause{
 		{Code: "LaunchTemplateDrift", Confidence: roll.Suggestive, Summary: "perhaps"}, {Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Summary: "the role is not mapped"},
 	}}}
-	c.Plan.Changes.PutFindings[0].Evidence = where
+	for key, f := range c.Plan.Changes.Put.Findings {
+		f.Evidence = where
+		c.Plan.Changes.Put.Findings[key] = f
+	}
 	events := emit.FromCheck(ledger.State{}, c)
 	valid(t, events)
 	f, ok := events[0].Detail.(emit.Finding)

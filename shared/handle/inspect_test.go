@@ -266,7 +266,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 	w.nodes = 0
 	h := w.handler(policy.Observe)
 	h.Runner.Observer = grown{w, 250}
-	if err := w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{PutChecked: now.Add(-time.Hour)}); err != nil {
+	if err := w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{Put: ledger.State{Checked: now.Add(-time.Hour)}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -328,7 +328,7 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 		w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
 		id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 		began := now.Add(-6 * time.Minute)
-		if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}, PutChecked: began, PutFirst: began}); err != nil {
+		if err := w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}, Checked: began, First: began}}); err != nil {
 			t.Fatal(err)
 		}
 		h := w.handler(mode)
@@ -363,7 +363,7 @@ func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) 
 	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
 	id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 	began := now.Add(-6 * time.Minute)
-	if err := w.Record(t.Context(), id, ledger.Changes{PutFindings: []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, PutRemediate: map[roll.Group]time.Time{"nodegroup/w": began}}); err != nil {
+	if err := w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}}}); err != nil {
 		t.Fatal(err)
 	}
 	h := w.handler(policy.Remediate)

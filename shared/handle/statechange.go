@@ -248,10 +248,10 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 
 // remember adds what EC2 announced of an instance of the cluster.
 func (w wants) remember(id roll.ClusterID, c change) {
-	if w.announced[id].PutSpot == nil {
-		w.announced[id] = ledger.Changes{PutSpot: map[ledger.SpotKey]time.Time{}}
+	if w.announced[id].Put.Spot == nil {
+		w.announced[id] = ledger.Changes{Put: ledger.NewState()}
 	}
-	w.announced[id].PutSpot[ledger.SpotKey{Instance: c.Instance, Event: c.announced}] = c.At
+	w.announced[id].Put.Spot[ledger.SpotKey{Instance: c.Instance, Event: c.announced}] = c.At
 	w.announce[id] = append(w.announce[id], c.message)
 }
 

@@ -3,60 +3,39 @@ package ledger
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"rollcall/shared/roll"
 )
 
-// Changes is what one check makes of a cluster's memory. What is both put and dropped is
-// dropped.
+// Changes is what one check makes of a cluster's memory.
 type Changes struct {
-	PutRemediate  map[roll.Group]time.Time
-	DropRemediate []roll.Group
-
-	PutFindings  []Finding
-	DropFindings []roll.FindingKey
-
-	PutNotReady  map[roll.InstanceID]NotReady
-	DropNotReady []roll.InstanceID
-
-	PutRests  map[roll.InstanceID]Rest
-	DropRests []roll.InstanceID
-
-	PutGroups  map[roll.Origin]time.Time
-	DropGroups []roll.Origin
-
-	PutNotices  map[NoticeKey]Notice
-	DropNotices []NoticeKey
+	// Put is what is remembered from now on. What is empty in it stays as it is; its acts and
+	// its version of notices count for nothing.
+	Put State
+	// Drop is what is forgotten, also of what is put.
+	Drop Drops
 	// NoticesVersion is the version of the notices at which the changes may be made, all or
 	// none; 0 is any.
 	NoticesVersion int64
+}
 
-	PutChecked time.Time // zero: as it is
-	PutFirst   time.Time // likewise
-
-	PutMissing  map[roll.InstanceID]time.Time
-	DropMissing []roll.InstanceID
-
-	PutSpot  map[SpotKey]time.Time
-	DropSpot []SpotKey
-
-	PutFlips  map[roll.InstanceID][]time.Time
-	DropFlips []roll.InstanceID
-
-	PutPressures  map[roll.InstanceID]Pressure
-	DropPressures []roll.InstanceID
-
-	PutGroupMemory map[roll.Group]GroupMemory
-	// DropGroupMemory is for groups that have neither a node nor, for ActionRetention, an
-	// act: what was good then answers nothing any more.
-	DropGroupMemory []roll.Group
-
-	PutTrouble  *Trouble
-	DropTrouble bool
-
-	PutRefusals  map[RefusalKey]Refusal
-	DropRefusals []RefusalKey
+// Drops are the keys of what is forgotten, under the names of the fields of State.
+type Drops struct {
+	RemediateSince  []roll.Group
+	Findings        []roll.FindingKey
+	NotReady        []roll.InstanceID
+	Rests           []roll.InstanceID
+	GroupsWithNodes []roll.Origin
+	Notices         []NoticeKey
+	Missing         []roll.InstanceID
+	Spot            []SpotKey
+	Flips           []roll.InstanceID
+	Pressures       []roll.InstanceID
+	// Groups are those that have neither a node nor, for ActionRetention, an act: what was good
+	// then answers nothing any more.
+	Groups   []roll.Group
+	Trouble  bool
+	Refusals []RefusalKey
 }
 
 // Empty reports whether there is nothing to write.
@@ -69,8 +48,15 @@ func (c Changes) Empty() bool {
 func (s *State) Apply(c Changes) {
 	s.init()
 	for _, r := range records {
-		r.apply(s, &c)
+		r.copy(s, &c.Put)
+		r.drop(s, &c.Drop)
 	}
+}
+
+// NewState is a state in which nothing is remembered, with all its maps.
+func NewState() (s State) {
+	s.init()
+	return s
 }
 
 // init makes the maps that are missing.
@@ -82,11 +68,11 @@ func (s *State) init() {
 
 // Clone copies the state so deeply that neither side sees the other's changes.
 func (s State) Clone() State {
-	var c State
-	c.init()
+	c := NewState()
 	for _, r := range records {
 		r.copy(&c, &s)
 	}
+	c.NoticesVersion = s.NoticesVersion
 	for _, a := range s.Actions {
 		c.Actions = append(c.Actions, a.clone())
 	}

@@ -120,7 +120,7 @@ func (k many[K, V]) read(s *State, it item) error {
 	var v V
 	err := decode(it, k.needs, func() string { return k.sortKey(key) }, part{k.key, &key}, part{k.value, &v})
 	if err == nil {
-		(*k.in(s, new(Changes)).state)[key] = v
+		(*k.of(s))[key] = v
 	}
 	return err
 }
@@ -129,8 +129,7 @@ func (k one[V]) read(s *State, it item) error {
 	var v V
 	err := decode(it, k.needs, k.kind, part{k.value, &v})
 	if err == nil {
-		state, _, _ := k.in(s, new(Changes))
-		*state = v
+		*k.of(s) = v
 	}
 	return err
 }
@@ -218,8 +217,7 @@ func actionOf(it item) (actionItem, error) {
 
 // stateOf makes a state of a cluster's items.
 func stateOf(items []item) (State, error) {
-	var s State
-	s.init()
+	s := NewState()
 	var acts []actionItem
 	var heads []noticeItem
 	parts := map[string]toldItem{}
@@ -239,6 +237,8 @@ func stateOf(items []item) (State, error) {
 			var a actionItem
 			a, err = actionOf(it)
 			acts = append(acts, a)
+		case kindNotices.name:
+			err = kindNotices.read(&s, it)
 		default: // kinds that are not known are those of a later version
 			if i := slices.IndexFunc(records, func(r record) bool { return r.kind() == kind }); i >= 0 {
 				err = records[i].read(&s, it)

@@ -23,7 +23,7 @@ func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Cha
 		return nil
 	}
 	var left []toldItem
-	if len(changes.PutNotices)+len(changes.DropNotices) > 0 {
+	if len(changes.Put.Notices)+len(changes.Drop.Notices) > 0 {
 		var err error
 		if left, err = d.toldParts(ctx, cluster); err != nil {
 			return err
@@ -171,14 +171,14 @@ func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 // order is the order in which changes are written: any beginning of it permits nothing that
 // neither the old nor the new memory would. README.md argues it step by step.
 var order = []func(*draft, *Changes){
-	kindTrouble.put, kindMissing.put, kindMissing.drop, kindRemediate.put, kindGroup.put, kindRest.put,
-	kindNotReady.put, kindFlips.put, kindPressure.put, kindSpot.put,
-	kindFinding.put,
-	(*draft).putNotices, kindRefusal.put,
-	kindFirst.put, kindChecked.put,
-	kindRemediate.drop, kindFinding.drop, (*draft).dropNotices, kindRefusal.drop, kindGroup.drop,
-	kindNotReady.drop, kindRest.drop, kindFlips.drop, kindPressure.drop, kindSpot.drop,
-	kindMemory.put, kindMemory.drop, kindTrouble.drop,
+	kindTrouble.puts, kindMissing.puts, kindMissing.drops, kindRemediate.puts, kindGroup.puts, kindRest.puts,
+	kindNotReady.puts, kindFlips.puts, kindPressure.puts, kindSpot.puts,
+	kindFinding.puts,
+	(*draft).putNotices, kindRefusal.puts,
+	kindFirst.puts, kindChecked.puts,
+	kindRemediate.drops, kindFinding.drops, (*draft).dropNotices, kindRefusal.drops, kindGroup.drops,
+	kindNotReady.drops, kindRest.drops, kindFlips.drops, kindPressure.drops, kindSpot.drops,
+	kindMemory.puts, kindMemory.drops, kindTrouble.drops,
 }
 
 // units are the writes that make the changes.
@@ -194,38 +194,38 @@ func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	return out, w.err
 }
 
-func (k many[K, V]) put(w *draft, c *Changes) {
-	put := k.in(new(State), c).put
+func (k many[K, V]) puts(w *draft, c *Changes) {
+	put := *k.of(&c.Put)
 	for _, key := range slices.SortedFunc(maps.Keys(put), func(a, b K) int { return cmp.Compare(k.sortKey(a), k.sortKey(b)) }) {
 		it, err := k.item(w.pk, key, put[key])
 		w.put(k.sortKey(key), it, err)
 	}
 }
 
-func (k many[K, V]) drop(w *draft, c *Changes) {
-	for _, key := range k.in(new(State), c).drop {
+func (k many[K, V]) drops(w *draft, c *Changes) {
+	_, drop := k.in(&c.Put, &c.Drop)
+	for _, key := range drop {
 		w.drop(k.sortKey(key))
 	}
 }
 
-func (k one[V]) put(w *draft, c *Changes) {
-	var none V
-	if _, v, _ := k.in(new(State), c); v != none {
+func (k one[V]) puts(w *draft, c *Changes) {
+	if v := *k.of(&c.Put); v != *new(V) {
 		it, err := encode(w.pk, k.name, part{k.value, v})
 		w.put(k.name, it, err)
 	}
 }
 
-func (k one[V]) drop(w *draft, c *Changes) {
-	if _, _, drop := k.in(new(State), c); drop {
+func (k one[V]) drops(w *draft, c *Changes) {
+	if _, drop := k.in(&c.Put, &c.Drop); drop {
 		w.drop(k.name)
 	}
 }
 
 // putNotices adds each notice with all its parts, and deletes the parts that it has no more.
 func (w *draft) putNotices(c *Changes) {
-	for _, k := range slices.SortedFunc(maps.Keys(c.PutNotices), NoticeKey.Compare) {
-		items, err := noticeItems(w.pk, k, c.PutNotices[k])
+	for _, k := range slices.SortedFunc(maps.Keys(c.Put.Notices), NoticeKey.Compare) {
+		items, err := noticeItems(w.pk, k, c.Put.Notices[k])
 		w.err = errors.Join(w.err, err)
 		var u unit
 		for _, it := range items {
@@ -233,14 +233,14 @@ func (w *draft) putNotices(c *Changes) {
 		}
 		u = append(u, w.surplus(k, len(items))...)
 		if size := u.bytes(); size > bytesPerWrite {
-			w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(c.PutNotices[k].Members), size, bytesPerWrite))
+			w.err = errors.Join(w.err, fmt.Errorf("the notice of %s in %s names %d instances, %d bytes; one write takes %d", k.Kind, k.Group, len(c.Put.Notices[k].Members), size, bytesPerWrite))
 		}
 		w.set(kindNotice.sortKey(k), u)
 	}
 }
 
 func (w *draft) dropNotices(c *Changes) {
-	for _, k := range c.DropNotices {
+	for _, k := range c.Drop.Notices {
 		sk := kindNotice.sortKey(k)
 		w.set(sk, append(unit{w.d.drop(w.pk, sk)}, w.surplus(k, 1)...))
 	}

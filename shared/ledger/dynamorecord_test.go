@@ -33,43 +33,51 @@ func (w written) write(units []unit) {
 func dense() (before, changes Changes) {
 	old, anew := noon.Add(-time.Hour), noon
 	before = Changes{
-		PutRests:       map[roll.InstanceID]Rest{"i-9": {}},
-		PutMissing:     map[roll.InstanceID]time.Time{"i-1": old},
-		PutFlips:       map[roll.InstanceID][]time.Time{"i-9": {old}},
-		PutPressures:   map[roll.InstanceID]Pressure{"i-9": {Types: []string{"DiskPressure"}, Since: old}},
-		PutGroupMemory: map[roll.Group]GroupMemory{"asg/w": {Good: old}, "asg/gone": {Good: old}},
-		PutNotices:     map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
-		PutChecked:     old,
-		PutTrouble:     &Trouble{Reason: "UnhealthyShare", Since: old, Last: old},
-		PutRefusals:    map[RefusalKey]Refusal{{"a", "VerdictChanged"}: {Instance: "i-1", Kind: roll.Unknown, Do: "terminate", At: old}},
+		Put: State{
+			Findings:  map[roll.FindingKey]Finding{},
+			Rests:     map[roll.InstanceID]Rest{"i-9": {}},
+			Missing:   map[roll.InstanceID]time.Time{"i-1": old},
+			Flips:     map[roll.InstanceID][]time.Time{"i-9": {old}},
+			Pressures: map[roll.InstanceID]Pressure{"i-9": {Types: []string{"DiskPressure"}, Since: old}},
+			Groups:    map[roll.Group]GroupMemory{"asg/w": {Good: old}, "asg/gone": {Good: old}},
+			Notices:   map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: {SentAt: old, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+			Checked:   old,
+			Trouble:   &Trouble{Reason: "UnhealthyShare", Since: old, Last: old},
+			Refusals:  map[RefusalKey]Refusal{{"a", "VerdictChanged"}: {Instance: "i-1", Kind: roll.Unknown, Do: "terminate", At: old}},
+		},
 	}
 	changes = Changes{
-		PutRemediate:    map[roll.Group]time.Time{"asg/w": anew},
-		PutNotReady:     map[roll.InstanceID]NotReady{},
-		PutMissing:      map[roll.InstanceID]time.Time{"i-2": anew},
-		DropMissing:     []roll.InstanceID{"i-1"},
-		DropRests:       []roll.InstanceID{"i-9"},
-		PutFlips:        map[roll.InstanceID][]time.Time{},
-		DropFlips:       []roll.InstanceID{"i-9"},
-		DropPressures:   []roll.InstanceID{"i-9"},
-		PutPressures:    map[roll.InstanceID]Pressure{"i-1": {Types: []string{"DiskPressure"}, Since: anew}},
-		PutGroupMemory:  map[roll.Group]GroupMemory{"asg/w": {Good: anew}},
-		DropGroupMemory: []roll.Group{"asg/gone"},
-		PutNotices:      map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
-		DropNotices:     []NoticeKey{{Group: "asg/w", Kind: roll.Unknown}},
-		PutChecked:      anew,
-		PutRefusals:     map[RefusalKey]Refusal{{"b", "OwnerUnknown"}: {Instance: "i-1", Kind: roll.NotReady, Do: "drain", At: anew}},
-		DropRefusals:    []RefusalKey{{"a", "VerdictChanged"}},
+		Put: State{
+			Findings:       map[roll.FindingKey]Finding{},
+			RemediateSince: map[roll.Group]time.Time{"asg/w": anew},
+			NotReady:       map[roll.InstanceID]NotReady{},
+			Missing:        map[roll.InstanceID]time.Time{"i-2": anew},
+			Flips:          map[roll.InstanceID][]time.Time{},
+			Pressures:      map[roll.InstanceID]Pressure{"i-1": {Types: []string{"DiskPressure"}, Since: anew}},
+			Groups:         map[roll.Group]GroupMemory{"asg/w": {Good: anew}},
+			Notices:        map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.NotReady}: {SentAt: anew, Members: map[roll.InstanceID]string{"i-1": "overdue"}}},
+			Checked:        anew,
+			Refusals:       map[RefusalKey]Refusal{{"b", "OwnerUnknown"}: {Instance: "i-1", Kind: roll.NotReady, Do: "drain", At: anew}},
+		},
+		Drop: Drops{
+			Missing:   []roll.InstanceID{"i-1"},
+			Rests:     []roll.InstanceID{"i-9"},
+			Flips:     []roll.InstanceID{"i-9"},
+			Pressures: []roll.InstanceID{"i-9"},
+			Groups:    []roll.Group{"asg/gone"},
+			Notices:   []NoticeKey{{Group: "asg/w", Kind: roll.Unknown}},
+			Refusals:  []RefusalKey{{"a", "VerdictChanged"}},
+		},
 	}
 	for n := range 5 {
 		id := roll.InstanceID(fmt.Sprint("i-", n))
 		f := Finding{Instance: id, Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: old, Since: old, Began: old}
-		before.PutFindings = append(before.PutFindings, f)
-		changes.DropFindings = append(changes.DropFindings, f.Key())
+		before.Put.Findings[f.Key()] = f
+		changes.Drop.Findings = append(changes.Drop.Findings, f.Key())
 		f.Kind = roll.NotReady
-		changes.PutFindings = append(changes.PutFindings, f)
-		changes.PutNotReady[id] = NotReady{Since: old, Status: roll.ConditionFalse, Transition: anew}
-		changes.PutFlips[id] = []time.Time{anew}
+		changes.Put.Findings[f.Key()] = f
+		changes.Put.NotReady[id] = NotReady{Since: old, Status: roll.ConditionFalse, Transition: anew}
+		changes.Put.Flips[id] = []time.Time{anew}
 	}
 	return before, changes
 }
@@ -79,10 +87,10 @@ func dense() (before, changes Changes) {
 func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 	before, changes := dense()
 	worse, better := changes, changes
-	worse.PutTrouble = &Trouble{Reason: "ZoneOutage", Since: noon, Last: noon}
-	better.DropTrouble = true
+	worse.Put.Trouble = &Trouble{Reason: "ZoneOutage", Since: noon, Last: noon}
+	better.Drop.Trouble = true
 	both := better
-	both.PutTrouble = worse.PutTrouble // what is put and dropped is dropped, and no sooner
+	both.Put.Trouble = worse.Put.Trouble // what is put and dropped is dropped, and no sooner
 	for name, changes := range map[string]Changes{"trouble comes": worse, "trouble goes": better, "put and drop": both} {
 		d := NewDynamo(nil, "ledger")
 		start, err := d.units("pk", before, nil)
@@ -123,7 +131,7 @@ func faults(got, old, want State, changes Changes) (out []string) {
 		}
 	}
 	newFindings := 0
-	for _, f := range changes.PutFindings {
+	for _, f := range changes.Put.Findings {
 		_, isOld := got.Findings[roll.FindingKey{Instance: f.Instance, Kind: roll.Unknown}]
 		_, isNew := got.Findings[f.Key()]
 		fault(!isOld && !isNew, fmt.Sprintf("%s is in no finding", f.Instance))
@@ -137,7 +145,7 @@ func faults(got, old, want State, changes Changes) (out []string) {
 		fault(!notReady || !remediate || missing || len(got.Flips[f.Instance]) == 0 || len(got.Pressures) == 0, "a finding is there without what it rests on, or what holds it back")
 		fault(want.Trouble != nil && !cmp.Equal(got.Trouble, want.Trouble), "a finding is there without the trouble")
 	}
-	all := newFindings == len(changes.PutFindings)
+	all := newFindings == len(changes.Put.Findings)
 	_, told := got.Notices[NoticeKey{Group: "asg/w", Kind: roll.NotReady}]
 	fault(told && !all, "a notice is there without its finding")
 	checked := got.Checked.Equal(want.Checked)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 type record interface {
 	kind() string
 	init(*State)
-	copy(to, from *State)
-	apply(*State, *Changes)
+	copy(to, from *State) // what from has
+	drop(*State, *Drops)
 	changed(*Changes) bool
 	read(*State, item) error
 }
@@ -41,21 +40,10 @@ type many[K comparable, V any] struct {
 	form
 
 	clone func(V) V // nil if copies of a value share nothing
-	in    func(*State, *Changes) place[K, V]
+	in    func(*State, *Drops) (*map[K]V, []K)
 }
 
-// place is where the records of a kind are, and what changes put and drop of them.
-type place[K comparable, V any] struct {
-	state *map[K]V
-	put   map[K]V
-	drop  []K
-}
-
-func at[K comparable, V any](state *map[K]V, put map[K]V, drop []K) place[K, V] {
-	return place[K, V]{state, put, drop}
-}
-
-func perKey[K comparable, V any](f form, clone func(V) V, in func(*State, *Changes) place[K, V]) many[K, V] {
+func perKey[K comparable, V any](f form, clone func(V) V, in func(*State, *Drops) (*map[K]V, []K)) many[K, V] {
 	return many[K, V]{f, clone, in}
 }
 
@@ -64,147 +52,130 @@ type one[V comparable] struct {
 	form
 
 	clone func(V) V
-	in    func(*State, *Changes) (state *V, put V, drop bool)
+	in    func(*State, *Drops) (*V, bool)
 }
 
 var (
 	kindFinding = perKey(form{name: "finding", needs: "instance kind group stage firstSeen opened since began"}, Finding.clone,
-		func(s *State, c *Changes) place[roll.FindingKey, Finding] {
-			return at(&s.Findings, byKey(c.PutFindings), c.DropFindings)
+		func(s *State, d *Drops) (*map[roll.FindingKey]Finding, []roll.FindingKey) {
+			return &s.Findings, d.Findings
 		})
 	kindNotReady = perKey(form{name: "notready", key: "instance", needs: "instance since status transition told"}, nil,
-		func(s *State, c *Changes) place[roll.InstanceID, NotReady] {
-			return at(&s.NotReady, c.PutNotReady, c.DropNotReady)
+		func(s *State, d *Drops) (*map[roll.InstanceID]NotReady, []roll.InstanceID) {
+			return &s.NotReady, d.NotReady
 		})
 	kindMissing = perKey(form{name: "missing", key: "instance", value: "since", needs: "instance since"}, nil,
-		func(s *State, c *Changes) place[roll.InstanceID, time.Time] {
-			return at(&s.Missing, c.PutMissing, c.DropMissing)
+		func(s *State, d *Drops) (*map[roll.InstanceID]time.Time, []roll.InstanceID) {
+			return &s.Missing, d.Missing
 		})
 	kindFlips = perKey(form{name: "flips", key: "instance", value: "times", needs: "instance"}, slices.Clone,
-		func(s *State, c *Changes) place[roll.InstanceID, []time.Time] {
-			return at(&s.Flips, c.PutFlips, c.DropFlips)
+		func(s *State, d *Drops) (*map[roll.InstanceID][]time.Time, []roll.InstanceID) {
+			return &s.Flips, d.Flips
 		})
 	kindPressure = perKey(form{name: "pressure", key: "instance", needs: "instance since until"}, Pressure.clone,
-		func(s *State, c *Changes) place[roll.InstanceID, Pressure] {
-			return at(&s.Pressures, c.PutPressures, c.DropPressures)
+		func(s *State, d *Drops) (*map[roll.InstanceID]Pressure, []roll.InstanceID) {
+			return &s.Pressures, d.Pressures
 		})
 	kindSpot = perKey(form{name: "spot", value: "at", needs: "instance event at", lasts: SpotRetention}, nil,
-		func(s *State, c *Changes) place[SpotKey, time.Time] { return at(&s.Spot, c.PutSpot, c.DropSpot) })
+		func(s *State, d *Drops) (*map[SpotKey]time.Time, []SpotKey) { return &s.Spot, d.Spot })
 	kindRest = perKey(form{name: "rest", key: "instance", needs: "instance left"}, nil,
-		func(s *State, c *Changes) place[roll.InstanceID, Rest] { return at(&s.Rests, c.PutRests, c.DropRests) })
+		func(s *State, d *Drops) (*map[roll.InstanceID]Rest, []roll.InstanceID) { return &s.Rests, d.Rests })
 	kindGroup = perKey(form{name: "group", key: "name", value: "seen", needs: "name seen"}, nil,
-		func(s *State, c *Changes) place[roll.Origin, time.Time] {
-			return at(&s.GroupsWithNodes, c.PutGroups, c.DropGroups)
+		func(s *State, d *Drops) (*map[roll.Origin]time.Time, []roll.Origin) {
+			return &s.GroupsWithNodes, d.GroupsWithNodes
 		})
 	kindRemediate = perKey(form{name: "remediate", key: "name", value: "since", needs: "name since"}, nil,
-		func(s *State, c *Changes) place[roll.Group, time.Time] {
-			return at(&s.RemediateSince, c.PutRemediate, c.DropRemediate)
+		func(s *State, d *Drops) (*map[roll.Group]time.Time, []roll.Group) {
+			return &s.RemediateSince, d.RemediateSince
 		})
 	kindMemory = perKey(form{name: "memory", key: "group", needs: "group counted good proven ended"}, GroupMemory.clone,
-		func(s *State, c *Changes) place[roll.Group, GroupMemory] {
-			return at(&s.Groups, c.PutGroupMemory, c.DropGroupMemory)
-		})
+		func(s *State, d *Drops) (*map[roll.Group]GroupMemory, []roll.Group) { return &s.Groups, d.Groups })
 	kindRefusal = perKey(form{name: "refusal", needs: "order reason instance kind do at given"}, nil,
-		func(s *State, c *Changes) place[RefusalKey, Refusal] {
-			return at(&s.Refusals, c.PutRefusals, c.DropRefusals)
-		})
+		func(s *State, d *Drops) (*map[RefusalKey]Refusal, []RefusalKey) { return &s.Refusals, d.Refusals })
 	// A notice has a form of its own in the table: dynamonotices.go.
 	kindNotice = perKey(form{name: "notice"}, Notice.clone,
-		func(s *State, c *Changes) place[NoticeKey, Notice] {
-			return at(&s.Notices, c.PutNotices, c.DropNotices)
-		})
+		func(s *State, d *Drops) (*map[NoticeKey]Notice, []NoticeKey) { return &s.Notices, d.Notices })
 
 	kindFirst = one[time.Time]{form{name: "first", value: "at", needs: "at"}, nil,
-		func(s *State, c *Changes) (*time.Time, time.Time, bool) { return &s.First, c.PutFirst, false }}
+		func(s *State, _ *Drops) (*time.Time, bool) { return &s.First, false }}
 	kindChecked = one[time.Time]{form{name: "checked", value: "at", needs: "at"}, nil,
-		func(s *State, c *Changes) (*time.Time, time.Time, bool) { return &s.Checked, c.PutChecked, false }}
+		func(s *State, _ *Drops) (*time.Time, bool) { return &s.Checked, false }}
 	kindTrouble = one[*Trouble]{form{name: "trouble", needs: "reason since last told outage"}, func(t *Trouble) *Trouble { return new(*t) },
-		func(s *State, c *Changes) (**Trouble, *Trouble, bool) { return &s.Trouble, c.PutTrouble, c.DropTrouble }}
-	// The version of the notices, which RaiseNotices writes.
+		func(s *State, d *Drops) (**Trouble, bool) { return &s.Trouble, d.Trouble }}
+	// The version of the notices is no change: RaiseNotices raises it.
 	kindNotices = one[int64]{form{name: "notices", value: "version", needs: "version"}, nil,
-		func(s *State, _ *Changes) (*int64, int64, bool) { return &s.NoticesVersion, 0, false }}
+		func(s *State, _ *Drops) (*int64, bool) { return &s.NoticesVersion, false }}
 )
 
-func byKey(fs []Finding) map[roll.FindingKey]Finding {
-	out := make(map[roll.FindingKey]Finding, len(fs))
-	for _, f := range fs {
-		out[f.Key()] = f
-	}
-	return out
-}
-
-// records are all kinds but acts, which are begun and finished.
+// records are all kinds that changes put and drop.
 var records = []record{
 	kindFinding, kindNotReady, kindMissing, kindFlips, kindPressure, kindSpot, kindRest, kindGroup,
-	kindMemory, kindRemediate, kindRefusal, kindNotice, kindFirst, kindChecked, kindTrouble, kindNotices,
+	kindRemediate, kindMemory, kindRefusal, kindNotice, kindFirst, kindChecked, kindTrouble,
+}
+
+// of is where a state has the records of the kind.
+func (k many[K, V]) of(s *State) *map[K]V {
+	m, _ := k.in(s, new(Drops))
+	return m
 }
 
 func (k many[K, V]) init(s *State) {
-	if m := k.in(s, new(Changes)).state; *m == nil {
+	if m := k.of(s); *m == nil {
 		*m = map[K]V{}
 	}
 }
 
 func (k many[K, V]) copy(to, from *State) {
-	k.keep(*k.in(to, new(Changes)).state, *k.in(from, new(Changes)).state)
-}
-
-func (k many[K, V]) apply(s *State, c *Changes) {
-	p := k.in(s, c)
-	k.keep(*p.state, p.put)
-	for _, key := range p.drop {
-		delete(*p.state, key)
+	in := *k.of(to)
+	for key, v := range *k.of(from) {
+		if k.clone != nil {
+			v = k.clone(v)
+		}
+		in[key] = v
 	}
 }
 
-// keep takes copies of values.
-func (k many[K, V]) keep(in, values map[K]V) {
-	if k.clone == nil {
-		maps.Copy(in, values)
-		return
-	}
-	for key, v := range values {
-		in[key] = k.clone(v)
+func (k many[K, V]) drop(s *State, d *Drops) {
+	m, keys := k.in(s, d)
+	for _, key := range keys {
+		delete(*m, key)
 	}
 }
 
 func (k many[K, V]) changed(c *Changes) bool {
-	p := k.in(new(State), c)
-	return len(p.put)+len(p.drop) > 0
+	put, drop := k.in(&c.Put, &c.Drop)
+	return len(*put)+len(drop) > 0
 }
 
 func (k many[K, V]) sortKey(key K) string { return k.name + "#" + keyText(key) }
 
+func (k one[V]) of(s *State) *V {
+	v, _ := k.in(s, new(Drops))
+	return v
+}
+
 func (k one[V]) init(*State) {}
 
 func (k one[V]) copy(to, from *State) {
-	state, _, _ := k.in(to, new(Changes))
-	old, _, _ := k.in(from, new(Changes))
-	*state = k.own(*old)
+	var none V
+	v := *k.of(from)
+	if v == none {
+		return
+	}
+	if k.clone != nil {
+		v = k.clone(v)
+	}
+	*k.of(to) = v
 }
 
-func (k one[V]) apply(s *State, c *Changes) {
-	var none V
-	state, put, drop := k.in(s, c)
-	if put != none {
-		*state = k.own(put)
+func (k one[V]) drop(s *State, d *Drops) {
+	if v, drop := k.in(s, d); drop {
+		*v = *new(V)
 	}
-	if drop {
-		*state = none
-	}
-}
-
-// own copies a value.
-func (k one[V]) own(v V) V {
-	var none V
-	if v == none || k.clone == nil {
-		return v
-	}
-	return k.clone(v)
 }
 
 func (k one[V]) changed(c *Changes) bool {
 	var none V
-	_, put, drop := k.in(new(State), c)
-	return put != none || drop
+	put, drop := k.in(&c.Put, &c.Drop)
+	return *put != none || drop
 }

@@ -77,8 +77,7 @@ func (m *Memory) with(_ context.Context, cluster roll.ClusterID, do func(*State)
 	defer m.mu.Unlock()
 	s, ok := m.byCluster[cluster]
 	if !ok {
-		s = new(State)
-		s.init()
+		s = new(NewState())
 		m.byCluster[cluster] = s
 	}
 	return do(s)

@@ -29,8 +29,11 @@ func (w *world) trouble(n int, kind roll.Kind, status roll.ConditionStatus, sinc
 	group := w.snapshot.Instances[n-1].Group
 	f := ledger.Finding{Instance: instanceID(n), Kind: kind, Node: fmt.Sprintf("node-%d", n), Group: group, Stage: roll.Overdue, FirstSeen: at, Opened: now.Add(-10 * time.Minute), Since: at, Began: at}
 	w.state.Apply(ledger.Changes{
-		PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)},
-		PutNotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: at, Status: status, Transition: at, Known: true}},
+		Put: ledger.State{
+			Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
+			RemediateSince: map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)},
+			NotReady:       map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: at, Status: status, Transition: at, Known: true}},
+		},
 	})
 }
 
@@ -477,7 +480,7 @@ func TestTheMemoryOfAGroupWithoutNodesEnds(t *testing.T) {
 		w := healthy(3)
 		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/none": tt.memory}
 		_, p := w.make(now)
-		if got := slices.Contains(p.Changes.DropGroupMemory, "asg/none"); got != tt.drop {
+		if got := slices.Contains(p.Changes.Drop.Groups, "asg/none"); got != tt.drop {
 			t.Errorf("%s: dropped %v", name, got)
 		}
 	}

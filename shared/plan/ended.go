@@ -65,7 +65,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		case p.Lowered && !tells:
 			// Nobody turned notices off; it is said when the policy can be read again.
 		case len(known.Members) == 0, !tells, p.otherwise(known):
-			p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, key)
+			p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, key)
 		default:
 			known.Incident.Sent++
 			p.out.Notices = append(p.out.Notices, Notice{Key: key, Over: true, OverSince: known.Over, Ended: p.ends(known), Incident: known.Incident})
@@ -76,7 +76,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 // replaced reports that another notice of this plan goes on from one, under another
 // cause.
 func (p *planner) replaced(key ledger.NoticeKey) bool {
-	return slices.Contains(p.out.Changes.DropNotices, key) ||
+	return slices.Contains(p.out.Changes.Drop.Notices, key) ||
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
 }
 
@@ -194,8 +194,5 @@ func (p *planner) actedOn(id roll.InstanceID) bool {
 }
 
 func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
-	if p.out.Changes.PutNotices == nil {
-		p.out.Changes.PutNotices = map[ledger.NoticeKey]ledger.Notice{}
-	}
-	p.out.Changes.PutNotices[key] = n
+	p.out.Changes.Put.Notices[key] = n
 }

@@ -47,7 +47,7 @@ func TestAnAPIServerThatComesAndGoesIsOneAlarm(t *testing.T) {
 		w.apply(p)
 		if p.Alarm != nil {
 			alarms++
-			w.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}})
 		}
 	}
 	if alarms > 1 {

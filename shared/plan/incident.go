@@ -351,7 +351,7 @@ func (p *planner) nameIncidents() {
 	for key, n := range p.State.Notices {
 		names[key] = n.Incident.ID
 	}
-	for key, n := range p.out.Changes.PutNotices {
+	for key, n := range p.out.Changes.Put.Notices {
 		names[key] = n.Incident.ID
 	}
 	for _, n := range p.out.Notices {

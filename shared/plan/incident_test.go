@@ -280,8 +280,8 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 		t.Fatalf("notices %+v, quiet %+v", p.Notices, p.Quiet)
 	}
 	w.apply(p)
-	if _, p = w.make(now.Add(10 * time.Minute)); len(p.Notices)+len(p.Quiet) != 0 || len(p.Changes.PutNotices) != 0 {
-		t.Errorf("the same again: notices %+v, quiet %+v, remembered %+v", p.Notices, p.Quiet, p.Changes.PutNotices)
+	if _, p = w.make(now.Add(10 * time.Minute)); len(p.Notices)+len(p.Quiet) != 0 || len(p.Changes.Put.Notices) != 0 {
+		t.Errorf("the same again: notices %+v, quiet %+v, remembered %+v", p.Notices, p.Quiet, p.Changes.Put.Notices)
 	}
 	w.snapshot.Instances[0].Hold = "true"
 	_, p = w.make(now.Add(16 * time.Minute))
@@ -446,7 +446,7 @@ func (w *world) refuse(p Plan, at time.Time) {
 	for _, o := range p.Orders {
 		key := ledger.RefusalKey{Order: o.ID, Reason: string(InstanceHeld)}
 		if _, told := w.state.Refusals[key]; !told {
-			w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: at}}})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: at}}}})
 		}
 	}
 }

@@ -160,8 +160,8 @@ func TestAClusterMadeAnewHasHadNoCheckAndNoRemediate(t *testing.T) {
 			w.snapshot.Instances[i].Launched = now.Add(-19 * time.Hour)
 		}
 		_, p := w.make(now)
-		if ordered1(p) != tt.want || !p.Changes.PutFirst.IsZero() != tt.first2 || !p.Changes.PutRemediate["asg/w"].IsZero() != tt.since2 {
-			t.Errorf("%s: ordered %s, first %s, remediate %s, held %+v", name, ordered1(p), p.Changes.PutFirst, p.Changes.PutRemediate, p.Held)
+		if ordered1(p) != tt.want || !p.Changes.Put.First.IsZero() != tt.first2 || !p.Changes.Put.RemediateSince["asg/w"].IsZero() != tt.since2 {
+			t.Errorf("%s: ordered %s, first %s, remediate %s, held %+v", name, ordered1(p), p.Changes.Put.First, p.Changes.Put.RemediateSince, p.Held)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (p *planner) notices() {
 	}
 	p.over(byKey)
 	slices.SortFunc(p.out.Notices, func(a, b Notice) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(p.out.Changes.DropNotices, ledger.NoticeKey.Compare)
+	slices.SortFunc(p.out.Changes.Drop.Notices, ledger.NoticeKey.Compare)
 	slices.SortFunc(p.out.Quiet, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Finding.Instance, b.Finding.Instance), cmp.Compare(a.Finding.Kind, b.Finding.Kind))
 	})
@@ -155,7 +155,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	if changed || gone || heard || len(replaced) > 0 || !known.Over.IsZero() {
 		n.Said.SentAt, n.Said.Incident = known.SentAt, n.Incident
 		p.putNotice(key, n.Said)
-		p.out.Changes.DropNotices = append(p.out.Changes.DropNotices, replaced...)
+		p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, replaced...)
 	}
 	for _, e := range n.Entries {
 		if e.Changed {

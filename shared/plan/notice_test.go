@@ -58,12 +58,16 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	w.snapshot.Nodes = w.snapshot.Nodes[:1]
 	w.snapshot.Instances[2].State = roll.StateTerminated
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
-	w.state.Apply(ledger.Changes{PutSpot: map[ledger.SpotKey]time.Time{
-		{Instance: instanceID(2), Event: roll.SpotRebalance}:    now.Add(-2 * time.Minute),
-		{Instance: instanceID(2), Event: roll.SpotInterruption}: now.Add(-time.Minute),
-		{Instance: instanceID(9), Event: roll.SpotInterruption}: now.Add(-ledger.SpotRetention),
-	}})
-	w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}})
+	w.state.Apply(ledger.Changes{
+		Put: ledger.State{
+			Spot: map[ledger.SpotKey]time.Time{
+				{Instance: instanceID(2), Event: roll.SpotRebalance}:    now.Add(-2 * time.Minute),
+				{Instance: instanceID(2), Event: roll.SpotInterruption}: now.Add(-time.Minute),
+				{Instance: instanceID(9), Event: roll.SpotInterruption}: now.Add(-ledger.SpotRetention),
+			},
+		},
+	})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}}})
 	acted := ledger.Action{ID: "0123456789abcdef", Do: string(Terminate), Instance: instanceID(3), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
 	rebooted := acted
 	rebooted.ID, rebooted.Do, rebooted.Instance = "fedcba9876543210", string(Reboot), instanceID(1)
@@ -104,7 +108,7 @@ func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 		w.mode = policy.Notify
 		w.add(1, 0)
 		w.add(2, 0)
-		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Incident: ledger.Incident{ID: "x", First: now.Add(-forgetAfter), Sent: 1, Most: 2, Total: 2, Told: 2}, Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Incident: ledger.Incident{ID: "x", First: now.Add(-forgetAfter), Sent: 1, Most: 2, Total: 2, Told: 2}, Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}}})
 		pol := w.doc.Cluster("demo", "", w.mode)
 		flaps := roll.Finding{Instance: instanceID(1), Node: "node-1", Kind: roll.Flapping, Group: "asg/w", Stage: roll.Overdue, Since: now.Add(-2 * time.Hour), Selector: roll.GroupSelector("asg/w")}
 		a := assess.Assessment{Findings: []roll.Finding{flaps}, Kept: map[roll.FindingKey]bool{{Instance: instanceID(2), Kind: roll.Flapping}: kept}}
@@ -124,7 +128,7 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 		w := newWorld()
 		w.mode = policy.Observe
 		w.add(1, 0)
-		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}}})
 		pol := w.doc.Cluster("demo", "", w.mode)
 		p := Make(Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now, Lowered: lowered})
 		w.state.Apply(p.Changes)

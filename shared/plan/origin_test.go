@@ -39,7 +39,7 @@ func TestTheMemoryOfWhatHadNodesIsRefreshedAndExpires(t *testing.T) {
 		keys := []roll.Origin{"asg/w", "lt-1:3"}
 		for _, o := range keys {
 			if tt.seen >= 0 {
-				w.state.Apply(ledger.Changes{PutGroups: map[roll.Origin]time.Time{o: now.Add(-tt.seen)}})
+				w.state.Apply(ledger.Changes{Put: ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{o: now.Add(-tt.seen)}}})
 			}
 		}
 		_, p := w.make(now)
@@ -50,12 +50,12 @@ func TestTheMemoryOfWhatHadNodesIsRefreshedAndExpires(t *testing.T) {
 		if tt.drop {
 			drop = keys
 		}
-		if got := slices.Sorted(maps.Keys(p.Changes.PutGroups)); !slices.Equal(got, put) || !slices.Equal(p.Changes.DropGroups, drop) {
-			t.Errorf("%s: puts %v, drops %v, want %v, %v", name, got, p.Changes.DropGroups, put, drop)
+		if got := slices.Sorted(maps.Keys(p.Changes.Put.GroupsWithNodes)); !slices.Equal(got, put) || !slices.Equal(p.Changes.Drop.GroupsWithNodes, drop) {
+			t.Errorf("%s: puts %v, drops %v, want %v, %v", name, got, p.Changes.Drop.GroupsWithNodes, put, drop)
 		}
 		w.apply(p)
-		if _, p = w.make(now); len(p.Changes.PutGroups)+len(p.Changes.DropGroups) != 0 {
-			t.Errorf("%s: again puts %v, drops %v", name, p.Changes.PutGroups, p.Changes.DropGroups)
+		if _, p = w.make(now); len(p.Changes.Put.GroupsWithNodes)+len(p.Changes.Drop.GroupsWithNodes) != 0 {
+			t.Errorf("%s: again puts %v, drops %v", name, p.Changes.Put.GroupsWithNodes, p.Changes.Drop.GroupsWithNodes)
 		}
 	}
 }
@@ -67,10 +67,10 @@ func TestOnlyAWholeLookForgetsWhatHadNodes(t *testing.T) {
 		"a gap":        func(s *roll.Snapshot) { s.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}} },
 	} {
 		w := newWorld()
-		w.state.Apply(ledger.Changes{PutGroups: map[roll.Origin]time.Time{"asg/w": now.Add(-2 * ledger.IntentRetention)}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": now.Add(-2 * ledger.IntentRetention)}}})
 		spoil(w.snapshot)
-		if _, p := w.make(now); len(p.Changes.DropGroups) != 0 {
-			t.Errorf("%s: drops %v", name, p.Changes.DropGroups)
+		if _, p := w.make(now); len(p.Changes.Drop.GroupsWithNodes) != 0 {
+			t.Errorf("%s: drops %v", name, p.Changes.Drop.GroupsWithNodes)
 		}
 	}
 }

@@ -155,6 +155,7 @@ func Make(in Input) Plan {
 	}
 	p.would = map[policy.Mode]*ordered{}
 	p.out.Steps = map[roll.FindingKey]Step{}
+	p.out.Changes.Put = ledger.NewState()
 	p.verdicts = map[roll.FindingKey]verdict{}
 	p.next(in.Assessment.Next)
 	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
@@ -288,10 +289,10 @@ func (p *planner) remediateSince() {
 	for g := range p.State.RemediateSince {
 		if p.Policy(roll.GroupSelector(g)).Mode != policy.Remediate {
 			delete(p.since, g)
-			p.out.Changes.DropRemediate = append(p.out.Changes.DropRemediate, g)
+			p.out.Changes.Drop.RemediateSince = append(p.out.Changes.Drop.RemediateSince, g)
 		}
 	}
-	slices.Sort(p.out.Changes.DropRemediate)
+	slices.Sort(p.out.Changes.Drop.RemediateSince)
 	for _, f := range p.Assessment.Findings {
 		p.remediateIsOn(f.Group)
 	}
@@ -316,10 +317,7 @@ func (p *planner) remediateIsOn(g roll.Group) {
 		return
 	}
 	p.since[g] = p.Now
-	if p.out.Changes.PutRemediate == nil {
-		p.out.Changes.PutRemediate = map[roll.Group]time.Time{}
-	}
-	p.out.Changes.PutRemediate[g] = p.Now
+	p.out.Changes.Put.RemediateSince[g] = p.Now
 }
 
 // known is what the ledger remembers of this very trouble. The same kind with another
@@ -382,39 +380,39 @@ func (p *planner) remember() {
 			put.Opened = p.SeenAt
 		}
 		if !ok || !sameFinding(put, known) {
-			c.PutFindings = append(c.PutFindings, put)
+			c.Put.Findings[put.Key()] = put
 		}
 	}
 	for k := range p.State.Findings {
 		if !current[k] && !p.Assessment.Kept[k] {
-			c.DropFindings = append(c.DropFindings, k)
+			c.Drop.Findings = append(c.Drop.Findings, k)
 		}
 	}
-	slices.SortFunc(c.DropFindings, func(a, b roll.FindingKey) int {
+	slices.SortFunc(c.Drop.Findings, func(a, b roll.FindingKey) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 	})
-	c.PutNotReady, c.DropNotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
+	c.Put.NotReady, c.Drop.NotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
 		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition) && a.Known == b.Known
 	})
-	c.PutRests, c.DropRests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
+	c.Put.Rests, c.Drop.Rests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
 
-	c.PutMissing, c.DropMissing = changed(p.State.Missing, p.Assessment.Missing, time.Time.Equal)
-	c.PutFlips, c.DropFlips = changed(p.State.Flips, p.Assessment.Flips, func(a, b []time.Time) bool { return slices.EqualFunc(a, b, time.Time.Equal) })
-	c.PutPressures, c.DropPressures = changed(p.State.Pressures, p.Assessment.Pressures, func(a, b ledger.Pressure) bool {
+	c.Put.Missing, c.Drop.Missing = changed(p.State.Missing, p.Assessment.Missing, time.Time.Equal)
+	c.Put.Flips, c.Drop.Flips = changed(p.State.Flips, p.Assessment.Flips, func(a, b []time.Time) bool { return slices.EqualFunc(a, b, time.Time.Equal) })
+	c.Put.Pressures, c.Drop.Pressures = changed(p.State.Pressures, p.Assessment.Pressures, func(a, b ledger.Pressure) bool {
 		return a.Since.Equal(b.Since) && a.Until.Equal(b.Until) && slices.Equal(a.Types, b.Types)
 	})
 	for key, at := range p.State.Spot {
 		if p.Now.Sub(at) >= ledger.SpotRetention {
-			c.DropSpot = append(c.DropSpot, key)
+			c.Drop.Spot = append(c.Drop.Spot, key)
 		}
 	}
 	p.rememberGroups()
 	p.rememberRefusals()
 	p.givenAgain()
 	if p.whole() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
-		c.PutChecked = p.Now
+		c.Put.Checked = p.Now
 		if p.first().IsZero() {
-			c.PutFirst = p.SeenAt
+			c.Put.First = p.SeenAt
 		}
 	}
 	p.rememberOrigins()
@@ -425,11 +423,10 @@ func (p *planner) remember() {
 // nothing any more.
 func (p *planner) rememberOrigins() {
 	c := &p.out.Changes
-	c.PutGroups = map[roll.Origin]time.Time{}
 	for o := range p.Assessment.GroupsWithNodes {
 		at, ok := p.State.GroupsWithNodes[o]
 		if !ok || p.predates(at) || p.Now.Sub(at) >= ledger.IntentRefresh {
-			c.PutGroups[o] = p.Now
+			c.Put.GroupsWithNodes[o] = p.Now
 		}
 	}
 	if !p.whole() || p.gone {
@@ -438,10 +435,10 @@ func (p *planner) rememberOrigins() {
 	for o, at := range p.State.GroupsWithNodes {
 		past := p.predates(at) || p.Now.Sub(at) >= ledger.IntentRetention
 		if past && !p.Assessment.GroupsWithNodes[o] {
-			c.DropGroups = append(c.DropGroups, o)
+			c.Drop.GroupsWithNodes = append(c.Drop.GroupsWithNodes, o)
 		}
 	}
-	slices.Sort(c.DropGroups)
+	slices.Sort(c.Drop.GroupsWithNodes)
 }
 
 // checkedEvery is how old the memory of the last complete look may grow.
@@ -465,19 +462,16 @@ func (p *planner) rememberGroups() {
 		if known.Good.Equal(m.Good) && known.Proven.Equal(m.Proven) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
-		if p.out.Changes.PutGroupMemory == nil {
-			p.out.Changes.PutGroupMemory = map[roll.Group]ledger.GroupMemory{}
-		}
-		p.out.Changes.PutGroupMemory[g] = m
+		p.out.Changes.Put.Groups[g] = m
 	}
 	for g, m := range p.State.Groups {
 		idle := p.Assessment.Count[g].Nodes == 0 && p.Now.Sub(m.Counted) >= ledger.ActionRetention && p.Now.Sub(m.Good) >= ledger.ActionRetention
 		owes := !m.Good.After(m.Ended.At) && p.Now.Sub(m.Ended.Done) < ledger.IntentRetention
 		if idle && !owes && p.whole() && len(p.State.ActsOf(g, p.Now.Add(-ledger.ActionRetention))) == 0 {
-			p.out.Changes.DropGroupMemory = append(p.out.Changes.DropGroupMemory, g)
+			p.out.Changes.Drop.Groups = append(p.out.Changes.Drop.Groups, g)
 		}
 	}
-	slices.Sort(p.out.Changes.DropGroupMemory)
+	slices.Sort(p.out.Changes.Drop.Groups)
 }
 
 func samePressure(a, b ledger.GroupPressure) bool {

@@ -75,7 +75,7 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 func (w *world) seen(n int, firstSeen time.Duration) {
 	f := ledger.Finding{Instance: instanceID(n), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", n), Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-firstSeen), Opened: now.Add(-firstSeen), Since: now.Add(-2 * time.Hour), Began: w.snapshot.Nodes[n-1].Ready.Since}
 	// Remediate has been on for long: what is found now is not a backlog.
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, PutNotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: f.Since, Status: roll.ConditionUnknown, Transition: f.Began}}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, NotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: f.Since, Status: roll.ConditionUnknown, Transition: f.Began}}}})
 }
 
 func (w *world) make(at time.Time) (assess.Assessment, Plan) {
@@ -289,7 +289,7 @@ func TestANodeWithoutProviderIDHoldsTheUnregistered(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[0].Instance, w.snapshot.Nodes[0].Compute = "", roll.ComputeUnknown
 	w.state = ledger.State{}
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour), Began: w.snapshot.Instances[0].Launched}}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered}: {Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour), Began: w.snapshot.Instances[0].Launched}}}})
 	_, p := w.make(now)
 	if got := reasons(p); !slices.Equal(got, []Reason{NodeWithoutProviderID}) {
 		t.Errorf("held for %v", got)
@@ -385,7 +385,7 @@ func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 		w.snapshot.Instances[1].Marks = &roll.Marks{Finding: "Unknown"} // would be removed after a whole look
 		w.snapshot.Gaps = []roll.Gap{{Scope: scope, Kind: roll.GapFailed}}
 		_, p := w.make(now)
-		p.Changes.PutTrouble = nil // that is all that is remembered
+		p.Changes.Put.Trouble = nil // that is all that is remembered
 		if len(p.Orders)+len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 			t.Errorf("gap of scope %d: planned %+v", scope, p)
 		}
@@ -397,10 +397,10 @@ func (w *world) apply(p Plan) {
 	w.state.Apply(p.Changes)
 	for _, n := range p.Notices {
 		if n.Over {
-			w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+			w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
 			continue
 		}
-		w.state.Apply(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}})
 	}
 	for _, c := range p.Tags {
 		for i := range w.snapshot.Instances {
@@ -433,7 +433,7 @@ func TestASecondCheckOfTheSameWorldWritesNothing(t *testing.T) {
 		w.apply(p)
 		for i := 1; i <= 3; i++ {
 			_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
-			p.Changes.PutChecked, p.Changes.PutFirst = time.Time{}, time.Time{} // that it came by
+			p.Changes.Put.Checked, p.Changes.Put.First = time.Time{}, time.Time{} // that it came by
 			if len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 				t.Errorf("mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
 			}
@@ -460,12 +460,12 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, wantDelete) || len(p.Tags[0].Set) != 0 {
 		t.Errorf("after recovery: %+v, want its tags removed", p.Tags)
 	}
-	if len(p.Changes.DropFindings) != 1 || len(p.Changes.DropNotReady) != 1 {
+	if len(p.Changes.Drop.Findings) != 1 || len(p.Changes.Drop.NotReady) != 1 {
 		t.Errorf("after recovery the ledger is told %+v", p.Changes)
 	}
 	w.apply(p)
 	_, p = w.make(now.Add(2 * time.Minute))
-	p.Changes.PutChecked, p.Changes.PutFirst = time.Time{}, time.Time{} // that it came by
+	p.Changes.Put.Checked, p.Changes.Put.First = time.Time{}, time.Time{} // that it came by
 	if len(p.Tags) != 0 || !p.Changes.Empty() {
 		t.Errorf("later still: %+v", p)
 	}
@@ -479,7 +479,7 @@ func TestTagsOfAFindingThatIsKeptStay(t *testing.T) {
 	w.snapshot.Instances[0].Marks = &roll.Marks{Finding: "Impaired", Next: "notify only", Order: "an-old-one"}
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Impaired}
 	w.state = ledger.State{}
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: key.Instance, Kind: key.Kind, Group: "asg/w", Stage: roll.Overdue}}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: key.Instance, Kind: key.Kind}: {Instance: key.Instance, Kind: key.Kind, Group: "asg/w", Stage: roll.Overdue}}}})
 	_, p := w.make(now) // no status check was read
 	if len(p.Tags) != 1 || len(p.Tags[0].Set) != 0 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) {
 		t.Errorf("unreadable: %+v, want only the order removed", p.Tags)
@@ -602,13 +602,14 @@ func TestFirstSightingsAreRememberedAndKept(t *testing.T) {
 	w.add(1, time.Minute)
 	w.add(2, 0)
 	_, p := w.make(now)
-	if len(p.Changes.PutFindings) != 1 || !p.Changes.PutFindings[0].FirstSeen.Equal(now) || !p.Changes.PutFindings[0].Opened.IsZero() {
-		t.Fatalf("remembered %+v", p.Changes.PutFindings)
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+	if f := p.Changes.Put.Findings; len(f) != 1 || !f[key].FirstSeen.Equal(now) || !f[key].Opened.IsZero() {
+		t.Fatalf("remembered %+v", p.Changes.Put.Findings)
 	}
 	w.apply(p)
 	later := now.Add(30 * time.Minute)
 	_, p = w.make(later)
-	if f := p.Changes.PutFindings; len(f) != 1 || !f[0].FirstSeen.Equal(now) || !f[0].Opened.Equal(later) || f[0].Stage != roll.Overdue {
+	if f := p.Changes.Put.Findings; len(f) != 1 || !f[key].FirstSeen.Equal(now) || !f[key].Opened.Equal(later) || f[key].Stage != roll.Overdue {
 		t.Errorf("remembered %+v, want the first sighting kept and the opening added", f)
 	}
 }

@@ -17,10 +17,10 @@ func (p *planner) rememberRefusals() {
 	c := &p.out.Changes
 	for k, r := range p.State.Refusals {
 		if p.Now.Sub(r.At) >= refusalKept && !p.leads(k.Order, r) {
-			c.DropRefusals = append(c.DropRefusals, k)
+			c.Drop.Refusals = append(c.Drop.Refusals, k)
 		}
 	}
-	slices.SortFunc(c.DropRefusals, func(a, b ledger.RefusalKey) int {
+	slices.SortFunc(c.Drop.Refusals, func(a, b ledger.RefusalKey) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Reason, b.Reason))
 	})
 }
@@ -55,11 +55,8 @@ func (p *planner) givenAgain() {
 		if !given[k.Order] || p.Now.Sub(r.Lately()) < givenEvery {
 			continue
 		}
-		if p.out.Changes.PutRefusals == nil {
-			p.out.Changes.PutRefusals = map[ledger.RefusalKey]ledger.Refusal{}
-		}
 		r.Given = p.Now
-		p.out.Changes.PutRefusals[k] = r
+		p.out.Changes.Put.Refusals[k] = r
 	}
 }
 

@@ -24,7 +24,7 @@ func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 		return ledger.RefusalKey{Order: id, Reason: string(VerdictChanged)}, ledger.Refusal{Instance: instanceID(n), Kind: kind, Do: string(do), At: now}
 	}
 	gone := func(w *world) {
-		w.state.Apply(ledger.Changes{DropFindings: []roll.FindingKey{{Instance: instanceID(1), Kind: roll.Unknown}}})
+		w.state.Apply(ledger.Changes{Drop: ledger.Drops{Findings: []roll.FindingKey{{Instance: instanceID(1), Kind: roll.Unknown}}}})
 	}
 	for name, tt := range map[string]struct {
 		order string
@@ -48,10 +48,10 @@ func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 	} {
 		w := sick()
 		key, refusal := refused(tt.order, tt.do, tt.n, tt.kind)
-		w.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: refusal}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: refusal}}})
 		tt.so(w)
 		_, p := w.make(now.Add(tt.after))
-		if dropped := slices.Contains(p.Changes.DropRefusals, key); dropped == tt.kept {
+		if dropped := slices.Contains(p.Changes.Drop.Refusals, key); dropped == tt.kept {
 			t.Errorf("%s: dropped %v", name, dropped)
 		}
 	}

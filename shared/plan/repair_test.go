@@ -16,7 +16,7 @@ func (w *world) failed(n int, reason string, since time.Duration) {
 	at := now.Add(-since)
 	w.snapshot.Nodes[n-1].Conditions = []roll.TypedCondition{{Type: roll.AcceleratedHardware, Condition: roll.Condition{Status: roll.ConditionFalse, Since: at, Reason: reason}}}
 	f := ledger.Finding{Instance: instanceID(n), Kind: roll.ConditionFailed, Node: w.snapshot.Nodes[n-1].Name, Group: w.snapshot.Instances[n-1].Group, Stage: roll.Overdue, Condition: roll.AcceleratedHardware, FirstSeen: at, Opened: at, Since: at, Began: at}
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{f.Group: now.Add(-24 * time.Hour)}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{f.Group: now.Add(-24 * time.Hour)}}})
 }
 
 // accelerated is a world of ten nodes, the accelerator of the first of which failed.

@@ -17,11 +17,14 @@ func (w *world) scheduled(n int, in time.Duration) {
 	w.snapshot.StatusRead, w.snapshot.Scheduled = roll.Yes, map[roll.InstanceID]roll.Event{instanceID(n): {ID: "instance-event-1", Code: "instance-retirement", NotBefore: at}}
 	seen := now.Add(-time.Hour)
 	w.state.Apply(ledger.Changes{
-		PutFindings: []ledger.Finding{{
-			Instance: instanceID(n), Kind: roll.Scheduled, Node: w.snapshot.Nodes[n-1].Name, Group: w.snapshot.Instances[n-1].Group, Stage: roll.Warned,
-			FirstSeen: seen, Opened: seen, Since: seen, Began: at,
-		}},
-		PutChecked: now.Add(-5 * time.Minute), PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)},
+		Put: ledger.State{
+			Findings: map[roll.FindingKey]ledger.Finding{{Instance: instanceID(n), Kind: roll.Scheduled}: {
+				Instance: instanceID(n), Kind: roll.Scheduled, Node: w.snapshot.Nodes[n-1].Name, Group: w.snapshot.Instances[n-1].Group, Stage: roll.Warned,
+				FirstSeen: seen, Opened: seen, Since: seen, Began: at,
+			}},
+			Checked:        now.Add(-5 * time.Minute),
+			RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)},
+		},
 	})
 }
 

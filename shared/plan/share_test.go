@@ -26,7 +26,7 @@ func TestTheShareOfTheClusterHoldsWhereNoGroupExceedsItsOwn(t *testing.T) {
 			name := fmt.Sprintf("w%d", g)
 			group := roll.Group("asg/" + name)
 			w.snapshot.Groups[group] = canLaunch
-			w.state.Apply(ledger.Changes{PutRemediate: map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)}})
+			w.state.Apply(ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)}}})
 			for i := range 4 {
 				n, silent := 4*g+i+1, time.Duration(0)
 				if i < unhealthy {

@@ -65,7 +65,7 @@ func (p *planner) storm() {
 	done := p.done(&t, reason)
 	p.trouble = &t
 	if done || known == nil || known.Reason != t.Reason || p.grewOld(known.Last, t.Last) || p.grewOld(known.Outage.Last, t.Outage.Last) {
-		p.out.Changes.PutTrouble = &t
+		p.out.Changes.Put.Trouble = &t
 	}
 	if !unreadable(reason) {
 		p.readable(t)
@@ -216,7 +216,7 @@ func (p *planner) calm(known *ledger.Trouble) {
 		return
 	}
 	if cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
-		p.out.Changes.DropTrouble = true
+		p.out.Changes.Drop.Trouble = true
 		p.trouble = nil
 	}
 }

@@ -136,7 +136,7 @@ func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 		if p.Alarm != nil {
 			over := map[bool]string{false: "begun ", true: "over "}[p.Alarm.Over]
 			alarms = append(alarms, over+(time.Duration(minute)*time.Minute).String())
-			w.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}})
 		}
 		return p
 	}
@@ -183,7 +183,7 @@ func (c *blinking) look(minute int, down, forgetful bool) Plan {
 		}
 		c.told, c.ids = append(c.told, what), append(c.ids, a.Incident.ID)
 		if !forgetful {
-			c.state.Apply(ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil})
+			c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}})
 		}
 	}
 	return p
@@ -336,7 +336,7 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 		c.apply(p)
 		if p.Alarm != nil {
 			over = p.Alarm
-			c.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said, DropTrouble: p.Alarm.Said == nil})
+			c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}, Drop: ledger.Drops{Trouble: p.Alarm.Said == nil}})
 		}
 	}
 	if over == nil || !over.Over || !over.Gone || !strings.HasPrefix(over.Detail, "EKS does not know the cluster any more") {
@@ -393,7 +393,7 @@ func TestANoticeIsOverOnceItHasStayedSo(t *testing.T) {
 		for _, n := range p.Notices {
 			if n.Over {
 				over = n.Ended
-				w.state.Apply(ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}})
+				w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
 			}
 		}
 		w.apply(Plan{Changes: p.Changes, Tags: p.Tags})

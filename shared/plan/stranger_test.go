@@ -23,7 +23,7 @@ func (w *world) unregistered(n int, launched time.Duration) *roll.Instance {
 // remembered lets an earlier check have seen a finding of an instance of that group.
 func (w *world) remembered(n int, kind roll.Kind, began time.Time) {
 	f := ledger.Finding{Instance: instanceID(n), Kind: kind, Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: began, Began: began}
-	w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}}})
 }
 
 func stranger(f roll.FindingKey, c roll.Confidence) map[roll.FindingKey][]roll.Cause {

@@ -36,7 +36,7 @@ func TestWhatIsNoInstanceIsOnlyTold(t *testing.T) {
 				continue // two answers about one instance
 			}
 			a.Findings = append(a.Findings, f)
-			w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{{Instance: f.Instance, Kind: f.Kind, Group: f.Group, Stage: f.Stage, FirstSeen: f.Since, Opened: f.Since, Since: f.Since, Began: f.Began}}})
+			w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: f.Instance, Kind: f.Kind}: {Instance: f.Instance, Kind: f.Kind, Group: f.Group, Stage: f.Stage, FirstSeen: f.Since, Opened: f.Since, Since: f.Since, Began: f.Began}}}})
 		}
 		p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
 		for _, o := range p.Orders {
@@ -82,10 +82,10 @@ func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
 	in := Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now}
 	in.Assessment.Findings = []roll.Finding{volume, orphan, silent}
 	changes := Make(in).Changes
-	if len(changes.PutFindings) != 3 {
-		t.Fatalf("%+v", changes.PutFindings)
+	if len(changes.Put.Findings) != 3 {
+		t.Fatalf("%+v", changes.Put.Findings)
 	}
-	for _, f := range changes.PutFindings {
+	for _, f := range changes.Put.Findings {
 		if want := f.Kind == roll.Orphaned; (len(f.Outlives) == 1) != want {
 			t.Errorf("%s of %s: %v", f.Kind, f.Instance, f.Outlives)
 		}
@@ -94,11 +94,11 @@ func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
 		}
 	}
 	in.State.Apply(changes)
-	if again := Make(in).Changes.PutFindings; len(again) != 0 {
+	if again := Make(in).Changes.Put.Findings; len(again) != 0 {
 		t.Errorf("written again: %+v", again)
 	}
 	in.Snapshot.Instances[0].Outlives = []string{"vol-1", "vol-3"}
-	if again := Make(in).Changes.PutFindings; len(again) != 1 {
+	if again := Make(in).Changes.Put.Findings; len(again) != 1 {
 		t.Errorf("one that was attached since: %+v", again)
 	}
 }

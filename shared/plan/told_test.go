@@ -172,7 +172,7 @@ func (c *chance) over(n Notice, a assess.Assessment) {
 func (c *chance) remember(p Plan) {
 	c.apply(p)
 	if p.Alarm != nil {
-		c.state.Apply(ledger.Changes{PutTrouble: p.Alarm.Said, DropTrouble: p.Alarm.Said == nil})
+		c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}, Drop: ledger.Drops{Trouble: p.Alarm.Said == nil}})
 	}
 	for _, r := range p.Resolved {
 		for i, a := range c.state.Actions {
@@ -192,7 +192,7 @@ func (c *chance) act(orders []Order) {
 		case 2:
 			key := ledger.RefusalKey{Order: o.ID, Reason: string(VerdictChanged)}
 			if _, told := c.state.Refusals[key]; !told {
-				c.state.Apply(ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: c.at}}})
+				c.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: c.at}}}})
 			}
 			continue
 		}
@@ -228,8 +228,8 @@ func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
 			c.remember(p)
 			if len(p.Resolved) == 0 {
 				again := c.check()
-				again.Changes.PutChecked, again.Changes.PutFirst = time.Time{}, time.Time{}
-				again.Changes.DropRefusals = nil // of findings that the first forgot
+				again.Changes.Put.Checked, again.Changes.Put.First = time.Time{}, time.Time{}
+				again.Changes.Drop.Refusals = nil // of findings that the first forgot
 				if len(again.Notices)+len(again.Quiet) > 0 || again.Alarm != nil || !again.Changes.Empty() {
 					t.Errorf("%s: the same check once more: notices %+v, quiet %+v, alarm %+v, changes %+v", c.at, again.Notices, again.Quiet, again.Alarm, again.Changes)
 				}

@@ -19,7 +19,7 @@ func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 			Instance: instanceID(1), Kind: roll.Uninitialized, Node: n.Name, Group: "asg/w", Stage: roll.Overdue, Worked: worked,
 			FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: began, Began: began,
 		}
-		w.state.Apply(ledger.Changes{PutFindings: []ledger.Finding{f}, PutChecked: now.Add(-5 * time.Minute), PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Checked: now.Add(-5 * time.Minute), RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}}})
 		if _, p := w.make(now); ordered1(p) != want {
 			t.Errorf("worked %v: ordered %s, want %s: %+v", worked, ordered1(p), want, p.Held)
 		}
@@ -68,8 +68,10 @@ func TestALeaseThatWasNotReadHoldsAnOrphan(t *testing.T) {
 		i := w.unregistered(11, 2*time.Hour)
 		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
 		w.state.Apply(ledger.Changes{
-			PutFindings:  []ledger.Finding{{Instance: i.ID, Kind: roll.Orphaned, Group: i.Group, Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-time.Hour), Began: i.Launched}},
-			PutRemediate: map[roll.Group]time.Time{i.Group: now.Add(-24 * time.Hour)},
+			Put: ledger.State{
+				Findings:       map[roll.FindingKey]ledger.Finding{{Instance: i.ID, Kind: roll.Orphaned}: {Instance: i.ID, Kind: roll.Orphaned, Group: i.Group, Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-time.Hour), Began: i.Launched}},
+				RemediateSince: map[roll.Group]time.Time{i.Group: now.Add(-24 * time.Hour)},
+			},
 		})
 		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Orphaned: [{do: terminate}]}\n")
 		d := w.snapshot.Details[i.ID]

@@ -346,7 +346,7 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 		w.ledger = own
 	}
 	long := now.Add(-30 * 24 * time.Hour)
-	if err := w.ledger.Record(t.Context(), cluster, ledger.Changes{PutFirst: long}); err != nil {
+	if err := w.ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{First: long}}); err != nil {
 		t.Fatal(err)
 	}
 	w.check(t, now.Add(-10*time.Minute)) // into the ledger that they share

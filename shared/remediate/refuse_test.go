@@ -321,13 +321,13 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the finding was forgotten": {
 			happen: func(w *world, _ *plan.Order) {
-				w.record(ledger.Changes{DropFindings: []roll.FindingKey{{Instance: target, Kind: roll.Unknown}}})
+				w.record(ledger.Changes{Drop: ledger.Drops{Findings: []roll.FindingKey{{Instance: target, Kind: roll.Unknown}}}})
 			},
 			reason: plan.NotSeenTwice,
 		},
 		"remediate was turned off and on": {
 			happen: func(w *world, _ *plan.Order) {
-				w.record(ledger.Changes{PutRemediate: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}})
+				w.record(ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}}})
 			},
 			reason: plan.FoundBeforeRemediate,
 		},

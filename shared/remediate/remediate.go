@@ -181,9 +181,13 @@ func (o Outcome) Said(at time.Time) ledger.Changes {
 	if o.Result != Refused {
 		return ledger.Changes{}
 	}
-	return ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
-		o.refusal(): {Instance: o.Order.Instance, Kind: o.Order.Kind, Do: string(o.Order.Action), At: at.UTC()},
-	}}
+	return ledger.Changes{
+		Put: ledger.State{
+			Refusals: map[ledger.RefusalKey]ledger.Refusal{
+				o.refusal(): {Instance: o.Order.Instance, Kind: o.Order.Kind, Do: string(o.Order.Action), At: at.UTC()},
+			},
+		},
+	}
 }
 
 func (o Outcome) refusal() ledger.RefusalKey {

@@ -106,9 +106,13 @@ func TestOnlyRefusalsAreRememberedAsTold(t *testing.T) {
 			t.Errorf("%s: %v", result, err)
 		}
 	}
-	want := ledger.Changes{PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
-		{Order: o.ID, Reason: "VerdictChanged"}: {Instance: target, Kind: roll.Unknown, Do: "terminate", At: now},
-	}}
+	want := ledger.Changes{
+		Put: ledger.State{
+			Refusals: map[ledger.RefusalKey]ledger.Refusal{
+				{Order: o.ID, Reason: "VerdictChanged"}: {Instance: target, Kind: roll.Unknown, Do: "terminate", At: now},
+			},
+		},
+	}
 	tokyo := time.FixedZone("JST", 9*60*60)
 	if diff := cmp.Diff(want, refusal(o, plan.VerdictChanged, "it is well").Said(now.In(tokyo))); diff != "" {
 		t.Errorf("a refusal (-want +got):\n%s", diff)

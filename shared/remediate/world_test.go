@@ -210,7 +210,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	long := now.Add(-30 * 24 * time.Hour) // complete checks have gone on since then
-	if err := file.Record(t.Context(), cluster, ledger.Changes{PutChecked: long, PutFirst: long}); err != nil {
+	if err := file.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{Checked: long, First: long}}); err != nil {
 		t.Fatal(err)
 	}
 	return &world{

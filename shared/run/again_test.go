@@ -62,7 +62,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 	why := c.inquirer.Inquire(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}, false).Diagnoses
 	if memory == nil {
 		state = confirmed(state, a.Findings, snapshot.Cluster.Created, now)
-		state.Apply(ledger.Changes{PutGroupMemory: maps.Clone(a.Groups)})
+		state.Apply(ledger.Changes{Put: ledger.State{Groups: maps.Clone(a.Groups)}})
 	}
 	return plan.Make(plan.Input{Snapshot: snapshot, Assessment: a, State: state, Diagnoses: why, Policy: pol, Now: now}), state
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -165,23 +164,22 @@ func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) 
 		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // every trouble began after it
 	}
 	before := now.Add(-2 * assess.Confirmation)
-	changes := ledger.Changes{PutRemediate: map[roll.Group]time.Time{}}
 	for _, f := range findings {
-		changes.PutRemediate[f.Group] = long
-		if k := known(s, f); !k.FirstSeen.IsZero() && !k.FirstSeen.After(before) {
-			if k.Opened.IsZero() {
-				k.Opened = before
-			}
-			changes.PutFindings = append(changes.PutFindings, k)
-			continue
+		if _, ok := s.RemediateSince[f.Group]; !ok {
+			s.RemediateSince[f.Group] = long
 		}
-		changes.PutFindings = append(changes.PutFindings, ledger.Finding{
-			Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: before, Opened: before,
-			Since: f.Since.UTC(), Condition: f.Condition, Began: f.Began.UTC(),
-		})
+		k := known(s, f)
+		if k.FirstSeen.IsZero() || k.FirstSeen.After(before) {
+			k = ledger.Finding{
+				Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: before,
+				Since: f.Since.UTC(), Condition: f.Condition, Began: f.Began.UTC(),
+			}
+		}
+		if k.Opened.IsZero() {
+			k.Opened = before
+		}
+		s.Findings[f.Key()] = k
 	}
-	maps.DeleteFunc(changes.PutRemediate, func(g roll.Group, _ time.Time) bool { _, ok := s.RemediateSince[g]; return ok })
-	s.Apply(changes)
 	for g, since := range s.RemediateSince {
 		if since.After(before) || since.Before(created) {
 			s.RemediateSince[g] = long

@@ -134,14 +134,14 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 		"seen and opened long ago": {policy.Remediate, func(*stage) {}, ""},
 		"never seen before":        {policy.Remediate, func(s *stage) { s.Ledger = ledger.NewMemory() }, plan.NotSeenTwice},
 		"found before remediate was on": {policy.Remediate, func(s *stage) {
-			s.record(t, ledger.Changes{PutRemediate: map[roll.Group]time.Time{"nodegroup/w": now.Add(-time.Minute)}})
+			s.record(t, ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"nodegroup/w": now.Add(-time.Minute)}}})
 		}, plan.FoundBeforeRemediate},
 		"remediate is on from now on": {policy.Remediate, func(s *stage) {
-			s.record(t, ledger.Changes{DropRemediate: []roll.Group{"nodegroup/w"}})
+			s.record(t, ledger.Changes{Drop: ledger.Drops{RemediateSince: []roll.Group{"nodegroup/w"}}})
 		}, plan.FoundBeforeRemediate},
 		"only the mode": {policy.Notify, func(*stage) {}, plan.ModeNotify},
 		"after a storm": {policy.Remediate, func(s *stage) {
-			s.record(t, ledger.Changes{PutTrouble: &ledger.Trouble{Reason: "ZoneOutage", Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}})
+			s.record(t, ledger.Changes{Put: ledger.State{Trouble: &ledger.Trouble{Reason: "ZoneOutage", Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}}})
 		}, plan.StormCooldown},
 		"an hour is used": {policy.Remediate, func(s *stage) { s.acted(t, 5) }, plan.ActionsPerHour},
 	} {

@@ -211,7 +211,7 @@ const overtakenFor = time.Minute
 func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
 	changes := &c.Plan.Changes
 	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
-	if tells || len(changes.PutNotices)+len(changes.DropNotices) > 0 {
+	if tells || len(changes.Put.Notices)+len(changes.Drop.Notices) > 0 {
 		if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 	version := c.Plan.Changes.NoticesVersion
 	if a := c.Plan.Alarm; a != nil {
 		m, err := report.From{Stack: r.Stack}.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
-		if _, err = r.notify(ctx, id, m, err, ledger.Changes{PutTrouble: a.Said, DropTrouble: a.Said == nil, NoticesVersion: version}); err != nil {
+		if _, err = r.notify(ctx, id, m, err, ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}, NoticesVersion: version}); err != nil {
 			fault("notice of cluster %s as a whole: %v", id.Name, err)
 		}
 	}
@@ -254,9 +254,9 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 // it goes on from. With the word that its trouble is over it is done with.
 func sent(n plan.Notice, version int64) ledger.Changes {
 	if n.Over {
-		return ledger.Changes{DropNotices: []ledger.NoticeKey{n.Key}, NoticesVersion: version}
+		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}, NoticesVersion: version}
 	}
-	return ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, DropNotices: n.Replaces, NoticesVersion: version}
+	return ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}, NoticesVersion: version}
 }
 
 // notify sends a notice, if it could be rendered, and then remembers that it was sent:

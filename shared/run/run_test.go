@@ -41,9 +41,12 @@ func newStage() *stage {
 	s := &stage{Ledger: ledger.NewMemory(), fail: map[string]bool{}}
 	seen := ledger.Finding{Instance: sick, Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-2 * time.Hour), Began: now.Add(-2 * time.Hour)}
 	err := s.Ledger.Record(context.Background(), cluster, ledger.Changes{
-		PutFindings:  []ledger.Finding{seen},
-		PutRemediate: map[roll.Group]time.Time{"nodegroup/w": now.Add(-24 * time.Hour)},
-		PutChecked:   now.Add(-24 * time.Hour), PutFirst: now.Add(-24 * time.Hour),
+		Put: ledger.State{
+			Findings:       map[roll.FindingKey]ledger.Finding{seen.Key(): seen},
+			RemediateSince: map[roll.Group]time.Time{"nodegroup/w": now.Add(-24 * time.Hour)},
+			Checked:        now.Add(-24 * time.Hour),
+			First:          now.Add(-24 * time.Hour),
+		},
 	})
 	if err != nil {
 		panic(err)
@@ -95,21 +98,21 @@ func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []
 
 func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
 	what := "record"
-	for _, n := range c.PutNotices {
+	for _, n := range c.Put.Notices {
 		if what = "remember the notice"; n.SentAt.IsZero() {
 			what = "record a notice that was not sent"
 		}
 	}
 	switch {
-	case c.PutTrouble == nil:
-	case len(c.PutFindings)+len(c.DropFindings) > 0:
+	case c.Put.Trouble == nil:
+	case len(c.Put.Findings)+len(c.Drop.Findings) > 0:
 		what = "record everything"
-	case c.PutTrouble.Told.IsZero():
+	case c.Put.Trouble.Told.IsZero():
 		what = "record trouble"
 	default:
 		what = "remember the alarm"
 	}
-	if len(c.DropNotices) > 0 {
+	if len(c.Drop.Notices) > 0 {
 		what = "forget the notice"
 	}
 	if err := s.do(what); err != nil {

@@ -44,7 +44,7 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 	}
 	after := state.Clone()
 	after.Apply(c.Plan.Changes)
-	var put []ledger.Finding
+	put := map[roll.FindingKey]ledger.Finding{}
 	var first roll.Finding
 	for _, f := range c.Findings() {
 		k := known(after, f)
@@ -54,39 +54,40 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 		if len(put) == 0 {
 			first = f
 		}
-		put = append(put, k)
+		put[f.Key()] = k
 	}
 	if len(put) == 0 {
 		return
 	}
-	where, err := keep(ctx, *c, first, put[0].FirstSeen)
+	where, err := keep(ctx, *c, first, put[first.Key()].FirstSeen)
 	if err != nil {
 		fault("the evidence about %s and %d more could not be kept: %v", first.Instance, len(put)-1, err)
 		return
 	}
 	c.Evidence = where
-	kept := map[roll.FindingKey]bool{}
-	for i := range put {
-		put[i].Evidence = where
-		kept[put[i].Key()] = true
+	for key, f := range put {
+		f.Evidence = where
+		put[key] = f
 	}
-	if err := r.Ledger.Record(ctx, c.Snapshot.Cluster.ID, ledger.Changes{PutFindings: put}); err != nil {
+	if err := r.Ledger.Record(ctx, c.Snapshot.Cluster.ID, ledger.Changes{Put: ledger.State{Findings: put}}); err != nil {
 		fault("where the evidence is kept (%s) could not be remembered, so it will be kept once more: %v", where, err)
 	}
-	link(c, kept, where)
+	link(c, put, where)
 }
 
 // link tells the notices and events of a check where the evidence about their instances
 // is.
-func link(c *report.Check, kept map[roll.FindingKey]bool, where string) {
-	for i := range c.Plan.Changes.PutFindings {
-		if f := &c.Plan.Changes.PutFindings[i]; kept[f.Key()] {
+func link(c *report.Check, kept map[roll.FindingKey]ledger.Finding, where string) {
+	for key, f := range c.Plan.Changes.Put.Findings {
+		if _, ok := kept[key]; ok {
 			f.Evidence = where
+			c.Plan.Changes.Put.Findings[key] = f
 		}
 	}
 	for i := range c.Plan.Notices {
 		for j := range c.Plan.Notices[i].Entries {
-			if e := &c.Plan.Notices[i].Entries[j]; kept[e.Finding.Key()] {
+			e := &c.Plan.Notices[i].Entries[j]
+			if _, ok := kept[e.Finding.Key()]; ok {
 				e.Evidence = where
 			}
 		}

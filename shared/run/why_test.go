@@ -138,7 +138,7 @@ func TestTheEvidenceIsKeptWhoeverOwnsTheInstance(t *testing.T) {
 
 func TestTheCauseHoldsTheAct(t *testing.T) {
 	s := newStage()
-	if err := s.Ledger.Record(t.Context(), cluster, ledger.Changes{PutRemediate: map[roll.Group]time.Time{"nodepool/w": now.Add(-24 * time.Hour)}}); err != nil {
+	if err := s.Ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"nodepool/w": now.Add(-24 * time.Hour)}}}); err != nil {
 		t.Fatal(err)
 	}
 	flap := roll.Cause{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait, Summary: "its kubelet restarts"}

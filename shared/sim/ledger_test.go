@@ -71,7 +71,7 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 		{"nothing", 0, record(ledger.Changes{})},
 		{"99 items", 1, record(ledgertest.Findings(99))},
 		{"one more", 2, record(ledgertest.Findings(100))},
-		{"a notice, whose parts are read first", 2, record(ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: ledgertest.Notice(3)}})},
+		{"a notice, whose parts are read first", 2, record(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: ledgertest.Notice(3)}}})},
 		{"an intent", 3, func(l ledger.Ledger) error { return l.Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide) }},
 		{"an outcome", 2, func(l ledger.Ledger) error {
 			return l.Finish(t.Context(), ledgertest.Cluster, "a", ledger.Outcome{Result: ledger.Done, At: ledgertest.T0})
@@ -100,7 +100,7 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 
 func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 	c := ledgertest.Findings(250)
-	c.PutTrouble = &ledger.Trouble{Reason: "ZoneOutage", Since: ledgertest.T0, Last: ledgertest.T0}
+	c.Put.Trouble = &ledger.Trouble{Reason: "ZoneOutage", Since: ledgertest.T0, Last: ledgertest.T0}
 	for _, tt := range []struct {
 		dies     int
 		after    bool

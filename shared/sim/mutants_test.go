@@ -651,7 +651,7 @@ func mutantsOfMemory() []mutant {
 		},
 		{
 			name: "findings are remembered for ever", sc: trial(ill(FaultSilence, 30, api, 1).lasts(33)), rules: []Rule{RuleTidy},
-			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.DropFindings = nil } }),
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Drop.Findings = nil } }),
 		},
 	}
 }
@@ -666,7 +666,7 @@ func mutantsOfWords() []mutant {
 	return []mutant{
 		{
 			name: "that a notice was sent is not remembered", sc: sick, rules: []Rule{RuleReport},
-			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.PutNotices = nil } }),
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Put.Notices = nil } }),
 		},
 		{
 			name: "outcomes are not told", sc: after, rules: []Rule{RuleReport},
@@ -738,8 +738,9 @@ func mutantsOfWords() []mutant {
 			name: "what is to outlive an orphan is not recorded", sc: longer(notifying(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: pool, Count: 1, Value: leftOrphan}))), rules: []Rule{RuleLeft},
 			guards: forgetting(func(w *wrongLedger) {
 				w.record = func(c *ledger.Changes) {
-					for i := range c.PutFindings {
-						c.PutFindings[i].Outlives = nil
+					for key, f := range c.Put.Findings {
+						f.Outlives = nil
+						c.Put.Findings[key] = f
 					}
 				}
 			}),
@@ -776,7 +777,7 @@ func mutantsOfWords() []mutant {
 		},
 		{
 			name: "what is gone is remembered", sc: sick, rules: []Rule{RuleTidy},
-			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.DropFindings = nil } }),
+			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Drop.Findings = nil } }),
 		},
 		{
 			name: "what is held is not told", sc: calm, rules: []Rule{RuleCure},

@@ -42,7 +42,11 @@ func aboutOf(key roll.FindingKey) about { return about{string(key.Instance), str
 
 // found tells the history which findings are news.
 func (u *auditor) found(in plan.Input, out plan.Plan) {
-	for _, f := range out.Changes.PutFindings {
+	for _, found := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
+		f, ok := out.Changes.Put.Findings[found.Key()]
+		if !ok {
+			continue
+		}
 		before, ok := in.State.Findings[f.Key()]
 		if f.Stage == roll.Watching || ok && before.Stage == f.Stage && before.Began.Equal(f.Began) {
 			continue
@@ -50,7 +54,7 @@ func (u *auditor) found(in plan.Input, out plan.Plan) {
 		cause, _ := in.Diagnoses[f.Key()].Decisive()
 		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Fix: cause.Fix, Detail: cause.Summary})
 	}
-	for _, key := range out.Changes.DropFindings {
+	for _, key := range out.Changes.Drop.Findings {
 		u.forgets(in.Snapshot.Cluster.ID.Name, aboutOf(key))
 		if before := in.State.Findings[key]; !before.Opened.IsZero() {
 			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})

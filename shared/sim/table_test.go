@@ -394,7 +394,7 @@ func TestARecordOfManyMegabytes(t *testing.T) {
 		notices[ledger.NoticeKey{Group: roll.Group(fmt.Sprint("asg/", i)), Kind: roll.Unknown}] = ledgertest.Notice(50_000)
 	}
 	inv := v.within(0, false, func() {
-		if err := a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, ledger.Changes{PutNotices: notices}); err != nil {
+		if err := a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, ledger.Changes{Put: ledger.State{Notices: notices}}); err != nil {
 			t.Error(err)
 		}
 	})

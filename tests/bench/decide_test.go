@@ -76,9 +76,14 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			s := sickSnapshot(nodes)
 			var state ledger.State
-			state.Apply(ledger.Changes{PutRemediate: map[roll.Group]time.Time{
-				roll.NodeGroupGroup("workers"): at.Add(-24 * time.Hour), roll.NodePoolGroup("default"): at.Add(-24 * time.Hour),
-			}, PutFirst: at.Add(-24 * time.Hour)})
+			state.Apply(ledger.Changes{
+				Put: ledger.State{
+					RemediateSince: map[roll.Group]time.Time{
+						roll.NodeGroupGroup("workers"): at.Add(-24 * time.Hour), roll.NodePoolGroup("default"): at.Add(-24 * time.Hour),
+					},
+					First: at.Add(-24 * time.Hour),
+				},
+			})
 			_, first := decide(s, state, at)
 			state.Apply(first.Changes)
 			now := at.Add(2 * assess.Confirmation)

@@ -90,7 +90,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
-	if err := file.Record(ctx, cluster, ledger.Changes{PutFirst: time.Now().Add(-24 * time.Hour)}); err != nil {
+	if err := file.Record(ctx, cluster, ledger.Changes{Put: ledger.State{First: time.Now().Add(-24 * time.Hour)}}); err != nil {
 		return err
 	}
 	return errors.Join(s.play(ctx), s.err)

@@ -46,27 +46,31 @@ func read(t *testing.T, l *ledger.Dynamo) ledger.State {
 // their kind, an instance is found again, and the cluster as a whole is in trouble.
 func storm() (before, changes ledger.Changes) {
 	before = ledgertest.Findings(150)
-	before.PutChecked = t0.Add(-time.Hour)
-	before.PutMissing = map[roll.InstanceID]time.Time{ledgertest.InstanceID(0): t0.Add(-time.Hour)}
+	before.Put.Checked = t0.Add(-time.Hour)
+	before.Put.Missing = map[roll.InstanceID]time.Time{ledgertest.InstanceID(0): t0.Add(-time.Hour)}
 	changes = ledger.Changes{
-		PutRemediate: map[roll.Group]time.Time{"asg/w": t0},
-		PutGroups:    map[roll.Origin]time.Time{"asg/w": t0, "lt-1": t0},
-		PutNotReady:  map[roll.InstanceID]ledger.NotReady{},
-		PutRests:     map[roll.InstanceID]ledger.Rest{ledgertest.InstanceID(900): {}},
-		PutNotices:   map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(20_000)},
-		DropRests:    []roll.InstanceID{ledgertest.InstanceID(901)},
-
-		PutChecked:     t0,
-		PutFirst:       t0.Add(-time.Hour),
-		DropMissing:    []roll.InstanceID{ledgertest.InstanceID(0)},
-		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: t0}},
-		PutTrouble:     &ledger.Trouble{Reason: "UnhealthyShare", Since: t0, Last: t0},
+		Put: ledger.State{
+			RemediateSince:  map[roll.Group]time.Time{"asg/w": t0},
+			GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": t0, "lt-1": t0},
+			Findings:        map[roll.FindingKey]ledger.Finding{},
+			NotReady:        map[roll.InstanceID]ledger.NotReady{},
+			Rests:           map[roll.InstanceID]ledger.Rest{ledgertest.InstanceID(900): {}},
+			Notices:         map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(20_000)},
+			Checked:         t0,
+			First:           t0.Add(-time.Hour),
+			Groups:          map[roll.Group]ledger.GroupMemory{"asg/w": {Good: t0}},
+			Trouble:         &ledger.Trouble{Reason: "UnhealthyShare", Since: t0, Last: t0},
+		},
+		Drop: ledger.Drops{
+			Rests:   []roll.InstanceID{ledgertest.InstanceID(901)},
+			Missing: []roll.InstanceID{ledgertest.InstanceID(0)},
+		},
 	}
-	for _, f := range before.PutFindings {
-		changes.DropFindings = append(changes.DropFindings, f.Key())
+	for _, f := range before.Put.Findings {
+		changes.Drop.Findings = append(changes.Drop.Findings, f.Key())
 		f.Kind = roll.NotReady
-		changes.PutFindings = append(changes.PutFindings, f)
-		changes.PutNotReady[f.Instance] = ledger.NotReady{Since: t0, Status: roll.ConditionFalse, Transition: t0}
+		changes.Put.Findings[f.Key()] = f
+		changes.Put.NotReady[f.Instance] = ledger.NotReady{Since: t0, Status: roll.ConditionFalse, Transition: t0}
 	}
 	return before, changes
 }
@@ -109,8 +113,8 @@ func TestAFunctionKilledBetweenTheWritesOfARecordLosesNothing(t *testing.T) {
 				t.Errorf("after %d writes: finding %v is there without what holds it back", survived, k)
 			}
 		}
-		if s.Checked.Equal(t0) && anew < len(changes.PutFindings) {
-			t.Errorf("after %d writes: the check counts as done, with %d of %d findings", survived, anew, len(changes.PutFindings))
+		if s.Checked.Equal(t0) && anew < len(changes.Put.Findings) {
+			t.Errorf("after %d writes: the check counts as done, with %d of %d findings", survived, anew, len(changes.Put.Findings))
 		}
 		if len(s.Groups) > 0 && (len(s.Findings) > anew || !s.Checked.Equal(t0)) {
 			t.Errorf("after %d writes: the group's good node counts before the rest is there", survived)
@@ -137,9 +141,8 @@ func TestWritesOnlyWhatChanges(t *testing.T) {
 	l, w := newTable(t).open()
 	must(t, l.Record(ctx, cluster, ledgertest.Findings(10)))
 	w.writes = nil
-	f := ledgertest.Findings(1).PutFindings[0]
 	must(t, l.Record(ctx, cluster, ledger.Changes{
-		PutFindings: []ledger.Finding{f}, DropFindings: []roll.FindingKey{{Instance: ledgertest.InstanceID(5), Kind: roll.Unknown}},
+		Put: ledgertest.Findings(1).Put, Drop: ledger.Drops{Findings: []roll.FindingKey{{Instance: ledgertest.InstanceID(5), Kind: roll.Unknown}}},
 	}))
 	if len(w.writes) != 2 || w.writes[0].Put == nil || w.writes[1].Delete == nil {
 		t.Errorf("wrote %+v, want one put and one deletion", w.writes)
@@ -167,7 +170,7 @@ func TestAWriteFitsATransaction(t *testing.T) {
 
 func TestANoticeTooLargeForOneWriteIsRefusedClearly(t *testing.T) {
 	l, w := newTable(t).open()
-	err := l.Record(ctx, cluster, ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(200_000)}})
+	err := l.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(200_000)}}})
 	if err == nil || !strings.Contains(err.Error(), "Unknown in asg/w names 200000 instances") {
 		t.Errorf("got %v, want an error that names the notice and its size", err)
 	}
@@ -181,9 +184,9 @@ func TestALargeNoticeLeavesNothingBehind(t *testing.T) {
 	l, _ := tb.open()
 	for _, step := range []struct{ members, items int }{{100_000, 7}, {20_000, 2}, {3, 1}, {20_000, 2}, {0, 0}} {
 		n, want := step.members, step.items
-		changes := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(n)}}
+		changes := ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(n)}}}
 		if n == 0 {
-			changes = ledger.Changes{DropNotices: []ledger.NoticeKey{notice}}
+			changes = ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{notice}}}
 		}
 		must(t, l.Record(ctx, cluster, changes))
 		if keys := slices.Sorted(maps.Keys(tb.items())); len(keys) != want {
@@ -200,7 +203,7 @@ func TestANoticeThatIsReplacedWhileItIsReadIsReadAgain(t *testing.T) {
 	writer, _ := tb.open()
 	old, anew := ledgertest.Notice(16_000), ledgertest.Notice(32_000)
 	put := func(n ledger.Notice) {
-		must(t, writer.Record(ctx, cluster, ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{notice: n}}))
+		must(t, writer.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: n}}}))
 	}
 	put(old)
 	l, w := tb.open()
@@ -328,7 +331,7 @@ func TestOnlySettledActsExpire(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
 	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
-	must(t, l.Record(ctx, cluster, ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/b", Kind: roll.Unknown}: ledgertest.Notice(20_000)}}))
+	must(t, l.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/b", Kind: roll.Unknown}: ledgertest.Notice(20_000)}}}))
 	for i, id := range []string{"open", "quick", "slow"} {
 		must(t, l.Begin(ctx, cluster, ledgertest.Intent(id, ledgertest.InstanceID(i), t0), ledgertest.Wide))
 	}

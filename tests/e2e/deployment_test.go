@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func deploy(t *testing.T, mode string) *deployed {
 		switch aws.ToString(o.OutputKey) {
 		case "LedgerTableName":
 			d.table = ledger.NewDynamo(dynamodb.NewFromConfig(bed.AWSConfig()), aws.ToString(o.OutputValue))
-			must(t, d.table.Record(t.Context(), clusterID, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)}))
+			must(t, d.table.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
 		case "EvidenceBucket":
 			d.bucket = aws.ToString(o.OutputValue)
 		}
@@ -92,18 +93,12 @@ func (d *deployed) takeOver(a *account) {
 	must(d.t, err)
 	s, err := file.Read(ctx, clusterID)
 	must(d.t, err)
-	changes := ledger.Changes{
-		PutRemediate: s.RemediateSince, PutNotReady: s.NotReady, PutRests: s.Rests, PutGroups: s.GroupsWithNodes, PutNotices: s.Notices,
-		PutChecked: s.Checked, PutMissing: s.Missing, PutFlips: s.Flips, PutPressures: s.Pressures, PutGroupMemory: s.Groups, PutTrouble: s.Trouble, PutRefusals: s.Refusals,
-	}
+	changes := ledger.Changes{Put: s}
 	known, err := d.table.Read(ctx, clusterID)
 	must(d.t, err)
-	for k, f := range s.Findings {
-		changes.PutFindings = append(changes.PutFindings, f)
-		delete(known.Findings, k)
-	}
+	maps.DeleteFunc(known.Findings, func(k roll.FindingKey, _ ledger.Finding) bool { _, kept := s.Findings[k]; return kept })
 	for k := range known.Findings {
-		changes.DropFindings = append(changes.DropFindings, k)
+		changes.Drop.Findings = append(changes.Drop.Findings, k)
 	}
 	must(d.t, d.table.Record(ctx, clusterID, changes))
 	must(d.t, d.table.PutSize(ctx, testbed.Region, testbed.ClusterName, 3))

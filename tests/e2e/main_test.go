@@ -143,7 +143,7 @@ func watched(t *testing.T, path string) {
 	t.Helper()
 	file, err := ledger.OpenFile(path)
 	must(t, err)
-	must(t, file.Record(t.Context(), clusterID, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)}))
+	must(t, file.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
 }
 
 // later moves the test's clock on.

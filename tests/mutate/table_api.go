@@ -203,7 +203,7 @@ func kept() []Mutation {
 		},
 		{
 			Name: "dropped notices stay", File: record,
-			Old: "range c.DropNotices {", New: "range c.DropNotices[:0] {",
+			Old: "range c.Drop.Notices {", New: "range c.Drop.Notices[:0] {",
 			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
 			Missed: untried,
 		},

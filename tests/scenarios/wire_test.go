@@ -66,7 +66,7 @@ func (d *deployment) wire() error {
 	if !d.fresh && d.ledgers == 1 {
 		// Complete checks of the cluster have gone on for long: what is found is not from before them.
 		cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
-		if err := memory.Record(context.Background(), cluster, ledger.Changes{PutFirst: d.world.now.Add(-30 * 24 * time.Hour)}); err != nil {
+		if err := memory.Record(context.Background(), cluster, ledger.Changes{Put: ledger.State{First: d.world.now.Add(-30 * 24 * time.Hour)}}); err != nil {
 			return err
 		}
 	}

@@ -533,7 +533,7 @@ func (s *Stack) open(ctx context.Context) (int, error) {
 // watched has the table remember that complete checks of the cluster have gone on for long.
 func (s *Stack) watched(ctx context.Context) error {
 	cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
-	return ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Record(ctx, cluster, ledger.Changes{PutFirst: time.Now().Add(-30 * 24 * time.Hour)})
+	return ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Record(ctx, cluster, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}})
 }
 
 // Policy puts a document into the policy parameter; "" deletes the parameter.

@@ -111,7 +111,7 @@ func TestAnInstanceIsFoundByWhatIsRemembered(t *testing.T) {
 		id := roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name}
 		s.clusters = append(s.clusters, id)
 		if name != "a" {
-			if err := s.Record(t.Context(), id, ledger.Changes{PutMissing: map[roll.InstanceID]time.Time{roll.InstanceID("i-0000000" + name): time.Now(), "i-00000000": time.Now()}}); err != nil {
+			if err := s.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Missing: map[roll.InstanceID]time.Time{roll.InstanceID("i-0000000" + name): time.Now(), "i-00000000": time.Now()}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -394,13 +394,10 @@ func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, u
 // memory is what the ledger.json of a bundle makes of the ledger: the pressures of nodes,
 // and when they came back to Ready.
 func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
-	var state ledger.State
+	state := ledger.NewState()
 	nodes, ok := b.Remembered()
 	if !ok {
 		return state
-	}
-	changes := ledger.Changes{
-		PutFlips: map[roll.InstanceID][]time.Time{}, PutPressures: map[roll.InstanceID]ledger.Pressure{}, PutNotReady: map[roll.InstanceID]ledger.NotReady{},
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -409,17 +406,16 @@ func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
 			continue
 		}
 		if len(r.ReadyFlips) > 0 {
-			changes.PutFlips[n.Instance] = slices.SortedFunc(slices.Values(r.ReadyFlips), time.Time.Compare)
+			state.Flips[n.Instance] = slices.SortedFunc(slices.Values(r.ReadyFlips), time.Time.Compare)
 		}
 		if p, ok := pressure(r); ok {
-			changes.PutPressures[n.Instance] = p
+			state.Pressures[n.Instance] = p
 		}
 		// The longer of two absences counts: Unknown and False take turns.
 		if c, ok := r.Condition("Ready"); ok && c.Status != string(roll.ConditionTrue) && c.Since.Before(n.Ready.Since) && n.Ready.Status != roll.ConditionTrue {
-			changes.PutNotReady[n.Instance] = ledger.NotReady{Since: c.Since, Status: roll.ConditionStatus(c.Status), Transition: c.Since, Known: true}
+			state.NotReady[n.Instance] = ledger.NotReady{Since: c.Since, Status: roll.ConditionStatus(c.Status), Transition: c.Since, Known: true}
 		}
 	}
-	state.Apply(changes)
 	return state
 }
 

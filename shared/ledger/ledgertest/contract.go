@@ -99,7 +99,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			for id := range n.Members {
 				n.Members[id] = said
 			}
-			return open().Record(ctx, Cluster, ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}, NoticesVersion: version})
+			return open().Record(ctx, Cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}, NoticesVersion: version})
 		}
 		for read := range int64(2) {
 			if err := open().RaiseNotices(ctx, Cluster, read); err != nil {
@@ -130,9 +130,9 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("each part is put and dropped by itself", func(t *testing.T, open func() ledger.Ledger) {
-		for _, field := range fields() {
+		for _, field := range Fields[ledger.Drops]() {
 			var want ledger.State
-			for _, c := range []ledger.Changes{only(Puts(t), "Put"+field), only(Drops(t), "Drop"+field)} {
+			for _, c := range []ledger.Changes{Only(Puts(t), field), Only(Drops(t), field)} {
 				want.Apply(c)
 				if err := open().Record(ctx, Cluster, c); err != nil {
 					t.Fatal(err)
@@ -171,13 +171,13 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			t.Fatal(err)
 		}
 		want := read(t, l, Cluster)
-		for _, n := range c.PutNotices {
+		for _, n := range c.Put.Notices {
 			n.Members["i-00000009"] = "x"
 		}
-		c.PutFlips["i-00000002"][0] = time.Time{}
-		c.PutPressures["i-00000001"].Types[0] = "x"
-		c.PutGroupMemory["asg/w"].Seconds[0] = 0
-		*c.PutTrouble = ledger.Trouble{}
+		c.Put.Flips["i-00000002"][0] = time.Time{}
+		c.Put.Pressures["i-00000001"].Types[0] = "x"
+		c.Put.Groups["asg/w"].Seconds[0] = 0
+		*c.Put.Trouble = ledger.Trouble{}
 		if diff := cmp.Diff(want, read(t, l, Cluster)); diff != "" {
 			t.Errorf("the memory changed (-want +got):\n%s", diff)
 		}
@@ -386,9 +386,9 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("a put and a drop of the same is a drop", func(t *testing.T, open func() ledger.Ledger) {
-		both := Filled[ledger.Changes](t)
-		both.NoticesVersion = 0
-		want := ledger.State{First: both.PutFirst, Checked: both.PutChecked}
+		both := Puts(t)
+		both.Drop = Drops(t).Drop
+		want := ledger.State{First: both.Put.First, Checked: both.Put.Checked}
 		for range 2 {
 			if err := open().Record(ctx, Cluster, both); err != nil {
 				t.Fatal(err)
@@ -415,8 +415,8 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
 		drop := ledger.Changes{}
-		for _, f := range c.PutFindings {
-			drop.DropFindings = append(drop.DropFindings, f.Key())
+		for _, f := range c.Put.Findings {
+			drop.Drop.Findings = append(drop.Drop.Findings, f.Key())
 		}
 		if err := open().Record(ctx, Cluster, drop); err != nil {
 			t.Fatal(err)
@@ -428,7 +428,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 	run("a notice of any size is remembered whole", func(t *testing.T, open func() ledger.Ledger) {
 		key := ledger.NoticeKey{Group: "asg/a#b", Kind: roll.Unknown, Cause: "NodeRoleNotMapped"}
 		for _, n := range []int{40_000, 20_000, 1, 0, 20_000} { // also when it shrinks and grows
-			put := ledger.Changes{PutNotices: map[ledger.NoticeKey]ledger.Notice{key: Notice(n)}}
+			put := ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: Notice(n)}}}
 			for range 2 {
 				if err := open().Record(ctx, Cluster, put); err != nil {
 					t.Fatal(err)
@@ -439,7 +439,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 				t.Fatalf("notice of %d instances differs (-want +got):\n%.2000s", n, diff)
 			}
 		}
-		if err := open().Record(ctx, Cluster, ledger.Changes{DropNotices: []ledger.NoticeKey{key}}); err != nil {
+		if err := open().Record(ctx, Cluster, ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{key}}}); err != nil {
 			t.Fatal(err)
 		}
 		if s := read(t, open(), Cluster); len(s.Notices) != 0 {

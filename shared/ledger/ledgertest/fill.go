@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,21 +35,34 @@ func Random[T any](t *testing.T, rng *rand.Rand) T {
 	return v
 }
 
-// Puts are filled changes that drop nothing. Drops forgets what they put.
-func Puts(t *testing.T) ledger.Changes { return only(Filled[ledger.Changes](t), "Put") }
+// Puts are changes that put something of every kind. Drops forgets what they put.
+func Puts(t *testing.T) ledger.Changes {
+	put := Filled[ledger.State](t)
+	put.Actions, put.NoticesVersion = nil, 0
+	return ledger.Changes{Put: put}
+}
 
-// Drops are filled changes that put nothing, and forget what Puts puts.
-func Drops(t *testing.T) ledger.Changes { return only(Filled[ledger.Changes](t), "Drop") }
+// Drops are changes that forget what Puts puts.
+func Drops(t *testing.T) ledger.Changes { return ledger.Changes{Drop: Filled[ledger.Drops](t)} }
 
-// only is the changes without the fields whose names begin otherwise.
-func only(c ledger.Changes, prefix string) ledger.Changes {
-	v := reflect.ValueOf(&c).Elem()
-	for i := range v.NumField() {
-		if !strings.HasPrefix(v.Type().Field(i).Name, prefix) {
-			v.Field(i).SetZero()
+// Only is the changes of one field of State.
+func Only(c ledger.Changes, field string) ledger.Changes {
+	for _, side := range []reflect.Value{reflect.ValueOf(&c.Put).Elem(), reflect.ValueOf(&c.Drop).Elem()} {
+		for i := range side.NumField() {
+			if side.Type().Field(i).Name != field {
+				side.Field(i).SetZero()
+			}
 		}
 	}
 	return c
+}
+
+// Fields are the names of the fields of a struct.
+func Fields[T any]() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // texts are what a named text type is filled with at random; filled is the first.
@@ -111,6 +123,10 @@ func (f *filler) fill(v reflect.Value, path string) {
 			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 			f.fill(key, path+"[key]")
 			f.fill(value, path+"[]")
+			if finding, ok := value.Addr().Interface().(*ledger.Finding); ok {
+				about := key.Interface().(roll.FindingKey)
+				finding.Instance, finding.Kind = about.Instance, about.Kind
+			}
 			v.SetMapIndex(key, value)
 		}
 	case reflect.Slice:

@@ -27,37 +27,40 @@ func Intent(id string, instance roll.InstanceID, at time.Time) ledger.Action {
 func Changes() ledger.Changes {
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
 	return ledger.Changes{
-		PutRemediate: map[roll.Group]time.Time{"asg/w": T0},
-		PutFindings:  []ledger.Finding{{Instance: "i-00000001", Kind: roll.Unknown, Node: "n", Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Opened: T0, Since: T0.Add(-time.Hour)}},
-		PutNotReady:  map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
-		PutRests:     map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
-		PutGroups:    map[roll.Origin]time.Time{"asg/w": T0},
-		PutNotices:   map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
-
-		PutChecked:     T0,
-		PutFirst:       T0.Add(-time.Hour),
-		PutMissing:     map[roll.InstanceID]time.Time{"i-00000001": T0},
-		PutFlips:       map[roll.InstanceID][]time.Time{"i-00000002": {T0.Add(-time.Minute), T0}},
-		PutPressures:   map[roll.InstanceID]ledger.Pressure{"i-00000001": {Types: []string{"DiskPressure", "MemoryPressure"}, Since: T0.Add(-time.Hour)}},
-		PutGroupMemory: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{48, 61}, Counted: T0.Add(-time.Hour), Good: T0.Add(-2 * time.Hour), Pressed: []ledger.GroupPressure{{Instance: "i-00000001", Node: "node-1", Type: "DiskPressure", Since: T0.Add(-time.Hour)}}}},
-		PutTrouble: &ledger.Trouble{
-			Reason: "ZoneOutage", Since: T0.Add(-time.Minute), Last: T0, Told: T0.Add(-time.Hour),
-			Outage: ledger.Outage{Reason: "ClusterUnreachable", Since: T0.Add(-2 * time.Hour), Last: T0.Add(-5 * time.Minute)},
-		},
-		PutRefusals: map[ledger.RefusalKey]ledger.Refusal{
-			{Order: "3f9a0c5d7e1b2468", Reason: "VerdictChanged"}: {Instance: "i-00000001", Kind: roll.Unknown, Do: "terminate", At: T0, Given: T0.Add(time.Hour)},
+		Put: ledger.State{
+			RemediateSince:  map[roll.Group]time.Time{"asg/w": T0},
+			Findings:        map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unknown}: {Instance: "i-00000001", Kind: roll.Unknown, Node: "n", Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Opened: T0, Since: T0.Add(-time.Hour)}},
+			NotReady:        map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
+			Rests:           map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
+			GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": T0},
+			Notices:         map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
+			Checked:         T0,
+			First:           T0.Add(-time.Hour),
+			Missing:         map[roll.InstanceID]time.Time{"i-00000001": T0},
+			Flips:           map[roll.InstanceID][]time.Time{"i-00000002": {T0.Add(-time.Minute), T0}},
+			Pressures:       map[roll.InstanceID]ledger.Pressure{"i-00000001": {Types: []string{"DiskPressure", "MemoryPressure"}, Since: T0.Add(-time.Hour)}},
+			Groups:          map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: []int{48, 61}, Counted: T0.Add(-time.Hour), Good: T0.Add(-2 * time.Hour), Pressed: []ledger.GroupPressure{{Instance: "i-00000001", Node: "node-1", Type: "DiskPressure", Since: T0.Add(-time.Hour)}}}},
+			Trouble: &ledger.Trouble{
+				Reason: "ZoneOutage", Since: T0.Add(-time.Minute), Last: T0, Told: T0.Add(-time.Hour),
+				Outage: ledger.Outage{Reason: "ClusterUnreachable", Since: T0.Add(-2 * time.Hour), Last: T0.Add(-5 * time.Minute)},
+			},
+			Refusals: map[ledger.RefusalKey]ledger.Refusal{
+				{Order: "3f9a0c5d7e1b2468", Reason: "VerdictChanged"}: {Instance: "i-00000001", Kind: roll.Unknown, Do: "terminate", At: T0, Given: T0.Add(time.Hour)},
+			},
 		},
 	}
 }
 
 // Findings puts n findings, each a nanosecond later than the one before.
 func Findings(n int) (c ledger.Changes) {
+	c.Put = ledger.NewState()
 	for i := range n {
 		at := T0.Add(time.Duration(i))
-		c.PutFindings = append(c.PutFindings, ledger.Finding{
+		f := ledger.Finding{
 			Instance: InstanceID(i), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", i), Group: "asg/w",
 			Stage: roll.Warned, FirstSeen: at, Opened: at, Since: at, Began: at,
-		})
+		}
+		c.Put.Findings[f.Key()] = f
 	}
 	return c
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,15 +79,4 @@ func verdict(err error) string {
 		}
 	}
 	return "failed"
-}
-
-// fields are the parts of Changes that are both put and dropped.
-func fields() (out []string) {
-	c := reflect.TypeFor[ledger.Changes]()
-	for i := range c.NumField() {
-		if part, ok := strings.CutPrefix(c.Field(i).Name, "Drop"); ok {
-			out = append(out, part)
-		}
-	}
-	return out
 }
