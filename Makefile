@@ -81,8 +81,7 @@ pictures: build ## Draw the pictures of the README anew: the demo's page and a n
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/policy
-	$(GO) test -run '^$$' -fuzz FuzzBootstraps -fuzztime $(FUZZTIME) ./shared/userdata
-	$(GO) test -run '^$$' -fuzz FuzzReadBoot -fuzztime $(FUZZTIME) ./shared/userdata
+	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) ./shared/userdata
 	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./shared/userdata
 	$(GO) test -run '^$$' -fuzz FuzzParseStateChange -fuzztime $(FUZZTIME) ./shared/trigger
 	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/trigger

@@ -48,7 +48,7 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 	if err != nil {
 		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
 	}
-	return evidence.Read(bootData.Get(memo.Of(data), func() userdata.Boot { return userdata.ReadBoot(data) }))
+	return evidence.Read(bootData.Get(memo.Of(data), func() userdata.Boot { return userdata.Read(data) }))
 }
 
 // bootData is what user data says that was read last: instances of one template share it.

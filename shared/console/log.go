@@ -19,8 +19,6 @@ type Log struct {
 	// Found are the signs in the order of the lines. A sign with the same detail in the
 	// same boot stands here once, with its first line. There are at most 8 of a sign.
 	Found []Found
-	// Omitted is how many signs more there were.
-	Omitted int
 	// Lines is how many lines the text has; 0 if it is empty.
 	Lines int
 	// Truncated: the text is not the whole console. Its beginning is missing, or it is so

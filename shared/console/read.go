@@ -96,7 +96,6 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 		n++
 	}
 	if n >= maxPerSign {
-		r.log.Omitted++
 		return
 	}
 	r.log.Found = append(r.log.Found, Found{

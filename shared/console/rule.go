@@ -1,38 +1,324 @@
 package console
 
-import "strings"
+import (
+	"encoding/json"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // rule tells a sign from a segment.
 type rule struct {
 	// needle is in every segment that the rule can say anything about: looking for it is
 	// what keeps reading cheap.
 	needle string
-	// read gives the sign and its detail, or "".
+	sign   Sign
+	by     func(segment) bool // who has to say it; nil: anybody
+	says   *regexp.Regexp     // what the message says; nil: the needle is enough
+	not    *regexp.Regexp     // what it may not say
+	// detail is the sign's, in which $1 is the first group of says, and {tag} the program.
+	detail string
+	// read gives the sign and its detail, or "", in place of all that.
 	read func(segment) (Sign, string)
 	// traced: the rule is about commands in a shell's trace, and not about what they print.
 	traced bool
 }
 
 func (r rule) apply(s segment) (Sign, string) {
-	if r.traced != s.trace || !strings.Contains(s.text, r.needle) {
+	if r.traced != s.trace || !strings.Contains(s.text, r.needle) || r.by != nil && !r.by(s) {
 		return "", ""
 	}
-	return r.read(s)
-}
-
-// rules are all of them. Each is asked about each segment.
-var rules = join(kernelRules, commonRules, awsRules, unitRules, cloudInitRules, nodeadmRules, bootstrapRules,
-	bottlerocketRules, bootRules)
-
-func join(lists ...[]rule) []rule {
-	var all []rule
-	for _, l := range lists {
-		all = append(all, l...)
+	detail := strings.ReplaceAll(r.detail, "{tag}", strings.ReplaceAll(s.tag, "$", "$$"))
+	switch {
+	case r.read != nil:
+		return r.read(s)
+	case r.not != nil && r.not.MatchString(s.message):
+		return "", ""
+	case r.says == nil:
+		return r.sign, detail
 	}
-	return all
+	m := r.says.FindStringSubmatchIndex(s.message)
+	if m == nil {
+		return "", ""
+	}
+	return r.sign, strings.TrimSpace(string(r.says.ExpandString(nil, detail, s.message, m)))
 }
 
-// says is a rule's reading of a segment that contains its needle and needs no more.
-func says(sign Sign, detail string) func(segment) (Sign, string) {
-	return func(segment) (Sign, string) { return sign, detail }
+// words are a message's, from its beginning if they begin with ^, so that a program that
+// speaks of another one's words is not taken for it.
+func words(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
+
+// rules are all of them. Each is asked about each segment. Where the words come from is
+// told at the signs.
+var rules = []rule{
+	// Older kernels, such as 4.14, write "Kill process", newer ones "Killed process". The name
+	// can have parentheses itself. A control group's want of memory is none of the machine.
+	{needle: "ut of memory", sign: OutOfMemory, by: kernel, detail: "$1$2",
+		says: words(`^Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d+ \((?:(.*?)\) (?:total-vm|score)|([^)]*)\)))?`)},
+	{needle: "Kernel panic - not syncing", sign: KernelPanic, by: kernel, detail: "$1",
+		says: words(`^(?:---\[ end )?Kernel panic - not syncing:?(.*?)(?:\]---.*)?$`)},
+	{needle: "soft lockup - CPU#", sign: CPUStuck, by: kernel, detail: "$1",
+		says: words(`^(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?:.*?s! \[([^\]]*?)(?::[^:\]]*)?(?:\]|$))?`)},
+	{needle: "INFO: rcu_", sign: CPUStuck, by: kernel, says: words(`^(?:rcu: )?INFO: rcu_.*stall`)},
+	{needle: " blocked for more than ", sign: TaskHung, by: kernel, detail: "$1",
+		says: words(`^INFO: task (.*):[^:]* blocked for more than .*seconds`)},
+	{needle: "EXT4-fs ", sign: FilesystemFailed, by: kernel, detail: "$1$2",
+		says: words(`^EXT4-fs (?:error \(device ([^)]*)|\((.*?)\): Remounting filesystem read-only)`)},
+	{needle: "XFS (", sign: FilesystemFailed, by: kernel, detail: "$1",
+		says: words(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
+	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: words(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
+
+	// An error is said after what failed, and not in the middle of a sentence. The same error
+	// number is also that of other limits.
+	{needle: "o space left on device", sign: DiskFull, detail: "{tag}",
+		says: words(`(?:^|: |\] |\(|'|")[Nn]o space left on device`),
+		not:  words(`(?i)watch|notify|cgroup|control group|cpuset|/dev/shm|tmpfs|/run/`)},
+	{needle: "xec format error", read: execFormat},
+	{needle: "dial tcp", read: unreachable(`dial tcp (\S+): (?:i/o timeout|connect: (?:connection refused|no route to host|network is unreachable|connection timed out))`)},
+	{needle: "Failed to connect to ", read: unreachable(`curl: \(.*Failed to connect to (\S+) port `)},
+	{needle: " endpoint URL: ", read: unreachable(`(?:[Cc]onnect timeout on|Could not connect to the|Read timeout on) endpoint URL: (.*)`)},
+
+	{needle: "An error occurred (", sign: AccessDenied, detail: "$2: $1",
+		says: words(`An error occurred \((` + denials + `)\)(?: when calling the (\S*))?`)},
+	{needle: "operation error ", read: sdkError},
+	// A healthy boot was seen to need four attempts, while the network comes up.
+	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: words(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
+	{needle: "Giving up on md from ", sign: IMDSFailed, detail: "cloud-init"},
+	{needle: "IMDS's HTTP endpoint is probably disabled", sign: IMDSFailed, detail: "cloud-init"},
+	{needle: "IMDS request failed", sign: IMDSFailed, by: bottlerocket, detail: "{tag}"},
+
+	{needle: "Failed to start ", read: failedToStart},
+	{needle: ": Failed with result '", read: failedWithResult},
+	{needle: ": Failed at step ", read: failedAtStep},
+	{needle: "Started ", read: started},
+	{needle: "Multi-User System", read: multiUser},
+	{needle: "emergency mode", sign: EmergencyMode, says: words(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
+	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
+
+	{needle: " module ", by: warned, read: moduleFailed},
+	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",
+		says: words(`Failed running .*?([^/]*) \[([^\]]*)\]`)},
+	// Of cloud-init's own code: scripts print their tracebacks too.
+	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: words(`^ *File "/usr/.*\.py", line `)},
+	{needle: "Failed loading yaml blob", sign: CloudInitFailed, detail: "cloud-config"},
+	{needle: "Unhandled ", sign: UserDataIgnored, by: warned, detail: "$1",
+		says: words(`Unhandled (?:non-multipart|unknown content-type) \((.*?)\)`)},
+
+	{needle: "nodeadm[", sign: NodeadmRan},
+	{needle: "EKS Nodeadm ", read: nodeadmUnit},
+	{needle: "Command failed", by: fatal, read: func(s segment) (Sign, string) { return NodeadmFailed, errorField(s.text) }},
+	{needle: "Command failed", by: fatal, read: nodeConfigMissing},
+	{needle: "node config", read: nodeConfigUndecodable},
+	{needle: " is missing in cluster configuration", by: fatal, read: func(s segment) (Sign, string) { return NodeConfigInvalid, errorField(s.text) }},
+
+	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: words(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
+	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: words(`\[eks-bootstrap\] ERROR: `)},
+	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: words(`\[eks-bootstrap\] ERROR: (.*)`)},
+	{needle: "Exited with error on line ", sign: BootstrapFailed, detail: "line $1", says: words(`^Exited with error on line (\d+)$`)},
+	{needle: bootstrapPath + ": ", sign: BootstrapMissing, says: words(bootstrapPath + `: (?:No such file or directory|not found)`)},
+	{needle: "bootstrap.sh has been removed from AL2023-based EKS AMIs", sign: BootstrapRemoved},
+
+	{needle: "Welcome to Bottlerocket", read: func(s segment) (Sign, string) {
+		if !strings.HasPrefix(s.message, "Welcome to Bottlerocket") {
+			return "", ""
+		}
+		return BottlerocketBooted, bottlerocketVariant(s.message)
+	}},
+	// How the messages of their error types begin (mod error in each main.rs). The commit of
+	// nothing is no failure of the boot by itself: its unit tells.
+	{needle: "]: ", sign: BottlerocketFailed, by: bottlerocket, detail: "{tag}: $1", not: words(`Tried to commit with no pending changes`),
+		says: words(`^((?:Error |Failed to |Unable to |Timed[ -]out |Provider (?:error: |')|Setting generator '|IMDS request failed|Missing |Invalid |No IP address found|TOML data |Data is not a TOML table).*)`)},
+
+	{needle: " finished at ", sign: BootFinished, detail: "cloud-init", says: words(`^Cloud-init v\. `)},
+	{needle: " login:", sign: BootFinished, detail: "login prompt", says: words(`^[\w.-]{1,128} login: *$`)},
+	{needle: "Windows is Ready to use", sign: BootFinished, detail: "EC2Launch", says: words(`Message: Windows is Ready to use$`)},
 }
+
+const (
+	bootstrapPath = "/etc/eks/bootstrap.sh"
+	// userScripts is where cloud-init keeps the scripts of the user data.
+	userScripts = "/var/lib/cloud/instance"
+	// nodeConfigType is the MIME type of nodeadm's configuration.
+	nodeConfigType = "application/node.eks.aws"
+	// denials are the codes with which AWS refuses a caller.
+	denials = `AccessDenied|AccessDeniedException|UnauthorizedOperation|AuthFailure|UnrecognizedClientException|` +
+		`InvalidClientTokenId|ExpiredToken|ExpiredTokenException|SignatureDoesNotMatch|OptInRequired`
+)
+
+func kernel(s segment) bool { return s.kernel() }
+
+// bottlerocket reports whether one of the programs that make Bottlerocket's settings says
+// it. They write nothing but errors to the console.
+func bottlerocket(s segment) bool {
+	return slices.Contains([]string{
+		"early-boot-config", "sundog", "pluto", "thar-be-settings", "settings-committer", "storewolf", "migrator", "bootstrap-commands",
+	}, s.tag)
+}
+
+// warned reports whether cloud-init's log says it: "cc_scripts_user.py[WARNING]: ...".
+func warned(s segment) bool { return pyWarning.MatchString(s.text) }
+
+// fatal reports whether nodeadm gives up with this line.
+func fatal(s segment) bool {
+	return strings.Contains(s.text, `"level":"fatal"`) || strings.Contains(s.text, "fatal cli/main.go:")
+}
+
+var (
+	pyWarning  = words(`\.py\[(?:WARNING|ERROR|CRITICAL)\]: `)
+	execError  = words(`(?:^|: |\] |\(|'|")[Ee]xec format error(?:: b?['"(]*([^\s'",:)]+))?`)
+	lastPath   = words(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)
+	moduleName = words(`Failed to run module (\S*)|Running module (\S*) \(.*\) failed$`)
+	denied     = words(`api error (` + denials + `):`)
+	hostForm   = words(`^[\w.:-]{1,253}$`)
+)
+
+// execFormat: "part-001: line 5: ./agent: cannot execute binary file: Exec format
+// error" of bash, "Failed at step EXEC spawning /usr/bin/agent: Exec format error" of
+// systemd, "[Errno 8] Exec format error: b'/usr/bin/agent'" of Python. Of a script of the user
+// data it says that it is not a program, and nothing about architecture.
+func execFormat(s segment) (Sign, string) {
+	m := execError.FindStringSubmatchIndex(s.message)
+	if m == nil || strings.Contains(s.message, "Missing #! in script?") || strings.Contains(s.message, "exec user process") { // a container's
+		return "", ""
+	}
+	path := ""
+	if m[2] >= 0 {
+		path = strings.TrimRight(s.message[m[2]:m[3]], ".")
+	} else if p := lastPath.FindStringSubmatch(s.message[:m[0]]); p != nil {
+		path = p[1]
+	}
+	if strings.HasPrefix(path, userScripts) {
+		return "", ""
+	}
+	return ExecFormatError, path
+}
+
+// unreachable names the host of the URL that a message is about, else the address that the
+// pattern finds. What listens on the machine itself is no endpoint, and the metadata service
+// has a sign of its own.
+func unreachable(pattern string) func(segment) (Sign, string) {
+	re := words(pattern)
+	return func(s segment) (Sign, string) {
+		m := re.FindStringSubmatch(s.message)
+		if m == nil {
+			return "", ""
+		}
+		host := urlHost(s.message)
+		if host == "" {
+			host = hostname(m[1])
+		}
+		if host == "169.254.169.254" || host == "fd00:ec2::254" {
+			return IMDSFailed, ""
+		}
+		ip, err := netip.ParseAddr(host)
+		if host == "" || host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsLinkLocalUnicast()) {
+			return "", ""
+		}
+		return EndpointUnreachable, host
+	}
+}
+
+// urlHost is the host of the first URL in a text, or "".
+func urlHost(s string) string {
+	_, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?# \t\"'\\<>,)"); end >= 0 {
+		rest = rest[:end]
+	}
+	return hostname(rest[strings.LastIndexByte(rest, '@')+1:]) // what stands before is redacted, and no host
+}
+
+// hostname is a host or address without its port, or "" if it is neither.
+func hostname(s string) string {
+	s = strings.TrimRight(strings.Trim(s, `"'();,`), ":.")
+	if inner, _, ok := strings.Cut(strings.TrimPrefix(s, "["), "]"); ok && strings.HasPrefix(s, "[") {
+		s = inner
+	} else if strings.Count(s, ":") == 1 {
+		s, _, _ = strings.Cut(s, ":")
+	}
+	return hostForm.FindString(s)
+}
+
+// sdkError: "operation error EC2: DescribeInstances, ... api error CODE: ...".
+func sdkError(s segment) (Sign, string) {
+	operation, _ := between(s.message, "operation error ", ",")
+	if asked, ok := strings.CutPrefix(operation, "ec2imds: "); ok {
+		if strings.Contains(s.message, "StatusCode: 404") { // it answered: it has none
+			return "", ""
+		}
+		return IMDSFailed, asked
+	}
+	if m := denied.FindStringSubmatch(s.message); m != nil {
+		return AccessDenied, operation + ": " + m[1]
+	}
+	return "", ""
+}
+
+// moduleFailed: "Failed to run module scripts-user (scripts in ...)", "Running module
+// scripts-user (<module '...' from '...'>) failed". Newer versions write underscores.
+func moduleFailed(s segment) (Sign, string) {
+	m := moduleName.FindStringSubmatch(s.message)
+	if m == nil {
+		return "", ""
+	}
+	return CloudInitFailed, strings.ReplaceAll(m[1]+m[2], "-", "_")
+}
+
+// nodeadmUnit: "Starting nodeadm-config.service - EKS Nodeadm Config...",
+// "[  OK  ] Finished nodeadm-run.service - EKS Nodeadm Run.".
+func nodeadmUnit(s segment) (Sign, string) {
+	finished := strings.Contains(s.message, "Finished ")
+	switch {
+	case s.tag != "" && s.tag != "systemd":
+	case finished && strings.HasSuffix(s.message, "EKS Nodeadm Run."):
+		return NodeadmDone, ""
+	case finished || strings.Contains(s.message, "Starting "):
+		return NodeadmRan, ""
+	}
+	return "", ""
+}
+
+func nodeConfigMissing(s segment) (Sign, string) {
+	e := errorField(s.text)
+	if strings.Contains(e, "no config in chain") || strings.Contains(e, "could not find NodeConfig within UserData") {
+		return NodeConfigMissing, ""
+	}
+	return "", ""
+}
+
+// nodeConfigUndecodable is told by a warning; nodeadm then goes on without that source.
+func nodeConfigUndecodable(s segment) (Sign, string) {
+	if failure, ok := strings.CutPrefix(errorField(s.text), "failed to decode node config"); ok {
+		return NodeConfigInvalid, strings.TrimLeft(failure, ", ")
+	}
+	return "", ""
+}
+
+// errorField is the value of "error" in a line of JSON, also if the line is cut.
+func errorField(text string) string {
+	_, rest, ok := strings.Cut(text, `"error":`)
+	rest = strings.TrimPrefix(rest, " ")
+	if !ok || !strings.HasPrefix(rest, `"`) {
+		return ""
+	}
+	var s string
+	if json.NewDecoder(strings.NewReader(rest)).Decode(&s) == nil {
+		return s
+	}
+	return rest[1:]
+}
+
+// bottlerocketVariant is the variant in the words of welcome, "Welcome to Bottlerocket OS
+// 1.18.0 (aws-k8s-1.28)!", or "".
+func bottlerocketVariant(message string) string {
+	variant, _, ok := strings.Cut(message[strings.LastIndexByte(message, '(')+1:], ")")
+	if !ok || !strings.Contains(variant, "-") || !word.MatchString(variant) {
+		return ""
+	}
+	return variant
+}
+
+var word = words(`^[\w.-]{1,128}$`)

@@ -8,10 +8,6 @@ const (
 	// OutOfMemory: the machine ran out of memory, and the kernel killed a process.
 	// Detail is its name. mm/oom_kill.c, "Out of memory: Killed process".
 	OutOfMemory Sign = "OutOfMemory"
-	// CgroupOutOfMemory: a control group reached its own limit, as a container does that
-	// exceeds limits.memory: the machine had memory left. Detail is the killed process.
-	// mm/oom_kill.c, "Memory cgroup out of memory: Killed process".
-	CgroupOutOfMemory Sign = "CgroupOutOfMemory"
 	// KernelPanic: the kernel gave up. Detail is its reason. kernel/panic.c.
 	KernelPanic Sign = "KernelPanic"
 	// CPUStuck: a processor did not schedule for many seconds: "soft lockup" of
@@ -38,19 +34,8 @@ const (
 	DiskFull Sign = "DiskFull"
 	// ExecFormatError: a program is not of this machine's architecture. Detail is its path.
 	ExecFormatError Sign = "ExecFormatError"
-	// ScriptNotExecutable: a user data script is not a program, mostly because its first
-	// line does not begin with #!. That is the same error of the kernel, which cloud-init
-	// explains (cloudinit/subp.py), and nothing about architecture. Detail is its path.
-	ScriptNotExecutable Sign = "ScriptNotExecutable"
-	// DNSFailed: a name was not resolved. Detail is the name, if told.
-	DNSFailed Sign = "DNSFailed"
 	// EndpointUnreachable: a connection timed out or was refused. Detail is the host.
 	EndpointUnreachable Sign = "EndpointUnreachable"
-	// TLSTimeout: a connection was made and the handshake was not. Detail is the host, if
-	// told.
-	TLSTimeout Sign = "TLSTimeout"
-	// CertificateRejected: a server's certificate was not accepted. Detail is Go's reason.
-	CertificateRejected Sign = "CertificateRejected"
 )
 
 // Trouble with AWS, in the words of the AWS CLI and SDKs.
@@ -58,12 +43,6 @@ const (
 	// AccessDenied: a call was refused. Detail is the operation and the error code, such
 	// as "DescribeCluster: AccessDeniedException".
 	AccessDenied Sign = "AccessDenied"
-	// ClusterNotFound: EKS has no cluster of the name that the instance asked for.
-	// Detail is the name.
-	ClusterNotFound Sign = "ClusterNotFound"
-	// NoCredentials: the instance has no credentials: no instance profile, or no way to
-	// the metadata service.
-	NoCredentials Sign = "NoCredentials"
 	// APIRetries: nodeadm tried a call for the fifth time or more. Detail is the call,
 	// such as "EC2/DescribeInstances". It goes on for about ten minutes before it says
 	// why (nodeadm/cmd/nodeadm/init/init.go);
@@ -72,15 +51,10 @@ const (
 	// IMDSFailed: the instance metadata service did not answer. Detail is what was asked,
 	// if told.
 	IMDSFailed Sign = "IMDSFailed"
-	// ECRPullFailed: an image was not pulled from ECR. Detail is the image.
-	ECRPullFailed Sign = "ECRPullFailed"
 )
 
 // Trouble while booting.
 const (
-	// UnitFailed: systemd did not start a unit other than those below. Detail is its name
-	// or its description as printed. Most of these do not keep a node from joining.
-	UnitFailed Sign = "UnitFailed"
 	// KubeletFailed: kubelet.service failed. Detail is the unit.
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
@@ -91,9 +65,6 @@ const (
 	// NetworkFailed: the network was not configured in time. Detail is the unit.
 	// https://github.com/bottlerocket-os/bottlerocket/issues/3726.
 	NetworkFailed Sign = "NetworkFailed"
-	// DependencyFailed: one of the units above or below was not started, because one that
-	// it needs failed. Detail is the unit.
-	DependencyFailed Sign = "DependencyFailed"
 	// EmergencyMode: systemd stopped booting and waits for an operator.
 	EmergencyMode Sign = "EmergencyMode"
 	// CloudInitFailed: cloud-init failed, as a unit, in a module or in its own code.
@@ -149,16 +120,3 @@ const (
 	// it ran.
 	KubeletStarted Sign = "KubeletStarted"
 )
-
-// Signs are all of them: first the troubles, from the one that the kernel tells to
-// those while booting, then progress.
-var Signs = []Sign{
-	OutOfMemory, CgroupOutOfMemory, KernelPanic, CPUStuck, TaskHung, FilesystemFailed, Xid,
-	DiskFull, ExecFormatError, ScriptNotExecutable, DNSFailed, EndpointUnreachable, TLSTimeout, CertificateRejected,
-	AccessDenied, ClusterNotFound, NoCredentials, APIRetries, IMDSFailed, ECRPullFailed,
-	UnitFailed, KubeletFailed, ContainerdFailed, CgroupV1Refused, NetworkFailed, DependencyFailed, EmergencyMode,
-	CloudInitFailed, UserScriptFailed, UserDataIgnored,
-	NodeadmFailed, NodeConfigMissing, NodeConfigInvalid,
-	BootstrapFailed, BootstrapMissing, BootstrapRemoved, BottlerocketFailed,
-	BootFinished, NodeadmRan, NodeadmDone, BootstrapRan, BottlerocketBooted, KubeletStarted,
-}

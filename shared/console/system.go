@@ -101,7 +101,7 @@ func (r *reader) variant(m string) {
 			r.log.KubeletVersion = version(rest)
 		}
 	}
-	if _, name, ok := strings.Cut(m, "Z: AMI Origin Name: "); ok && word(name) {
+	if _, name, ok := strings.Cut(m, "Z: AMI Origin Name: "); ok && word.MatchString(name) {
 		r.log.Variant = name
 	}
 }

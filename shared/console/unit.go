@@ -1,22 +1,9 @@
 package console
 
-import "strings"
-
-// unitRules are about what systemd prints of units: "[FAILED] Failed to start ...",
-// "[DEPEND] Dependency failed for ...", "[ TIME ] Timed out waiting for device ..." on
-// the console itself (src/core/job.c, unit.c of https://github.com/systemd/systemd), or
-// "systemd[1]: Failed to start ..." where its journal goes there.
-var unitRules = []rule{
-	{needle: "Failed to start ", read: failedToStart},
-	{needle: "Failed to mount ", read: failedToMount},
-	{needle: "Dependency failed for ", read: dependencyFailed},
-	{needle: "Timed out waiting for device ", read: timedOutDevice},
-	{needle: ": Failed with result '", read: failedWithResult},
-	{needle: ": Failed at step ", read: failedAtStep},
-	{needle: "emergency mode", read: emergency},
-	{needle: "Started ", read: started},
-	{needle: "kubelet is configured to not run on a host using cgroup v1", read: says(CgroupV1Refused, "")},
-}
+import (
+	"slices"
+	"strings"
+)
 
 // unit is one that matters to a node.
 type unit struct {
@@ -54,8 +41,13 @@ var units = []unit{
 	{"bootstrap-commands.service", BottlerocketFailed, []string{"Bootstrap Commands"}},
 }
 
+// What systemd prints of units: "[FAILED] Failed to start ..." on the console itself
+// (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to
+// start ..." where its journal goes there. Of other units than those above nothing is told:
+// most of their failures do not keep a node from joining.
+
 // failed is the sign of a unit that failed, by the name that systemd prints, and the
-// unit's full name if it is known, else what is printed.
+// unit's full name.
 func failed(printed string) (Sign, string) {
 	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
 	if u, ok := identify(printed); ok {
@@ -64,7 +56,7 @@ func failed(printed string) (Sign, string) {
 	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
 		return BottlerocketFailed, "bootstrap-containers@" + name + ".service"
 	}
-	return UnitFailed, printed
+	return "", ""
 }
 
 // identify finds the unit that systemd means: it prints the name, the description, or
@@ -141,79 +133,48 @@ func failedToStart(s segment) (Sign, string) {
 	return failed(printed)
 }
 
-func failedToMount(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, "FAILED", "Failed to mount ")
-	if !ok || printed == "" {
-		return "", ""
+// named is the unit of that name.
+func named(name string) (unit, bool) {
+	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
+	if i < 0 {
+		return unit{}, false
 	}
-	return UnitFailed, "mount " + strings.TrimSuffix(printed, ".")
+	return units[i], true
 }
 
-func timedOutDevice(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, " TIME ", "Timed out waiting for device ")
-	if !ok || printed == "" {
-		return "", ""
-	}
-	return UnitFailed, "device " + strings.TrimSuffix(printed, ".")
-}
-
-// dependencyFailed tells of the units that matter only: one failure has dozens of them.
-func dependencyFailed(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, "DEPEND", "Dependency failed for ")
-	if !ok {
-		return "", ""
-	}
-	if sign, name := failed(printed); sign != UnitFailed {
-		return DependencyFailed, name
-	}
-	return "", ""
-}
-
-// failedWithResult: "kubelet.service: Failed with result 'exit-code'.", in the journal
-// only, of units that matter only: others say it when the machine is shut down too.
+// failedWithResult: "kubelet.service: Failed with result 'exit-code'.", in the journal only.
 func failedWithResult(s segment) (Sign, string) {
 	name, _, _ := strings.Cut(s.message, ": ")
-	if s.tag != "systemd" {
-		return "", ""
-	}
-	for _, u := range units {
-		if u.name == name {
-			return u.sign, name
-		}
+	if u, ok := named(name); ok && s.tag == "systemd" {
+		return u.sign, name
 	}
 	return "", ""
 }
 
 // failedAtStep: "nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm:
-// Permission denied", in the journal, of units that matter only
+// Permission denied", in the journal
 // (https://github.com/awslabs/amazon-eks-ami/issues/2123).
 func failedAtStep(s segment) (Sign, string) {
 	name, step, _ := strings.Cut(s.message, ": ")
-	for _, u := range units {
-		if u.name == name && s.tag != "" {
-			return u.sign, name + ": " + step
-		}
-	}
-	return "", ""
-}
-
-func emergency(s segment) (Sign, string) {
-	for _, m := range []string{"You are in emergency mode", "Welcome to emergency mode!", "Entering emergency mode."} {
-		if strings.HasPrefix(s.message, m) {
-			return EmergencyMode, ""
-		}
+	if u, ok := named(name); ok && s.tag != "" {
+		return u.sign, name + ": " + step
 	}
 	return "", ""
 }
 
 // started: "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
 func started(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, "  OK  ", "Started ")
-	if !ok {
-		return "", ""
-	}
+	printed, _ := fromSystemd(s, "  OK  ", "Started ")
 	if u, ok := identify(strings.TrimSuffix(printed, ".")); ok && u.sign == KubeletFailed {
 		return KubeletStarted, u.name
+	}
+	return "", ""
+}
+
+func multiUser(s segment) (Sign, string) {
+	printed, _ := fromSystemd(s, "  OK  ", "Reached target ")
+	if strings.HasSuffix(strings.TrimSuffix(printed, "."), "Multi-User System") {
+		return BootFinished, "multi-user.target"
 	}
 	return "", ""
 }

@@ -157,7 +157,7 @@ func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours 
 	if err != nil {
 		return roll.Unreadable, ""
 	}
-	found := userdata.Bootstraps(data)
+	found := userdata.Read(data)
 	switch {
 	case found.For(cluster):
 		return roll.Yes, ""

@@ -79,7 +79,7 @@ func (s *scan) wrapped(from, to int) int {
 
 // bareKey judges a run that has the form of an AWS secret key: 40 characters.
 func (s *scan) bareKey(from, to int) {
-	if to-from != 40 || isToken(s.at(from-1)) && s.at(from-1) != '=' || isToken(s.at(to)) {
+	if to-from != 40 || strings.IndexByte("_-./+~", s.at(from-1)) >= 0 || strings.IndexByte("_-./+~=", s.at(to)) >= 0 {
 		return
 	}
 	v := s.text[from:to]
@@ -205,43 +205,4 @@ func der(data []byte, tag byte) ([]byte, bool) {
 		n += int(data[1] & 0x7f)
 	}
 	return data[min(n, len(data)):], n <= 6
-}
-
-// certificate reports whether a value is a certificate, or several, and nothing
-// else: PEM, or base64 of PEM or DER.
-func certificate(v string) bool {
-	if len(v) < 128 {
-		return false
-	}
-	if strings.Contains(v, pemBegin) {
-		for {
-			before, rest, ok := strings.Cut(v, pemBegin)
-			if strings.Trim(before, " \t\r\n\\nr") != "" {
-				return false
-			}
-			if !ok {
-				return true
-			}
-			label, ok := pemLabel(rest)
-			if !ok || !strings.HasSuffix(label, "CERTIFICATE") {
-				return false
-			}
-			_, rest, ok = strings.Cut(rest, pemEnd+label+"-----")
-			if !ok {
-				return false
-			}
-			v = rest
-		}
-	}
-	if !strings.HasPrefix(v, "LS0t") && !strings.HasPrefix(v, "MII") {
-		return false
-	}
-	data, ok := decode(v)
-	if !ok {
-		return false
-	}
-	if rest, ok := der(data, 0x30); ok {
-		return len(rest) > 0 && rest[0] == 0x30
-	}
-	return strings.Contains(string(data), pemBegin) && certificate(string(data))
 }

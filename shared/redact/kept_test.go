@@ -163,8 +163,7 @@ users:
       command: /usr/bin/aws-iam-authenticator
       args: [token, -i, demo, --region, eu-west-1]
 `,
-		"certificates":              "ca: |\n  x\n" + caPEM() + "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIrYSSNQ root@ip-10-0-0-1\n-----END SSH HOST KEY KEYS-----\n",
-		"secret with a certificate": "kind: Secret\ndata:\n  ca.crt: " + ca + "\n",
+		"certificates": "ca: |\n  x\n" + caPEM() + "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n-----BEGIN SSH HOST KEY KEYS-----\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIrYSSNQ root@ip-10-0-0-1\n-----END SSH HOST KEY KEYS-----\n",
 		"manifests": `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -178,8 +177,6 @@ data:
 spec:
   serviceAccountName: aws-node
   automountServiceAccountToken: true
-  imagePullSecrets:
-  - name: regcred
   containers:
   - image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/secret-sync:v1.2.3
     env:
@@ -190,11 +187,6 @@ spec:
           key: password
     - name: CLUSTER_NAME
       value: demo
-  volumes:
-  - name: tls
-    secret:
-      secretName: tls
-      defaultMode: 420
 `,
 		"console": `[    0.000000] Linux version 6.1.102-108.177.amzn2023.x86_64
 [    0.512345] Loaded X.509 cert 'Amazon.com: Amazon Linux Kernel Signing Key: 9ee5f2a1b7c4d8e0f1a2b3c4d5e6f708192a3b4c'
@@ -219,7 +211,6 @@ error: error getting credentials - err: exit status 1, out: ` + "`credentials no
 Warning: token ` + "`abc`" + ` was not needed
 amazon-ssm-agent[1]: 2024-01-01 00:00:00 INFO [CredentialRefresher] Next credential rotation will be in 29.9 minutes
 cloud-init[1]: util.py[WARNING]: Failed to set passwd for user: root
-passwd: all authentication tokens updated successfully.
 level=error msg="failed to get token" error="token: expired at 2024-01-01"
 ip-10-0-1-2 login:
 commit 1b4f0e9851971998e732078544c96b36c3d01ced

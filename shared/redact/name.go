@@ -69,12 +69,6 @@ var tails = words(`name names file files filename path paths dir directory ttl a
 	template schema driver socket sock cert crt certificate certs certificates stdin target timer slice
 	device scopeid webhook operator verify nopasswd prompts attempts retries db pub public`)
 
-// subjects are the names whose values are no secret even inside something secret-like.
-var subjects = words(`name path file url uri host port type id user username login email
-	registry region kind mode key items namespace role arn endpoint description domain
-	provider enabled expire version scheme realm server group groups uid gid owner permissions
-	encoding method account project`)
-
 func words(list string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(list) {
@@ -196,17 +190,6 @@ func split(name string, list []string) []string {
 	}
 	end(len(name))
 	return list
-}
-
-// harmlessKey reports whether what a key has inside something secret-like is none.
-func harmlessKey(key string) bool {
-	var store [16]string
-	list := split(key, store[:0])
-	if len(list) == 0 {
-		return false
-	}
-	last := list[len(list)-1]
-	return subjects[last] || len(list) > 1 && tails[last] && secretName(key) == ""
 }
 
 // secretFile says of which kind a file's name announces a secret, or none.

@@ -1,89 +1,59 @@
 package redact
 
-import "strings"
-
-const (
-	pemBegin = "-----BEGIN "
-	pemEnd   = "-----END "
+import (
+	"regexp"
+	"strings"
 )
 
-// pem looks for PEM blocks, whole or cut off at either end, on lines of their own or
+var (
+	pemEdge = regexp.MustCompile(`-----(BEGIN|END) ([^-\n"']{0,48})-----`)
+	pemHead = regexp.MustCompile(`^(?:Proc-Type|DEK-Info|Comment):`)
+	// public is what labels name that is no secret.
+	public = regexp.MustCompile(`CERTIFICATE|PUBLIC KEY|PARAMETERS|CRL|HOST KEY|PKCS7|CMS|SIGNATURE|SIGNED MESSAGE`)
+)
+
+// pem removes PEM blocks, whole or cut off at either end, on lines of their own or
 // in a string with escaped line breaks.
 func (s *scan) pem() {
-	done := 0
-	for at := 0; ; {
-		i := strings.Index(s.text[at:], pemBegin)
-		if i < 0 {
+	begun := -1
+	edges := pemEdge.FindAllStringSubmatchIndex(s.text, -1)
+	for i, m := range edges {
+		label := s.text[m[4]:m[5]]
+		secret := strings.Contains(label, "PRIVATE") || !public.MatchString(label)
+		switch {
+		case s.text[m[2]:m[3]] == "BEGIN":
+			begun = -1
+			if !secret {
+				break
+			}
+			begun = m[0]
+			if i+1 == len(edges) || s.text[edges[i+1][2]:edges[i+1][3]] == "BEGIN" {
+				s.add(m[0], s.encodedBelow(s.line(m[1])), PrivateKey)
+			}
+		case begun >= 0:
+			s.add(begun, m[1], PrivateKey)
+			begun = -1
+		case secret: // the block began before the text did
+			first := s.line(m[0])
+			for first > 0 && s.encodedLine(first-1) {
+				first--
+			}
+			s.add(s.starts[first], m[1], PrivateKey)
+		}
+	}
+}
+
+// encodedBelow is the end of the lines after one that look like a block's.
+func (s *scan) encodedBelow(line int) (end int) {
+	end = s.endOf(line)
+	for line++; line < len(s.starts); line++ {
+		from, to := s.content(line)
+		if from < to && !s.encodedLine(line) && !pemHead.MatchString(s.text[from:to]) {
 			break
 		}
-		from := at + i
-		label, ok := pemLabel(s.text[from+len(pemBegin):])
-		at = from + len(pemBegin)
-		if !ok || public(label) {
-			continue
-		}
-		to := s.pemBody(at + len(label))
-		s.add(from, to, PrivateKey)
-		at, done = to, to
+		end = s.endOf(line)
 	}
-	for at := done; ; { // the end of a block that began before the text did
-		i := strings.Index(s.text[at:], pemEnd)
-		if i < 0 {
-			return
-		}
-		end := at + i
-		at = end + len(pemEnd)
-		label, ok := pemLabel(s.text[at:])
-		if !ok || public(label) {
-			continue
-		}
-		line := s.line(end)
-		first := line
-		for first > 0 && s.starts[first-1] >= done && s.encodedLine(first-1) {
-			first--
-		}
-		s.add(s.starts[first], at+len(label)+5, PrivateKey)
-		done = at
-	}
-}
-
-// pemLabel is the text between "BEGIN " and the dashes.
-func pemLabel(rest string) (string, bool) {
-	label, _, ok := strings.Cut(rest[:min(len(rest), 64)], "-----")
-	return label, ok && !strings.ContainsAny(label, "\n\"'")
-}
-
-// public reports whether what a label names is no secret.
-func public(label string) bool {
-	return !strings.Contains(label, "PRIVATE") &&
-		(hasAny(label, "CERTIFICATE", "PUBLIC KEY", "PARAMETERS", "CRL", "HOST KEY", "PKCS7", "CMS", "SIGNATURE", "SIGNED MESSAGE", "TRUSTED"))
-}
-
-// pemBody is where the block ends whose label ends at i: at its end line, or where
-// lines no longer look like a block's.
-func (s *scan) pemBody(i int) int {
-	limit := len(s.text)
-	if j := strings.Index(s.text[i:], pemBegin); j >= 0 {
-		limit = i + j
-	}
-	if j := strings.Index(s.text[i:limit], pemEnd); j >= 0 {
-		end := i + j + len(pemEnd)
-		if label, ok := pemLabel(s.text[end:]); ok {
-			return end + len(label) + 5
-		}
-		return s.lineEnd(end)
-	}
-	line := s.line(i)
-	to := s.endOf(line)
-	for line++; line < len(s.starts) && s.starts[line] < limit; line++ {
-		from, end := s.content(line)
-		if text := s.text[from:end]; from != end && !s.encodedLine(line) && !strings.HasPrefix(text, "Proc-Type:") &&
-			!strings.HasPrefix(text, "DEK-Info:") && !strings.HasPrefix(text, "Comment:") {
-			break
-		}
-		to = s.endOf(line)
-	}
-	return to
+	return end
 }
 
 // encodedLine reports whether a line is nothing but base64, as long as an encoder

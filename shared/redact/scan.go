@@ -10,14 +10,14 @@ type scan struct {
 	text   string
 	lower  string // the same length
 	starts []int  // where lines begin
+	notes  []span
 	spans  []span
 	depth  int
 	budget *int // of decoded bytes, over all levels
 
-	quotes      quoteState
-	nestedUntil int // before it, nested collections were dealt with
-	listUntil   int // the same for those in brackets
-	echoedUntil int // the same for what echo is given
+	quotes     quoteState
+	unbalanced int // before it, no bracket is looked for that closes another
+	unclosed   int // the same for the end of a here-string
 }
 
 // quoteState remembers which quote is open at a place of a line, so that asking for
@@ -35,34 +35,48 @@ func find(text string, depth int, budget *int) []span {
 	if len(text) < shortest {
 		return nil
 	}
-	s := &scan{text: text, lower: asciiLower(text), depth: depth, budget: budget}
-	s.starts = append(s.starts, 0)
+	s := &scan{text: text, lower: asciiLower(text), starts: []int{0}, depth: depth, budget: budget}
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\n' {
 			s.starts = append(s.starts, i+1)
 		}
+		if n := noteAt(text, i); n > 0 {
+			s.notes = append(s.notes, span{from: i, to: i + n})
+		}
 	}
 	s.quotes.line = -1
 	s.pem()
-	s.tokens()
-	s.headers()
-	s.urls()
+	s.forms()
 	s.names()
-	s.manifests()
-	s.tables()
-	s.commands()
+	s.echoes()
 	s.heredocs()
+	s.tables()
+	s.manifests()
 	s.encoded()
 	return merge(s.spans)
 }
 
-// add says that a part of the text is a secret, unless nothing is left of it.
+// add says that a part of the text is a secret, unless nothing is left of it. A note is
+// never cut.
 func (s *scan) add(from, to int, kind Kind) {
 	for from < to && isSpace(s.text[from]) {
 		from++
 	}
 	for from < to && isSpace(s.text[to-1]) {
 		to--
+	}
+	cut := func(at int) (note span, ok bool) {
+		i := sort.Search(len(s.notes), func(i int) bool { return s.notes[i].to > at })
+		if i == len(s.notes) || s.notes[i].from >= at {
+			return span{}, false
+		}
+		return s.notes[i], true
+	}
+	if note, ok := cut(from); ok {
+		from = note.to
+	}
+	if note, ok := cut(to); ok {
+		to = note.to
 	}
 	if from < to && !spent(s.text[from:to]) {
 		s.spans = append(s.spans, span{from, to, kind})
@@ -73,8 +87,6 @@ func (s *scan) add(from, to int, kind Kind) {
 func (s *scan) line(at int) int {
 	return sort.Search(len(s.starts), func(i int) bool { return s.starts[i] > at }) - 1
 }
-
-func (s *scan) lineStart(at int) int { return s.starts[s.line(at)] }
 
 // lineEnd is where a place's line ends, before its line break.
 func (s *scan) lineEnd(at int) int { return s.endOf(s.line(at)) }
@@ -98,6 +110,43 @@ func (s *scan) content(line int) (from, to int) {
 	return from, to
 }
 
+func (s *scan) indent(line int) int {
+	from, _ := s.content(line)
+	return from - s.starts[line]
+}
+
+// below is the end of the block that is indented deeper than a column, in the lines
+// after one; with list, the items of a list in that column belong to it.
+func (s *scan) below(line, col int, list bool) (end int) {
+	end = s.endOf(line)
+	for line++; line < len(s.starts); line++ {
+		from, to := s.content(line)
+		indent := from - s.starts[line]
+		item := list && indent == col && s.at(from) == '-' && isBlank(s.at(from+1))
+		switch {
+		case from == to:
+		case indent <= col && !item:
+			return end
+		default:
+			end = s.endOf(line)
+		}
+	}
+	return end
+}
+
+// logicalEnd is the end of a place's line and of those that a backslash (or PowerShell's
+// backtick) joins to it.
+func (s *scan) logicalEnd(at int) int {
+	line := s.line(at)
+	for {
+		from, to := s.content(line)
+		if from == to || s.text[to-1] != '\\' && s.text[to-1] != '`' || line+1 == len(s.starts) {
+			return s.endOf(line)
+		}
+		line++
+	}
+}
+
 // at is the character at a place, 0 outside of the text.
 func (s *scan) at(i int) byte {
 	if i < 0 || i >= len(s.text) {
@@ -113,14 +162,6 @@ func (s *scan) blanks(i int) int {
 	return i
 }
 
-// word is where the characters up to white space end.
-func (s *scan) word(i int) int {
-	for i < len(s.text) && !isSpace(s.text[i]) {
-		i++
-	}
-	return i
-}
-
 // each calls f with every place at which a lower-case text stands.
 func (s *scan) each(part string, f func(at int)) {
 	for i := 0; ; {
@@ -131,11 +172,6 @@ func (s *scan) each(part string, f func(at int)) {
 		f(i + j)
 		i += j + len(part)
 	}
-}
-
-// alone reports whether a part of the text is a word of its own.
-func (s *scan) alone(from, to int) bool {
-	return !isName(s.at(from-1)) && !isName(s.at(to))
 }
 
 // quoteBefore is the quote that is open on the line before a place, or 0.
@@ -161,29 +197,53 @@ func (s *scan) quoteBefore(at int) byte {
 	return q.open
 }
 
-// quoteAhead is quoteBefore for a place after which an earlier one is asked for.
-func (s *scan) quoteAhead(at int) byte {
-	kept := s.quotes
-	open := s.quoteBefore(at)
-	s.quotes = kept
-	return open
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool  { return 'a' <= c && c <= 'z' }
+func isLetter(c byte) bool { return isUpper(c) || isLower(c) }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
+func isSpace(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+func isBlank(c byte) bool  { return c == ' ' || c == '\t' }
+func isQuote(c byte) bool  { return c == '"' || c == '\'' || c == '`' }
+func isName(c byte) bool   { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
+
+// asciiLower keeps the length, which strings.ToLower does not.
+func asciiLower(s string) string {
+	b := []byte(s)
+	for i := range b {
+		if isUpper(b[i]) {
+			b[i] += 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
-// logical is the extent of the command that a place belongs to: its line and those
-// that a backslash (or PowerShell's backtick) joins to it, a few at most.
-func (s *scan) logical(at int) (from, to int) {
-	line := s.line(at)
-	first, last := line, line
-	for first > 0 && line-first < 12 && s.continued(first-1) {
-		first--
+// classes counts the kinds of characters in a text.
+func classes(v string) (upper, lower, digit, other int) {
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case isUpper(c):
+			upper++
+		case isLower(c):
+			lower++
+		case isDigit(c):
+			digit++
+		default:
+			other++
+		}
 	}
-	for last < len(s.starts)-1 && last-line < 12 && s.continued(last) {
-		last++
-	}
-	return s.starts[first], s.endOf(last)
+	return upper, lower, digit, other
 }
 
-func (s *scan) continued(line int) bool {
-	_, to := s.content(line)
-	return to > s.starts[line] && (s.text[to-1] == '\\' || s.text[to-1] == '`')
+// wordy reports whether a word is one of a language, or several in camel case:
+// letters only, and no more capitals than words have.
+func wordy(v string) bool {
+	upper, lower, digit, other := classes(v)
+	return other+digit == 0 && (upper == 0 || lower == 0 || 4*upper <= upper+lower+2)
+}
+
+// random reports whether a word is long and mixed enough to be made by a machine.
+func random(v string) bool {
+	upper, lower, digit, _ := classes(v)
+	return len(v) >= 16 && digit >= 2 && (upper >= 2 && lower >= 2 || digit >= 6 && upper+lower >= 6)
 }

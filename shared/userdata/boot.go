@@ -24,6 +24,11 @@ type Boot struct {
 	Gzip         bool // the whole is compressed, which cloud-init, nodeadm and Bottlerocket undo
 	EncodedTwice bool // what EC2 hands out is itself base64; a Fault tells who reads that
 
+	// Clusters are those that it is meant to bootstrap a node of, distinct, in order. Where
+	// the text leaves that open none is named, and Unreadable says what stood in the way.
+	Clusters   []string
+	Unreadable []Problem
+
 	Formats []Format // the forms found, distinct, in order
 	Faults  []Fault  // in the order found
 
@@ -169,21 +174,6 @@ const (
 	maxFetches   = 16
 )
 
-// ReadBoot reads user data as EC2 hands it to the instance: what Decode returns.
-// It never fails: what it could not read is a Fault.
-func ReadBoot(data []byte) (boot Boot) {
-	r := newReader()
-	defer func() {
-		// As in Bootstraps.
-		if recover() != nil {
-			r.problem(whole, Unknown, Unparseable)
-			boot = r.finish(data)
-		}
-	}()
-	r.read(data)
-	return r.finish(data)
-}
-
 func (r *reader) finish(data []byte) Boot {
 	b := r.boot
 	b.Size = len(data)
@@ -191,7 +181,6 @@ func (r *reader) finish(data []byte) Boot {
 	b.SHA256 = hex.EncodeToString(sum[:])
 	b.Empty = len(strings.TrimSpace(string(data))) == 0
 	b.Gzip = strings.HasPrefix(string(data), string(gzipMagic))
-	b.Formats = r.result.Formats
 	b.Fetches = r.used()
 	if len(r.nodeConfigs) > 0 {
 		b.Joins = append(b.Joins, mergedJoin(Nodeadm, r.nodeConfigs))

@@ -144,7 +144,7 @@ func checkBoots(t *testing.T, cases []bootCase) {
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			want := strings.TrimPrefix(strings.ReplaceAll(tt.want, "\n\t\t\t\t", "\n"), "\n")
-			if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(outline(ReadBoot([]byte(tt.data))))); diff != "" {
+			if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(outline(Read([]byte(tt.data))))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -152,20 +152,20 @@ func checkBoots(t *testing.T, cases []bootCase) {
 }
 
 func TestBootTellsWhatWasGiven(t *testing.T) {
-	b := ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"))
+	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"))
 	if b.Size != 39 || b.SHA256 != "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" || b.Empty || b.Gzip {
 		t.Errorf("got %+v", b)
 	}
 	if !b.Uses(BootstrapScript) || b.Uses(Nodeadm) || b.Unread() {
 		t.Errorf("got %+v", b)
 	}
-	if unread := ReadBoot([]byte("#include\nhttps://example.com/x\n")); !unread.Unread() || unread.Uses(BootstrapScript) {
+	if unread := Read([]byte("#include\nhttps://example.com/x\n")); !unread.Unread() || unread.Uses(BootstrapScript) {
 		t.Errorf("got %+v", unread)
 	}
 }
 
 func TestRegisteredTaintsAreThoseThatTheKubeletSees(t *testing.T) {
-	b := ReadBoot([]byte(inMIME("application/node.eks.aws", nodeConfigHead+"  kubelet: {flags: ['--register-with-taints=a=b:NoSchedule,c:Never']}\n", "application/node.eks.aws", karpenterOwn)))
+	b := Read([]byte(inMIME("application/node.eks.aws", nodeConfigHead+"  kubelet: {flags: ['--register-with-taints=a=b:NoSchedule,c:Never']}\n", "application/node.eks.aws", karpenterOwn)))
 	got := b.Joins[0].Kubelet.Registered()
 	want := []Taint{{Key: "a", Value: "b", Effect: "NoSchedule", Source: TaintFlag, Part: "part 1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -255,7 +255,7 @@ func TestBootIsBounded(t *testing.T) {
 // A quote that is not closed takes in the next flag, whose value may be a secret.
 func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
 	const secret = "hunter2hunter2"
-	b := ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))
+	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))
 	if text := fmt.Sprintf("%+v", b); strings.Contains(text, secret) {
 		t.Errorf("it is kept: %s", text)
 	}

@@ -9,13 +9,19 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// bottlerocketReads takes what matters out of Bottlerocket's settings, which
-// parse. The API refuses what its model does not know; which settings it knows
-// depends on the version, so that only those are judged here that are read
-// (Bottlerocket, settings reference; sources/early-boot-config).
-func (r *reader) bottlerocketReads(text, part string) {
+// bottlerocket takes what matters out of Bottlerocket's settings. The API refuses what
+// its model does not know; which settings it knows depends on the version, so that only
+// those are judged here that are read (Bottlerocket, settings reference;
+// sources/early-boot-config). A host in standalone mode runs a kubelet that joins no
+// cluster.
+func (r *reader) bottlerocket(text, part string) {
+	if len(text) > maxTOML || countAny(text, "[{") > maxTOMLBrackets {
+		r.problem(part, Bottlerocket, TooLarge)
+		return
+	}
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
+		r.problemAt(part, Bottlerocket, Unparseable, err)
 		return
 	}
 	b := bottlerocketReader{r: r, part: part}
@@ -26,8 +32,15 @@ func (r *reader) bottlerocketReads(text, part string) {
 	}
 	b.network(settings)
 	kubernetes := b.table(settings, "settings", "kubernetes")
+	if _, given := settings["kubernetes"]; given && kubernetes == nil {
+		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster
+	}
 	if kubernetes == nil || kubernetes["standalone-mode"] == true {
 		return
+	}
+	if name, given := kubernetes["cluster-name"]; given {
+		text, _ := name.(string)
+		r.cluster(text, part, Bottlerocket)
 	}
 	b.kubernetes(kubernetes)
 }

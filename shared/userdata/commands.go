@@ -126,7 +126,7 @@ func (s *shell) bootstrap(args []field) {
 			s.problem(Computed)
 			return
 		default:
-			s.r.result.cluster(arg, s.part, Shell)
+			s.r.cluster(arg, s.part, Shell)
 			return
 		}
 	}
@@ -158,11 +158,12 @@ func (s *shell) nodeadm(args []field) {
 			s.problem(Elsewhere)
 			continue
 		}
-		if doc, ok := s.r.nodeDocument(text, s.part, false); ok {
+		doc := s.r.nodeDocument(text, s.part, false, true)
+		if doc.ok {
 			docs = append(docs, doc)
 		}
-		if name, ok := s.r.nodeConfigCluster(text, s.part); ok && name != "" {
-			s.r.result.cluster(name, s.part, NodeConfig)
+		if doc.cluster != "" {
+			s.r.cluster(doc.cluster, s.part, NodeConfig)
 		}
 	}
 }

@@ -1,9 +1,8 @@
-// Package userdata answers two questions about EC2 user data. Bootstraps: which
-// EKS cluster does it bootstrap a node of? That is one of the ways in which an
-// instance shows that it was meant to be a node (DESIGN.md, node intent); a bastion
-// that only carries the cluster's tag shows nothing of the kind. ReadBoot: what
-// does it say about that node, and where will the programs that read it on the
-// instance stumble?
+// Package userdata reads EC2 user data. Which EKS cluster does it bootstrap a node of?
+// That is one of the ways in which an instance shows that it was meant to be a node
+// (DESIGN.md, node intent); a bastion that only carries the cluster's tag shows nothing of
+// the kind. What does it say about that node, and where will the programs that read it on
+// the instance stumble?
 //
 // It reads what cloud-init, nodeadm, Bottlerocket and EC2Launch read, and it
 // follows a script the way a shell would, as far as that is possible without

@@ -24,16 +24,17 @@ const (
 	maxTOMLBrackets   = 1024
 )
 
-// Bootstraps reads user data as EC2 hands it to the instance. It also accepts it
-// still in base64, and already decompressed.
-func Bootstraps(data []byte) (result Result) {
+// Read reads user data as EC2 hands it to the instance: what Decode returns. It also
+// accepts it still in base64, and already decompressed. It never fails: what it could not
+// read is a Fault.
+func Read(data []byte) (boot Boot) {
 	r := newReader()
 	defer func() {
 		// The parsers are other people's and the input is anybody's: one
 		// instance's user data must not end the check of a whole cluster.
 		if recover() != nil {
 			r.problem(whole, Unknown, Unparseable)
-			result = r.result
+			boot = r.finish(data)
 		}
 	}()
 	return r.read(data)
@@ -43,16 +44,15 @@ func Bootstraps(data []byte) (result Result) {
 const whole = "user data"
 
 type reader struct {
-	result Result
-	room   int // bytes of text that may still be read
-	work   int // see maxWork
+	boot Boot // the answer, as far as it is known
+	room int  // bytes of text that may still be read
+	work int  // see maxWork
 
 	files      map[string]string // what the user data writes on the instance's disk
 	scripts    []script          // what it runs there
-	nodeConfig string            // cluster of the merged NodeConfig
-	configPart string            // the part that named it
+	merged     string            // cluster of the merged NodeConfig
+	mergedPart string            // the part that named it
 
-	boot        Boot            // what ReadBoot answers, as far as it is known
 	nodeConfigs []nodeDocument  // those that nodeadm merges
 	cut         map[string]int  // lines cut from the beginning of a part
 	exported    map[string]bool // variables that reach the programs that scripts run
@@ -73,7 +73,7 @@ func newReader() *reader {
 	}
 }
 
-func (r *reader) read(data []byte) Result {
+func (r *reader) read(data []byte) Boot {
 	r.document(data, "", whole, 0)
 	// Scripts are followed last because cloud-init writes every file before it
 	// runs them, whatever the order of the parts.
@@ -83,10 +83,10 @@ func (r *reader) read(data []byte) Result {
 		sh.run(s.text)
 	}
 	r.dropIns()
-	if r.nodeConfig != "" {
-		r.result.cluster(r.nodeConfig, r.configPart, NodeConfig)
+	if r.merged != "" {
+		r.cluster(r.merged, r.mergedPart, NodeConfig)
 	}
-	return r.result
+	return r.finish(data)
 }
 
 // document reads one document. mediaType is the MIME part's, "" elsewhere.
@@ -121,15 +121,15 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	if format == Unknown || format == NodeConfig {
 		// EC2 may have been given base64 twice, and nodeadm decodes it too.
 		if inner, ok := decodeBase64(text); ok && len(inner) > 0 {
-			before := len(r.result.Formats)
+			before := len(r.boot.Formats)
 			r.document(inner, mediaType, part, depth+1)
-			if slices.ContainsFunc(r.result.Formats[before:], func(f Format) bool { return f != Unknown }) {
+			if slices.ContainsFunc(r.boot.Formats[before:], func(f Format) bool { return f != Unknown }) {
 				r.encodedTwice(raw, part)
 			}
 			return
 		}
 	}
-	r.result.format(format)
+	r.format(format)
 	arrived := delivery{raw: raw, text: text, format: format, mediaType: mediaType, part: part}
 	r.delivered(arrived)
 	switch format {
@@ -142,10 +142,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	case Multipart:
 		r.multipart(text, part, depth)
 	case NodeConfig:
-		r.readNodeConfig(text, part)
-		if !arrived.misplaced() {
-			r.nodeadmReads(text, part)
-		}
+		r.nodeConfig(text, part, arrived.misplaced())
 	case Bottlerocket:
 		r.bottlerocket(text, part)
 	case PowerShell:

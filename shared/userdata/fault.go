@@ -105,7 +105,7 @@ func (r *reader) problem(part string, f Format, why Reason) {
 
 // problemAt is problem with the parser's error, which may name a line.
 func (r *reader) problemAt(part string, f Format, why Reason, err error) {
-	r.result.problem(part, f, why)
+	r.unread(part, f, why)
 	fault := Fault{Problem: Problem{Part: part, Format: f, Reason: why}, Line: errorLine(err)}
 	switch {
 	case why == Unclear || why == NoName || why == Computed:

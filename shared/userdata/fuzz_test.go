@@ -12,9 +12,16 @@ import (
 
 var eksName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-func FuzzBootstraps(f *testing.F) {
+// planted has a character that nothing has that is kept, so that it may stand
+// nowhere in a Boot, wherever in the text it stood.
+const planted = "hunter2!Tr0ub4dor"
+
+func FuzzRead(f *testing.F) {
 	for _, tt := range userDataCases(f) {
-		f.Add([]byte(tt.data))
+		f.Add([]byte(tt.data), uint16(len(tt.data)/2))
+	}
+	for _, text := range slices.Concat(withSecrets, withMoreSecrets) {
+		f.Add([]byte(text), uint16(20))
 	}
 	for _, found := range []string{ // by earlier runs
 		"#!sh\n()0",
@@ -22,46 +29,13 @@ func FuzzBootstraps(f *testing.F) {
 		"#!sh\n0<<-0& #00000000000000000\xff",
 		"Content-TYpe:0\xcaBoundArY=",
 	} {
-		f.Add([]byte(found))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newReader().read(data) // without the recover of Bootstraps
-		if len(r.Clusters) > maxClusters || len(r.Unreadable) > maxProblems || len(r.Formats) > 9 {
-			t.Errorf("unbounded result: %+v", r)
-		}
-		for _, name := range r.Clusters {
-			if !eksName.MatchString(name) {
-				t.Errorf("%q is not an EKS cluster name", name)
-			}
-			if !r.For(name) {
-				t.Errorf("For(%q) is false", name)
-			}
-		}
-		for _, p := range r.Unreadable {
-			if len(p.Part) > 300 || p.Reason == "" || p.Format == "" {
-				t.Errorf("problem %+v", p)
-			}
-		}
-	})
-}
-
-// planted has a character that nothing has that is kept, so that it may stand
-// nowhere in a Boot, wherever in the text it stood.
-const planted = "hunter2!Tr0ub4dor"
-
-func FuzzReadBoot(f *testing.F) {
-	for _, tt := range userDataCases(f) {
-		f.Add([]byte(tt.data), uint16(len(tt.data)/2))
-	}
-	for _, text := range slices.Concat(withSecrets, withMoreSecrets) {
-		f.Add([]byte(text), uint16(20))
+		f.Add([]byte(found), uint16(0))
 	}
 	f.Add([]byte(inMIME("application/node.eks.aws", karpenterOwn)), uint16(400))
 	f.Fuzz(func(t *testing.T, data []byte, at uint16) {
 		for _, text := range [][]byte{data, plant(data, int(at))} {
 			r := newReader()
-			r.read(text) // without the recover of ReadBoot
-			b := r.finish(text)
+			b := r.read(text) // without the recover of Read
 			checkBounds(t, b)
 			if out := fmt.Sprintf("%+v", b); !bytes.Contains(data, []byte("hunter2")) && strings.Contains(out, "hunter2") {
 				t.Errorf("%q gives the secret away: %s", text, out)
@@ -80,6 +54,10 @@ func plant(data []byte, at int) []byte {
 	return slices.Concat(data[:at], []byte(planted), data[end:])
 }
 
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
 func checkBounds(t *testing.T, b Boot) {
 	t.Helper()
 	if len(b.Faults) > maxFaults || len(b.Joins) > maxJoins || len(b.Fetches) > maxFetches || len(b.Edits) > 4 || len(b.Formats) > 9 {
@@ -94,6 +72,19 @@ func checkBounds(t *testing.T, b Boot) {
 		}
 		if j.Cluster.State == Given && !eksName.MatchString(j.Cluster.Value) || j.Cluster.State != Given && j.Cluster.Value != "" {
 			t.Errorf("cluster %+v", j.Cluster)
+		}
+	}
+	if len(b.Clusters) > maxClusters || len(b.Unreadable) > maxProblems {
+		t.Errorf("unbounded: %+v", b)
+	}
+	for _, name := range b.Clusters {
+		if !eksName.MatchString(name) || !b.For(name) {
+			t.Errorf("cluster %q", name)
+		}
+	}
+	for _, p := range b.Unreadable {
+		if len(p.Part) > 300 || p.Reason == "" || p.Format == "" {
+			t.Errorf("problem %+v", p)
 		}
 	}
 	for _, f := range b.Faults {
@@ -130,7 +121,7 @@ var withSecrets = []string{
 	"SECRET",
 }
 
-// What ReadBoot reads beside that, with secrets where they are not kept.
+// What is read beside that, with secrets where they are not kept.
 var withMoreSecrets = []string{
 	"#!/bin/bash\nexport HTTPS_PROXY=http://user:SECRET@proxy:3128\nhttp_proxy=SECRET\ncurl -u SECRET -o /tmp/SECRET 'https://SECRET@example.com/SECRET/amd64/tool?sig=SECRET'\nchmod +x /tmp/SECRET\n" +
 		"/etc/eks/bootstrap.sh demo --apiserver-endpoint https://SECRET@example.com/SECRET --dns-cluster-ip SECRET --ip-family SECRET --use-max-pods SECRET --container-runtime SECRET --service-ipv4-cidr SECRET " +
@@ -150,7 +141,7 @@ func TestSecretsStayOutOfABoot(t *testing.T) {
 			text := strings.ReplaceAll(template, "SECRET", secret)
 			for _, cut := range []int{len(text), rnd.IntN(len(text)), rnd.IntN(len(text))} {
 				for _, form := range []string{text[:cut], b64(text[:cut]), zip(t, text[:cut])} {
-					if out := fmt.Sprintf("%+v %#v", ReadBoot([]byte(form)), ReadBoot([]byte(form))); sharesPiece(out, secret) {
+					if out := fmt.Sprintf("%+v %#v", Read([]byte(form)), Read([]byte(form))); sharesPiece(out, secret) {
 						t.Fatalf("template %d cut at %d gives %q away: %s", i, cut, secret, out)
 					}
 				}
@@ -193,7 +184,7 @@ func TestSecretsStayInside(t *testing.T) {
 			// Cut anywhere, so that every parser fails everywhere.
 			for _, cut := range []int{len(text), rnd.IntN(len(text)), rnd.IntN(len(text))} {
 				for _, form := range []string{text[:cut], b64(text[:cut]), zip(t, text[:cut])} {
-					out := fmt.Sprintf("%+v %#v", Bootstraps([]byte(form)), Bootstraps([]byte(form)))
+					out := fmt.Sprintf("%+v %#v", Read([]byte(form)), Read([]byte(form)))
 					if cut == len(text) && i < 6 && !strings.Contains(out, "demo") && i != 3 && i != 4 { // those do not parse
 						t.Fatalf("template %d: the cluster was not found: %s", i, out)
 					}

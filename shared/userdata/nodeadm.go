@@ -1,9 +1,7 @@
 package userdata
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -80,15 +78,45 @@ var (
 // nodeDocument is a NodeConfig with what it takes to merge it.
 type nodeDocument struct {
 	Document
-	flags  []string
-	config kubeletConfig
+	flags   []string
+	config  kubeletConfig
+	cluster string // that it is meant for, whether nodeadm reads it or not
+	ok      bool   // nodeadm reads it
 }
 
-// nodeadmReads takes a NodeConfig of the user data.
-func (r *reader) nodeadmReads(text, part string) {
-	if doc, ok := r.nodeDocument(text, part, true); ok && len(r.nodeConfigs) < maxDocuments {
-		r.nodeConfigs = append(r.nodeConfigs, doc)
+// nodeConfigGroup begins the apiVersion of what nodeadm reads
+// (awslabs/amazon-eks-ami, nodeadm).
+const nodeConfigGroup = "node.eks.aws/"
+
+// nodeConfig takes a NodeConfig of the user data. nodeadm merges all of them "in the order
+// they appear", the last value taking precedence (nodeadm, Merging multiple configuration
+// objects). One that nodeadm does not see shows its cluster all the same.
+func (r *reader) nodeConfig(text, part string, misplaced bool) {
+	found := r.nodeDocument(text, part, true, !misplaced)
+	if found.cluster != "" {
+		r.merged, r.mergedPart = found.cluster, part
 	}
+	r.merges(found, misplaced)
+}
+
+func (r *reader) merges(d nodeDocument, misplaced bool) {
+	if d.ok && !misplaced && len(r.nodeConfigs) < maxDocuments {
+		r.nodeConfigs = append(r.nodeConfigs, d)
+	}
+}
+
+// clusterIn is the cluster that the first NodeConfig that names one names: in the user data
+// of a node that nodeadm will not read, too, since it shows what the node was meant for.
+// One without a cluster is meant to be merged.
+func clusterIn(roots []*yaml.Node) string {
+	for _, doc := range roots {
+		if scalar(lookup(doc, "kind")) == "NodeConfig" && strings.HasPrefix(scalar(lookup(doc, "apiVersion")), nodeConfigGroup) {
+			if name := scalar(lookup(doc, "spec", "cluster", "name")); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // empty tells of a part that is said to be a NodeConfig and has nothing in it.
@@ -111,61 +139,62 @@ func (r *reader) dropIns() {
 			continue
 		}
 		n++
-		if doc, ok := r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true); ok && len(r.nodeConfigs) < maxDocuments {
-			doc.DropIn = true
-			r.nodeConfigs = append(r.nodeConfigs, doc)
-		}
+		doc := r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true, true)
+		doc.DropIn = true
+		r.merges(doc, false)
 	}
 }
 
-// nodeDocument reads one NodeConfig. own: the lines are the part's. ok is false
-// when there is no NodeConfig in it.
-func (r *reader) nodeDocument(text, part string, own bool) (nodeDocument, bool) {
+// nodeDocument reads one NodeConfig, of several YAML documents the first. own: the lines
+// are the part's. judged: nodeadm reads it, and stumbles over its faults.
+func (r *reader) nodeDocument(text, part string, own, judged bool) (doc nodeDocument) {
 	tell := func(why Reason, line int, field string, effect Effect) {
 		if !own {
 			line = 0
 		}
-		r.fault(Fault{Problem{part, NodeConfig, why}, line, field, ByNodeadm, effect})
+		if judged {
+			r.fault(Fault{Problem{part, NodeConfig, why}, line, field, ByNodeadm, effect})
+		}
 	}
-	root, ok := r.firstDocument(text, part, tell)
-	if !ok {
-		return nodeDocument{}, false
+	if len(text) > maxYAML || !r.spend(len(text)) {
+		r.problem(part, NodeConfig, TooLarge)
+		return doc
 	}
+	roots, err := yamlDocuments(text)
+	if err != nil {
+		r.unread(part, NodeConfig, Unparseable)
+	}
+	doc.cluster = clusterIn(roots)
+	switch {
+	case len(roots) == 0 && err != nil:
+		tell(Unparseable, errorLine(err), "", Fails)
+		return doc
+	case len(roots) == 0:
+		tell(WrongKind, 0, "", Fails)
+		return doc
+	case len(roots) > 1 && !isNull(roots[1]):
+		tell(ExtraDocument, roots[1].Line, "", Skipped)
+	}
+	root := roots[0]
 	group, version, _ := strings.Cut(scalar(lookupLast(root, "apiVersion")), "/")
 	switch {
 	case scalar(lookupLast(root, "kind")) != "NodeConfig" || group+"/" != nodeConfigGroup:
 		tell(WrongKind, lineOf(root), "", Fails)
-		return nodeDocument{}, false
+		return doc
 	case version != "v1alpha1":
 		tell(WrongKind, lineOf(lookupLast(root, "apiVersion")), "apiVersion", Depends)
 	}
+	if !judged {
+		return doc
+	}
 	c := checker{tell: tell, steps: 4096}
 	c.visit(root, nodeConfigIs, "", 0)
-	doc := readNodeDocument(root, part)
+	cluster := doc.cluster
+	doc = readNodeDocument(root, part)
+	doc.cluster, doc.ok = cluster, true
 	doc.Karpenter = strings.Contains(text, "# Karpenter Generated NodeConfig")
 	r.nodeConfigProxy(root)
-	return doc, true
-}
-
-// firstDocument is the root of the first YAML document.
-func (r *reader) firstDocument(text, part string, tell func(Reason, int, string, Effect)) (*yaml.Node, bool) {
-	if len(text) > maxYAML || !r.spend(len(text)) {
-		r.fault(Fault{Problem: Problem{part, NodeConfig, TooLarge}, By: Rollcall, Effect: Unread})
-		return nil, false
-	}
-	dec := yaml.NewDecoder(strings.NewReader(text))
-	var doc, second yaml.Node
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
-		tell(WrongKind, 0, "", Fails)
-		return nil, false
-	} else if err != nil {
-		tell(Unparseable, errorLine(err), "", Fails)
-		return nil, false
-	}
-	if err := dec.Decode(&second); err == nil && len(second.Content) == 1 && scalar(second.Content[0])+second.Content[0].Tag != "!!null" {
-		tell(ExtraDocument, second.Content[0].Line, "", Skipped)
-	}
-	return doc.Content[0], true
+	return doc
 }
 
 // checker compares a document with a shape. steps bounds it: aliases could

@@ -2,16 +2,21 @@ package userdata
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// windowsScript joins a Windows node. Its parameter -EKSClusterName is the
-// cluster (EKS User Guide, Create nodes with optimized Windows AMIs). PowerShell
-// accepts a parameter's name in any case and shortened.
-const (
-	windowsScript    = "start-eksbootstrap.ps1"
-	windowsParameter = "-eksclustername"
-)
+// windowsScript joins a Windows node.
+const windowsScript = "start-eksbootstrap.ps1"
+
+// windowsParameters are those of windowsScript in their order (EKS User Guide, Create
+// nodes with optimized Windows AMIs, bootstrap script configuration parameters).
+var windowsParameters = []string{
+	"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-apiserverendpoint",
+	"-base64clusterca", "-dnsclusterip", "-servicecidr", "-excludedsnatcidrs",
+	"-containerruntime", "-region", "-endpoint",
+}
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML
 // of EC2Launch v2 with a task executeScript.
@@ -59,351 +64,215 @@ func (r *reader) powershell(text, part string) {
 			r.proxies(line)
 		}
 	}
-	p := powershell{r: r, part: part, text: text, vars: map[string]string{}}
-	p.statements(0)
+	text = psHereString.ReplaceAllString(text, "$$()")
+	p := powershell{r: r, part: part, vars: map[string]string{}}
+	p.statements(strings.ReplaceAll(text, "`\n", " "), 0)
 }
 
-// powershell follows a script statement by statement. It knows strings,
-// variables, comments and calls; a block counts as if it were run.
+// powershell reads a script statement by statement. It knows strings, variables,
+// comments and calls; a block counts as if it were run.
 type powershell struct {
 	r      *reader
 	part   string
-	text   string
-	pos    int
 	braces int
 	vars   map[string]string
 }
 
-type psWord struct {
-	text string // after expansion
-	raw  string // as written, when no part of it was quoted
-}
+var (
+	psHereString = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
+	// psToken is a comment, a separator, or a word, which may be put together of texts in
+	// quotes, groups in brackets and plain characters.
+	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psText + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
+	psPiece = regexp.MustCompile("(?s)" + psText + "|" + psGroup + "|[^\"'(]+|.")
+	// psReference is an escaped character, a variable, or a command within a text.
+	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
+	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\])?\$([\w:]+)(=?)(.*)$`)
+)
 
-// statements follows the text to its end, or to the ")" that closes a group.
-func (p *powershell) statements(depth int) {
-	var words []psWord
-	flush := func() {
-		p.statement(words)
-		words = nil
-	}
-	for p.pos < len(p.text) {
-		if !p.r.spend(4) {
-			p.r.problem(p.part, PowerShell, TooComplex)
-			p.pos = len(p.text)
-			return
-		}
-		rest := p.text[p.pos:]
-		switch c := rest[0]; {
-		case c == ' ' || c == '\t' || c == '\r':
-			p.pos++
-		case strings.HasPrefix(rest, "`\n"), strings.HasPrefix(rest, "`\r\n"):
-			p.pos += strings.IndexByte(rest, '\n') + 1
-		case strings.HasPrefix(rest, "<#"):
-			p.skipPast("#>")
-		case c == '#':
-			p.pos += lineEnd(rest)
-		case c == '\n' || c == ';' || c == '|':
-			p.pos++
-			flush()
-		case c == '{' || c == '}':
-			p.pos++
-			flush()
-			if c == '{' {
-				p.braces++
-			} else {
-				p.braces--
-			}
-		case c == '(' && depth < maxDepth:
-			p.pos++
-			p.statements(depth + 1)
-			words = append(words, psWord{text: unknown})
-		case c == ')' && depth > 0:
-			p.pos++
-			flush()
-			return
-		case c == '(' || c == ')':
-			p.pos++
-		case c == '&' && len(words) > 0 && !isOperator(words[len(words)-1]):
-			p.pos++
-			flush()
-		case c == '&' || c == '=':
-			p.pos++
-			words = append(words, psWord{text: string(c), raw: string(c)})
-		default:
-			words = append(words, p.word())
-		}
-	}
-	flush()
-}
+const (
+	psText  = "\"(?:[^\"`]|`.|\"\")*\"|'(?:[^']|'')*'"
+	psGroup = `\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
+)
 
-// isOperator reports whether a call may follow the word.
-func isOperator(w psWord) bool { return w.raw == "=" }
-
-// word reads one word, which may be put together of several strings.
-func (p *powershell) word() psWord {
-	var b strings.Builder
-	start, quoted := p.pos, false
-	for p.pos < len(p.text) {
-		rest := p.text[p.pos:]
-		switch c := rest[0]; {
-		case strings.HasPrefix(rest, "@'\n"):
-			quoted = true
-			p.pos += 3
-			b.WriteString(p.skipPast("\n'@"))
-		case strings.HasPrefix(rest, "@\"\n"):
-			quoted = true
-			p.pos += 3
-			b.WriteString(p.expand(p.skipPast("\n\"@")))
-		case c == '\'':
-			quoted = true
-			p.pos++
-			b.WriteString(p.single())
-		case c == '"':
-			quoted = true
-			p.pos++
-			b.WriteString(p.double())
-		case c == '`' && len(rest) > 1 && rest[1] != '\n' && rest[1] != '\r':
-			b.WriteByte(rest[1])
-			p.pos += 2
-		case c == '$':
-			value, n := p.variable(rest)
-			b.WriteString(value)
-			p.pos += n
-		case strings.IndexByte(" \t\r\n;|{}()`", c) >= 0, c == '=' && firstByte(p.text[start:p.pos]) == '$':
-			return p.made(b.String(), start, quoted)
-		case c == ']' && firstByte(p.text[start:p.pos]) == '[' && strings.HasPrefix(rest, "]$"):
-			// A type before a variable, as in [string]$Name, is no part of it.
-			p.pos++
-			b.Reset()
-			start = p.pos
-		default:
-			b.WriteByte(c)
-			p.pos++
-		}
-	}
-	return p.made(b.String(), start, quoted)
-}
-
-func (p *powershell) made(text string, start int, quoted bool) psWord {
-	if p.pos == start { // what nothing else reads, such as a lone backtick
-		p.pos++
-	}
-	if !p.r.spend(len(text)) || len(text) > maxValue {
-		text = unknown
-	}
-	w := psWord{text: text}
-	if !quoted {
-		w.raw = p.text[start:p.pos]
-	}
-	return w
-}
-
-// firstByte is the first byte, 0 if there is none.
-func firstByte(s string) byte {
-	if s == "" {
-		return 0
-	}
-	return s[0]
-}
-
-// single reads on to the end of a single-quoted string, in which two quotes are one.
-func (p *powershell) single() string {
-	var b strings.Builder
-	for p.pos < len(p.text) {
-		c := p.text[p.pos]
-		p.pos++
-		if c == '\'' {
-			if p.pos == len(p.text) || p.text[p.pos] != '\'' {
-				break
-			}
-			p.pos++
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
-// double reads on to the end of a double-quoted string and expands it.
-func (p *powershell) double() string {
-	start := p.pos
-	for p.pos < len(p.text) {
-		switch p.text[p.pos] {
-		case '`':
-			p.pos++
-		case '"':
-			if p.pos+1 == len(p.text) || p.text[p.pos+1] != '"' {
-				inner := p.text[start:p.pos]
-				p.pos++
-				return p.expand(strings.ReplaceAll(inner, `""`, `"`))
-			}
-			p.pos++
-		}
-		p.pos++
-	}
-	p.pos = len(p.text)
-	return p.expand(p.text[min(start, len(p.text)):])
-}
-
-// expand puts the values of variables into a double-quoted string's content.
-func (p *powershell) expand(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
+func (p *powershell) statements(text string, depth int) {
+	var words []string
+	for _, t := range append(psToken.FindAllString(text, -1), "\n") {
 		switch {
-		case s[i] == '`' && i+1 < len(s):
-			b.WriteByte(s[i+1])
-			i += 2
-		case s[i] == '$':
-			value, n := p.variable(s[i:])
-			if !p.r.spend(len(value)) || b.Len() > maxScript {
-				return unknown
-			}
-			b.WriteString(value)
-			i += n
+		case !p.r.spend(len(t)):
+			p.r.problem(p.part, PowerShell, TooComplex)
+			return
+		case strings.HasPrefix(t, "#"), strings.HasPrefix(t, "<#"):
+		case strings.Contains("\n;|{}", t):
+			p.statement(words)
+			words = nil
+			p.braces += strings.Count(t, "{") - strings.Count(t, "}")
 		default:
-			b.WriteByte(s[i])
-			i++
+			if t[0] == '(' && depth < maxDepth {
+				p.statements(t[1:len(t)-1], depth+1)
+			}
+			words = append(words, t)
 		}
+	}
+}
+
+// text is what a word stands for.
+func (p *powershell) text(word string) string {
+	var b strings.Builder
+	for _, piece := range psPiece.FindAllString(word, -1) {
+		switch inner := piece[min(1, len(piece)-1):max(1, len(piece)-1)]; {
+		case piece[0] == '(':
+			return unknown
+		case len(piece) > 1 && piece[0] == '\'':
+			b.WriteString(strings.ReplaceAll(inner, "''", "'"))
+		case len(piece) > 1 && piece[0] == '"':
+			b.WriteString(p.expand(strings.ReplaceAll(inner, `""`, `"`)))
+		case piece != `"` && piece != "'":
+			b.WriteString(p.expand(piece))
+		}
+	}
+	if b.Len() > maxValue || !p.r.spend(b.Len()) {
+		return unknown
 	}
 	return b.String()
 }
 
-// variable reads $name, ${name}, $scope:name or $(...) at the beginning of s and
-// gives its value and its length.
-func (p *powershell) variable(s string) (value string, n int) {
-	if len(s) < 2 {
-		return s, len(s)
-	}
-	switch s[1] {
-	case '(':
-		depth := 0
-		for i := 1; i < len(s); i++ {
-			switch s[i] {
-			case '(':
-				depth++
-			case ')':
-				if depth--; depth == 0 {
-					return unknown, i + 1
-				}
-			}
+// expand puts the values of variables into a text.
+func (p *powershell) expand(s string) string {
+	room := maxValue
+	return psReference.ReplaceAllStringFunc(s, func(ref string) string {
+		m := psReference.FindStringSubmatch(ref)
+		value, ok := p.vars[asciiLower(m[2]+m[3])]
+		switch {
+		case m[1] != "":
+			return m[1]
+		case !ok || len(value) > room:
+			return unknown
 		}
-		return unknown, len(s)
-	case '{':
-		if i := strings.IndexByte(s, '}'); i > 0 {
-			return p.value(s[2:i]), i + 1
-		}
-		return unknown, len(s)
-	}
-	n = 1
-	for n < len(s) && (isWordByte(s[n]) || s[n] == ':' && n+1 < len(s) && isWordByte(s[n+1])) {
-		n++
-	}
-	if n == 1 { // $? and the like, or a lone dollar sign
-		return "$", 1
-	}
-	return p.value(s[1:n]), n
-}
-
-func (p *powershell) value(name string) string {
-	if value, ok := p.vars[asciiLower(name)]; ok {
+		room -= len(value)
 		return value
-	}
-	return unknown
+	})
 }
 
-// statement follows one statement: an assignment, or a call.
-func (p *powershell) statement(words []psWord) {
-	if len(words) > 0 && strings.HasPrefix(words[0].raw, "[") {
+// statement reads one statement: an assignment, or a call.
+func (p *powershell) statement(words []string) {
+	if len(words) > 1 && words[0][0] == '[' && words[1][0] == '$' {
 		words = words[1:] // a type, as in [string] $Name
 	}
-	if len(words) > 1 && words[1].raw == "=" && strings.HasPrefix(words[0].raw, "$") {
-		name, value := asciiLower(words[0].raw[1:]), unknown
-		if len(words) == 3 {
-			value = words[2].text
+	if len(words) == 0 {
+		return
+	}
+	if m := psAssign.FindStringSubmatch(words[0]); m != nil && (m[2] == "=" || m[3] == "" && len(words) > 1 && words[1] == "=") {
+		words = words[1:]
+		if m[2] == "" {
+			words = words[1:]
 		}
-		p.r.proxy(strings.TrimPrefix(name, "env:"))
-		// In a block the assignment may or may not happen.
-		if had, ok := p.vars[name]; ok && had != value && p.braces > 0 {
-			value = unknown
+		if m[3] != "" {
+			words = append([]string{m[3]}, words...)
 		}
-		p.vars[name] = value
-		words = words[2:]
+		p.assign(asciiLower(m[1]), words)
 	}
 	// A string on its own is a value; only an operator or a bare word calls.
 	called := false
-	for len(words) > 0 && (words[0].raw == "&" || words[0].raw == ".") {
+	for len(words) > 0 && (words[0] == "&" || words[0] == ".") {
 		called, words = true, words[1:]
 	}
-	if len(words) == 0 || !called && (words[0].raw == "" || words[0].raw[0] == '$') {
+	if len(words) > 0 && len(words[0]) > 1 && words[0][0] == '&' {
+		called, words = true, append([]string{words[0][1:]}, words[1:]...)
+	}
+	if len(words) == 0 || !called && strings.IndexByte(`"'$(`, words[0][0]) >= 0 {
 		return
 	}
-	if command(words[0]) == "netsh" && len(words) > 3 && strings.EqualFold(words[1].text, "winhttp") && strings.EqualFold(words[3].text, "proxy") {
+	switch command := p.command(words[0]); {
+	case command == "netsh" && len(words) > 3 && strings.EqualFold(words[1], "winhttp") && strings.EqualFold(words[3], "proxy"):
 		p.r.proxy("https_proxy")
-	}
-	switch command(words[0]) {
-	case "powershell", "powershell.exe", "pwsh", "pwsh.exe":
-		for i, w := range words {
-			if strings.EqualFold(w.text, "-File") && i+1 < len(words) && command(words[i+1]) == windowsScript {
-				p.bootstrap(words[i+2:])
+	case command == windowsScript:
+		p.join(words[1:])
+	case slices.Contains([]string{"powershell", "powershell.exe", "pwsh", "pwsh.exe"}, command):
+		for i, w := range words[:len(words)-1] {
+			if strings.EqualFold(w, "-File") && p.command(words[i+1]) == windowsScript {
+				p.join(words[i+2:])
 				return
 			}
 		}
-	case windowsScript:
-		p.bootstrap(words[1:])
 	}
+}
+
+func (p *powershell) assign(name string, words []string) {
+	value := unknown
+	if len(words) == 1 {
+		value = p.text(words[0])
+	}
+	p.r.proxy(strings.TrimPrefix(name, "env:"))
+	// In a block the assignment may or may not happen.
+	if had, ok := p.vars[name]; ok && had != value && p.braces > 0 {
+		value = unknown
+	}
+	p.vars[name] = value
 }
 
 // command is the name of what a word calls, without its directory.
-func command(w psWord) string {
-	name := asciiLower(w.text)
+func (p *powershell) command(word string) string {
+	name := asciiLower(p.text(word))
 	return name[strings.LastIndexAny(name, `\/`)+1:]
 }
 
-func (p *powershell) bootstrap(args []psWord) {
-	p.join(args)
-	for i, w := range args {
-		name, value, colon := strings.Cut(w.raw, ":")
-		if len(name) < len("-e") || name[0] != '-' || !strings.HasPrefix(windowsParameter, asciiLower(name)) {
-			continue
-		}
-		if !colon || value == "" {
-			if i+1 == len(args) {
-				break
+// join reads the arguments of windowsScript.
+func (p *powershell) join(args []string) {
+	values := p.arguments(args)
+	p.r.cluster(values["-eksclustername"], p.part, PowerShell)
+	if p.r.full() {
+		return
+	}
+	j := Join{Tool: WindowsScript, Conditional: p.braces > 0}
+	j.Part = p.part
+	j.Cluster = setting(values["-eksclustername"], validName)
+	j.Endpoint = setting(values["-apiserverendpoint"], validEndpoint)
+	j.CA = CertificateOf(values["-base64clusterca"])
+	j.ClusterDNS = setting(values["-dnsclusterip"], validAddresses)
+	j.ServiceCIDR = setting(values["-servicecidr"], validCIDR)
+	// The script puts the text on the kubelet's command line, where Windows knows
+	// double quotes only.
+	words := splitWords(trace(values["-kubeletextraargs"]), `"`, false)
+	j.Kubelet = newKubelet(words, func(int) string { return p.part }, kubeletConfig{})
+	if j.Cluster.State == Absent {
+		j.Missing = []string{"-EKSClusterName"}
+	}
+	p.r.join(j)
+}
+
+// arguments gives the values by the parameters' full names. PowerShell takes a name in
+// any case, shortened as far as it stays clear, with its value after a colon or in the
+// next word; a word without a name is the first parameter that has no value yet.
+func (p *powershell) arguments(args []string) map[string]string {
+	values := map[string]string{}
+	free := func(full string) bool { return values[full] == "" }
+	for i := 0; i < len(args); i++ {
+		name, value, _ := strings.Cut(args[i], ":")
+		full := windowsParameter(asciiLower(name))
+		switch {
+		case full != "" && value != "":
+			values[full] = p.text(value)
+		case full != "" && i+1 < len(args):
+			i++
+			values[full] = p.text(args[i])
+		case full == "" && args[i][0] != '-' && (strings.IndexByte(`"'`, args[i][0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is none
+			if j := slices.IndexFunc(windowsParameters, free); j >= 0 {
+				values[windowsParameters[j]] = p.text(args[i])
 			}
-			value = args[i+1].text
-		} else if strings.Contains(value, "$") {
-			value = unknown
 		}
-		p.r.result.cluster(value, p.part, PowerShell)
-		return
 	}
-	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
-		p.r.result.cluster(args[0].text, p.part, PowerShell) // it is the first parameter
-		return
-	}
-	p.r.problem(p.part, PowerShell, NoName)
+	return values
 }
 
-// skipPast gives the text up to the mark and goes on after it.
-func (p *powershell) skipPast(mark string) string {
-	rest := p.text[p.pos:]
-	i := strings.Index(rest, mark)
+func windowsParameter(name string) string {
+	i := slices.IndexFunc(windowsParameters, func(p string) bool { return p == name })
+	if i < 0 && len(name) > 1 {
+		i = slices.IndexFunc(windowsParameters, func(p string) bool { return strings.HasPrefix(p, name) })
+	}
 	if i < 0 {
-		p.pos = len(p.text)
-		return rest
+		return ""
 	}
-	p.pos += i + len(mark)
-	return rest[:i]
-}
-
-func lineEnd(s string) int {
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		return i
-	}
-	return len(s)
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return windowsParameters[i]
 }
 
 // asciiLower is strings.ToLower that never changes the length.

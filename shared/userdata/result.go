@@ -53,17 +53,10 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s (%s) %s", p.Part, p.Format, p.Reason)
 }
 
-// Result is what user data says about the node that it would make.
-type Result struct {
-	Clusters   []string // the clusters it bootstraps a node of, distinct, in order
-	Formats    []Format // the forms found, distinct, in order
-	Unreadable []Problem
-}
-
 // For reports whether the user data bootstraps a node of the named cluster.
 // Cluster names are case-sensitive.
-func (r Result) For(cluster string) bool {
-	return slices.Contains(r.Clusters, cluster)
+func (b Boot) For(cluster string) bool {
+	return slices.Contains(b.Clusters, cluster)
 }
 
 // More than these would not be user data that anybody wrote; the bound keeps a
@@ -73,28 +66,29 @@ const (
 	maxProblems = 16
 )
 
-func (r *Result) format(f Format) {
-	if !slices.Contains(r.Formats, f) {
-		r.Formats = append(r.Formats, f)
+func (r *reader) format(f Format) {
+	if !slices.Contains(r.boot.Formats, f) {
+		r.boot.Formats = append(r.boot.Formats, f)
 	}
 }
 
-func (r *Result) problem(part string, f Format, why Reason) {
+// unread keeps what stood in the way of knowing the clusters.
+func (r *reader) unread(part string, f Format, why Reason) {
 	p := Problem{Part: part, Format: f, Reason: why}
-	if len(r.Unreadable) < maxProblems && !slices.Contains(r.Unreadable, p) {
-		r.Unreadable = append(r.Unreadable, p)
+	if len(r.boot.Unreadable) < maxProblems && !slices.Contains(r.boot.Unreadable, p) {
+		r.boot.Unreadable = append(r.boot.Unreadable, p)
 	}
 }
 
 // cluster takes the name that a bootstrap call or document gives.
-func (r *Result) cluster(name, part string, f Format) {
+func (r *reader) cluster(name, part string, f Format) {
 	switch {
 	case strings.Contains(name, unknown):
-		r.problem(part, f, Computed)
+		r.unread(part, f, Computed)
 	case !validName(name):
-		r.problem(part, f, NoName)
-	case len(r.Clusters) < maxClusters && !slices.Contains(r.Clusters, name):
-		r.Clusters = append(r.Clusters, name)
+		r.unread(part, f, NoName)
+	case len(r.boot.Clusters) < maxClusters && !slices.Contains(r.boot.Clusters, name):
+		r.boot.Clusters = append(r.boot.Clusters, name)
 	}
 }
 

@@ -334,6 +334,14 @@ func userDataCases(t testing.TB) []userDataCase {
 			name: "Bottlerocket that does not parse", data: "[settings.kubernetes]\ncluster-name = demo\n", formats: []Format{Bottlerocket},
 			problems: []Problem{{whole, Bottlerocket, Unparseable}},
 		},
+		{
+			name: "Bottlerocket whose settings are no table", data: "[settings]\nkubernetes = 'demo'\n", formats: []Format{Bottlerocket},
+			problems: []Problem{{whole, Bottlerocket, Unparseable}},
+		},
+		{
+			name: "a drop-in for nodeadm that does not parse", data: "#!/bin/bash\necho '[' > /etc/eks/nodeadm.d/x.yaml\n", formats: []Format{Shell},
+			problems: []Problem{{"nodeadm.d file 1", NodeConfig, Unparseable}},
+		},
 
 		// Windows
 		{
@@ -406,24 +414,24 @@ func userDataCases(t testing.TB) []userDataCase {
 	}
 }
 
-func TestBootstraps(t *testing.T) {
+func TestClusters(t *testing.T) {
 	for _, tt := range userDataCases(t) {
 		t.Run(tt.name, func(t *testing.T) {
-			want := Result{Clusters: tt.clusters, Formats: tt.formats, Unreadable: tt.problems}
-			got := newReader().read([]byte(tt.data))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			if diff := cmp.Diff(got, Bootstraps([]byte(tt.data))); diff != "" {
-				t.Errorf("Bootstraps differs\n%s", diff)
+			got := Read([]byte(tt.data))
+			for what, diff := range map[string]string{
+				"clusters": cmp.Diff(tt.clusters, got.Clusters), "formats": cmp.Diff(tt.formats, got.Formats), "problems": cmp.Diff(tt.problems, got.Unreadable),
+			} {
+				if diff != "" {
+					t.Errorf("%s (-want +got)\n%s", what, diff)
+				}
 			}
 		})
 	}
 }
 
 func TestForIsCaseSensitive(t *testing.T) {
-	r := Bootstraps([]byte(nodeConfig))
-	if !r.For("demo") || r.For("Demo") || r.For("") || (Result{}).For("") {
+	r := Read([]byte(nodeConfig))
+	if !r.For("demo") || r.For("Demo") || r.For("") || (Boot{}).For("") {
 		t.Error("For must match exactly the names found")
 	}
 }
@@ -507,7 +515,7 @@ func TestDecodeLeavesCompressionAndMoreBase64ToTheReaders(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if b := ReadBoot(data); b.Gzip != tt.gzip || b.EncodedTwice != tt.twice || !b.Uses(Nodeadm) {
+		if b := Read(data); b.Gzip != tt.gzip || b.EncodedTwice != tt.twice || !b.Uses(Nodeadm) {
 			t.Errorf("%s: got %+v", name, b)
 		}
 	}

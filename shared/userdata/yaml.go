@@ -8,24 +8,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents gives the root of each YAML (or JSON) document in the text. Nodes
-// are walked instead of decoded into Go values so that an alias costs nothing,
-// however often it is used.
+// documents gives the root of each YAML (or JSON) document in the text.
 func (r *reader) documents(text, part string, f Format) []*yaml.Node {
 	if len(text) > maxYAML {
-		r.yamlProblem(part, f, TooLarge, nil)
+		r.problem(part, f, TooLarge)
 		return nil
 	}
-	var roots []*yaml.Node
+	roots, err := yamlDocuments(text)
+	if err != nil {
+		r.problemAt(part, f, Unparseable, err)
+	}
+	return roots
+}
+
+// yamlDocuments gives the roots up to an error. Nodes are walked instead of decoded into
+// Go values so that an alias costs nothing, however often it is used.
+func yamlDocuments(text string) (roots []*yaml.Node, err error) {
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
 		if errors.Is(err, io.EOF) {
-			return roots
+			return roots, nil
 		}
 		if err != nil {
-			r.yamlProblem(part, f, Unparseable, err)
-			return roots
+			return roots, err
 		}
 		if len(doc.Content) == 1 {
 			roots = append(roots, doc.Content[0])
@@ -73,13 +79,4 @@ func resolve(n *yaml.Node) *yaml.Node {
 		return n.Alias
 	}
 	return n
-}
-
-// yamlProblem leaves a NodeConfig to nodeadmReads, which reads as nodeadm does.
-func (r *reader) yamlProblem(part string, f Format, why Reason, err error) {
-	if f == NodeConfig {
-		r.result.problem(part, f, why)
-	} else {
-		r.problemAt(part, f, why, err)
-	}
 }

@@ -340,7 +340,7 @@ func largeUserData() []example {
 	return []example{
 		{"above", nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Boot{Size: userdata.MaxRaw + 1}) }), "UserDataTooLarge"},
 		{"equal", nodeadm().update(func(i *evidence.Instance) {
-			boot := userdata.ReadBoot([]byte(nodeConfig(name, endpoint, ca)))
+			boot := userdata.Read([]byte(nodeConfig(name, endpoint, ca)))
 			boot.Size = userdata.MaxRaw
 			i.UserData = evidence.Read(boot)
 		}), ""},
@@ -352,7 +352,7 @@ func largeUserData() []example {
 func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 	s := nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
 	s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{
-		ID: template, Version: "3", HasUserData: true, UserData: evidence.Read(userdata.ReadBoot([]byte(nodeConfig("billing", endpoint, ca)))),
+		ID: template, Version: "3", HasUserData: true, UserData: evidence.Read(userdata.Read([]byte(nodeConfig("billing", endpoint, ca)))),
 	})
 	sheet := s.analyze()
 	if got := told(sheet); got != "UserDataClusterMismatch" {

@@ -54,7 +54,7 @@ func healthyWith(ami evidence.Image, data string) *scene {
 				State: "running", Launched: launched, Type: "m6i.large", Architecture: "x86_64", Image: image, VPC: vpc, Subnet: subnet,
 				ASG: "payments-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
 			}),
-			UserData: evidence.Read(userdata.ReadBoot([]byte(data))),
+			UserData: evidence.Read(userdata.Read([]byte(data))),
 			Console:  evidence.Read(console.Read("")),
 		}},
 		Images:    map[string]evidence.Fact[evidence.Image]{image: evidence.Read(ami)},
@@ -154,7 +154,7 @@ func (s *scene) config(f func(*evidence.InstanceConfig)) *scene {
 }
 
 func (s *scene) data(text string) *scene {
-	return s.update(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.ReadBoot([]byte(text))) })
+	return s.update(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Read([]byte(text))) })
 }
 
 func (s *scene) without() *scene {

@@ -213,7 +213,6 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
 		}, "KubeletSilent MemoryPressurePreceded?"},
-		{"a pod was killed at its limit", func(w *world) { w.shows(console.CgroupOutOfMemory, "java", 1) }, "KubeletSilent"},
 		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed in an earlier boot", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)

@@ -86,7 +86,7 @@ func (w *world) starts(after ...time.Duration) {
 
 // registers has the user data register the node with taints.
 func (w *world) registers(taints string) {
-	w.data = evidence.Read(userdata.ReadBoot([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
+	w.data = evidence.Read(userdata.Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
 }
 
 // template has the user data been read of the launch template alone.

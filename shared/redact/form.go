@@ -1,0 +1,252 @@
+package redact
+
+import (
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// form is what a secret looks like by itself, or in the command that it is given to.
+// The first group of the pattern is the secret.
+type form struct {
+	kind    Kind
+	needles []string // one of them is in every lower-case text that it matches
+	pattern *regexp.Regexp
+	ok      func(v string) bool // nil: whatever is not harmless
+}
+
+const (
+	// begins a word, also after an escaped line break.
+	begin = `(?:\b|\\[nrt])`
+	// args are arguments of a command, on lines that backslashes join.
+	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
+	// rest is the rest of such a line, without a quote before it.
+	rest = `["']?((?:\\\r?\n|[^\n])+)`
+)
+
+func anything(string) bool { return true }
+
+// token makes a form of words with a known prefix.
+func token(kind Kind, needles, prefix, tail string) form {
+	return form{kind, strings.Fields(needles), regexp.MustCompile(begin + `(` + prefix + tail + `)`), anything}
+}
+
+func command(needles, pattern string) form {
+	return form{Password, strings.Fields(needles), regexp.MustCompile(`(?i)` + pattern), nil}
+}
+
+var forms = []form{
+	token(AccessKeyID, "akia asia abia acca", `(?:AKIA|ASIA|ABIA|ACCA)`, `[A-Z0-9]{16}\b`),
+	token(EKSToken, "k8s-aws-v1.", `k8s-aws-v1\.`, `[\w=-]{16,}`),
+	token(AWSSessionToken, "jb3jpz2lu ogzxivyxdz", `(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz)`, `[\w+/=-]{28,}`),
+	token(JWT, "eyj", `eyJ[\w=-]*\.`, `[\w.=-]{12,}`),
+	token(GitHubToken, "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", `(?:gh[pousr]_|github_pat_)`, `\w{16,}`),
+	token(GitLabToken, "glp gld glr glc gls gli gla glf glo gr1348941", `(?:gl(?:pat|dt|rt|rtr|ptt|cbt|soat|imt|agent|ft|oas)-|GR1348941)`, `[\w.-]{12,}`),
+	token(SlackToken, "xox xapp-", `(?:xox[bpars]-|xoxe[.-]|xapp-)`, `[\w-]{10,}`),
+	token(NPMToken, "npm_", `npm_`, `\w{30,}`),
+	token(DockerToken, "dckr_", `dckr_[po]at_`, `[\w-]{16,}`),
+	token(APIToken, "k_live_ k_test_ whsec_ sk-ant- sk-proj- hvs. hvb. hvr. pypi- ya29. gocspx- tskey- nrak- sntry swmtkn", `(?:[sr]k_(?:live|test)_|whsec_|sk-(?:ant|proj)-|hv[sbr]\.|pypi-AgEI|ya29\.|GOCSPX-|tskey-|NRAK-|sntry[su]_|SWMTKN-1-)`, `[\w./+=~-]{12,}`),
+	token(APIToken, "aiza hf_ _v1_ glsa_ glc_ rubygems_ shpat_ pmak- atatt3 lin_api_ pul- fo1_ dapi", `(?:AIza|hf_|do[op]_v1_|gls?[ac]_|rubygems_|shpat_|PMAK-|ATATT3|lin_api_|pul-|fo1_|dapi)`, `[\w./+=~-]{24,}`),
+	token(APIToken, "sg. k10", `(?:SG\.[\w-]{16,}\.|K10[\w.-]{48,}::)`, `[\w:.-]{16,}`),
+	token(PrivateKey, "age-secret-key-1", `AGE-SECRET-KEY-1`, `\w{20,}`),
+	{SlackToken, []string{"hooks.slack.com/"}, regexp.MustCompile(`(?i)hooks\.slack\.com/([\w/-]{17,})`), anything},
+	{APIToken, []string{"webhooks/"}, regexp.MustCompile(`(?i)discord\.com/api/webhooks/([\w/-]{17,})`), anything},
+	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, regexp.MustCompile(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
+
+	{URLPassword, []string{"@"}, regexp.MustCompile("://[^\\s:/@\"'<>`]*:([^\\s\"'<>`]+)@"), func(v string) bool {
+		host, _, path := strings.Cut(v, "/")
+		return !harmless(v, Password, true) && (!path || !numeral.MatchString(host)) // host:port/path@version
+	}},
+	{URLPassword, []string{"@"}, regexp.MustCompile(`://([\w-]{16,})@`), random},
+	{URLPassword, []string{"@tcp("}, regexp.MustCompile(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
+
+	{Authorization, []string{"authorization"}, regexp.MustCompile(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
+		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(firstWord(v), ".,;:"))
+	}},
+	{Authorization, []string{"bearer"}, regexp.MustCompile(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
+		return !wordy(strings.Trim(v, ".")) && (len(v) >= 20 || strings.ContainsAny(v, "0123456789"))
+	}},
+	{Authorization, []string{"basic"}, regexp.MustCompile(`(?i)\bbasic[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
+		plain, err := base64.StdEncoding.DecodeString(v)
+		return err == nil && strings.Contains(string(plain), ":")
+	}},
+
+	command("curl", `\bcurl\b`+args+`(?:-u|--user|--proxy-user)[ =]?\s*["']?[^\s:"']*:([^\s"']+)`),
+	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
+	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
+	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s+`+rest),
+	command("useradd usermod adduser", `\b(?:useradd|usermod|adduser)\b`+args+`-p\s+`+rest),
+	command("redis-cli", `\bredis-cli\b`+args+`-a\s+`+rest),
+	command("ldap", `\bldap(?:search|modify|add)\b`+args+`-w\s+`+rest),
+	command("amazon-ssm-agent", `\bamazon-ssm-agent\b`+args+`-code\s+`+rest),
+	command("htpasswd", `\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+`+rest),
+	command("net user", `\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`),
+	command("vault login", `\bvault\s+login\s+([^\s-]\S*)`),
+	command("identified", `\bidentified\s+by\s+`+rest),
+	command("pass:", `\s-\w+\s+["']?pass:(\S+)`),
+	command("securestring", `\bconvertto-securestring\s+([^\n]*["'][^\n]+)`),
+	command("securestring", `("[^"\n]+"|'[^'\n]+')\s*\|\s*convertto-securestring`),
+	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
+	command("networkcredential", `\bnetworkcredential\(`+rest),
+	command("passwd --password-stdin", `(?:\b(?:chpasswd|passwd)\b|--password-stdin)[^\n]*<<<\s*`+rest),
+	command("passwd --password-stdin", `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:\b(?:chpasswd|passwd)\b|--password-stdin)`),
+}
+
+// forms looks for what shows by its own form that it is a secret.
+func (s *scan) forms() {
+	s.each(".", s.bootstrapToken)
+	for _, f := range forms {
+		if !slices.ContainsFunc(f.needles, func(w string) bool { return strings.Contains(s.lower, w) }) {
+			continue
+		}
+		for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text, -1) {
+			v := s.text[m[2]:m[3]]
+			if f.ok == nil && !harmless(v, Password, true) || f.ok != nil && f.ok(v) {
+				s.add(m[2], m[3], f.kind)
+			}
+		}
+	}
+}
+
+// bootstrapToken judges the six and sixteen characters around a dot.
+func (s *scan) bootstrapToken(dot int) {
+	from, to := dot-6, dot+17
+	if from < 0 || to > len(s.text) || strings.Trim(s.text[from:dot], lowerDigits) != "" || strings.Trim(s.text[dot+1:to], lowerDigits) != "" {
+		return
+	}
+	before, after := s.at(from-1), s.at(to)
+	escape := s.at(from-2) == '\\' && before == 'n'
+	if isName(before) && !escape || isAlnum(after) || after == '_' || after == '-' || after == '.' && isAlnum(s.at(to+1)) {
+		return
+	}
+	if strings.ContainsAny(s.text[dot:to], "0123456789") {
+		s.add(from, to, BootstrapToken)
+	}
+}
+
+const lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+func firstWord(v string) string {
+	word, _, _ := strings.Cut(v, " ")
+	return word
+}
+
+// echoes removes what echo and printf write into a file with a secret-like name.
+func (s *scan) echoes() {
+	if !strings.Contains(s.lower, "echo") && !strings.Contains(s.lower, "printf") {
+		return
+	}
+	for _, m := range echo.FindAllStringIndex(s.text, -1) {
+		for _, file := range target.FindAllStringSubmatch(s.text[m[0]:m[1]], -1) {
+			if k := secretFile(file[1]); k != "" {
+				s.add(m[0]+len("echo"), m[1], k)
+				break
+			}
+		}
+	}
+}
+
+var (
+	echo    = regexp.MustCompile(`\b(?:echo|printf) [^\n]*`)
+	target  = regexp.MustCompile(`(?:>[>|]?[ \t]*|\btee[ \t]+(?:-\w+[ \t]+)*|\bof=)["']?([^\s"';|)&]+)`)
+	opener  = regexp.MustCompile(`<<-?[ \t]*["'\\]?(\w{1,64})`)
+	nameRun = regexp.MustCompile(`[\w.-]+`)
+)
+
+// heredocs removes the documents that a line with a secret-like name, or a command that
+// takes passwords, is given.
+func (s *scan) heredocs() {
+	done := 0
+	s.each("<<", func(at int) {
+		line := s.line(at)
+		from, eol := s.starts[line], s.endOf(line)
+		if at < done || s.at(at+2) == '<' || s.at(at-1) == '<' || eol-from > maxNesting {
+			return
+		}
+		m := opener.FindStringSubmatch(s.text[at:eol])
+		kind := s.consumer(s.text[from:eol])
+		if m == nil || kind == "" {
+			return
+		}
+		for line++; line < len(s.starts); line++ {
+			f, t := s.content(line)
+			if strings.TrimRight(s.text[f:t], ")\"';") == m[1] {
+				break
+			}
+		}
+		done = s.endOf(line - 1)
+		s.add(eol, done, kind)
+	})
+}
+
+// consumer is the kind of the secret that a command with a document takes.
+func (s *scan) consumer(command string) Kind {
+	if strings.Contains(command, "--password-stdin") {
+		return Password
+	}
+	for _, m := range target.FindAllStringSubmatch(command, -1) {
+		if k := secretFile(m[1]); k != "" {
+			return k
+		}
+	}
+	for _, name := range nameRun.FindAllString(command, -1) {
+		if k := secretName(strings.TrimLeft(name, "-.")); k != "" {
+			return k
+		}
+	}
+	return ""
+}
+
+// tables removes TOML and INI tables with secret-like names.
+func (s *scan) tables() {
+	kind, start := Kind(""), 0
+	for line := range s.starts {
+		from, to := s.content(line)
+		text := s.text[from:to]
+		head := text != "" && text[0] == '[' && noteAt(s.text, from) == 0
+		if kind != "" && (head || strings.HasPrefix(text, "--") || strings.HasPrefix(text, "#!")) {
+			s.add(start, s.starts[line], kind)
+			kind = ""
+		}
+		if head && text[len(text)-1] == ']' && len(text) < 2*maxName && !strings.ContainsAny(text, ",/:=") {
+			name := strings.Trim(text, "[]\"' ")
+			kind, start = secretName(strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"' `)), to
+		}
+	}
+	if kind != "" {
+		s.add(start, len(s.text), kind)
+	}
+}
+
+var (
+	secretKind = regexp.MustCompile(`(?m)^[ \t]*kind:[ \t]*["']?Secret["']?[ \t\r]*$`)
+	secretData = regexp.MustCompile(`(?m)^[ \t]*(?:data|stringData):[ \t\r]*$`)
+	jsonKind   = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret\\*"`)
+	jsonData   = regexp.MustCompile(`\\*"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)`)
+)
+
+// manifests removes the data of Kubernetes Secrets, whose keys may have any name.
+func (s *scan) manifests() {
+	if !strings.Contains(s.text, "Secret") || !strings.Contains(s.text, "kind") {
+		return
+	}
+	if jsonKind.MatchString(s.text) {
+		for _, m := range jsonData.FindAllStringSubmatchIndex(s.text, -1) {
+			s.add(m[2], m[3], Secret)
+		}
+	}
+	at := 0
+	for document := range strings.SplitAfterSeq(s.text, "\n---") {
+		if secretKind.MatchString(document) {
+			done := 0
+			for _, m := range secretData.FindAllStringIndex(document, -1) {
+				if line := s.line(at + m[1]); at+m[0] >= done {
+					done = s.below(line, s.indent(line), false)
+					s.add(at+m[1], done, Secret)
+				}
+			}
+		}
+		at += len(document)
+	}
+}

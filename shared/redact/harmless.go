@@ -1,0 +1,132 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	switches = words(`true false yes no on off null nil none ~ undefined unset empty required optional
+		enabled disabled default auto always never supported unsupported`)
+	// schemes are what names with auth in them are set to.
+	schemes = words(`basic digest iam tls mtls oidc ldap plain login saml jwt anonymous webhook
+		kerberos negotiate ntlm x509 bearer cert certificate bootstrap pam sso oauth oauth2 sha256 scram
+		failed failure success ok serviceaccount sigv4 trust md5 peer ident password token`)
+
+	numeral = regexp.MustCompile(`^\d{1,5}$`)
+	// number is a small number, with a unit or without.
+	number = regexp.MustCompile(`^[0-9][0-9.]{0,5}(?:s|m|h|d|ms|%|m0s|h0m0s)?$`)
+	// path is under a well-known root, and each part of it is what a person would write.
+	path = regexp.MustCompile(`^(?i:~|\.{1,2}|[cd]:|file://|/secrets|/(?:etc|var|usr|opt|run|home|root|mnt|tmp|dev|proc|srv|sys))[/\\](?:[\w.${}@%*~-]{0,48}[/\\])*[\w.${}@%*~-]{0,48}$`)
+	arn  = regexp.MustCompile(`^arn:aws[^\s=]*$`)
+	// address is a URL without anybody in it and without a query.
+	address = regexp.MustCompile(`^[\w+]{1,12}://[^\s@?#=&"'/]+((?:/[^\s@?#=&"'/]*)*)$`)
+	// placeholder says that somebody is to put a value there, or took it out.
+	placeholder = regexp.MustCompile(`^(?:<[A-Za-z _-]+>|\*+|[xX]+|\.+)$`)
+)
+
+// harmless reports whether a value that stands where a secret could stand is none.
+// In a value that is expanded, references to variables and commands do not count.
+func harmless(v string, kind Kind, expanded bool) bool {
+	v = strings.TrimRight(strings.TrimSpace(v), ",;")
+	if spent(v) {
+		return true
+	}
+	v = unquote(v)
+	low := asciiLower(v)
+	switch {
+	case len(v) <= 2 && !isAlnum(v[0]), switches[low], arn.MatchString(low), path.MatchString(v), placeholder.MatchString(v):
+		return true
+	case (kind == Credentials || kind == Token) && schemes[low], kind != Password && kind != PrivateKey && number.MatchString(v):
+		return true
+	}
+	if m := address.FindStringSubmatch(v); m != nil {
+		plain := true
+		for part := range strings.SplitSeq(m[1], "/") {
+			plain = plain && !random(part)
+		}
+		if plain {
+			return true
+		}
+	}
+	rest, refs := dereference(v, expanded)
+	_, _, _, other := classes(rest)
+	return refs && (len(rest) == other || strings.HasSuffix(rest, ":") && wordy(strings.TrimSuffix(rest, ":")))
+}
+
+func unquote(v string) string {
+	for {
+		inner := strings.TrimPrefix(v, `\`)
+		n := len(inner)
+		if n < 2 || inner[0] != inner[n-1] || inner[0] != '"' && inner[0] != '\'' {
+			return v
+		}
+		if v = strings.TrimSuffix(inner[1:n-1], `\`); v == "" {
+			return inner
+		}
+	}
+}
+
+var (
+	// inQuotes are references that templates and shells' single quotes have, too.
+	inQuotes  = regexp.MustCompile(`\$\{\{[^}"']*\}\}|\$\{[^}"':]*\}|\{\{[^}"']*\}\}|%[A-Z_][A-Z0-9_]*%|\$[A-Z][A-Z_]{2,}\b|^\*[A-Za-z]+$`)
+	reference = regexp.MustCompile(`^\$(?:(?i:env:)?[A-Za-z_]\w*|[0-9@*#?!$])`)
+)
+
+// dereference takes the references out of a value: $NAME, ${NAME}, $(command), $env:NAME,
+// %NAME%, {{ name }}. Where nothing is expanded, only forms that templates use count.
+func dereference(v string, expanded bool) (rest string, refs bool) {
+	if !strings.ContainsAny(v, "$`{%*") {
+		return v, false
+	}
+	plain := inQuotes.ReplaceAllString(v, "")
+	var b strings.Builder
+	for i := 0; i < len(plain); {
+		n := 0
+		if plain[i] == '$' && expanded {
+			n = len(reference.FindString(plain[i:]))
+		}
+		if open, shut := plain[i], byte('`'); open == '`' || strings.HasPrefix(plain[i:], "$(") {
+			from := i + 1
+			if open == '$' {
+				from, shut = i+2, ')'
+			}
+			if end := strings.LastIndexByte(plain[from:min(len(plain), from+maxNesting)], shut); end > 0 && fetches(plain[from:from+end]) {
+				n = from + end + 1 - i
+			}
+		}
+		if n == 0 {
+			b.WriteByte(plain[i])
+			n = 1
+		}
+		i += n
+	}
+	return b.String(), b.Len() < len(v)
+}
+
+// fetchers are commands whose output may be a secret but whose text is none.
+var fetchers = words(`< aws curl wget cat head tail cut tr jq grep egrep sed awk gawk imds ec2-metadata
+	ec2metadata kubectl hostname date uuidgen pwgen vault gcloud az sops yq xargs sort uniq wc tee uname
+	openssl base64 xxd od dd sudo whoami id basename dirname python3 python`)
+
+// fetches reports whether a command only reads a value from somewhere, as opposed
+// to one that has it in its text.
+func fetches(command string) bool {
+	if strings.Contains(command, "<<") {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(command, func(c rune) bool { return strings.ContainsRune("|;&\n", c) }) {
+		fields := strings.Fields(part)
+		if len(fields) == 0 {
+			continue
+		}
+		name := strings.TrimPrefix(fields[0], "$(")
+		name = asciiLower(name[strings.LastIndexByte(name, '/')+1:])
+		if !fetchers[name] && !fetcher.MatchString(name) {
+			return false
+		}
+	}
+	return true
+}
+
+var fetcher = regexp.MustCompile(`get[_-]|fetch|read_|load_`)
