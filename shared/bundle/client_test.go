@@ -18,25 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/awserr"
-	"rollcall/shared/collect"
 	"rollcall/shared/kube"
-	"rollcall/shared/observe"
-)
-
-// The clients stand where the real ones do.
-var (
-	_ = func(b *Bundle) observe.Options {
-		return observe.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube()}
-	}
-	_ = func(b *Bundle) collect.Options {
-		return collect.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube()}
-	}
-	_ = func(r *Recorder, b *Bundle) observe.Options {
-		return observe.Options{EC2: r.EC2(b.EC2()), EKS: r.EKS(b.EKS()), AutoScaling: r.AutoScaling(b.AutoScaling()), ZonalShift: r.ZonalShift(b.ZonalShift()), Kube: r.Kube(b.Kube())}
-	}
-	_ = func(r *Recorder, e *ec2.Client, k *eks.Client, a *autoscaling.Client, i *iam.Client, b *Bundle) collect.Options {
-		return collect.Options{EC2: r.EC2(e), EKS: r.EKS(k), AutoScaling: r.AutoScaling(a), IAM: r.IAM(i), Kube: r.Kube(b.Kube())}
-	}
 )
 
 func filter(name string, values ...string) []types.Filter {
@@ -44,7 +26,7 @@ func filter(name string, values ...string) []types.Filter {
 }
 
 func TestInstancesAreChosenAsEC2Does(t *testing.T) {
-	e := opened(t, small(t)).EC2()
+	e := of(opened(t, small(t))).ec2
 	for name, c := range map[string]struct {
 		in   ec2.DescribeInstancesInput
 		want string
@@ -86,11 +68,11 @@ func TestInstancesAreChosenAsEC2Does(t *testing.T) {
 
 func TestStatusChecks(t *testing.T) {
 	fsys := small(t)
-	e := opened(t, fsys).EC2()
+	e := of(opened(t, fsys)).ec2
 	ids := func(in ec2.DescribeInstanceStatusInput) (got string) {
 		out, err := e.DescribeInstanceStatus(t.Context(), &in)
 		if err != nil {
-			return err.Error()
+			return awserr.Describe(err, "", "")
 		}
 		for _, s := range out.InstanceStatuses {
 			got += *s.InstanceId + " "
@@ -108,7 +90,7 @@ func TestStatusChecks(t *testing.T) {
 	}
 
 	fsys["instance-status.json"] = &fstest.MapFile{Data: []byte(`{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}}]}`)}
-	e = opened(t, fsys).EC2()
+	e = of(opened(t, fsys)).ec2
 	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f100000000000001", "i-0f200000000000001"}}); got != "i-0f200000000000001 is not in instance-status.json of the bundle" {
 		t.Errorf("a status that was not captured is %s", got)
 	}
@@ -135,7 +117,7 @@ func TestUserDataInAnyForm(t *testing.T) {
 	} {
 		fsys := least(t)
 		fsys["user-data/i-0f100000000000001.txt"] = &fstest.MapFile{Data: []byte(c.file)}
-		e := opened(t, fsys).EC2()
+		e := of(opened(t, fsys)).ec2
 		out, err := e.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameUserData})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -151,7 +133,8 @@ func TestUserDataInAnyForm(t *testing.T) {
 // What a missing file says: never that there is none, and never that it was refused.
 func TestAMissingFileIsAnErrorAndNoAnswer(t *testing.T) {
 	b := opened(t, least(t))
-	e, k, a, i := b.EC2(), b.EKS(), b.AutoScaling(), b.IAM()
+	c := of(b)
+	e, k, a, i := c.ec2, c.eks, c.asg, c.iam
 	ctx := t.Context()
 	id := aws.String("i-0f100000000000001")
 	call := func(_ any, err error) error { return err }
@@ -195,7 +178,7 @@ func TestAMissingFileIsAnErrorAndNoAnswer(t *testing.T) {
 // A file that names things one by one need not name all there are.
 func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 	b := opened(t, small(t))
-	e, i := b.EC2(), b.IAM()
+	e, i := of(b).ec2, of(b).iam
 	ctx := t.Context()
 	call := func(_ any, err error) error { return err }
 	for want, err := range map[string]error{
@@ -206,9 +189,9 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 		"vpc-0zz is not in vpc-attributes.json of the bundle":                                                                 call(e.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String("vpc-0zz"), Attribute: types.VpcAttributeNameEnableDnsSupport})),
 		"user-data/i-0f300000000000001.txt is not in the bundle":                                                              call(e.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f300000000000001"), Attribute: types.InstanceAttributeNameUserData})),
 		"version 9 of the launch template lt-0a1 is not in launch-template-versions.json of the bundle":                       call(e.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-0a1"), Versions: []string{"3", "9"}})),
-		"the access entry of arn:aws:iam::111122223333:role/admin beyond its ARN is not in access-entries.json of the bundle": call(b.EKS().DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/admin")})),
+		"the access entry of arn:aws:iam::111122223333:role/admin beyond its ARN is not in access-entries.json of the bundle": call(of(b).eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/admin")})),
 	} {
-		if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok || err.Error() != want {
+		if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok || awserr.Describe(err, "", "") != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -225,19 +208,19 @@ func TestOneThingByItselfIsNoListing(t *testing.T) {
 	k := client(t, b)
 	call := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"the node group": call(b.EKS().DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("workers")})),
+		"the node group": call(of(b).eks.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("workers")})),
 		"the node pool":  call(k.Read(t.Context(), kube.ANodePool("default"))),
-		"the endpoint":   call(b.EC2().DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{VpcEndpointIds: []string{"vpce-1"}})),
+		"the endpoint":   call(of(b).ec2.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{VpcEndpointIds: []string{"vpce-1"}})),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, err := range map[string]error{
-		"another node group": call(b.EKS().DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("gone")})),
+		"another node group": call(of(b).eks.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("gone")})),
 		"another node pool":  call(k.Read(t.Context(), kube.ANodePool("gone"))),
 		"all NodeClaims":     call(k.Read(t.Context(), kube.NodeClaimsOf("default"))),
-		"all endpoints":      call(b.EC2().DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-1")})),
+		"all endpoints":      call(of(b).ec2.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-1")})),
 	} {
 		if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok {
 			t.Errorf("%s: %v", name, err)
@@ -247,7 +230,7 @@ func TestOneThingByItselfIsNoListing(t *testing.T) {
 
 // These files hold all that there is: what they lack does not exist.
 func TestWhatListingsLackDoesNotExist(t *testing.T) {
-	k := opened(t, small(t)).EKS()
+	k := of(opened(t, small(t))).eks
 	call := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
 		"cluster":      call(k.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("Demo")})),
@@ -261,7 +244,7 @@ func TestWhatListingsLackDoesNotExist(t *testing.T) {
 }
 
 func TestNetworkIsChosenByFilters(t *testing.T) {
-	e := opened(t, small(t)).EC2()
+	e := of(opened(t, small(t))).ec2
 	ctx := t.Context()
 	if out, err := e.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filter("association.subnet-id", "subnet-0a1")}); err != nil || len(out.RouteTables) != 1 || *out.RouteTables[0].RouteTableId != "rtb-0a2" || out.RouteTables[0].Routes[0].State != types.RouteStateBlackhole {
 		t.Errorf("got %+v, %v", out, err)
@@ -282,23 +265,23 @@ func TestNetworkIsChosenByFilters(t *testing.T) {
 
 func TestVPCsUseTheOnlyDHCPOptions(t *testing.T) {
 	fsys := small(t)
-	out, err := opened(t, fsys).EC2().DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
+	out, err := of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
 	if err != nil || len(out.Vpcs) != 1 || aws.ToString(out.Vpcs[0].DhcpOptionsId) != "dopt-0a1" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	fsys["dhcp-options.json"] = &fstest.MapFile{Data: []byte(`{"DhcpOptions": [{"DhcpOptionsId": "dopt-1"}, {"DhcpOptionsId": "dopt-2"}]}`)}
-	if _, err = opened(t, fsys).EC2().DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err == nil || err.Error() != "vpcs.json is not in the bundle" {
+	if _, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); awserr.Describe(err, "", "") != "vpcs.json is not in the bundle" {
 		t.Errorf("of two sets one was guessed: %v", err)
 	}
 	fsys["vpcs.json"] = &fstest.MapFile{Data: []byte(`{"Vpcs": [{"VpcId": "vpc-0d1", "DhcpOptionsId": "default"}]}`)}
-	out, err = opened(t, fsys).EC2().DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
+	out, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
 	if err != nil || aws.ToString(out.Vpcs[0].DhcpOptionsId) != "default" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
 
 func TestEKSAnswers(t *testing.T) {
-	k := opened(t, small(t)).EKS()
+	k := of(opened(t, small(t))).eks
 	cluster, err := k.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +313,7 @@ func TestEKSAnswers(t *testing.T) {
 }
 
 func TestTrustPolicyIsAsIAMGivesIt(t *testing.T) {
-	out, err := opened(t, small(t)).IAM().GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("demo-node")})
+	out, err := of(opened(t, small(t))).iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("demo-node")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +327,7 @@ func TestTrustPolicyIsAsIAMGivesIt(t *testing.T) {
 }
 
 func TestScalingActivitiesComeNewestFirst(t *testing.T) {
-	a := opened(t, small(t)).AutoScaling()
+	a := of(opened(t, small(t))).asg
 	out, err := a.DescribeScalingActivities(t.Context(), &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("workers"), MaxRecords: aws.Int32(20)})
 	if err != nil || len(out.Activities) != 2 || *out.Activities[0].ActivityId != "a2" {
 		t.Errorf("got %+v, %v", out, err)
@@ -355,17 +338,17 @@ func TestScalingActivitiesComeNewestFirst(t *testing.T) {
 func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	fsys := least(t)
 	in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameDisableApiTermination}
-	out, err := opened(t, fsys).EC2().DescribeInstanceAttribute(t.Context(), in)
+	out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), in)
 	if err != nil || out.DisableApiTermination == nil || *out.DisableApiTermination.Value {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	fsys["instance-attributes.json"] = &fstest.MapFile{Data: []byte(`{"i-0f100000000000001": {"DisableApiTermination": {"Value": true}}}`)}
 	fsys["zonal-shifts.json"] = &fstest.MapFile{Data: []byte(`{"zonalShifts": [{"appliedStatus": "APPLIED", "awayFrom": "euw1-az1", "expiryTime": 1772500000.0}], "autoshifts": []}`)}
 	b := opened(t, fsys)
-	if out, err := b.EC2().DescribeInstanceAttribute(t.Context(), in); err != nil || !*out.DisableApiTermination.Value {
+	if out, err := of(b).ec2.DescribeInstanceAttribute(t.Context(), in); err != nil || !*out.DisableApiTermination.Value {
 		t.Errorf("got %+v, %v", out, err)
 	}
-	if out, err := b.ZonalShift().GetManagedResource(t.Context(), &arczonalshift.GetManagedResourceInput{}); err != nil || aws.ToString(out.ZonalShifts[0].AwayFrom) != "euw1-az1" {
+	if out, err := of(b).arc.GetManagedResource(t.Context(), &arczonalshift.GetManagedResourceInput{}); err != nil || aws.ToString(out.ZonalShifts[0].AwayFrom) != "euw1-az1" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }

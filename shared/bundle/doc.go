@@ -1,8 +1,8 @@
 // Package bundle reads and writes a look at a cluster as a directory of files, in the
 // shapes that the AWS CLI and kubectl print, so that anyone can make one by hand.
 //
-// A [Bundle] stands where the AWS and Kubernetes clients stand: observe and collect look
-// at it as at an account. What differs is how it says no. A file that is not there, or
+// A [Bundle] answers the clients of the AWS SDK and of package kube in the place of the
+// services, so observe and collect look at it as at an account. What differs is how it says no. A file that is not there, or
 // empty, is an error of each call that needs it (awserr.NotCaptured, kube.ErrNotCaptured),
 // never an empty answer; so is a thing that a file lacks which names things one by one,
 // such as roles.json. Files that list all there is are taken at their word: an instance
@@ -22,7 +22,6 @@
 // Termination protection and zonal shifts, which no file made by hand can show, are taken
 // to be off: a bundle answers "what if", and whoever acts reads both again.
 //
-// A [Recorder] stands between the real clients and whoever asks them, and writes what
-// they answered as a bundle, redacted. That answers the same questions in the same way;
+// A [Recorder] sees what clients are answered, and writes it as a bundle, redacted. That answers the same questions in the same way;
 // what failed is left out of it.
 package bundle

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -14,27 +13,34 @@ import (
 	"rollcall/shared/awserr"
 )
 
-// EC2 answers as the SDK's EC2 client does, all on one page.
-type EC2 struct {
-	c *contents
-}
-
-// EC2 is the bundle's answers of EC2.
-func (b *Bundle) EC2() *EC2 { return &EC2{b.c} }
-
-// DescribeInstances answers from instances.json. What it does not have EC2 is taken not
-// to know, as the file is the listing of what there is.
-func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
-	if err := e.unknown(in.InstanceIds); err != nil {
-		return nil, err
+// answerEC2 answers all on one page.
+func (c *contents) answerEC2(in any) (any, error) {
+	switch in := in.(type) {
+	case *ec2.DescribeInstancesInput:
+		// What instances.json lacks does not exist: it lists all there is.
+		if err := c.unknown(in.InstanceIds); err != nil {
+			return nil, err
+		}
+		found, err := filtered(&c.instances, in.InstanceIds, in.Filters, instanceAttributes)
+		return &ec2.DescribeInstancesOutput{Reservations: reservations(found)}, err
+	case *ec2.DescribeInstanceStatusInput:
+		return c.instanceStatus(in)
+	case *ec2.DescribeInstanceAttributeInput:
+		return c.instanceAttribute(in)
+	case *ec2.GetConsoleOutputInput:
+		encoded, err := c.document(&c.consoles, aws.ToString(in.InstanceId))
+		return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
+	case *ec2.DescribeVolumesInput: // a bundle holds no memory of instances that ended
+		return nil, &awserr.NotCaptured{What: "volumes"}
+	case *ec2.DescribeNetworkInterfacesInput:
+		return nil, &awserr.NotCaptured{What: "network interfaces"}
+	case *ec2.DescribeImagesInput:
+		found, err := filtered(&c.images, in.ImageIds, in.Filters, imageAttributes)
+		return &ec2.DescribeImagesOutput{Images: found}, err
+	case *ec2.DescribeLaunchTemplateVersionsInput:
+		return c.templateVersions(in)
 	}
-	found, err := e.c.instances.choose(in.InstanceIds, func(i *instance) (bool, error) {
-		return matches(in.Filters, i.Tags, instanceAttributes(&i.Instance))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &ec2.DescribeInstancesOutput{Reservations: reservations(found)}, nil
+	return c.answerNetwork(in)
 }
 
 // reservations puts instances that follow each other in their reservation together.
@@ -54,10 +60,10 @@ func reservations(all []instance) []types.Reservation {
 
 // unknown is EC2's refusal of a request for instances that it does not know, nil if it
 // knows all.
-func (e *EC2) unknown(ids []string) error {
+func (c *contents) unknown(ids []string) error {
 	var unknown []string
 	for _, id := range ids {
-		if _, ok := e.c.instances.at[id]; !ok {
+		if !c.instances.has(id) {
 			unknown = append(unknown, id)
 		}
 	}
@@ -67,17 +73,16 @@ func (e *EC2) unknown(ids []string) error {
 	return nil
 }
 
-// DescribeInstanceStatus answers from instance-status.json.
-func (e *EC2) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-	if err := e.c.statuses.listing(); err != nil {
+func (c *contents) instanceStatus(in *ec2.DescribeInstanceStatusInput) (*ec2.DescribeInstanceStatusOutput, error) {
+	if err := c.statuses.listing(); err != nil {
 		return nil, err
 	}
-	if err := e.unknown(in.InstanceIds); err != nil {
+	if err := c.unknown(in.InstanceIds); err != nil {
 		return nil, err
 	}
 	out := &ec2.DescribeInstanceStatusOutput{}
-	for i := range e.c.statuses.rows {
-		s := &e.c.statuses.rows[i]
+	for i := range c.statuses.rows {
+		s := &c.statuses.rows[i]
 		if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, aws.ToString(s.InstanceId)) {
 			continue
 		}
@@ -95,113 +100,73 @@ func (e *EC2) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstance
 	if len(in.Filters) > 0 {
 		return out, nil
 	}
-	return out, e.statusesOf(in.InstanceIds)
-}
-
-// DescribeVolumes is not captured: a bundle holds no memory of instances that ended.
-func (e *EC2) DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
-	return nil, &awserr.NotCaptured{What: "volumes"}
-}
-
-// DescribeNetworkInterfaces is not captured either.
-func (e *EC2) DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
-	return nil, &awserr.NotCaptured{What: "network interfaces"}
+	return out, c.statusesOf(in.InstanceIds)
 }
 
 // statusesOf is an error if one of the instances runs and the file does not have it: EC2
 // has a status of everything that runs.
-func (e *EC2) statusesOf(ids []string) error {
+func (c *contents) statusesOf(ids []string) error {
 	for _, id := range ids {
-		i, err := e.c.instances.find(id)
-		_, told := e.c.statuses.at[id]
-		if err == nil && !told && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
-			return e.c.statuses.lacks(id)
+		i, err := c.instances.find(id)
+		if err == nil && !c.statuses.has(id) && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+			return c.statuses.lacks(id)
 		}
 	}
 	return nil
 }
 
-// DescribeInstanceAttribute answers from the folder user-data, and of termination
-// protection from instance-attributes.json. No other file of a bundle can show that, so
-// without this one it is taken to be off: whoever acts asks EC2 again.
-func (e *EC2) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
+// instanceAttribute answers from the folder user-data, and of termination protection from
+// instance-attributes.json. No other file of a bundle can show that, so without this one it
+// is taken to be off: whoever acts asks EC2 again.
+func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
 	id := aws.ToString(in.InstanceId)
-	if err := e.unknown([]string{id}); err != nil {
-		return nil, err
-	}
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
 	switch in.Attribute {
 	case types.InstanceAttributeNameUserData:
-		d, err := findDocument(&e.c.userData, id)
-		if err != nil {
+		encoded, err := c.document(&c.userData, id)
+		out.UserData = &types.AttributeValue{Value: encoded}
+		return out, err
+	case types.InstanceAttributeNameDisableApiTermination:
+		if err := c.unknown([]string{id}); err != nil {
 			return nil, err
 		}
-		out.UserData = &types.AttributeValue{}
-		if len(d.text) > 0 {
-			out.UserData.Value = aws.String(base64.StdEncoding.EncodeToString(d.text))
-		}
-	case types.InstanceAttributeNameDisableApiTermination:
 		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(false)}
-		if e.c.protections.missing() != nil {
+		if c.protections.missing() != nil {
 			return out, nil
 		}
-		p, err := e.c.protections.find(id)
-		if err != nil {
-			return nil, err
+		p, err := c.protections.find(id)
+		if err == nil {
+			out.DisableApiTermination = p.DisableApiTermination
 		}
-		out.DisableApiTermination = p.DisableApiTermination
-	default:
-		return nil, fmt.Errorf("a bundle does not hold the attribute %s of instances", in.Attribute)
+		return out, err
 	}
-	return out, nil
+	return nil, fmt.Errorf("a bundle does not hold the attribute %s of instances", in.Attribute)
 }
 
-// findDocument is the text of an instance.
-func findDocument(t *table[document], id string) (*document, error) {
-	if at, ok := t.at[id]; ok {
-		return &t.rows[at], nil
+// document is the text of an instance, in base64; nil for an empty one.
+func (c *contents) document(t *table[document], id string) (*string, error) {
+	if err := c.unknown([]string{id}); err != nil {
+		return nil, err
 	}
-	return nil, &awserr.NotCaptured{What: documentName(t.file, id)}
+	at, ok := t.at[id]
+	if !ok {
+		return nil, &awserr.NotCaptured{What: documentName(t.file, id)}
+	}
+	if len(t.rows[at].text) == 0 {
+		return nil, nil
+	}
+	return aws.String(base64.StdEncoding.EncodeToString(t.rows[at].text)), nil
 }
 
 func documentName(folder, id string) string { return folder + "/" + id + ".txt" }
 
-// GetConsoleOutput answers from the folder console.
-func (e *EC2) GetConsoleOutput(_ context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
-	id := aws.ToString(in.InstanceId)
-	if err := e.unknown([]string{id}); err != nil {
-		return nil, err
-	}
-	d, err := findDocument(&e.c.consoles, id)
-	if err != nil {
-		return nil, err
-	}
-	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId}
-	if len(d.text) > 0 {
-		out.Output = aws.String(base64.StdEncoding.EncodeToString(d.text))
-	}
-	return out, nil
-}
-
-// DescribeImages answers from images.json.
-func (e *EC2) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
-	found, err := e.c.images.choose(in.ImageIds, func(i *types.Image) (bool, error) {
-		return matches(in.Filters, i.Tags, attributes{"image-id": one(i.ImageId), "name": one(i.Name), "owner-id": one(i.OwnerId), "owner-alias": one(i.ImageOwnerAlias), "architecture": {string(i.Architecture)}, "state": {string(i.State)}})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &ec2.DescribeImagesOutput{Images: found}, nil
-}
-
-// DescribeLaunchTemplateVersions answers from launch-template-versions.json.
-func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
-	if err := e.c.templates.missing(); err != nil {
+func (c *contents) templateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	if err := c.templates.missing(); err != nil {
 		return nil, err
 	}
 	var of []types.LaunchTemplateVersion
 	latest := int64(0)
-	for _, v := range e.c.templates.rows {
+	for _, v := range c.templates.rows {
 		if in.LaunchTemplateId != nil && aws.ToString(v.LaunchTemplateId) != *in.LaunchTemplateId || in.LaunchTemplateName != nil && aws.ToString(v.LaunchTemplateName) != *in.LaunchTemplateName {
 			continue
 		}
@@ -223,7 +188,7 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 			return strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10) == wanted
 		})
 		if at < 0 {
-			return nil, e.c.templates.lacks("version " + wanted + " of the launch template " + aws.ToString(in.LaunchTemplateId) + aws.ToString(in.LaunchTemplateName))
+			return nil, c.templates.lacks("version " + wanted + " of the launch template " + aws.ToString(in.LaunchTemplateId) + aws.ToString(in.LaunchTemplateName))
 		}
 		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, of[at])
 	}

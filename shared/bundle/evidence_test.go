@@ -19,7 +19,7 @@ import (
 // wrong in the small bundle.
 func gather(t *testing.T, c clients, remembered map[string]evidence.Remembered) *evidence.Evidence {
 	t.Helper()
-	o := observe.New(observe.Options{EC2: c.ec2, EKS: c.eks, AutoScaling: c.asg, ZonalShift: c.arc, Kube: c.kube, Region: "eu-west-1", PageInterval: time.Nanosecond})
+	o := observe.New(observe.Options{AWS: c.aws, Kube: c.kube, PageInterval: time.Nanosecond})
 	s := o.Snapshot(t.Context(), "demo", captured, roll.Watch{})
 	o.Details(t.Context(), s, []roll.Question{{Instance: "i-0f100000000000001", UserData: true, NodeClaim: true}})
 	if !s.Whole() {
@@ -29,7 +29,7 @@ func gather(t *testing.T, c clients, remembered map[string]evidence.Remembered) 
 		{Kind: roll.Unregistered, Instance: "i-0f100000000000001", Owner: roll.OwnerKarpenter, Group: "nodepool/default", Stage: roll.Overdue},
 		{Kind: roll.Unknown, Instance: "i-0f200000000000001", Node: node, Owner: roll.OwnerKarpenter, Group: "nodepool/default", Stage: roll.Overdue},
 	}
-	return collect.New(collect.Options{EC2: c.ec2, EKS: c.eks, AutoScaling: c.asg, IAM: c.iam, Kube: c.kube, Region: "eu-west-1", Free: true}).
+	return collect.New(collect.Options{AWS: c.aws, Kube: c.kube, Free: true}).
 		Collect(t.Context(), collect.Input{Snapshot: s, Findings: findings, Whole: true, Remembered: remembered})
 }
 

@@ -77,7 +77,7 @@ func each[T any](all []T, of func(T) *string) []string {
 	return out
 }
 
-func instanceAttributes(i *types.Instance) attributes {
+func instanceAttributes(i *instance) ([]types.Tag, attributes) {
 	a := attributes{
 		"instance-id": one(i.InstanceId), "vpc-id": one(i.VpcId), "subnet-id": one(i.SubnetId), "image-id": one(i.ImageId),
 		"instance-type": {string(i.InstanceType)}, "private-dns-name": one(i.PrivateDnsName), "private-ip-address": one(i.PrivateIpAddress),
@@ -89,7 +89,7 @@ func instanceAttributes(i *types.Instance) attributes {
 	if i.Placement != nil {
 		a["availability-zone"] = one(i.Placement.AvailabilityZone)
 	}
-	return a
+	return i.Tags, a
 }
 
 func statusAttributes(s *types.InstanceStatus) attributes {
@@ -115,7 +115,7 @@ func statusAttributes(s *types.InstanceStatus) attributes {
 	return a
 }
 
-func routeTableAttributes(r *types.RouteTable) attributes {
+func routeTableAttributes(r *types.RouteTable) ([]types.Tag, attributes) {
 	a := attributes{"route-table-id": one(r.RouteTableId), "vpc-id": one(r.VpcId), "association.main": nil}
 	a["association.subnet-id"] = each(r.Associations, func(a types.RouteTableAssociation) *string { return a.SubnetId })
 	a["association.gateway-id"] = each(r.Associations, func(a types.RouteTableAssociation) *string { return a.GatewayId })
@@ -123,12 +123,40 @@ func routeTableAttributes(r *types.RouteTable) attributes {
 	for _, association := range r.Associations {
 		a["association.main"] = append(a["association.main"], fmt.Sprint(aws.ToBool(association.Main)))
 	}
-	return a
+	return r.Tags, a
 }
 
-func aclAttributes(n *types.NetworkAcl) attributes {
-	return attributes{
+func aclAttributes(n *types.NetworkAcl) ([]types.Tag, attributes) {
+	return n.Tags, attributes{
 		"network-acl-id": one(n.NetworkAclId), "vpc-id": one(n.VpcId), "default": {fmt.Sprint(aws.ToBool(n.IsDefault))},
 		"association.subnet-id": each(n.Associations, func(a types.NetworkAclAssociation) *string { return a.SubnetId }),
 	}
+}
+
+func imageAttributes(i *types.Image) ([]types.Tag, attributes) {
+	return i.Tags, attributes{"image-id": one(i.ImageId), "name": one(i.Name), "owner-id": one(i.OwnerId), "owner-alias": one(i.ImageOwnerAlias), "architecture": {string(i.Architecture)}, "state": {string(i.State)}}
+}
+
+func subnetAttributes(s *types.Subnet) ([]types.Tag, attributes) {
+	return s.Tags, attributes{"subnet-id": one(s.SubnetId), "vpc-id": one(s.VpcId), "availability-zone": one(s.AvailabilityZone), "availability-zone-id": one(s.AvailabilityZoneId), "cidr-block": one(s.CidrBlock)}
+}
+
+func securityGroupAttributes(g *types.SecurityGroup) ([]types.Tag, attributes) {
+	return g.Tags, attributes{"group-id": one(g.GroupId), "group-name": one(g.GroupName), "vpc-id": one(g.VpcId)}
+}
+
+func gatewayAttributes(g *types.NatGateway) ([]types.Tag, attributes) {
+	return g.Tags, attributes{"nat-gateway-id": one(g.NatGatewayId), "vpc-id": one(g.VpcId), "subnet-id": one(g.SubnetId), "state": {string(g.State)}}
+}
+
+func endpointAttributes(v *types.VpcEndpoint) ([]types.Tag, attributes) {
+	return v.Tags, attributes{"vpc-endpoint-id": one(v.VpcEndpointId), "vpc-id": one(v.VpcId), "service-name": one(v.ServiceName), "vpc-endpoint-type": {string(v.VpcEndpointType)}, "vpc-endpoint-state": {string(v.State)}}
+}
+
+func dhcpAttributes(o *types.DhcpOptions) ([]types.Tag, attributes) {
+	return o.Tags, attributes{"dhcp-options-id": one(o.DhcpOptionsId)}
+}
+
+func vpcAttributes(v *types.Vpc) ([]types.Tag, attributes) {
+	return v.Tags, attributes{"vpc-id": one(v.VpcId), "cidr": one(v.CidrBlock), "dhcp-options-id": one(v.DhcpOptionsId)}
 }

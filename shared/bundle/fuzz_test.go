@@ -27,7 +27,7 @@ func fuzzFile(f *testing.F, file string) {
 			}
 			return
 		}
-		if _, err := b.EC2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
+		if _, err := of(b).ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
 			t.Errorf("opened, and yet: %v", err)
 		}
 		if err := readNodes(b.c.objects[fileNodes].rows); err != nil {

@@ -1,79 +1,45 @@
 package bundle
 
 import (
-	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// IAM answers as the SDK's IAM client does.
-type IAM struct {
-	c *contents
-}
-
-// IAM is the bundle's answers of IAM.
-func (b *Bundle) IAM() *IAM { return &IAM{b.c} }
-
-// GetInstanceProfile answers from instance-profiles.json.
-func (i *IAM) GetInstanceProfile(_ context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
-	p, err := i.c.profiles.find(aws.ToString(in.InstanceProfileName))
-	if err != nil {
-		return nil, err
+// answerIAM answers about roles and policies, and about zonal shifts.
+func (c *contents) answerIAM(in any) (any, error) {
+	switch in := in.(type) {
+	case *iam.GetInstanceProfileInput:
+		p, err := c.profiles.find(aws.ToString(in.InstanceProfileName))
+		return &iam.GetInstanceProfileOutput{InstanceProfile: p}, err
+	case *iam.GetRoleInput:
+		r, err := c.roles.find(aws.ToString(in.RoleName))
+		return &iam.GetRoleOutput{Role: r}, err
+	case *iam.ListAttachedRolePoliciesInput:
+		p, err := c.attached.find(aws.ToString(in.RoleName))
+		return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: p.AttachedPolicies}, err
+	case *iam.ListRolePoliciesInput:
+		p, err := c.inline.find(aws.ToString(in.RoleName))
+		return &iam.ListRolePoliciesOutput{PolicyNames: p.PolicyNames}, err
+	case *iam.GetRolePolicyInput:
+		p, err := c.inlineTexts.find(inlineKey(aws.ToString(in.RoleName), aws.ToString(in.PolicyName)))
+		return &iam.GetRolePolicyOutput{RoleName: p.RoleName, PolicyName: p.PolicyName, PolicyDocument: p.PolicyDocument}, err
+	case *iam.GetPolicyInput:
+		p, err := c.managed.find(aws.ToString(in.PolicyArn))
+		return &iam.GetPolicyOutput{Policy: p}, err
+	case *iam.GetPolicyVersionInput:
+		p, err := c.policyTexts.find(aws.ToString(in.PolicyArn))
+		return &iam.GetPolicyVersionOutput{PolicyVersion: p.PolicyVersion}, err
+	case *arczonalshift.GetManagedResourceInput:
+		// No other file of a bundle can show a shift, so without zonal-shifts.json there is
+		// taken to be none: whoever acts asks ARC again.
+		if len(c.shifts.rows) == 0 {
+			return &arczonalshift.GetManagedResourceOutput{}, nil
+		}
+		out := c.shifts.rows[0] // the client writes into its answer
+		return &out, nil
 	}
-	return &iam.GetInstanceProfileOutput{InstanceProfile: p}, nil
-}
-
-// GetRole answers from roles.json.
-func (i *IAM) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
-	r, err := i.c.roles.find(aws.ToString(in.RoleName))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.GetRoleOutput{Role: r}, nil
-}
-
-// ListAttachedRolePolicies answers from attached-policies.json.
-func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
-	p, err := i.c.attached.find(aws.ToString(in.RoleName))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: p.AttachedPolicies}, nil
-}
-
-// ListRolePolicies answers from role-policies.json.
-func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
-	p, err := i.c.inline.find(aws.ToString(in.RoleName))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.ListRolePoliciesOutput{PolicyNames: p.PolicyNames}, nil
-}
-
-// GetRolePolicy answers from inline-policies.json.
-func (i *IAM) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
-	p, err := i.c.inlineTexts.find(inlineKey(aws.ToString(in.RoleName), aws.ToString(in.PolicyName)))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.GetRolePolicyOutput{RoleName: p.RoleName, PolicyName: p.PolicyName, PolicyDocument: p.PolicyDocument}, nil
-}
-
-// GetPolicy answers from managed-policies.json.
-func (i *IAM) GetPolicy(_ context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
-	p, err := i.c.managed.find(aws.ToString(in.PolicyArn))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.GetPolicyOutput{Policy: p}, nil
-}
-
-// GetPolicyVersion answers from policy-versions.json, which has the version in force.
-func (i *IAM) GetPolicyVersion(_ context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
-	p, err := i.c.policyTexts.find(aws.ToString(in.PolicyArn))
-	if err != nil {
-		return nil, err
-	}
-	return &iam.GetPolicyVersionOutput{PolicyVersion: p.PolicyVersion}, nil
+	return nil, fmt.Errorf("a bundle holds no answer to %T", in)
 }

@@ -148,7 +148,7 @@ func TestABundleCannotBeChanged(t *testing.T) {
 
 func look(t *testing.T, b *Bundle) *roll.Snapshot {
 	t.Helper()
-	o := observe.New(observe.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: b.ClusterID().Region, PageInterval: time.Nanosecond})
+	o := observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond})
 	s := o.Snapshot(t.Context(), "demo", time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), roll.Watch{})
 	o.Details(t.Context(), s, []roll.Question{{Instance: "i-0f100000000000001", UserData: true, Protection: true, NodeClaim: true, AutoScaling: true}})
 	return s

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"rollcall/shared/calls"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -214,6 +216,11 @@ func strangers(fsys fs.FS) []string {
 		}
 	}
 	return out
+}
+
+// AWS is the configuration of clients that the bundle answers, without any network.
+func (b *Bundle) AWS() aws.Config {
+	return calls.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ calls.Call) (any, error) { return b.c.answerEC2(in) })
 }
 
 // ClusterID is the bundle's cluster.

@@ -9,15 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/collect"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
 
-// Recorder stands between clients and whoever asks them, and remembers the answers for a
-// bundle. It changes no question and no answer, and may be used from several goroutines.
+// Recorder remembers for a bundle what clients are answered. It changes no question and no
+// answer, and may be used from several goroutines.
 type Recorder struct {
 	mu sync.Mutex
 	c  *contents
@@ -35,21 +33,6 @@ func NewRecorder(at time.Time) *Recorder {
 	return r
 }
 
-// keep remembers an answer. A failure tears the file that the answer belongs in if
-// listing says that what the file lacks would be taken for absent. That there is none is
-// an answer too.
-func keep[O any](r *Recorder, file string, listing bool, out O, err error, remember func(*contents, O)) (O, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case err == nil:
-		remember(r.c, out)
-	case listing && !awserr.IsNotFound(err):
-		r.torn[file] = awserr.Describe(err, "", "")
-	}
-	return out, err
-}
-
 // Remember adds what an earlier check saw of the nodes, by their names.
 func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	r.mu.Lock()
@@ -60,15 +43,20 @@ func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	}
 }
 
+// Dialer makes clients of a cluster's Kubernetes API; *kube.Dialer is one.
+type Dialer interface {
+	Dial(roll.Cluster) (*kube.Client, error)
+}
+
 // RecordedKube makes clients whose readings are remembered.
 type RecordedKube struct {
 	r    *Recorder
-	next collect.Dialer
+	next Dialer
 }
 
 // Kube remembers what is read by kube.Client.Read. Listings by Nodes and NodeClaims,
 // which cut objects down, are not: a capture reads kube.AllNodes beside them.
-func (r *Recorder) Kube(next collect.Dialer) *RecordedKube { return &RecordedKube{r, next} }
+func (r *Recorder) Kube(next Dialer) *RecordedKube { return &RecordedKube{r, next} }
 
 // Dial implements the dialers of observe and collect.
 func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {

@@ -28,7 +28,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
-	"rollcall/shared/collect"
+	"rollcall/shared/calls"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -36,21 +36,22 @@ import (
 
 // clients are those of a bundle, or of a recorder over them.
 type clients struct {
-	ec2  collect.EC2API
-	eks  EKSAPI
-	asg  collect.AutoScalingAPI
-	iam  collect.IAMAPI
-	arc  zonalShiftAPI
-	kube collect.Dialer
+	aws  aws.Config
+	ec2  *ec2.Client
+	eks  *eks.Client
+	asg  *autoscaling.Client
+	iam  *iam.Client
+	arc  *arczonalshift.Client
+	kube Dialer
 }
 
-func of(b *Bundle) clients {
-	return clients{b.EC2(), b.EKS(), b.AutoScaling(), b.IAM(), b.ZonalShift(), b.Kube()}
+func newClients(cfg aws.Config, dialer Dialer) clients {
+	return clients{cfg, ec2.NewFromConfig(cfg), eks.NewFromConfig(cfg), autoscaling.NewFromConfig(cfg), iam.NewFromConfig(cfg), arczonalshift.NewFromConfig(cfg), dialer}
 }
 
-func (c clients) recorded(r *Recorder) clients {
-	return clients{r.EC2(c.ec2), r.EKS(c.eks), r.AutoScaling(c.asg), r.IAM(c.iam), r.ZonalShift(c.arc), r.Kube(c.kube)}
-}
+func of(b *Bundle) clients { return newClients(b.AWS(), b.Kube()) }
+
+func (c clients) recorded(r *Recorder) clients { return newClients(r.AWS(c.aws), r.Kube(c.kube)) }
 
 // askAll asks everything that a capture asks, and returns the answers.
 func (c clients) askAll(t *testing.T) map[string]any {
@@ -278,11 +279,15 @@ func TestFilesHaveTheShapesOfTheCLI(t *testing.T) {
 
 // stub answers of EC2 with what it is told to, or fails.
 type stub struct {
-	collect.EC2API
 	err  error
 	tags []types.Tag
 	data string // user data, also of launch templates
 	text string // the console
+}
+
+// over is a client of which the recorder remembers what the stub answers.
+func (r *Recorder) over(s *stub) *ec2.Client {
+	return ec2.NewFromConfig(r.AWS(calls.Intercept(aws.Config{}, calls.Methods(s))))
 }
 
 func (s *stub) DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
@@ -336,7 +341,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
 	for name, data := range map[string]string{"plain": script, "gzip": string(zip([]byte(script)))} {
 		r := NewRecorder(captured)
-		e := r.EC2(&stub{data: data, text: script, tags: []types.Tag{{Key: aws.String("db-password"), Value: aws.String(secret)}, {Key: aws.String("note"), Value: aws.String("api_key: " + secret)}, {Key: aws.String("password"), Value: aws.String("two lines\n" + secret)}}})
+		e := r.over(&stub{data: data, text: script, tags: []types.Tag{{Key: aws.String("db-password"), Value: aws.String(secret)}, {Key: aws.String("note"), Value: aws.String("api_key: " + secret)}, {Key: aws.String("password"), Value: aws.String("two lines\n" + secret)}}})
 		ctx := t.Context()
 		calls := []error{}
 		call := func(_ any, err error) { calls = append(calls, err) }
@@ -486,7 +491,7 @@ func TestWhatFailedTearsItsFile(t *testing.T) {
 	denied := &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}
 	r := NewRecorder(captured)
 	s := &stub{}
-	e := r.EC2(s)
+	e := r.over(s)
 	if _, err := e.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-1")}); err != nil {
 		t.Fatal(err)
 	}
@@ -533,7 +538,7 @@ func TestARecordingOfNodesThatFailedFailsAgain(t *testing.T) {
 func TestAccessEntriesAreWrittenOnlyIfAllWereListed(t *testing.T) {
 	source := opened(t, small(t))
 	r := NewRecorder(captured)
-	k := r.EKS(source.EKS())
+	k := of(source).recorded(r).eks
 	if _, err := k.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/demo-node")}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"rollcall/shared/awserr"
 )
 
@@ -55,16 +57,25 @@ func (t *table[T]) missing() error {
 	return &awserr.NotCaptured{What: t.file}
 }
 
-// find is the row of a key. That a file which names its rows one by one lacks one is not
-// taken for "there is none".
+// find is the row of a key, or an empty one with an error. That a file which names its rows
+// one by one lacks one is not taken for "there is none".
 func (t *table[T]) find(key string) (*T, error) {
 	if err := t.missing(); err != nil {
-		return nil, err
+		return new(T), err
 	}
 	if at, ok := t.at[key]; ok {
 		return &t.rows[at], nil
 	}
-	return nil, t.lacks(key)
+	return new(T), t.lacks(key)
+}
+
+// keys are those of the rows, in their order.
+func (t *table[T]) keys() []string {
+	out := []string{}
+	for i := range t.rows {
+		out = append(out, t.key(&t.rows[i]))
+	}
+	return out
 }
 
 // listing says that the file is not there, or that nobody can tell from it what else
@@ -80,9 +91,9 @@ func (t *table[T]) lacks(key string) error {
 	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("is not in %s of the bundle", t.file)}
 }
 
-// choose are the rows of the keys, or all rows if there are none, that match. A key
-// without a row is an error, as in find.
-func (t *table[T]) choose(keys []string, matches func(*T) (bool, error)) ([]T, error) {
+// filtered are the rows of the keys, or all rows if there are none, that the filters
+// choose. A key without a row is an error, as in find.
+func filtered[T any](t *table[T], keys []string, filters []types.Filter, of func(*T) ([]types.Tag, attributes)) ([]T, error) {
 	if err := t.missing(); err != nil {
 		return nil, err
 	}
@@ -90,7 +101,7 @@ func (t *table[T]) choose(keys []string, matches func(*T) (bool, error)) ([]T, e
 		return nil, t.listing()
 	}
 	for _, k := range keys {
-		if _, ok := t.at[k]; !ok {
+		if !t.has(k) {
 			return nil, t.lacks(k)
 		}
 	}
@@ -100,7 +111,8 @@ func (t *table[T]) choose(keys []string, matches func(*T) (bool, error)) ([]T, e
 		if len(keys) > 0 && !slices.Contains(keys, t.key(r)) {
 			continue
 		}
-		ok, err := matches(r)
+		tags, has := of(r)
+		ok, err := matches(filters, tags, has)
 		if err != nil {
 			return nil, err
 		}

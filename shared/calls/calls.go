@@ -1,6 +1,7 @@
-// Package calls counts the requests that are sent to APIs: each try by itself, since
-// each is one for the quota, and how many were refused for their rate or for want of a
-// permission.
+// Package calls stands between clients and the APIs that they call. A [Counter] counts the
+// requests that are sent: each try by itself, since each is one for the quota, and how many
+// were refused for their rate or for want of a permission. An [Interceptor] sees each call
+// to AWS as a whole, to record it or to answer it.
 package calls
 
 import (
@@ -104,14 +105,19 @@ func (c *Counter) Watch(cfg *aws.Config) {
 		}
 		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RollcallCalls", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleFinalize(ctx, in)
-			service := awsmiddleware.GetServiceID(ctx)
-			if name, ok := names[service]; ok {
-				service = name
-			}
-			c.add(service, awserr.IsThrottled(err), awserr.IsDenied(err))
+			c.add(service(ctx), awserr.IsThrottled(err), awserr.IsDenied(err))
 			return out, metadata, err
 		}), retrying, middleware.After)
 	})
+}
+
+// service is what the service of a call is counted under.
+func service(ctx context.Context) string {
+	id := awsmiddleware.GetServiceID(ctx)
+	if name, ok := names[id]; ok {
+		return name
+	}
+	return id
 }
 
 // Transport counts what is sent to the API servers of clusters. It is put around what

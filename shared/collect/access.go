@@ -86,7 +86,7 @@ func (l *look) readAccessEntries() {
 	}
 	cluster := l.in.Snapshot.Cluster.ID.Name
 	principals, end := pages(l.action("eks:ListAccessEntries"), l.most(entriesPages), func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.EKS.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster), NextToken: token})
+		out, err := l.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster), NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -191,7 +191,7 @@ func (l *look) isNodeClassRole(name string) bool {
 func (l *look) accessEntry(describe, policies *action, principal string) evidence.Fact[evidence.AccessEntry] {
 	cluster := aws.String(l.in.Snapshot.Cluster.ID.Name)
 	fact := one(describe, func(ctx context.Context) (*eks.DescribeAccessEntryOutput, error) {
-		return l.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)})
+		return l.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)})
 	}, func(out *eks.DescribeAccessEntryOutput) evidence.Fact[evidence.AccessEntry] {
 		e := out.AccessEntry
 		if e == nil {
@@ -203,7 +203,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 		return fact
 	}
 	arns, end := pages(policies, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal), NextToken: token})
+		out, err := l.eks.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal), NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
+	"rollcall/shared/calls"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
@@ -89,10 +90,14 @@ func newAccount() *account {
 }
 
 func (a *account) collector() *Collector {
-	return New(Options{EC2: a, EKS: a, AutoScaling: a, IAM: a, Kube: a, Region: "eu-west-1", Principal: func(context.Context) string { return principal }})
+	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }})
 }
 
-// Dial implements Dialer.
+func (a *account) aws() aws.Config {
+	return calls.Intercept(aws.Config{Region: "eu-west-1"}, calls.Methods(a))
+}
+
+// Dial implements dialer.
 func (a *account) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewClientOver(a.api) }
 
 // total is how many AWS calls were made.

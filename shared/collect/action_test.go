@@ -45,7 +45,7 @@ func TestOneUnknownIDKeepsNoOtherFromBeingRead(t *testing.T) {
 		"none named":           {shelf{has: all[1:3], mute: true}, 1 + 4},
 	} {
 		a, _ := oneOfEach()
-		l := newLook(t.Context(), a.collector().o, Input{Snapshot: seen()})
+		l := newLook(t.Context(), a.collector(), Input{Snapshot: seen()})
 		facts := byID(l.action("ec2:DescribeImages"), all, 10, tt.shelf.describe)
 		for _, id := range all {
 			want := evidence.Absent
@@ -68,7 +68,7 @@ func TestIDsThatKeepVanishingAreGivenUp(t *testing.T) {
 		all = append(all, id("ami", n))
 	}
 	s := shelf{has: all[14:]}
-	l := newLook(t.Context(), newAccount().collector().o, Input{Snapshot: seen()})
+	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
 	facts := byID(l.action("ec2:DescribeImages"), all, 20, s.describe)
 	if s.calls != lookupTries || facts[all[0]].State != evidence.Absent || facts[all[14]].State != evidence.Unreadable {
 		t.Errorf("%d calls, first %v, last %v", s.calls, facts[all[0]], facts[all[14]])
@@ -82,7 +82,7 @@ func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
 		}
 		return map[string]string{ids[0]: "", ids[len(ids)-1]: ""}, nil
 	}
-	o := newAccount().collector().o
+	o := newAccount().collector()
 	o.Free = true
 	l := newLook(t.Context(), o, Input{Snapshot: seen()})
 	facts := byID(l.action("ec2:DescribeImages"), []string{"a", "b", "c"}, 10, describe)
@@ -92,7 +92,7 @@ func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
 }
 
 func TestAListingWithoutEndIsNotTakenForWhole(t *testing.T) {
-	l := newLook(t.Context(), newAccount().collector().o, Input{Snapshot: seen()})
+	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
 	calls := 0
 	all, end := pages(l.action("x:List"), 3, func(context.Context, *string) ([]int, *string, error) {
 		calls++

@@ -15,7 +15,7 @@ import (
 func (l *look) readCluster() {
 	name := l.in.Snapshot.Cluster.ID.Name
 	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), func(ctx context.Context) (*eks.DescribeClusterOutput, error) {
-		return l.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+		return l.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
 		if out.Cluster == nil {
 			return evidence.Failed[evidence.ClusterConfig]("eks:DescribeCluster of " + name + ": the answer holds no cluster")

@@ -4,9 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"golang.org/x/sync/errgroup"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
@@ -20,17 +26,23 @@ const (
 )
 
 // Collector reads evidence in one account and region. It is safe for concurrent use.
-type Collector struct{ o Options }
+type Collector struct {
+	Options
+	ec2         *ec2.Client
+	eks         *eks.Client
+	autoScaling *autoscaling.Client
+	iam         *iam.Client
+}
+
+// dialer makes clients of a cluster's Kubernetes API; *kube.Dialer is one.
+type dialer interface {
+	Dial(roll.Cluster) (*kube.Client, error)
+}
 
 // Options are what a collector is made of.
 type Options struct {
-	EC2         EC2API
-	EKS         EKSAPI
-	AutoScaling AutoScalingAPI
-	IAM         IAMAPI
-	Kube        Dialer
-	// Region is that of the clients.
-	Region string
+	AWS  aws.Config
+	Kube dialer
 	// Principal tells whose credentials are used, for messages; it may return "" and may
 	// be nil.
 	Principal func(context.Context) string
@@ -47,7 +59,7 @@ func New(o Options) *Collector {
 	if o.Principal == nil {
 		o.Principal = func(context.Context) string { return "" }
 	}
-	return &Collector{o: o}
+	return &Collector{o, ec2.NewFromConfig(o.AWS), eks.NewFromConfig(o.AWS), autoscaling.NewFromConfig(o.AWS), iam.NewFromConfig(o.AWS)}
 }
 
 // Input is what evidence is collected for.
@@ -68,7 +80,7 @@ type Input struct {
 // Collect reads what the diagnosis of the findings needs. It never fails: what could not
 // be read is a fact that says so.
 func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
-	l := newLook(ctx, c.o, in)
+	l := newLook(ctx, c, in)
 	l.fromSnapshot()
 	if len(l.findings) == 0 {
 		return l.ev

@@ -239,7 +239,7 @@ func TestNothingIsSampledWhereReadingIsFree(t *testing.T) {
 		findings = append(findings, found(n, roll.Unknown, workers))
 	}
 	c := a.collector()
-	c.o.Free = true
+	c.Free = true
 	e := c.Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
 	for n := range 12 {
 		i, node := e.Instances[instanceID(n)], e.Nodes[nodeName(n)]
@@ -389,7 +389,7 @@ func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 		var log []string
 		a.heard = func(what string) { log = append(log, goroutine()+": "+what) }
 		a.api.heard = a.heard
-		New(Options{EC2: a, EKS: a, AutoScaling: a, IAM: a, Kube: a, Region: "eu-west-1", Serial: true}).Collect(t.Context(), in)
+		New(Options{AWS: a.aws(), Kube: a, Serial: true}).Collect(t.Context(), in)
 		if first == nil {
 			first = log
 		}

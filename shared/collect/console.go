@@ -42,7 +42,7 @@ func (l *look) console(a *action, id roll.InstanceID, latest bool) (*ec2.GetCons
 	if latest {
 		in.Latest = aws.Bool(true)
 	}
-	return ask(a, func(ctx context.Context) (*ec2.GetConsoleOutputOutput, error) { return l.EC2.GetConsoleOutput(ctx, in) })
+	return ask(a, func(ctx context.Context) (*ec2.GetConsoleOutputOutput, error) { return l.ec2.GetConsoleOutput(ctx, in) })
 }
 
 func consoleLog(id roll.InstanceID, out *ec2.GetConsoleOutputOutput, end outcome) (evidence.Fact[console.Log], time.Time) {

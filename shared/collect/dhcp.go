@@ -19,7 +19,7 @@ const noDHCPOptions = "default"
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, func(ctx context.Context, ids []string) (map[string]string, error) {
-		out, err := l.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: slices.Clone(ids)})
+		out, err := l.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: slices.Clone(ids)})
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (l *look) readDHCP() {
 }
 
 func (l *look) describeDHCP(ctx context.Context, ids []string) (map[string]evidence.DHCPOptions, error) {
-	out, err := l.EC2.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: slices.Clone(ids)})
+	out, err := l.ec2.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: slices.Clone(ids)})
 	if err != nil {
 		return nil, err
 	}

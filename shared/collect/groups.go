@@ -41,7 +41,7 @@ func (l *look) readNodeGroups() {
 	for _, group := range groups {
 		name, _ := group.NodeGroup()
 		fact := one(a, func(ctx context.Context) (*eks.DescribeNodegroupOutput, error) {
-			return l.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)})
+			return l.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)})
 		}, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
 			if out.Nodegroup == nil {
 				return evidence.Failed[evidence.NodeGroup]("eks:DescribeNodegroup of " + name + ": the answer holds none")
@@ -124,7 +124,7 @@ func (l *look) describeGroups(ctx context.Context, names []string) (map[string]a
 	found := map[string]asgtypes.AutoScalingGroup{}
 	in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: slices.Clone(names)}
 	for {
-		out, err := l.AutoScaling.DescribeAutoScalingGroups(ctx, in)
+		out, err := l.autoScaling.DescribeAutoScalingGroups(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (l *look) describeScalingInstances(ctx context.Context, ids []string) (map[
 	found := map[string]evidence.AutoScalingInstance{}
 	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: slices.Clone(ids)}
 	for {
-		out, err := l.AutoScaling.DescribeAutoScalingInstances(ctx, in)
+		out, err := l.autoScaling.DescribeAutoScalingInstances(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +227,7 @@ func (l *look) readActivities() {
 	for _, group := range groups {
 		in := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(names[group]), MaxRecords: aws.Int32(activitiesEach), IncludeDeletedGroups: aws.Bool(true)}
 		fact := one(a, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-			return l.AutoScaling.DescribeScalingActivities(ctx, in)
+			return l.autoScaling.DescribeScalingActivities(ctx, in)
 		}, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
 			return evidence.Read(activities(out.Activities))
 		})

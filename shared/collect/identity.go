@@ -40,7 +40,7 @@ func (l *look) readIdentity() {
 
 func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
 	return one(a, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
-		return l.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))})
+		return l.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))})
 	}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
 		if out.InstanceProfile == nil {
 			return evidence.Failed[evidence.InstanceProfile]("iam:GetInstanceProfile of " + arn + ": the answer holds none")
@@ -58,7 +58,7 @@ func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
 	return one(a, func(ctx context.Context) (*iam.GetRoleOutput, error) {
-		return l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+		return l.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
 		r := out.Role
 		if r == nil {
@@ -84,7 +84,7 @@ func policyText(encoded string) string {
 // as unread if that cannot be listed: the rest is of use without it.
 func (l *look) policies(attached, inline *action, role string) evidence.Fact[evidence.Policies] {
 	arns, end := pages(attached, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.IAM.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role), Marker: token})
+		out, err := l.iam.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role), Marker: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,7 +102,7 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 	}
 	fact := evidence.Read(evidence.Policies{Attached: arns})
 	names, end := pages(inline, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.IAM.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String(role), Marker: token})
+		out, err := l.iam.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String(role), Marker: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -159,7 +159,7 @@ func (l *look) documents(role string, p evidence.Fact[evidence.Policies]) eviden
 
 func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[evidence.PolicyDocument] {
 	return one(a, func(ctx context.Context) (*iam.GetRolePolicyOutput, error) {
-		return l.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+		return l.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
 	}, func(out *iam.GetRolePolicyOutput) evidence.Fact[evidence.PolicyDocument] {
 		return evidence.Read(evidence.PolicyDocument{Name: name, Text: policyText(aws.ToString(out.PolicyDocument))})
 	})
@@ -168,7 +168,7 @@ func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[eviden
 // managedDocument reads the version of a managed policy that is in force.
 func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
 	id := one(policy, func(ctx context.Context) (*iam.GetPolicyOutput, error) {
-		return l.IAM.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
+		return l.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
 	}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
 		if out.Policy == nil {
 			return evidence.Failed[string]("iam:GetPolicy of " + arn + ": the answer holds none")
@@ -179,7 +179,7 @@ func (l *look) managedDocument(policy, version *action, arn string) evidence.Fac
 		return evidence.Fact[evidence.PolicyDocument]{State: id.State, Why: id.Why}
 	}
 	return one(version, func(ctx context.Context) (*iam.GetPolicyVersionOutput, error) {
-		return l.IAM.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
+		return l.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
 	}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
 		if out.PolicyVersion == nil {
 			return evidence.Failed[evidence.PolicyDocument]("iam:GetPolicyVersion of " + arn + ": the answer holds none")

@@ -30,7 +30,7 @@ func (l *look) readImages() {
 }
 
 func (l *look) describeImages(ctx context.Context, ids []string) (map[string]evidence.Image, error) {
-	out, err := l.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: slices.Clone(ids), IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)})
+	out, err := l.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: slices.Clone(ids), IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)})
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (l *look) describeInstances(ctx context.Context, ids []string) (map[string]
 	in := &ec2.DescribeInstancesInput{InstanceIds: slices.Clone(ids), IncludeManagedResources: aws.Bool(true)}
 	found := map[string]evidence.InstanceConfig{}
 	for {
-		out, err := l.EC2.DescribeInstances(ctx, in)
+		out, err := l.ec2.DescribeInstances(ctx, in)
 		if err != nil {
 			return nil, err
 		}

@@ -218,7 +218,7 @@ func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
 		},
 	} {
 		f := found(1, roll.Unknown, workers)
-		l := newLook(t.Context(), newAccount().collector().o, Input{Snapshot: seen(f), Findings: []roll.Finding{f}, State: tt.state})
+		l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen(f), Findings: []roll.Finding{f}, State: tt.state})
 		if got := l.remembered(f, roll.Node{Ready: silent}); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
 		}

@@ -15,7 +15,7 @@ import (
 // look is one collection in progress.
 type look struct {
 	ctx context.Context
-	Options
+	*Collector
 	in       Input
 	findings []roll.Finding // those that are diagnosed
 	samples  samples
@@ -36,13 +36,13 @@ type fetched[T any] struct {
 	why  string
 }
 
-func newLook(ctx context.Context, o Options, in Input) *look {
+func newLook(ctx context.Context, c *Collector, in Input) *look {
 	s := in.Snapshot
-	l := &look{ctx: ctx, Options: o, in: in, findings: wanted(in)}
-	l.samples = sampled(l.findings, o.Free)
+	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in)}
+	l.samples = sampled(l.findings, c.Free)
 	l.kube = newKubeClient(l)
 	l.ev = &evidence.Evidence{
-		At: s.At, Region: o.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
+		At: s.At, Region: c.AWS.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
 		Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},
 		Profiles: map[string]evidence.Fact[evidence.InstanceProfile]{}, Roles: map[string]evidence.Fact[evidence.Role]{}, Policies: map[string]evidence.Fact[evidence.Policies]{}, Documents: map[string]evidence.Fact[[]evidence.PolicyDocument]{},
 		Images: map[string]evidence.Fact[evidence.Image]{}, Templates: map[string]evidence.Fact[evidence.LaunchTemplate]{},

@@ -47,7 +47,7 @@ func (l *look) readSubnets() {
 	}
 	ids, left := l.bounded(ids)
 	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.Subnet, error) {
-		out, err := l.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: slices.Clone(ids)})
+		out, err := l.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: slices.Clone(ids)})
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func listing[T any](l *look, call string, page func(ctx context.Context, filters
 
 func (l *look) readRouteTables() {
 	l.tables = listing(l, "ec2:DescribeRouteTables", func(ctx context.Context, filters []types.Filter, token *string) ([]types.RouteTable, *string, error) {
-		out, err := l.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filters, NextToken: token})
+		out, err := l.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filters, NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,7 +108,7 @@ func (l *look) readRouteTables() {
 
 func (l *look) readACLs() {
 	l.acls = listing(l, "ec2:DescribeNetworkAcls", func(ctx context.Context, filters []types.Filter, token *string) ([]types.NetworkAcl, *string, error) {
-		out, err := l.EC2.DescribeNetworkAcls(ctx, &ec2.DescribeNetworkAclsInput{Filters: filters, NextToken: token})
+		out, err := l.ec2.DescribeNetworkAcls(ctx, &ec2.DescribeNetworkAclsInput{Filters: filters, NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,7 +118,7 @@ func (l *look) readACLs() {
 
 func (l *look) readEndpoints() {
 	got := listing(l, "ec2:DescribeVpcEndpoints", func(ctx context.Context, filters []types.Filter, token *string) ([]types.VpcEndpoint, *string, error) {
-		out, err := l.EC2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: filters, NextToken: token})
+		out, err := l.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: filters, NextToken: token})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -177,7 +177,7 @@ func (l *look) readSecurityGroups() {
 	}
 	ids, left := l.bounded(ids)
 	facts := byID(l.action("ec2:DescribeSecurityGroups"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.SecurityGroup, error) {
-		out, err := l.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Clone(ids)})
+		out, err := l.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Clone(ids)})
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +244,7 @@ func (l *look) readNATGateways() {
 	}
 	ids, left := l.bounded(ids)
 	facts := byID(l.action("ec2:DescribeNatGateways"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.NATGateway, error) {
-		out, err := l.EC2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: slices.Clone(ids)})
+		out, err := l.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: slices.Clone(ids)})
 		if err != nil {
 			return nil, err
 		}
@@ -284,7 +284,7 @@ func (l *look) readDNS() {
 
 func (l *look) vpcAttribute(a *action, id string, name types.VpcAttributeName, value func(*ec2.DescribeVpcAttributeOutput) *types.AttributeBooleanValue) evidence.Fact[bool] {
 	return one(a, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
-		return l.EC2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String(id), Attribute: name})
+		return l.ec2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String(id), Attribute: name})
 	}, func(out *ec2.DescribeVpcAttributeOutput) evidence.Fact[bool] {
 		if v := value(out); v != nil && v.Value != nil {
 			return evidence.Read(*v.Value)

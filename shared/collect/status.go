@@ -51,7 +51,7 @@ func (l *look) describeStatus(ctx context.Context, ids []string) (map[string]evi
 	in := &ec2.DescribeInstanceStatusInput{InstanceIds: slices.Clone(ids), IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
 	found := map[string]evidence.InstanceStatus{}
 	for {
-		out, err := l.EC2.DescribeInstanceStatus(ctx, in)
+		out, err := l.ec2.DescribeInstanceStatus(ctx, in)
 		if err != nil {
 			return nil, err
 		}

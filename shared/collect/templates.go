@@ -45,7 +45,7 @@ func (l *look) describeTemplate(a *action, id string, versions []string) {
 		found := map[string]evidence.LaunchTemplate{}
 		in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), Versions: versions, IncludeManagedResources: aws.Bool(true)}
 		for {
-			out, err := l.EC2.DescribeLaunchTemplateVersions(ctx, in)
+			out, err := l.ec2.DescribeLaunchTemplateVersions(ctx, in)
 			if err != nil {
 				return nil, err
 			}

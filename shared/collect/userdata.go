@@ -23,7 +23,7 @@ func (l *look) readUserData() {
 	}
 	for _, id := range ids {
 		fact := one(a, func(ctx context.Context) (*ec2.DescribeInstanceAttributeOutput, error) {
-			return l.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData})
+			return l.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData})
 		}, func(out *ec2.DescribeInstanceAttributeOutput) evidence.Fact[userdata.Boot] {
 			if out.UserData == nil {
 				return evidence.None[userdata.Boot]()

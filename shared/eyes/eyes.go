@@ -11,11 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/archive"
 	"rollcall/shared/bundle"
@@ -43,23 +39,6 @@ const WhyTime = 45 * time.Second
 // is for what a check says and orders, and for a refusal to be told.
 const KeepTime = 20 * time.Second
 
-// Clients are what eyes see with, in the shapes in which observe and collect ask. They read;
-// what changes an account is not theirs.
-type Clients struct {
-	EC2         collect.EC2API
-	EKS         bundle.EKSAPI
-	AutoScaling collect.AutoScalingAPI
-	ZonalShift  zonalShiftAPI
-	IAM         collect.IAMAPI
-	Kube        collect.Dialer
-	// Region is that of the clients.
-	Region string
-}
-
-type zonalShiftAPI interface {
-	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
-}
-
 // Options are how eyes look.
 type Options struct {
 	// Principal tells whose credentials are used, for messages; it may be nil.
@@ -80,36 +59,28 @@ type Options struct {
 type Eyes struct {
 	Observer *observe.Observer
 	Inquirer *inquiry.Inquirer
-	clients  Clients
+	aws      aws.Config
+	kube     bundle.Dialer
 	options  Options
 	// remembered is what a bundle tells of earlier checks; nil for an account.
 	remembered map[string]evidence.Remembered
 }
 
-// New makes eyes of clients.
-func New(c Clients, o Options) *Eyes {
+// New makes eyes with AWS clients of the configuration. They read; what changes an account is
+// not theirs.
+func New(cfg aws.Config, dialer bundle.Dialer, o Options) *Eyes {
 	return &Eyes{
-		Observer: observe.New(observe.Options{
-			EC2: c.EC2, EKS: c.EKS, AutoScaling: c.AutoScaling, ZonalShift: c.ZonalShift, Kube: c.Kube, Region: c.Region,
-			Principal: o.Principal, PageInterval: o.PageInterval,
-		}),
-		Inquirer: inquiry.New(inquiry.Options{
-			EC2: c.EC2, EKS: c.EKS, AutoScaling: c.AutoScaling, IAM: c.IAM, Kube: c.Kube, Region: c.Region,
-			Principal: o.Principal, Store: o.Store, Free: o.Free, Serial: o.Serial,
-		}),
-		clients: c, options: o,
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval}),
+		Inquirer: inquiry.New(inquiry.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, Store: o.Store, Free: o.Free, Serial: o.Serial}),
+		aws:      cfg, kube: dialer, options: o,
 	}
 }
 
 // OfBundle look at a bundle instead of an account.
 func OfBundle(b *bundle.Bundle) *Eyes {
-	e := New(clientsOf(b), Options{PageInterval: time.Nanosecond, Free: true})
+	e := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
 	e.remembered, _ = b.Remembered()
 	return e
-}
-
-func clientsOf(b *bundle.Bundle) Clients {
-	return Clients{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), IAM: b.IAM(), Kube: b.Kube(), Region: b.ClusterID().Region}
 }
 
 // Account are eyes on an account, and those of its clients by which it can be changed too:
@@ -131,19 +102,15 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	if o.Calls != nil {
 		a.Kube.Wrap = o.Calls.Transport
 	}
-	a.Eyes = New(Clients{
-		EC2: a.EC2, EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
-		Kube: a.Kube, Region: cfg.Region,
-	}, o)
+	a.Eyes = New(cfg, a.Kube, o)
 	return a, nil
 }
 
 // Recorded are eyes on the same account of which a recorder remembers the answers, and
 // the dialer whose clients' readings it remembers too.
 func (e *Eyes) Recorded(r *bundle.Recorder) (*Eyes, *bundle.RecordedKube) {
-	c, dialer := e.clients, r.Kube(e.clients.Kube)
-	c.EC2, c.EKS, c.AutoScaling, c.ZonalShift, c.IAM, c.Kube = r.EC2(c.EC2), r.EKS(c.EKS), r.AutoScaling(c.AutoScaling), r.ZonalShift(c.ZonalShift), r.IAM(c.IAM), dialer
-	return New(c, e.options), dialer
+	dialer := r.Kube(e.kube)
+	return New(r.AWS(e.aws), dialer, e.options), dialer
 }
 
 // Check finds out why, for a check.

@@ -11,7 +11,6 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/assess"
 	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -52,7 +51,7 @@ func keeping(t *testing.T, s *store) (*Eyes, *roll.Snapshot) {
 	t.Helper()
 	b := silent(t)
 	id := b.ClusterID()
-	e := New(clientsOf(b), Options{Store: s, PageInterval: time.Nanosecond})
+	e := New(b.AWS(), b.Kube(), Options{Store: s, PageInterval: time.Nanosecond})
 	at, _ := b.At()
 	return e, e.Observer.Snapshot(t.Context(), id.Name, at, roll.Watch{})
 }
@@ -121,7 +120,7 @@ func TestWithoutAPlaceNothingIsKept(t *testing.T) {
 
 // dialer notes the goroutines that dial.
 type dialer struct {
-	collect.Dialer
+	bundle.Dialer
 	by map[string]bool
 }
 
@@ -139,10 +138,9 @@ func goroutine() string {
 func TestInSeriesTheCallerAsks(t *testing.T) {
 	_, snapshot := keeping(t, &store{})
 	b := silent(t)
-	c, d := clientsOf(b), dialer{b.Kube(), map[string]bool{}}
-	c.Kube = d
+	d := dialer{b.Kube(), map[string]bool{}}
 	for range 5 {
-		New(c, Options{Serial: true}).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true)
+		New(b.AWS(), d, Options{Serial: true}).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true)
 	}
 	if len(d.by) != 1 || !d.by[goroutine()] {
 		t.Errorf("asked in %d goroutines", len(d.by))

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"rollcall/shared/archive"
 	"rollcall/shared/bundle"
 	"rollcall/shared/collect"
@@ -26,12 +28,8 @@ type Store interface {
 
 // Options are what an inquirer is made of.
 type Options struct {
-	EC2         collect.EC2API
-	EKS         bundle.EKSAPI // as it is recorded
-	AutoScaling collect.AutoScalingAPI
-	IAM         collect.IAMAPI
-	Kube        collect.Dialer
-	Region      string // of the clients
+	AWS  aws.Config
+	Kube bundle.Dialer
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
@@ -63,11 +61,10 @@ func (i *Inquirer) Keeps() bool { return i.o.Store != nil }
 // that it may be kept afterwards: the answers themselves are remembered until then.
 func (i *Inquirer) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
 	out := &Inquiry{}
-	o := collect.Options{EC2: i.o.EC2, EKS: i.o.EKS, AutoScaling: i.o.AutoScaling, IAM: i.o.IAM, Kube: i.o.Kube, Region: i.o.Region, Principal: i.o.Principal, Free: i.o.Free, Serial: i.o.Serial}
+	o := collect.Options{AWS: i.o.AWS, Kube: i.o.Kube, Principal: i.o.Principal, Free: i.o.Free, Serial: i.o.Serial}
 	if record && i.o.Store != nil {
 		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), i.o.Store
-		o.EC2, o.EKS, o.AutoScaling = out.recorder.EC2(i.o.EC2), out.recorder.EKS(i.o.EKS), out.recorder.AutoScaling(i.o.AutoScaling)
-		o.IAM, o.Kube = out.recorder.IAM(i.o.IAM), out.recorder.Kube(i.o.Kube)
+		o.AWS, o.Kube = out.recorder.AWS(i.o.AWS), out.recorder.Kube(i.o.Kube)
 	}
 	out.Evidence = collect.New(o).Collect(ctx, in)
 	out.Diagnoses = diagnose.Diagnose(out.Evidence)

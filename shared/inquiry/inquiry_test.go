@@ -38,7 +38,7 @@ func open(t *testing.T, fsys fs.FS) world {
 	}
 	at, _ := b.At()
 	return world{b, observe.New(observe.Options{
-		EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: b.ClusterID().Region, PageInterval: time.Nanosecond,
+		AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond,
 	}), at}
 }
 
@@ -60,7 +60,7 @@ func (w world) look(t *testing.T, target roll.InstanceID) (*roll.Snapshot, []rol
 func (w world) inquirer(store interface {
 	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
 }) *inquiry.Inquirer {
-	o := inquiry.Options{EC2: w.bundle.EC2(), EKS: w.bundle.EKS(), AutoScaling: w.bundle.AutoScaling(), IAM: w.bundle.IAM(), Kube: w.bundle.Kube(), Region: w.bundle.ClusterID().Region}
+	o := inquiry.Options{AWS: w.bundle.AWS(), Kube: w.bundle.Kube()}
 	if store != nil {
 		o.Store = store
 	}

@@ -134,7 +134,7 @@ func (o *Observer) described(ctx context.Context, err error, call string) error 
 	case err == nil:
 		return nil
 	case errors.As(err, &missing):
-		return fmt.Errorf("%s: %w", call, err)
+		return fmt.Errorf("%s: %w", call, missing)
 	}
 	return errors.New(awserr.Describe(err, call, o.principal(ctx)))
 }

@@ -34,10 +34,7 @@ func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	region := b.ClusterID().Region
-	return captured{b, observe.New(observe.Options{
-		EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: region, PageInterval: time.Nanosecond,
-	}), inquiry.New(inquiry.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube(), Region: region}), doc}
+	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), inquiry.New(inquiry.Options{AWS: b.AWS(), Kube: b.Kube()}), doc}
 }
 
 // look makes the plan of a look at the whole cluster, or at one instance. The memory is

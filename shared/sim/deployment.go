@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"rollcall/shared/calls"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
 	"rollcall/shared/eyes"
@@ -211,11 +213,20 @@ func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	}
 }
 
+// aws is the configuration of the clients with which a function looks at the account.
+func (v *env) aws() aws.Config {
+	none := calls.Intercept(aws.Config{Region: region}, func(ctx context.Context, in any, _ calls.Call) (any, error) {
+		v.unsimulated(calls.Action(ctx), in)
+		return nil, nil
+	})
+	return calls.Intercept(none, calls.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
+}
+
 // eyes look one question after the other: nothing else in the account does two things at
 // once.
 func (d *deployment) eyes(v *env) *eyes.Eyes {
 	return eyes.New(
-		eyes.Clients{EC2: ec2API{v}, EKS: eksAPI{v}, AutoScaling: autoScalingAPI{v}, ZonalShift: zonalShiftAPI{v}, IAM: iamAPI{v}, Kube: kubeDialer{v}, Region: region},
+		v.aws(), kubeDialer{v},
 		eyes.Options{Store: guarded(d.guards.Store, inquiry.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
 	)
 }

@@ -7,10 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/archive"
 	"rollcall/shared/collect"
@@ -27,8 +23,7 @@ import (
 // inquirer makes what finds out why with the rights of one role.
 func (d *deployment) inquirer(cfg aws.Config, dialer *kube.Dialer) *inquiry.Inquirer {
 	return inquiry.New(inquiry.Options{
-		EC2: ec2.NewFromConfig(cfg), EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
-		Kube: dialer, Region: cfg.Region, Principal: principal, Store: archive.NewDir(d.dir),
+		AWS: cfg, Kube: dialer, Principal: principal, Store: archive.NewDir(d.dir),
 	})
 }
 
