@@ -8,6 +8,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
 )
 
@@ -51,7 +52,7 @@ func clusterConfig(c *ekstypes.Cluster) evidence.ClusterConfig {
 	}
 	if c.Health != nil {
 		for _, i := range c.Health.Issues {
-			out.Issues = append(out.Issues, evidence.ClusterIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
+			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
 		}
 	}
 	return out

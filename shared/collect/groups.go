@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -46,29 +44,13 @@ func (l *look) readNodeGroups() {
 			if out.Nodegroup == nil {
 				return evidence.Failed[evidence.NodeGroup]("eks:DescribeNodegroup of " + name + ": the answer holds none")
 			}
-			return evidence.Read(nodeGroup(out.Nodegroup))
+			return evidence.Read(project.NodeGroup(out.Nodegroup))
 		})
 		l.group(group, func(g *evidence.Group) { g.NodeGroup = fact })
 	}
 	for _, group := range left {
 		l.group(group, func(g *evidence.Group) { g.NodeGroup = evidence.Skipped[evidence.NodeGroup](whyGroups) })
 	}
-}
-
-func nodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
-	out := evidence.NodeGroup{
-		Name: aws.ToString(n.NodegroupName), Status: string(n.Status), AMIType: string(n.AmiType), Version: aws.ToString(n.Version),
-		ReleaseVersion: aws.ToString(n.ReleaseVersion), RoleARN: aws.ToString(n.NodeRole),
-	}
-	if t := n.LaunchTemplate; t != nil {
-		out.LaunchTemplate, out.TemplateVer = aws.ToString(t.Id), aws.ToString(t.Version)
-	}
-	if n.Health != nil {
-		for _, i := range n.Health.Issues {
-			out.Issues = append(out.Issues, evidence.NodeGroupIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
-		}
-	}
-	return out
 }
 
 // scaled are the groups of findings that Auto Scaling keeps, the most urgent first, by
@@ -106,13 +88,13 @@ func (l *look) readAutoScaling() {
 		wanted = append(wanted, names[g])
 	}
 	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.describeGroups)
-	members := map[string]evidence.AutoScalingInstance{}
+	members := map[roll.InstanceID]evidence.AutoScalingInstance{}
 	for _, group := range groups {
 		fact := facts[names[group]]
-		for _, i := range fact.Value.Instances {
-			members[aws.ToString(i.InstanceId)] = scalingMember(names[group], i)
+		for _, m := range fact.Value.Members {
+			members[m.ID] = m
 		}
-		l.group(group, func(g *evidence.Group) { g.AutoScaling = scalingGroup(fact) })
+		l.group(group, func(g *evidence.Group) { g.AutoScaling = fact })
 	}
 	for _, group := range left {
 		l.group(group, func(g *evidence.Group) { g.AutoScaling = evidence.Skipped[evidence.AutoScalingGroup](whyGroups) })
@@ -120,8 +102,8 @@ func (l *look) readAutoScaling() {
 	l.readScalingInstances(members)
 }
 
-func (l *look) describeGroups(ctx context.Context, names []string) (map[string]asgtypes.AutoScalingGroup, error) {
-	found := map[string]asgtypes.AutoScalingGroup{}
+func (l *look) describeGroups(ctx context.Context, names []string) (map[string]evidence.AutoScalingGroup, error) {
+	found := map[string]evidence.AutoScalingGroup{}
 	in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: slices.Clone(names)}
 	for {
 		out, err := l.autoScaling.DescribeAutoScalingGroups(ctx, in)
@@ -129,7 +111,7 @@ func (l *look) describeGroups(ctx context.Context, names []string) (map[string]a
 			return nil, err
 		}
 		for _, g := range out.AutoScalingGroups {
-			found[aws.ToString(g.AutoScalingGroupName)] = g
+			found[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
 			return found, nil
@@ -137,48 +119,14 @@ func (l *look) describeGroups(ctx context.Context, names []string) (map[string]a
 	}
 }
 
-func scalingGroup(f evidence.Fact[asgtypes.AutoScalingGroup]) evidence.Fact[evidence.AutoScalingGroup] {
-	if !f.Known() {
-		return evidence.Fact[evidence.AutoScalingGroup]{State: f.State, Why: f.Why}
-	}
-	g := f.Value
-	out := evidence.AutoScalingGroup{
-		Name: aws.ToString(g.AutoScalingGroupName), Min: int(aws.ToInt32(g.MinSize)), Max: int(aws.ToInt32(g.MaxSize)), Desired: int(aws.ToInt32(g.DesiredCapacity)),
-	}
-	t := g.LaunchTemplate
-	if m := g.MixedInstancesPolicy; m != nil && m.LaunchTemplate != nil {
-		t = m.LaunchTemplate.LaunchTemplateSpecification
-	}
-	if t != nil {
-		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(t.LaunchTemplateId), aws.ToString(t.Version)
-	}
-	for _, s := range strings.Split(aws.ToString(g.VPCZoneIdentifier), ",") {
-		if s = strings.TrimSpace(s); s != "" {
-			out.Subnets = append(out.Subnets, s)
-		}
-	}
-	for _, p := range g.SuspendedProcesses {
-		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
-	}
-	return evidence.Read(out)
-}
-
-func scalingMember(group string, i asgtypes.Instance) evidence.AutoScalingInstance {
-	out := evidence.AutoScalingInstance{Group: group, Lifecycle: string(i.LifecycleState), Health: strings.ToUpper(aws.ToString(i.HealthStatus))}
-	if i.LaunchTemplate != nil {
-		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(i.LaunchTemplate.LaunchTemplateId), aws.ToString(i.LaunchTemplate.Version)
-	}
-	return out
-}
-
 // readScalingInstances tells of the findings' instances what their groups make of them.
 // The groups tell of their members. Others are asked about: one that was detached, and
 // all of a group that could not be read, or not of all.
-func (l *look) readScalingInstances(members map[string]evidence.AutoScalingInstance) {
+func (l *look) readScalingInstances(members map[roll.InstanceID]evidence.AutoScalingInstance) {
 	var ids []string
 	for _, id := range l.instancesNeeding(needOwner) {
 		config := l.config(id)
-		m, told := members[string(id)]
+		m, told := members[id]
 		switch {
 		case told:
 			l.instance(id, func(i *evidence.Instance) { i.AutoScaling = evidence.Read(m) })
@@ -209,8 +157,7 @@ func (l *look) describeScalingInstances(ctx context.Context, ids []string) (map[
 			return nil, err
 		}
 		for _, d := range out.AutoScalingInstances {
-			i := asgtypes.Instance{LifecycleState: asgtypes.LifecycleState(aws.ToString(d.LifecycleState)), HealthStatus: d.HealthStatus, LaunchTemplate: d.LaunchTemplate}
-			found[aws.ToString(d.InstanceId)] = scalingMember(aws.ToString(d.AutoScalingGroupName), i)
+			found[aws.ToString(d.InstanceId)] = project.ScalingInstance(d)
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
 			return found, nil
@@ -229,24 +176,11 @@ func (l *look) readActivities() {
 		fact := one(a, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 			return l.autoScaling.DescribeScalingActivities(ctx, in)
 		}, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
-			return evidence.Read(activities(out.Activities))
+			return evidence.Read(project.Activities(out.Activities))
 		})
 		l.group(group, func(g *evidence.Group) { g.Activities = fact })
 	}
 	for _, group := range left {
 		l.group(group, func(g *evidence.Group) { g.Activities = evidence.Skipped[[]evidence.Activity](whyGroups) })
 	}
-}
-
-func activities(all []asgtypes.Activity) []evidence.Activity {
-	out := make([]evidence.Activity, 0, len(all))
-	for i := range all {
-		a := &all[i]
-		at := aws.ToTime(a.EndTime)
-		if at.IsZero() {
-			at = aws.ToTime(a.StartTime)
-		}
-		out = append(out, evidence.Activity{Status: string(a.StatusCode), Description: aws.ToString(a.Description), Message: aws.ToString(a.StatusMessage), Cause: aws.ToString(a.Cause), At: at.UTC()})
-	}
-	return out
 }

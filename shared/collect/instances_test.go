@@ -66,7 +66,7 @@ func TestStatusChecks(t *testing.T) {
 		Events:         []types.InstanceStatusEvent{{Code: types.EventCodeInstanceRetirement, Description: aws.String("The instance is running on degraded hardware")}, {Code: types.EventCodeSystemReboot, Description: aws.String("[Completed] reboot")}},
 	}
 	got := checked(t, a, roll.Impaired, workers, 1).Instances[instanceID(1)].Status.Value
-	want := evidence.InstanceStatus{Instance: "impaired", System: "ok", InstanceSince: since, Events: []string{"instance-retirement"}}
+	want := evidence.InstanceStatus{Instance: "impaired", System: "ok", InstanceSince: since, Events: []roll.Event{{Code: "instance-retirement"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

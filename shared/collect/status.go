@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -56,53 +55,10 @@ func (l *look) describeStatus(ctx context.Context, ids []string) (map[string]evi
 			return nil, err
 		}
 		for i := range out.InstanceStatuses {
-			found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = instanceStatus(&out.InstanceStatuses[i])
+			found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = project.InstanceStatus(&out.InstanceStatuses[i])
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
 			return found, nil
 		}
 	}
-}
-
-func instanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
-	var out evidence.InstanceStatus
-	out.Instance, out.InstanceSince = check(s.InstanceStatus)
-	out.System, out.SystemSince = check(s.SystemStatus)
-	if e := s.AttachedEbsStatus; e != nil {
-		out.AttachedEBS = string(e.Status)
-		for _, d := range e.Details {
-			out.AttachedEBSSince = earlier(out.AttachedEBSSince, d.ImpairedSince)
-		}
-	}
-	if a := s.ApplicationStatus; a != nil {
-		out.Application, out.ApplicationSince = string(a.Status), earlier(time.Time{}, a.ImpairedSince)
-	}
-	if p := s.PerformanceStatus; p != nil {
-		out.Performance, out.PerformanceSince, out.Remediation = string(p.Status), earlier(time.Time{}, p.ImpairedSince), aws.ToString(p.Remediation)
-	}
-	for _, e := range s.Events {
-		if !roll.EventOver(aws.ToString(e.Description)) {
-			out.Events = append(out.Events, string(e.Code))
-		}
-	}
-	return out
-}
-
-// check is the state of a status check, and since when it fails.
-func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
-	if s == nil {
-		return "", time.Time{}
-	}
-	for _, d := range s.Details {
-		since = earlier(since, d.ImpairedSince)
-	}
-	return string(s.Status), since
-}
-
-// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
-func earlier(since time.Time, told *time.Time) time.Time {
-	if told != nil && (since.IsZero() || told.Before(since)) {
-		return told.UTC()
-	}
-	return since
 }
