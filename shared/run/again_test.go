@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/bundle"
 	"rollcall/shared/collect"
-	"rollcall/shared/inquiry"
+	"rollcall/shared/diagnose"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
 	"rollcall/shared/plan"
@@ -24,7 +24,6 @@ import (
 type captured struct {
 	bundle   *bundle.Bundle
 	observer *observe.Observer
-	inquirer *inquiry.Inquirer
 	doc      *policy.Document
 }
 
@@ -34,7 +33,7 @@ func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), inquiry.New(inquiry.Options{AWS: b.AWS(), Kube: b.Kube()}), doc}
+	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), doc}
 }
 
 // look makes the plan of a look at the whole cluster, or at one instance. The memory is
@@ -56,7 +55,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 	}
 	a := assess.Thoroughly(assess.Input{Snapshot: snapshot, Policy: pol, State: state, Now: now, Presume: memory == nil},
 		func(q []roll.Question) { c.observer.Details(t.Context(), snapshot, q) })
-	why := c.inquirer.Inquire(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}, false).Diagnoses
+	why := diagnose.Diagnose(collect.New(collect.Options{AWS: c.bundle.AWS(), Kube: c.bundle.Kube()}).Collect(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}))
 	if memory == nil {
 		state = confirmed(state, a.Findings, snapshot.Cluster.Created, now)
 		state.Apply(ledger.Changes{Put: ledger.State{Groups: maps.Clone(a.Groups)}})

@@ -12,11 +12,10 @@ import (
 	"rollcall/shared/calls"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/eyes"
 	"rollcall/shared/handle"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -222,12 +221,12 @@ func (v *env) aws() aws.Config {
 	return calls.Intercept(none, calls.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
 }
 
-// eyes look one question after the other: nothing else in the account does two things at
+// view asks one question after the other: nothing else in the account does two things at
 // once.
-func (d *deployment) eyes(v *env) *eyes.Eyes {
-	return eyes.New(
+func (d *deployment) view(v *env) *view.View {
+	return view.New(
 		v.aws(), kubeDialer{v},
-		eyes.Options{Store: guarded(d.guards.Store, inquiry.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
+		view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
 	)
 }
 
@@ -243,7 +242,7 @@ func (d *deployment) newSweep(v *env) *handle.Sweep {
 }
 
 func (d *deployment) newInspect(v *env) *handle.Inspect {
-	look := d.eyes(v)
+	look := d.view(v)
 	return &handle.Inspect{
 		Ambient: v.ambient(),
 		Runner: run.Runner{
@@ -254,7 +253,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 			Notices:  d.notices(v),
 			Plan:     d.planner(v),
 			Clock:    v.now,
-			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
+			ReadTime: handle.ReadTime, WhyTime: view.WhyTime,
 		},
 		Policies:      v.policies(),
 		Permitted:     guarded(d.guards.Permitted, d.permitted),
@@ -267,7 +266,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 }
 
 func (d *deployment) newRemediate(v *env) *handle.Remediate {
-	look := d.eyes(v)
+	look := d.view(v)
 	remediator, err := remediate.New(remediate.Options{
 		Targets:   guarded(d.guards.Targets, Targets(look.Observer)),
 		EC2:       ec2API{v},

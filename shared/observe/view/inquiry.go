@@ -1,17 +1,10 @@
-// Package inquiry finds out why: it has the evidence about findings collected, has it
-// diagnosed, and keeps what was read where it outlives the instances.
-//
-// An inquiry never fails as a whole. What could not be read is told as not checked, and
-// only keeping the evidence can come to nothing.
-package inquiry
+package view
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"rollcall/shared/archive"
 	"rollcall/shared/bundle"
@@ -26,26 +19,8 @@ type Store interface {
 	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
 }
 
-// Options are what an inquirer is made of.
-type Options struct {
-	AWS  aws.Config
-	Kube bundle.Dialer
-	// Principal tells whose credentials are used, for messages; it may be nil.
-	Principal func(context.Context) string
-	// Store keeps evidence; nil keeps none.
-	Store Store
-	// Free: reading costs nothing, as from a bundle. Serial: questions are asked one after
-	// the other. See collect.Options.
-	Free, Serial bool
-}
-
-// Inquirer makes inquiries in one account and region. It is safe for concurrent use.
-type Inquirer struct{ o Options }
-
-// New makes an inquirer.
-func New(o Options) *Inquirer { return &Inquirer{o} }
-
-// Inquiry is what came of one inquiry.
+// Inquiry is what came of finding out why. It never fails as a whole: what could not be read
+// is told as not checked, and only keeping the evidence can come to nothing.
 type Inquiry struct {
 	Diagnoses map[roll.FindingKey]roll.Diagnosis
 	Evidence  *evidence.Evidence
@@ -54,17 +29,14 @@ type Inquiry struct {
 	fault     error // why the evidence cannot be kept
 }
 
-// Keeps reports whether evidence can be kept at all.
-func (i *Inquirer) Keeps() bool { return i.o.Store != nil }
-
 // Inquire reads the evidence of the input's findings and diagnoses them. record says
 // that it may be kept afterwards: the answers themselves are remembered until then.
-func (i *Inquirer) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
+func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
 	out := &Inquiry{}
-	o := collect.Options{AWS: i.o.AWS, Kube: i.o.Kube, Principal: i.o.Principal, Free: i.o.Free, Serial: i.o.Serial}
-	if record && i.o.Store != nil {
-		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), i.o.Store
-		o.AWS, o.Kube = out.recorder.AWS(i.o.AWS), out.recorder.Kube(i.o.Kube)
+	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial}
+	if record && v.options.Store != nil {
+		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), v.options.Store
+		o.AWS, o.Kube = out.recorder.AWS(v.aws), out.recorder.Kube(v.kube)
 	}
 	out.Evidence = collect.New(o).Collect(ctx, in)
 	out.Diagnoses = diagnose.Diagnose(out.Evidence)

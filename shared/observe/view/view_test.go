@@ -1,4 +1,4 @@
-package eyes
+package view
 
 import (
 	"context"
@@ -46,8 +46,8 @@ func silent(t *testing.T) *bundle.Bundle {
 	return b
 }
 
-// keeping are eyes on a captured cluster that keep evidence in the store.
-func keeping(t *testing.T, s *store) (*Eyes, *roll.Snapshot) {
+// keeping is a view of a captured cluster that keeps evidence in the store.
+func keeping(t *testing.T, s *store) (*View, *roll.Snapshot) {
 	t.Helper()
 	b := silent(t)
 	id := b.ClusterID()

@@ -1,4 +1,4 @@
-package inquiry_test
+package view_test
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/bundle"
 	"rollcall/shared/collect"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
@@ -59,12 +59,12 @@ func (w world) look(t *testing.T, target roll.InstanceID) (*roll.Snapshot, []rol
 
 func (w world) inquirer(store interface {
 	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
-}) *inquiry.Inquirer {
-	o := inquiry.Options{AWS: w.bundle.AWS(), Kube: w.bundle.Kube()}
+}) *view.View {
+	o := view.Options{}
 	if store != nil {
 		o.Store = store
 	}
-	return inquiry.New(o)
+	return view.New(w.bundle.AWS(), w.bundle.Kube(), o)
 }
 
 func first(d map[roll.FindingKey]roll.Diagnosis, key roll.FindingKey) string {
@@ -137,11 +137,11 @@ func TestTheFindingsStandBesideTheBundle(t *testing.T) {
 func TestNothingIsKeptThatWasNotRecorded(t *testing.T) {
 	w := open(t, generate.Named(t, "silent").FS())
 	s, findings := w.look(t, "")
-	for _, q := range []*inquiry.Inquiry{
+	for _, q := range []*view.Inquiry{
 		w.inquirer(nil).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true),
 		w.inquirer(archive.NewDir(t.TempDir())).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, false),
 	} {
-		if _, err := q.Keep(t.Context(), archive.Key{}, nil); !errors.Is(err, inquiry.ErrNotRecorded) {
+		if _, err := q.Keep(t.Context(), archive.Key{}, nil); !errors.Is(err, view.ErrNotRecorded) {
 			t.Errorf("got %v", err)
 		}
 		if len(q.Diagnoses) != len(findings) {

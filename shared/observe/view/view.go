@@ -1,6 +1,7 @@
-// Package eyes looks at the clusters of one account and region and finds out why: one
-// view for whoever checks, explains or acts, and the same clients behind both.
-package eyes
+// Package view observes the clusters of one account and region and finds out what is wrong
+// with them, for whoever checks, explains or acts. It keeps what was read where that outlives
+// the instances.
+package view
 
 import (
 	"context"
@@ -19,7 +20,6 @@ import (
 	"rollcall/shared/collect"
 	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
@@ -39,12 +39,12 @@ const WhyTime = 45 * time.Second
 // is for what a check says and orders, and for a refusal to be told.
 const KeepTime = 20 * time.Second
 
-// Options are how eyes look.
+// Options of a view.
 type Options struct {
 	// Principal tells whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
-	Store inquiry.Store
+	Store Store
 	// Calls counts what is sent to the API servers of clusters; nil counts nothing. What is
 	// sent to AWS is counted by the configuration, if it is.
 	Calls *calls.Counter
@@ -55,10 +55,9 @@ type Options struct {
 	Free, Serial bool
 }
 
-// Eyes look at the clusters of one account and region.
-type Eyes struct {
+// View observes the clusters of one account and region. It is safe for concurrent use.
+type View struct {
 	Observer *observe.Observer
-	Inquirer *inquiry.Inquirer
 	aws      aws.Config
 	kube     bundle.Dialer
 	options  Options
@@ -66,27 +65,24 @@ type Eyes struct {
 	remembered map[string]evidence.Remembered
 }
 
-// New makes eyes with AWS clients of the configuration. They read; what changes an account is
-// not theirs.
-func New(cfg aws.Config, dialer bundle.Dialer, o Options) *Eyes {
-	return &Eyes{
+// New makes a view by AWS clients of the configuration. It only reads.
+func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
+	return &View{
 		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval}),
-		Inquirer: inquiry.New(inquiry.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, Store: o.Store, Free: o.Free, Serial: o.Serial}),
 		aws:      cfg, kube: dialer, options: o,
 	}
 }
 
-// OfBundle look at a bundle instead of an account.
-func OfBundle(b *bundle.Bundle) *Eyes {
-	e := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
-	e.remembered, _ = b.Remembered()
-	return e
+// OfBundle views a bundle instead of an account.
+func OfBundle(b *bundle.Bundle) *View {
+	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
+	v.remembered, _ = b.Remembered()
+	return v
 }
 
-// Account are eyes on an account, and those of its clients by which it can be changed too:
-// whoever marks or acts has them from here.
+// Account is a view of an account with those of its clients that can change it too.
 type Account struct {
-	*Eyes
+	*View
 	EC2  *ec2.Client
 	Kube *kube.Dialer
 }
@@ -102,21 +98,21 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	if o.Calls != nil {
 		a.Kube.Wrap = o.Calls.Transport
 	}
-	a.Eyes = New(cfg, a.Kube, o)
+	a.View = New(cfg, a.Kube, o)
 	return a, nil
 }
 
-// Recorded are eyes on the same account of which a recorder remembers the answers, and
-// the dialer whose clients' readings it remembers too.
-func (e *Eyes) Recorded(r *bundle.Recorder) (*Eyes, *bundle.RecordedKube) {
-	dialer := r.Kube(e.kube)
-	return New(r.AWS(e.aws), dialer, e.options), dialer
+// Recorded is a view of the same account whose answers a recorder remembers, and the dialer
+// whose clients' readings it remembers too.
+func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
+	dialer := r.Kube(v.kube)
+	return New(r.AWS(v.aws), dialer, v.options), dialer
 }
 
 // Check finds out why, for a check.
-func (e *Eyes) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
-	q := e.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state}, record)
-	if !record || !e.Inquirer.Keeps() {
+func (v *View) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+	q := v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state}, record)
+	if !record || v.options.Store == nil {
 		return q.Diagnoses, nil
 	}
 	return q.Diagnoses, func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (string, error) {
@@ -141,7 +137,7 @@ func warned(findings []roll.Finding) string {
 	return archive.StageWarned + "-" + hex.EncodeToString(sum[:8])
 }
 
-func keep(ctx context.Context, q *inquiry.Inquiry, key archive.Key, doc report.Document) (string, error) {
+func keep(ctx context.Context, q *Inquiry, key archive.Key, doc report.Document) (string, error) {
 	ctx, cancel := deadline.In(ctx, KeepTime)
 	defer cancel()
 	link, err := q.Keep(ctx, key, doc)
@@ -149,15 +145,15 @@ func keep(ctx context.Context, q *inquiry.Inquiry, key archive.Key, doc report.D
 }
 
 // Explain finds out why, for a person who asks: what still has time is looked at too.
-func (e *Eyes) Explain(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, _ bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
-	return e.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true, Remembered: e.remembered}, false).Diagnoses, nil
+func (v *View) Explain(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, _ bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+	return v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true, Remembered: v.remembered}, false).Diagnoses, nil
 }
 
 // Act finds out why, before an act.
-func (e *Eyes) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
+func (v *View) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
 	asking, cancel := deadline.In(ctx, WhyTime)
 	defer cancel()
-	q := e.Inquirer.Inquire(asking, collect.Input{Snapshot: s, Findings: findings, State: state}, true)
+	q := v.Inquire(asking, collect.Input{Snapshot: s, Findings: findings, State: state}, true)
 	return q.Diagnoses, func(ctx context.Context, o plan.Order, seen remediate.Seen) (string, error) {
 		// Whatever is tried for one order has one place: the order's own time is another
 		// one with each look.
