@@ -30,8 +30,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/diagnose"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"

@@ -9,12 +9,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
 	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"

@@ -24,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )

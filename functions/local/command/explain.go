@@ -19,11 +19,11 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
-	"rollcall/shared/bundle"
 	"rollcall/shared/config"
 	"rollcall/shared/evidence"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"

@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"rollcall/shared/archive"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/diagnose"
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"

@@ -10,9 +10,9 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/bundle"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"rollcall/shared/collect"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"
 )
 

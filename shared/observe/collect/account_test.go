@@ -20,8 +20,8 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 

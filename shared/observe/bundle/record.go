@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/awserr"
-	"rollcall/shared/calls"
+	"rollcall/shared/observe/calls"
 )
 
 // AWS returns a configuration whose clients' calls about the one captured cluster are

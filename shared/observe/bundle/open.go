@@ -18,8 +18,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 

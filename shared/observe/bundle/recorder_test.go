@@ -28,9 +28,9 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 
