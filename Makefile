@@ -91,11 +91,11 @@ fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/redact
 	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/console
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/awsauth
-	$(GO) test -run '^$$' -fuzz FuzzOpenInstances -fuzztime $(FUZZTIME) ./shared/bundle
-	$(GO) test -run '^$$' -fuzz FuzzOpenCluster -fuzztime $(FUZZTIME) ./shared/bundle
-	$(GO) test -run '^$$' -fuzz FuzzOpenNodes -fuzztime $(FUZZTIME) ./shared/bundle
-	$(GO) test -run '^$$' -fuzz FuzzOpenAccessEntries -fuzztime $(FUZZTIME) ./shared/bundle
-	$(GO) test -run '^$$' -fuzz FuzzOpenLedger -fuzztime $(FUZZTIME) ./shared/bundle
+	$(GO) test -run '^$$' -fuzz FuzzOpenInstances -fuzztime $(FUZZTIME) ./shared/observe/bundle
+	$(GO) test -run '^$$' -fuzz FuzzOpenCluster -fuzztime $(FUZZTIME) ./shared/observe/bundle
+	$(GO) test -run '^$$' -fuzz FuzzOpenNodes -fuzztime $(FUZZTIME) ./shared/observe/bundle
+	$(GO) test -run '^$$' -fuzz FuzzOpenAccessEntries -fuzztime $(FUZZTIME) ./shared/observe/bundle
+	$(GO) test -run '^$$' -fuzz FuzzOpenLedger -fuzztime $(FUZZTIME) ./shared/observe/bundle
 	$(GO) test -run '^$$' -fuzz FuzzRandom -fuzztime $(FUZZTIME) ./shared/sim
 FUZZTIME ?= 30s
 

@@ -18,10 +18,10 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/eyes"
 	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
 	"rollcall/shared/run"
 )
@@ -33,7 +33,7 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	look, err := eyes.Open(f.AWS, "rollcall-inspect", eyes.Options{
+	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func main() {
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
 			Stack:    f.Settings.Stack,
 			Clock:    start.Clock,
-			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
+			ReadTime: handle.ReadTime, WhyTime: view.WhyTime,
 		},
 		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		Permitted:     f.Settings.Mode,

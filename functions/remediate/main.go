@@ -16,9 +16,9 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/eyes"
 	"rollcall/shared/handle"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 )
@@ -29,7 +29,7 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	look, err := eyes.Open(f.AWS, "rollcall-remediate", eyes.Options{
+	look, err := view.Open(f.AWS, "rollcall-remediate", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {

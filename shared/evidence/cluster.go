@@ -1,6 +1,10 @@
 package evidence
 
-import "time"
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
 
 // Cluster is what was read of the cluster as a whole.
 type Cluster struct {
@@ -42,13 +46,7 @@ type ClusterConfig struct {
 	IPFamily             string // ipv4 or ipv6
 	AutoMode             bool   // computeConfig.enabled
 	// Issues are those of health.issues.
-	Issues []ClusterIssue
-}
-
-// ClusterIssue is one of a cluster's health.issues.
-type ClusterIssue struct {
-	Code, Message string
-	Resources     []string
+	Issues []roll.HealthIssue
 }
 
 // Webhook is an admission webhook of the cluster that matches nodes or their status.

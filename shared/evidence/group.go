@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
@@ -56,6 +57,7 @@ type Act struct {
 // NodeGroup is an EKS managed node group.
 type NodeGroup struct {
 	Name           string
+	Created        time.Time
 	Status         string // ACTIVE, DEGRADED, CREATE_FAILED...
 	AMIType        string // AL2023_x86_64_STANDARD, BOTTLEROCKET_ARM_64, CUSTOM...
 	Version        string // Kubernetes minor version
@@ -63,14 +65,8 @@ type NodeGroup struct {
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
-	Issues         []NodeGroupIssue
-}
-
-// NodeGroupIssue is one of health.issues.
-type NodeGroupIssue struct {
-	Code      string
-	Message   string
-	Resources []string
+	Repairs        bool // EKS repairs its unhealthy nodes itself
+	Issues         []roll.HealthIssue
 }
 
 // AutoScalingGroup is an Auto Scaling group.
@@ -81,6 +77,9 @@ type AutoScalingGroup struct {
 	Min, Max, Desired     int
 	Subnets               []string
 	SuspendedProcesses    []string
+	Deleting              bool
+	NodeGroup             string // the managed node group that it belongs to, "" if none
+	Members               []AutoScalingInstance
 }
 
 // Activity is a scaling activity.
@@ -89,7 +88,13 @@ type Activity struct {
 	Description string
 	Message     string
 	Cause       string    // why the group did it, in words
+	Started     time.Time // StartTime
 	At          time.Time // EndTime, or StartTime
+}
+
+// Launch reports whether the group launched an instance, or tried to.
+func (a Activity) Launch() bool {
+	return strings.HasPrefix(a.Description, "Launching a new EC2 instance")
 }
 
 // NodePool is Karpenter's node pool.

@@ -75,14 +75,16 @@ type InstanceStatus struct {
 	AttachedEBSSince, ApplicationSince, PerformanceSince time.Time
 	// Remediation is what EC2 recommends against an impaired performance.
 	Remediation string
-	Events      []string // codes of scheduled events that are not completed, such as instance-retirement
+	Events      []roll.Event // that are scheduled and not completed
 }
 
 // AutoScalingInstance is an instance as its group sees it.
 type AutoScalingInstance struct {
+	ID                    roll.InstanceID
 	Group                 string
 	Lifecycle             string // InService, Terminating:Wait...
 	Health                string // HEALTHY or UNHEALTHY
+	Protected             bool   // from scale-in
 	LaunchTemplate        string // id
 	LaunchTemplateVersion string
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/emit"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/report"
 	"rollcall/shared/trigger"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/emit"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"

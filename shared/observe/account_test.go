@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 
@@ -111,7 +112,11 @@ func activeCluster() *ekstypes.Cluster {
 
 // observer looks at the account without waiting between pages.
 func (a *account) observer() *Observer {
-	return New(Options{EC2: a, EKS: a, AutoScaling: a, ZonalShift: a, Kube: a, Region: "eu-west-1", Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
+	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
+}
+
+func (a *account) aws() aws.Config {
+	return calls.Intercept(aws.Config{Region: "eu-west-1"}, calls.Methods(a))
 }
 
 // Dial implements dialer, without authentication.

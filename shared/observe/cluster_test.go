@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/roll"
@@ -128,9 +127,7 @@ func TestAClockThatIsWrongIsAGap(t *testing.T) {
 			_, _ = io.WriteString(w, `{"cluster": {"name": "demo", "arn": "arn:aws:eks:eu-west-1:111122223333:cluster/demo", "status": "ACTIVE"}}`)
 		}))
 		t.Cleanup(server.Close)
-		client := eks.New(eks.Options{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: aws.AnonymousCredentials{}})
-		a := newAccount(t)
-		o := New(Options{EC2: a, EKS: client, AutoScaling: a, Kube: a})
+		o := New(Options{AWS: aws.Config{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: aws.AnonymousCredentials{}}})
 		_, gap := o.Cluster(t.Context(), "demo")
 		if (gap != nil) != tt.gap {
 			t.Errorf("%s ahead: gap %+v", tt.ahead, gap)

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
 )
@@ -68,20 +70,12 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 			continue
 		}
 		for _, id := range batch {
-			set(id, func(d *roll.Detail) { *d = withAutoScaling(*d, known[id]) })
+			i, ok := known[id]
+			set(id, func(d *roll.Detail) {
+				d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(ok), i.Lifecycle, answer(i.Protected)
+			})
 		}
 	}
-}
-
-type autoScalingState struct {
-	known     bool
-	lifecycle string
-	protected bool
-}
-
-func withAutoScaling(d roll.Detail, a autoScalingState) roll.Detail {
-	d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(a.known), a.lifecycle, answer(a.protected)
-	return d
 }
 
 func answer(yes bool) roll.Answer {
@@ -93,8 +87,8 @@ func answer(yes bool) roll.Answer {
 
 // autoScalingInstances tells of at most autoScalingBatch instances what their
 // groups do with them. Instances of no group are left out.
-func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]autoScalingState, error) {
-	known := map[string]autoScalingState{}
+func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]evidence.AutoScalingInstance, error) {
+	known := map[string]evidence.AutoScalingInstance{}
 	pages := autoscaling.NewDescribeAutoScalingInstancesPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -102,7 +96,7 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 			return nil, err
 		}
 		for _, i := range page.AutoScalingInstances {
-			known[aws.ToString(i.InstanceId)] = autoScalingState{known: true, lifecycle: aws.ToString(i.LifecycleState), protected: aws.ToBool(i.ProtectedFromScaleIn)}
+			known[aws.ToString(i.InstanceId)] = project.ScalingInstance(i)
 		}
 	}
 	return known, nil

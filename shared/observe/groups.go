@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -127,23 +128,19 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 			continue
 		}
 		if out.Nodegroup != nil {
-			repair := out.Nodegroup.NodeRepairConfig
+			n := project.NodeGroup(out.Nodegroup)
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.AutoRepair = answer(repair != nil && aws.ToBool(repair.Enabled))
-				d.Status, d.Issues = string(out.Nodegroup.Status), issues(out.Nodegroup.Health)
+				d.AutoRepair, d.Status, d.Issues = answer(n.Repairs), n.Status, issueText(n.Issues)
 			})
 		}
 	}
 }
 
-// issues are the health issues of a managed node group, as "code: message; ...".
-func issues(h *ekstypes.NodegroupHealth) string {
-	if h == nil {
-		return ""
-	}
+// issueText is the text of health issues, as "code: message; ...".
+func issueText(issues []roll.HealthIssue) string {
 	var out []string
-	for _, i := range h.Issues {
-		out = append(out, fmt.Sprintf("%s: %s", i.Code, aws.ToString(i.Message)))
+	for _, i := range issues {
+		out = append(out, i.Code+": "+i.Message)
 	}
 	return strings.Join(out, "; ")
 }
@@ -157,7 +154,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 	for _, g := range groups {
 		names = append(names, g.asgs...)
 	}
-	read := map[string]asgtypes.AutoScalingGroup{}
+	read := map[string]evidence.AutoScalingGroup{}
 	for batch := range slices.Chunk(names, autoScalingBatch) {
 		pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
 		for pages.HasMorePages() {
@@ -167,7 +164,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 				return
 			}
 			for _, g := range page.AutoScalingGroups {
-				read[aws.ToString(g.AutoScalingGroupName)] = g
+				read[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
 			}
 		}
 	}
@@ -180,9 +177,9 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		launch, desired := false, 0
 		var replace []string
 		for _, asg := range g.asgs {
-			desired += int(aws.ToInt32(read[asg].DesiredCapacity))
-			for _, p := range read[asg].SuspendedProcesses {
-				switch process := aws.ToString(p.ProcessName); process {
+			desired += read[asg].Desired
+			for _, process := range read[asg].SuspendedProcesses {
+				switch process {
 				case "Launch":
 					launch = true
 				case "ReplaceUnhealthy", "HealthCheck", "Terminate":
@@ -215,7 +212,7 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 				read = false
 				break
 			}
-			if at, message := failedLaunch(out.Activities); at.After(failed) {
+			if at, message := failedLaunch(project.Activities(out.Activities)); at.After(failed) {
 				failed, why = at, message
 			}
 		}
@@ -232,21 +229,24 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 // next one may fail for it too. A launch that a lifecycle hook gave up is Cancelled. The
 // activities come newest first.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
-func failedLaunch(newestFirst []asgtypes.Activity) (time.Time, string) {
+func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 	for _, a := range newestFirst {
-		if !strings.HasPrefix(aws.ToString(a.Description), "Launching a new EC2 instance") {
+		if !a.Launch() {
 			continue
 		}
-		switch a.StatusCode {
-		case asgtypes.ScalingActivityStatusCodeSuccessful:
+		switch a.Status {
+		case launched:
 			return time.Time{}, ""
-		case asgtypes.ScalingActivityStatusCodeFailed, asgtypes.ScalingActivityStatusCodeCancelled:
-			at := aws.ToTime(a.EndTime)
-			if at.IsZero() {
-				at = aws.ToTime(a.StartTime)
-			}
-			return at.UTC(), cmp.Or(aws.ToString(a.StatusMessage), string(a.StatusCode))
+		case launchFailed, launchCancelled:
+			return a.At, cmp.Or(a.Message, a.Status)
 		}
 	}
 	return time.Time{}, ""
 }
+
+// The states of a scaling activity that ended.
+const (
+	launched        = string(asgtypes.ScalingActivityStatusCodeSuccessful)
+	launchFailed    = string(asgtypes.ScalingActivityStatusCodeFailed)
+	launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
+)

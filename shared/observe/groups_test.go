@@ -13,6 +13,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -226,7 +227,7 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 		"without an end":                 {[]asgtypes.Activity{open}, at.Add(-time.Second)},
 	}
 	for name, tt := range tests {
-		got, message := failedLaunch(tt.newestFirst)
+		got, message := failedLaunch(project.Activities(tt.newestFirst))
 		if !got.Equal(tt.want) || (message != "") != !tt.want.IsZero() {
 			t.Errorf("%s: %s %q, want %s", name, got, message, tt.want)
 		}

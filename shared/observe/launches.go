@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,10 +9,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/redact"
 	"rollcall/shared/roll"
 )
@@ -111,9 +111,9 @@ func poolOfClaim(claim string) (string, bool) {
 // than they are to have, and of these the ones whose latest launches failed. It returns the
 // managed node groups that have an Auto Scaling group, and whether each lacks instances.
 func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (map[string]bool, roll.Answer) {
-	var short []asgtypes.AutoScalingGroup
+	var short []evidence.AutoScalingGroup
 	managed := map[string]bool{}
-	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g asgtypes.AutoScalingGroup) {
+	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g evidence.AutoScalingGroup) {
 		group, _ := groupOf(g)
 		if name, ok := group.NodeGroup(); ok {
 			managed[name] = managed[name] || lacks(g)
@@ -130,18 +130,17 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 	}
 	answer := roll.Yes
 	for _, g := range short {
-		name := aws.ToString(g.AutoScalingGroupName)
 		group, owner := groupOf(g)
-		if suspended(g, "Launch") {
+		if slices.Contains(g.SuspendedProcesses, "Launch") {
 			s.Suspended = append(s.Suspended, group)
 			continue
 		}
-		out, err := o.autoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(activities)})
+		out, err := o.autoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(g.Name), MaxRecords: aws.Int32(activities)})
 		if err != nil {
 			answer = o.unlaunchedGap(ctx, s, roll.CallScalingActivities, err)
 			break
 		}
-		if l, failed := failedRun(out.Activities); failed {
+		if l, failed := failedRun(project.Activities(out.Activities)); failed {
 			l.Owner = owner
 			s.Launches[group] = l
 		}
@@ -153,52 +152,44 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 // wait for a lifecycle hook, are there; those in its warm pool are not among its instances.
 // Those in Standby are, and its desired capacity leaves them out.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
-func lacks(g asgtypes.AutoScalingGroup) bool {
+func lacks(g evidence.AutoScalingGroup) bool {
 	there := 0
-	for _, i := range g.Instances {
-		if state := string(i.LifecycleState); !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && state != "Standby" && state != "EnteringStandby" {
+	for _, i := range g.Members {
+		if !strings.HasPrefix(i.Lifecycle, "Terminat") && !strings.HasPrefix(i.Lifecycle, "Detach") && i.Lifecycle != "Standby" && i.Lifecycle != "EnteringStandby" {
 			there++
 		}
 	}
-	return aws.ToString(g.Status) == "" && there < int(aws.ToInt32(g.DesiredCapacity)) // a status is that of its deletion
-}
-
-func suspended(g asgtypes.AutoScalingGroup, process string) bool {
-	return slices.ContainsFunc(g.SuspendedProcesses, func(p asgtypes.SuspendedProcess) bool { return aws.ToString(p.ProcessName) == process })
+	return !g.Deleting && there < g.Desired
 }
 
 // groupOf is the group of a cluster that an Auto Scaling group is.
-func groupOf(g asgtypes.AutoScalingGroup) (roll.Group, roll.Owner) {
-	for _, t := range g.Tags {
-		if name := aws.ToString(t.Value); aws.ToString(t.Key) == "eks:nodegroup-name" && name != "" {
-			return roll.NodeGroupGroup(name), roll.OwnerManagedNodeGroup
-		}
+func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {
+	if g.NodeGroup != "" {
+		return roll.NodeGroupGroup(g.NodeGroup), roll.OwnerManagedNodeGroup
 	}
-	return roll.AutoScalingGroup(aws.ToString(g.AutoScalingGroupName)), roll.OwnerAutoScalingGroup
+	return roll.AutoScalingGroup(g.Name), roll.OwnerAutoScalingGroup
 }
 
 // failedRun is the run of launches that failed since the latest that succeeded; false if there
 // is none. A launch that a lifecycle hook gave up is Cancelled, and says nothing of launches;
 // one in progress is not over.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
-func failedRun(newestFirst []asgtypes.Activity) (roll.Launch, bool) {
+func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 	var l roll.Launch
 	for _, a := range newestFirst {
-		if !strings.HasPrefix(aws.ToString(a.Description), "Launching a new EC2 instance") {
+		if !a.Launch() {
 			continue
 		}
-		if a.StatusCode == asgtypes.ScalingActivityStatusCodeSuccessful {
+		if a.Status == launched {
 			break
 		}
-		if a.StatusCode != asgtypes.ScalingActivityStatusCodeFailed {
+		if a.Status != launchFailed {
 			continue
 		}
 		if l.Failed.IsZero() {
-			l.Failed = cmp.Or(aws.ToTime(a.EndTime), aws.ToTime(a.StartTime)).UTC()
-			l.Message, l.Field = harmless(aws.ToString(a.StatusMessage)), "StatusMessage"
-			l.Source = "scaling activity"
+			l.Failed, l.Message, l.Source, l.Field = a.At, harmless(a.Message), "scaling activity", "StatusMessage"
 		}
-		l.Since = aws.ToTime(a.StartTime).UTC()
+		l.Since = a.Started
 	}
 	return l, !l.Failed.IsZero()
 }

@@ -14,6 +14,8 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -72,7 +74,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 		case err != nil:
 			return o.unlaunchedGap(ctx, s, roll.CallNodegroup, err)
 		case out.Nodegroup != nil:
-			addNodeGroup(s, name, out.Nodegroup)
+			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup))
 		}
 	}
 	return answer
@@ -94,17 +96,15 @@ func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []stri
 // addNodeGroup adds a managed node group that EKS could not create or that it cannot launch
 // instances for. EKS does not tell since when an issue lasts: it counts from this check, or
 // from the creation that failed.
-func addNodeGroup(s *roll.Snapshot, name string, g *ekstypes.Nodegroup) {
-	if g.Status == ekstypes.NodegroupStatusDeleting || g.Status == ekstypes.NodegroupStatusDeleteFailed {
+func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup) {
+	if g.Status == string(ekstypes.NodegroupStatusDeleting) || g.Status == string(ekstypes.NodegroupStatusDeleteFailed) {
 		return
 	}
-	failed := g.Status == ekstypes.NodegroupStatusCreateFailed
+	failed := g.Status == string(ekstypes.NodegroupStatusCreateFailed)
 	var issues []roll.HealthIssue
-	if g.Health != nil {
-		for _, i := range g.Health.Issues {
-			if failed || !slices.Contains(otherIssues, i.Code) {
-				issues = append(issues, roll.HealthIssue{Code: string(i.Code), Message: harmless(aws.ToString(i.Message))})
-			}
+	for _, i := range g.Issues {
+		if failed || !slices.Contains(otherIssues, ekstypes.NodegroupIssueCode(i.Code)) {
+			issues = append(issues, roll.HealthIssue{Code: i.Code, Message: harmless(i.Message)})
 		}
 	}
 	if !failed && len(issues) == 0 {
@@ -113,25 +113,16 @@ func addNodeGroup(s *roll.Snapshot, name string, g *ekstypes.Nodegroup) {
 	group := roll.NodeGroupGroup(name)
 	l, known := s.Launches[group]
 	if !known {
-		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: issueText(issues)}
-		if at := aws.ToTime(g.CreatedAt).UTC(); failed && g.CreatedAt != nil && at.Before(s.At) {
-			l.Since = at
+		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: harmless(issueText(issues))}
+		if failed && !g.Created.IsZero() && g.Created.Before(s.At) {
+			l.Since = g.Created
 		}
 	}
 	l.Issues = issues
-	if failed || g.Status == ekstypes.NodegroupStatusDegraded {
-		l.Status = string(g.Status)
+	if failed || g.Status == string(ekstypes.NodegroupStatusDegraded) {
+		l.Status = g.Status
 	}
 	s.Launches[group] = l
-}
-
-// issueText is the message of health issues: each with its code.
-func issueText(issues []roll.HealthIssue) string {
-	var out []string
-	for _, i := range issues {
-		out = append(out, i.Code+": "+i.Message)
-	}
-	return harmless(strings.Join(out, "; "))
 }
 
 // addTerminated adds the groups whose latest launches EC2 terminated before they ran. To

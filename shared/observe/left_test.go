@@ -57,7 +57,7 @@ func askLeft(t *testing.T, a *account, p *podAPI, ids ...string) *roll.Snapshot 
 		subjects = append(subjects, subject)
 	}
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333"}}}
-	New(Options{EC2: a, Kube: p, PageInterval: time.Nanosecond}).Left(t.Context(), s, subjects)
+	New(Options{AWS: a.aws(), Kube: p, PageInterval: time.Nanosecond}).Left(t.Context(), s, subjects)
 	return s
 }
 

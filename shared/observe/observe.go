@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -29,31 +30,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-type ec2API interface {
-	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeInstanceAttribute(context.Context, *ec2.DescribeInstanceAttributeInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error)
-	DescribeInstanceStatus(context.Context, *ec2.DescribeInstanceStatusInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
-	DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error)
-	DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error)
-}
-
-type eksAPI interface {
-	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
-	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
-	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
-	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
-}
-
-type autoScalingAPI interface {
-	DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
-	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
-	DescribeScalingActivities(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
-}
-
-type zonalShiftAPI interface {
-	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
-}
-
 // dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
 type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
@@ -61,12 +37,12 @@ type dialer interface {
 
 // Observer looks at the clusters of one account and region.
 type Observer struct {
-	ec2         ec2API
-	eks         eksAPI
-	autoScaling autoScalingAPI
-	zonalShift  zonalShiftAPI
+	ec2         *ec2.Client
+	eks         *eks.Client
+	autoScaling *autoscaling.Client
+	zonalShift  *arczonalshift.Client // is asked about clusters that ARC may shift only
 	kube        dialer
-	region      string
+	region      string // a cluster that is gone cannot tell its own
 	principal   func(context.Context) string
 	pages       *rate.Limiter
 	jitter      time.Duration
@@ -74,13 +50,8 @@ type Observer struct {
 
 // Options are what an observer is made of.
 type Options struct {
-	EC2         ec2API
-	EKS         eksAPI
-	AutoScaling autoScalingAPI
-	ZonalShift  zonalShiftAPI // is asked about clusters that ARC may shift only
-	Kube        dialer
-	// Region is that of the clients. A cluster that is gone cannot tell its own.
-	Region string
+	AWS  aws.Config
+	Kube dialer
 	// Principal tells whose credentials are used, for messages; it may return "".
 	Principal func(context.Context) string
 	// PageInterval is the least time between two pages of DescribeInstances, or of
@@ -103,7 +74,8 @@ func New(o Options) *Observer {
 		principal = func(context.Context) string { return "" }
 	}
 	return &Observer{
-		ec2: o.EC2, eks: o.EKS, autoScaling: o.AutoScaling, zonalShift: o.ZonalShift, kube: o.Kube, region: o.Region, principal: principal,
+		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
+		kube: o.Kube, region: o.AWS.Region, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), 1), jitter: interval / jitterShare,
 	}

@@ -432,7 +432,7 @@ func paced(pages int, interval time.Duration) (*account, *Observer) {
 	for n := 1; n <= pages; n++ {
 		a.launch(n, owned)
 	}
-	return a, New(Options{EC2: a, EKS: a, AutoScaling: a, Kube: unreachable{}, PageInterval: interval})
+	return a, New(Options{AWS: a.aws(), Kube: unreachable{}, PageInterval: interval})
 }
 
 func TestPagesAreSpaced(t *testing.T) {

@@ -2,13 +2,14 @@ package observe
 
 import (
 	"context"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -121,8 +122,7 @@ func (o *Observer) statusPage(ctx context.Context, in *ec2.DescribeInstanceStatu
 		return nil, err
 	}
 	for i := range out.InstanceStatuses {
-		status := &out.InstanceStatuses[i]
-		id := roll.InstanceID(aws.ToString(status.InstanceId))
+		id, status := roll.InstanceID(aws.ToString(out.InstanceStatuses[i].InstanceId)), project.InstanceStatus(&out.InstanceStatuses[i])
 		if f, ok := impairment(status, all); ok {
 			said.failing[id] = f
 		}
@@ -136,65 +136,35 @@ func (o *Observer) statusPage(ctx context.Context, in *ec2.DescribeInstanceStatu
 // impairment reads since when which check fails; the second result is false if none
 // does. A check of the instance or the system goes before the others: those two are about
 // the machine.
-func impairment(i *types.InstanceStatus, performance bool) (roll.Impairment, bool) {
-	instance, instanceSince := failingSince(i.InstanceStatus)
-	system, systemSince := failingSince(i.SystemStatus)
-	since := instanceSince
-	if since.IsZero() || !systemSince.IsZero() && systemSince.Before(since) {
-		since = systemSince
-	}
-	if instance || system {
-		return roll.Impairment{Since: since, System: system}, true
-	}
-	const bad = types.SummaryStatusImpaired
+func impairment(i evidence.InstanceStatus, performance bool) (roll.Impairment, bool) {
+	const bad = string(types.SummaryStatusImpaired)
 	switch {
-	case i.AttachedEbsStatus != nil && i.AttachedEbsStatus.Status == bad:
-		for _, d := range i.AttachedEbsStatus.Details {
-			since = earlier(since, d.ImpairedSince)
-		}
-		return roll.Impairment{Since: since, Only: "attached EBS"}, true
-	case i.ApplicationStatus != nil && i.ApplicationStatus.Status == bad:
-		return roll.Impairment{Since: earlier(since, i.ApplicationStatus.ImpairedSince), Only: "application"}, true
-	case performance && i.PerformanceStatus != nil && i.PerformanceStatus.Status == bad:
-		return roll.Impairment{Since: earlier(since, i.PerformanceStatus.ImpairedSince), Only: "performance"}, true
+	case i.Instance == bad && i.System == bad && (i.SystemSince.IsZero() || !i.InstanceSince.IsZero() && i.InstanceSince.Before(i.SystemSince)):
+		return roll.Impairment{Since: i.InstanceSince, System: true}, true
+	case i.System == bad:
+		return roll.Impairment{Since: i.SystemSince, System: true}, true
+	case i.Instance == bad:
+		return roll.Impairment{Since: i.InstanceSince}, true
+	case i.AttachedEBS == bad:
+		return roll.Impairment{Since: i.AttachedEBSSince, Only: "attached EBS"}, true
+	case i.Application == bad:
+		return roll.Impairment{Since: i.ApplicationSince, Only: "application"}, true
+	case performance && i.Performance == bad:
+		return roll.Impairment{Since: i.PerformanceSince, Only: "performance"}, true
 	}
 	return roll.Impairment{}, false
 }
 
 // firstEvent is the event that comes first of those that are to come or go on. One without a
 // date cannot be told to be either.
-func firstEvent(events []types.InstanceStatusEvent) (first roll.Event, ok bool) {
+func firstEvent(events []roll.Event) (first roll.Event, ok bool) {
 	for _, e := range events {
-		if roll.EventOver(aws.ToString(e.Description)) || e.NotBefore == nil {
+		if e.NotBefore.IsZero() {
 			continue
 		}
-		one := roll.Event{
-			ID: aws.ToString(e.InstanceEventId), Code: string(e.Code),
-			NotBefore: e.NotBefore.UTC(), NotAfter: aws.ToTime(e.NotAfter).UTC(), Deadline: aws.ToTime(e.NotBeforeDeadline).UTC(),
-		}
-		if !ok || one.NotBefore.Before(first.NotBefore) || one.NotBefore.Equal(first.NotBefore) && one.ID < first.ID {
-			first, ok = one, true
+		if !ok || e.NotBefore.Before(first.NotBefore) || e.NotBefore.Equal(first.NotBefore) && e.ID < first.ID {
+			first, ok = e, true
 		}
 	}
 	return first, ok
-}
-
-// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
-func earlier(since time.Time, told *time.Time) time.Time {
-	if told != nil && (since.IsZero() || told.Before(since)) {
-		return told.UTC()
-	}
-	return since
-}
-
-// failingSince is the earliest time at which one of the checks began to fail, zero if
-// EC2 does not tell.
-func failingSince(s *types.InstanceStatusSummary) (failing bool, since time.Time) {
-	if s == nil || s.Status != types.SummaryStatusImpaired {
-		return false, time.Time{}
-	}
-	for _, d := range s.Details {
-		since = earlier(since, d.ImpairedSince)
-	}
-	return true, since
 }

@@ -12,7 +12,9 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"rollcall/shared/awserr"
+	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -63,9 +65,9 @@ func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.Instan
 		}
 		err = o.described(ctx, err, roll.CallNodegroups)
 	case "asg":
-		err = o.described(ctx, o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g asgtypes.AutoScalingGroup) {
+		err = o.described(ctx, o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g evidence.AutoScalingGroup) {
 			group, _ := groupOf(g)
-			add(aws.ToString(g.AutoScalingGroupName), roll.InstanceID(group))
+			add(g.Name, roll.InstanceID(group))
 		}), roll.CallAutoScalingGroups)
 	}
 	ids, exists := related[name]
@@ -110,7 +112,7 @@ func (o *Observer) karpenters(ctx context.Context, s *roll.Snapshot, kind, name 
 }
 
 // eachScalingGroup reads the Auto Scaling groups that carry the cluster's tag.
-func (o *Observer) eachScalingGroup(ctx context.Context, cluster string, read func(asgtypes.AutoScalingGroup)) error {
+func (o *Observer) eachScalingGroup(ctx context.Context, cluster string, read func(evidence.AutoScalingGroup)) error {
 	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters:    []asgtypes.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + cluster}}},
 		MaxRecords: aws.Int32(autoScalingBatch),
@@ -121,7 +123,7 @@ func (o *Observer) eachScalingGroup(ctx context.Context, cluster string, read fu
 			return err
 		}
 		for _, g := range page.AutoScalingGroups {
-			read(g)
+			read(project.ScalingGroup(g))
 		}
 	}
 	return nil
@@ -134,7 +136,7 @@ func (o *Observer) described(ctx context.Context, err error, call string) error 
 	case err == nil:
 		return nil
 	case errors.As(err, &missing):
-		return fmt.Errorf("%s: %w", call, err)
+		return fmt.Errorf("%s: %w", call, missing)
 	}
 	return errors.New(awserr.Describe(err, call, o.principal(ctx)))
 }

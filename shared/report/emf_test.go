@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/plan"
 	"rollcall/shared/report/emftest"
 	"rollcall/shared/roll"

@@ -3,8 +3,8 @@ package report
 import (
 	"slices"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )

@@ -18,9 +18,10 @@ type Launch struct {
 	Issues []HealthIssue
 }
 
-// HealthIssue is a health issue of a managed node group.
+// HealthIssue is a health issue that EKS reports of a managed node group or of a cluster.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 type HealthIssue struct {
-	Code    string // such as Ec2SubnetNotFound
-	Message string // without secrets
+	Code      string // such as Ec2SubnetNotFound
+	Message   string // in a snapshot without secrets
+	Resources []string
 }

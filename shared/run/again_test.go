@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
-	"rollcall/shared/inquiry"
+	"rollcall/shared/diagnose"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -24,7 +24,6 @@ import (
 type captured struct {
 	bundle   *bundle.Bundle
 	observer *observe.Observer
-	inquirer *inquiry.Inquirer
 	doc      *policy.Document
 }
 
@@ -34,10 +33,7 @@ func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	region := b.ClusterID().Region
-	return captured{b, observe.New(observe.Options{
-		EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), ZonalShift: b.ZonalShift(), Kube: b.Kube(), Region: region, PageInterval: time.Nanosecond,
-	}), inquiry.New(inquiry.Options{EC2: b.EC2(), EKS: b.EKS(), AutoScaling: b.AutoScaling(), IAM: b.IAM(), Kube: b.Kube(), Region: region}), doc}
+	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), doc}
 }
 
 // look makes the plan of a look at the whole cluster, or at one instance. The memory is
@@ -59,7 +55,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 	}
 	a := assess.Thoroughly(assess.Input{Snapshot: snapshot, Policy: pol, State: state, Now: now, Presume: memory == nil},
 		func(q []roll.Question) { c.observer.Details(t.Context(), snapshot, q) })
-	why := c.inquirer.Inquire(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}, false).Diagnoses
+	why := diagnose.Diagnose(collect.New(collect.Options{AWS: c.bundle.AWS(), Kube: c.bundle.Kube()}).Collect(t.Context(), collect.Input{Snapshot: snapshot, Findings: a.Findings, State: state}))
 	if memory == nil {
 		state = confirmed(state, a.Findings, snapshot.Cluster.Created, now)
 		state.Apply(ledger.Changes{Put: ledger.State{Groups: maps.Clone(a.Groups)}})

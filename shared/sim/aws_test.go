@@ -19,16 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/awserr"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/roll"
-)
-
-var (
-	_ collect.EC2API         = ec2API{}
-	_ bundle.EKSAPI          = eksAPI{}
-	_ collect.AutoScalingAPI = autoScalingAPI{}
-	_ collect.IAMAPI         = iamAPI{}
 )
 
 // shop is an account with a cluster whose groups have one owner each, in which nothing

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"rollcall/shared/config"
 	"rollcall/shared/dispatch"
-	"rollcall/shared/eyes"
 	"rollcall/shared/handle"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
 	"rollcall/shared/mark"
+	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -211,12 +212,21 @@ func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	}
 }
 
-// eyes look one question after the other: nothing else in the account does two things at
+// aws is the configuration of the clients with which a function looks at the account.
+func (v *env) aws() aws.Config {
+	none := calls.Intercept(aws.Config{Region: region}, func(ctx context.Context, in any, _ calls.Call) (any, error) {
+		v.unsimulated(calls.Action(ctx), in)
+		return nil, nil
+	})
+	return calls.Intercept(none, calls.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
+}
+
+// view asks one question after the other: nothing else in the account does two things at
 // once.
-func (d *deployment) eyes(v *env) *eyes.Eyes {
-	return eyes.New(
-		eyes.Clients{EC2: ec2API{v}, EKS: eksAPI{v}, AutoScaling: autoScalingAPI{v}, ZonalShift: zonalShiftAPI{v}, IAM: iamAPI{v}, Kube: kubeDialer{v}, Region: region},
-		eyes.Options{Store: guarded(d.guards.Store, inquiry.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
+func (d *deployment) view(v *env) *view.View {
+	return view.New(
+		v.aws(), kubeDialer{v},
+		view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
 	)
 }
 
@@ -232,7 +242,7 @@ func (d *deployment) newSweep(v *env) *handle.Sweep {
 }
 
 func (d *deployment) newInspect(v *env) *handle.Inspect {
-	look := d.eyes(v)
+	look := d.view(v)
 	return &handle.Inspect{
 		Ambient: v.ambient(),
 		Runner: run.Runner{
@@ -243,7 +253,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 			Notices:  d.notices(v),
 			Plan:     d.planner(v),
 			Clock:    v.now,
-			ReadTime: handle.ReadTime, WhyTime: eyes.WhyTime,
+			ReadTime: handle.ReadTime, WhyTime: view.WhyTime,
 		},
 		Policies:      v.policies(),
 		Permitted:     guarded(d.guards.Permitted, d.permitted),
@@ -256,7 +266,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 }
 
 func (d *deployment) newRemediate(v *env) *handle.Remediate {
-	look := d.eyes(v)
+	look := d.view(v)
 	remediator, err := remediate.New(remediate.Options{
 		Targets:   guarded(d.guards.Targets, Targets(look.Observer)),
 		EC2:       ec2API{v},

@@ -14,8 +14,8 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 	t.Helper()
 	var out roll.Diagnosis
 	a.asked(t, func(v *env) {
-		eyes := a.dep.eyes(v)
-		s := eyes.Observer.Snapshot(t.Context(), m.c.name, a.Now(), roll.Watch{})
+		view := a.dep.view(v)
+		s := view.Observer.Snapshot(t.Context(), m.c.name, a.Now(), roll.Watch{})
 		if len(s.Gaps) > 0 {
 			t.Errorf("gaps: %+v", s.Gaps)
 		}
@@ -33,7 +33,7 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 		if kind == roll.ConditionFailed {
 			f.Condition = roll.MemoryPressure
 		}
-		found, _ := eyes.Check(t.Context(), s, []roll.Finding{f}, ledger.State{}, false)
+		found, _ := view.Check(t.Context(), s, []roll.Finding{f}, ledger.State{}, false)
 		out = found[f.Key()]
 	})
 	return out

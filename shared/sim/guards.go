@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -36,7 +36,7 @@ type Guards struct {
 	Check func(run.Why) run.Why
 	Act   func(remediate.Why) remediate.Why
 	// Store keeps the evidence.
-	Store func(inquiry.Store) inquiry.Store
+	Store func(view.Store) view.Store
 	// Policy reads the policy before an act.
 	Policy func(remediate.PolicySource) remediate.PolicySource
 	// Permitted is the most that the functions may do.

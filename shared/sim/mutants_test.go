@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/inquiry"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -645,11 +645,11 @@ func mutantsOfMemory() []mutant {
 		},
 		{
 			name: "evidence is said to be kept", sc: sick, rules: []Rule{RuleEvidence},
-			guards: func() Guards { return Guards{Store: func(inquiry.Store) inquiry.Store { return noStore{} }} },
+			guards: func() Guards { return Guards{Store: func(view.Store) view.Store { return noStore{} }} },
 		},
 		{
 			name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence},
-			guards: func() Guards { return Guards{Store: func(s inquiry.Store) inquiry.Store { return lessStored{s} }} },
+			guards: func() Guards { return Guards{Store: func(s view.Store) view.Store { return lessStored{s} }} },
 		},
 		{
 			name: "nothing is kept before an act", sc: sick, rules: []Rule{RuleEvidence},

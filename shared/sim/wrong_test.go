@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/archive"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
@@ -281,7 +281,7 @@ func (noStore) Put(context.Context, archive.Key, map[string][]byte) (archive.Lin
 }
 
 // lessStored keeps no console.
-type lessStored struct{ inquiry.Store }
+type lessStored struct{ view.Store }
 
 func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
 	less := maps.Clone(files)

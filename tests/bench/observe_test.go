@@ -26,6 +26,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/roll"
 )
 
@@ -40,6 +41,7 @@ type site struct {
 	ca    []byte
 	ec2   *ec2.Client
 	eks   *eks.Client
+	cfg   aws.Config // of both
 }
 
 func newSite(a addresses, nodes int) site {
@@ -51,7 +53,7 @@ func newSite(a addresses, nodes int) site {
 			return aws.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "canned"}, nil
 		}),
 	}
-	s.ec2, s.eks = ec2.NewFromConfig(cfg), eks.NewFromConfig(cfg)
+	s.cfg, s.ec2, s.eks = cfg, ec2.NewFromConfig(cfg), eks.NewFromConfig(cfg)
 	return s
 }
 
@@ -151,7 +153,7 @@ func (noGroups) DescribeScalingActivities(context.Context, *autoscaling.Describe
 
 // observe looks at the cluster as a check does, but for the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
-	return observe.New(observe.Options{EC2: s.ec2, EKS: s.eks, AutoScaling: noGroups{}, Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
+	return observe.New(observe.Options{AWS: calls.Intercept(s.cfg, calls.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
 }
 
 // complaint tells what a snapshot of the canned cluster lacks.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"rollcall/functions/local/command"
-	"rollcall/shared/bundle"
+	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
 )

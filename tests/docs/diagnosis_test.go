@@ -19,7 +19,7 @@ import (
 
 const (
 	diagnosis = "shared/diagnose/README.md"
-	bundles   = "shared/bundle/README.md"
+	bundles   = "shared/observe/bundle/README.md"
 )
 
 // cures are the words of the page for what helps against a cause.
@@ -70,10 +70,10 @@ func TestTheDiagnosisPageSaysWhatEachCureDoes(t *testing.T) {
 }
 
 // bundleFiles are the files and folders that a bundle may hold: the constants of
-// shared/bundle/spec.go whose names begin with file or folder.
+// shared/observe/bundle/spec.go whose names begin with file or folder.
 func bundleFiles(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/bundle/spec.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/observe/bundle/spec.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

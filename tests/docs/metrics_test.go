@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/observe/calls"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )

@@ -8,10 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"rollcall/shared/kube"
@@ -148,10 +145,7 @@ func newObserver(cfg aws.Config) (*observe.Observer, *kube.Dialer, error) {
 		return nil, nil, err
 	}
 	dialer := kube.NewDialer(tokens, "rollcall/scenarios")
-	return observe.New(observe.Options{
-		EC2: ec2.NewFromConfig(cfg), EKS: eks.NewFromConfig(cfg), AutoScaling: autoscaling.NewFromConfig(cfg), ZonalShift: arczonalshift.NewFromConfig(cfg),
-		Kube: dialer, Region: cfg.Region, Principal: principal, PageInterval: time.Millisecond,
-	}), dialer, nil
+	return observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: principal, PageInterval: time.Millisecond}), dialer, nil
 }
 
 // principal is what messages say of the caller; no scenario depends on it.

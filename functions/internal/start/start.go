@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
-	"rollcall/shared/calls"
 	"rollcall/shared/config"
 	"rollcall/shared/handle"
+	"rollcall/shared/observe/calls"
 )
 
 // Function is what a function starts with.

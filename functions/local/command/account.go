@@ -15,10 +15,9 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
-	"rollcall/shared/eyes"
-	"rollcall/shared/inquiry"
 	"rollcall/shared/mark"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -29,7 +28,7 @@ import (
 type account struct {
 	region    string
 	cfg       aws.Config
-	eyes      *eyes.Account
+	view      *view.Account
 	principal func(context.Context) string
 }
 
@@ -68,16 +67,16 @@ func connect(ctx context.Context, env Environment, region, evidence string) (*ac
 	if err != nil {
 		return nil, err
 	}
-	look, err := eyes.Open(cfg, "rollcall/"+version(), eyes.Options{Principal: principal, Store: place, PageInterval: env.PageInterval})
+	look, err := view.Open(cfg, "rollcall/"+version(), view.Options{Principal: principal, Store: place, PageInterval: env.PageInterval})
 	if err != nil {
 		return nil, err
 	}
-	return &account{region: cfg.Region, cfg: cfg, eyes: look, principal: principal}, nil
+	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
 }
 
 // evidenceIn is where evidence is kept: a folder, or an S3 bucket as s3://BUCKET; nil for
 // nowhere.
-func evidenceIn(cfg aws.Config, place string) (inquiry.Store, error) {
+func evidenceIn(cfg aws.Config, place string) (view.Store, error) {
 	bucket, inS3 := strings.CutPrefix(place, "s3://")
 	switch {
 	case place == "":
@@ -94,16 +93,16 @@ func evidenceIn(cfg aws.Config, place string) (inquiry.Store, error) {
 // plugged in.
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
-		Observer: a.eyes.Observer, Why: a.eyes.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
+		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
 		ReadTime: f.timeout, WhyTime: f.timeout, ActTime: f.timeout,
-		Tags: mark.New(a.eyes.EC2, a.principal),
+		Tags: mark.New(a.view.EC2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
 		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, f.chat, a.principal)
 	}
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
-			Targets: a.eyes.Observer, EC2: a.eyes.EC2, Kube: a.eyes.Kube, Why: a.eyes.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
+			Targets: a.view.Observer, EC2: a.view.EC2, Kube: a.view.Kube, Why: a.view.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
 			// Read anew before each act: stop: true in it stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/bundle"
-	"rollcall/shared/collect"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -87,7 +87,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	defer cancel()
 	now := env.Now()
 	recorder := bundle.NewRecorder(now)
-	look, dialer := a.eyes.Recorded(recorder)
+	look, dialer := a.view.Recorded(recorder)
 	s := look.Observer.Snapshot(ctx, f.cluster, now, doc.Watch())
 	if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
 		return errors.New(s.Gaps[0].Detail)
@@ -100,7 +100,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	found := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now, Presume: true},
 		func(q []roll.Question) { look.Observer.Details(ctx, s, q) })
 	findings := append(slices.Concat(found.Findings, found.Starting), specimens(s, found.Findings)...)
-	e := look.Inquirer.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
+	e := look.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
 	recorder.Remember(e.Remembered())
 	whole(ctx, dialer, s)
 	files, err := recorder.Files()

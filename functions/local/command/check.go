@@ -165,7 +165,7 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(f.clusters)))
 	if len(names) == 0 {
-		if names, err = a.eyes.Observer.Clusters(ctx); err != nil {
+		if names, err = a.view.Observer.Clusters(ctx); err != nil {
 			return err
 		}
 	}

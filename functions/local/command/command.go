@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rollcall/shared/bundle"
+	"rollcall/shared/observe/bundle"
 )
 
 // Exit codes.

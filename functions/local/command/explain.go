@@ -19,12 +19,12 @@ import (
 
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
-	"rollcall/shared/bundle"
 	"rollcall/shared/config"
 	"rollcall/shared/evidence"
-	"rollcall/shared/eyes"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
@@ -214,7 +214,7 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 
 // ofBundle looks at a bundle.
 func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q question) (report.Check, error) {
-	look := eyes.OfBundle(q.bundle)
+	look := view.OfBundle(q.bundle)
 	runner.Observer, runner.Why = look.Observer, look.Explain
 	runner.Memory = func(s *roll.Snapshot) ledger.State { return memory(s, q.bundle) }
 	runner.Clock = func() time.Time { return q.at }
@@ -231,7 +231,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	if err != nil {
 		return report.Check{}, err
 	}
-	runner.Observer, runner.Why, runner.Ledger = a.eyes.Observer, a.eyes.Explain, ledger.NewMemory()
+	runner.Observer, runner.Why, runner.Ledger = a.view.Observer, a.view.Explain, ledger.NewMemory()
 	past, err := f.remember(ctx, a, runner, q)
 	if err != nil {
 		return report.Check{}, err
@@ -243,7 +243,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	if past == nil {
 		c := runner.Look(ctx, cluster, runner.Clock())
 		c.Assessment.Notes = append(c.Assessment.Notes, "--stack NAME or --ledger FILE tells how things stand, and what was done")
-		return f.concern(ctx, a.eyes.Observer, q, c)
+		return f.concern(ctx, a.view.Observer, q, c)
 	}
 	runner.Ledger = past.ledger
 	about := run.Subject{Cluster: roll.ClusterID{Account: past.account, Region: past.region, Name: cluster}, Instance: q.instance, From: past.from}
@@ -256,7 +256,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	}
 	c.Faults = append(c.Faults, past.faults...)
 	c.Assessment.Notes = append(c.Assessment.Notes, c.Memory.Unchecked(c.Snapshot.At)...)
-	return f.concern(ctx, a.eyes.Observer, q, c)
+	return f.concern(ctx, a.view.Observer, q, c)
 }
 
 // past is what remembers the account's clusters.
@@ -337,7 +337,7 @@ func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id rol
 			return knowing[0], nil
 		}
 	}
-	clusters, err := a.eyes.Observer.Clusters(ctx)
+	clusters, err := a.view.Observer.Clusters(ctx)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the cluster of %s is unknown, say which by --cluster: %w", id, err)
@@ -352,7 +352,7 @@ func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id rol
 // clusterOfInstance finds the instance's cluster: by its tags, or, if it has none any more, by what
 // is remembered.
 func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
-	clusters, err := a.eyes.Observer.ClustersOf(ctx, id)
+	clusters, err := a.view.Observer.ClustersOf(ctx, id)
 	if err != nil && (p == nil || !errors.Is(err, observe.ErrNoInstance)) {
 		return "", err
 	}

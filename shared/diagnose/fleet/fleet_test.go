@@ -130,10 +130,10 @@ func TestWhatIsFound(t *testing.T) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}}
 		}, ""},
 		{"STS is off", roll.Unregistered, karpenter, func(w *wrapped) {
-			w.Cluster.Config.Value.Issues = []evidence.ClusterIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
+			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
 		}, "ClusterUnhealthy"},
 		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) {
-			w.Cluster.Config.Value.Issues = []evidence.ClusterIssue{{Code: "KmsKeyDisabled"}}
+			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "KmsKeyDisabled"}}
 		}, "ClusterUnhealthy?"},
 
 		{"its zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
@@ -164,12 +164,12 @@ func TestWhatIsFound(t *testing.T) {
 
 		{"its node group is ill", roll.Unregistered, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
-				g.NodeGroup.Value.Issues = []evidence.NodeGroupIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
+				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
 			})
 		}, "NodeGroupUnhealthy"},
 		{"a ghost of an ill node group", roll.Ghost, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
-				g.NodeGroup.Value.Issues = []evidence.NodeGroupIssue{{Code: "NodeCreationFailure"}}
+				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}}
 			})
 		}, ""},
 

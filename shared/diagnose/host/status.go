@@ -104,7 +104,11 @@ func (l *look) fails(code cause.Code, confidence roll.Confidence, field string, 
 	}
 	seen := []roll.Evidence{{Source: "EC2 status checks", Field: field, Observed: observed, Expected: passed}}
 	if events := l.Instance().Status.Value.Events; len(events) > 0 {
-		seen = append(seen, roll.Evidence{Source: "EC2 status checks", Field: "Events", Observed: strings.Join(events, ", "), Expected: "none"})
+		codes := make([]string, len(events))
+		for i, e := range events {
+			codes[i] = e.Code
+		}
+		seen = append(seen, roll.Evidence{Source: "EC2 status checks", Field: "Events", Observed: strings.Join(codes, ", "), Expected: "none"})
 	}
 	return cause.Cause{
 		Code: code, Confidence: confidence,

@@ -1,0 +1,244 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/observe"
+	"rollcall/shared/roll"
+)
+
+const node = "ip-10-0-1-6.eu-west-1.compute.internal"
+
+func client(t *testing.T, b *Bundle) *kube.Client {
+	t.Helper()
+	c, err := b.Kube().Dial(roll.Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// names are kind/name of an answer's objects.
+func names(t *testing.T, answer json.RawMessage) string {
+	t.Helper()
+	var o struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Items    []json.RawMessage
+	}
+	if err := json.Unmarshal(answer, &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Kind != "List" {
+		return o.Kind + "/" + o.Metadata.Name
+	}
+	var out []string
+	for _, i := range o.Items {
+		out = append(out, names(t, i))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAnswersEveryQuestionOfADiagnosis(t *testing.T) {
+	c := client(t, opened(t, small(t)))
+	for _, q := range []struct {
+		kube.Question
+		want string
+	}{
+		{kube.ANode(node), "Node/" + node},
+		{kube.AllNodes(), "Node/" + node},
+		{kube.LeaseOf(node), "Lease/" + node},
+		{kube.AllLeases(), "Lease/" + node},
+		{kube.AwsAuth(), "ConfigMap/aws-auth"},
+		{kube.EventsOfNode(node), "Event/ip-10-0-1-6.1"},
+		{kube.EventsOfNodeClaim("default-abc12"), "Event/default-abc12.1"},
+		{kube.EventsOfNode("another"), ""},
+		{kube.EventsOfPod("web", "web"), "Event/web.1"},
+		{kube.EventsOfPod("other", "web"), ""},
+		{kube.PodsOf(node), "Pod/aws-node-1"},
+		{kube.NodeClaimsOf("default"), "NodeClaim/default-abc12"},
+		{kube.NodeClaimsOf("none"), ""},
+		{kube.PodsLike("shop", map[string]string{"app": "db"}), "Pod/db-0"},
+		{kube.PodsLike("web", map[string]string{"app": "db"}), ""},
+		{kube.AllBudgets(), "PodDisruptionBudget/db"},
+		{kube.AllVolumes(), "PersistentVolume/local-1"},
+		{kube.ControllerAccounts(), "ServiceAccount/karpenter"},
+		{kube.ANodePool("default"), "NodePool/default"},
+		{kube.AnEC2NodeClass("default"), "EC2NodeClass/default"},
+		{kube.Webhooks(), "MutatingWebhookConfiguration/m ValidatingWebhookConfiguration/guard"},
+		{kube.EndpointSlicesOf("policy", "guard"), "EndpointSlice/guard-1"},
+		{kube.EndpointSlicesOf("web", "guard"), ""},
+	} {
+		answer, err := c.Read(t.Context(), q.Question)
+		if err != nil {
+			t.Errorf("%v: %v", q.Question, err)
+			continue
+		}
+		if got := names(t, answer); got != q.want {
+			t.Errorf("%v: got %s, want %s", q.Question, got, q.want)
+		}
+	}
+	for _, q := range []kube.Question{kube.ANode("none"), kube.LeaseOf("none"), kube.ANodePool("none")} {
+		if _, err := c.Read(t.Context(), q); !errors.Is(err, kube.ErrGone) {
+			t.Errorf("%v: %v", q, err)
+		}
+	}
+}
+
+func TestAMissingFileIsNotAnEmptyList(t *testing.T) {
+	c := client(t, opened(t, least(t)))
+	for file, q := range map[string]kube.Question{
+		"leases.json": kube.LeaseOf(node), "aws-auth.json": kube.AwsAuth(), "k8s-events.json": kube.EventsOfNode(node), "pods.json": kube.PodsOf(node), "poddisruptionbudgets.json": kube.AllBudgets(), "persistentvolumes.json": kube.AllVolumes(), "serviceaccounts.json": kube.ControllerAccounts(),
+		"nodeclaims.json": kube.NodeClaimsOf("default"), "nodepools.json": kube.ANodePool("default"), "ec2nodeclasses.json": kube.AnEC2NodeClass("default"),
+		"webhooks.json": kube.Webhooks(), "endpointslices.json": kube.EndpointSlicesOf("a", "b"),
+	} {
+		_, err := c.Read(t.Context(), q)
+		kind, said := kube.Fault(roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, err, "")
+		if !errors.Is(err, kube.ErrNotCaptured) || kind != roll.GapFailed || !strings.HasSuffix(said, ": "+file+" is not in the bundle") {
+			t.Errorf("%v: %v: %s", q, err, said)
+		}
+	}
+}
+
+func TestAConfigMapThatIsNotThereIsGone(t *testing.T) {
+	fsys := least(t)
+	fsys["aws-auth.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": []}`)}
+	if _, err := client(t, opened(t, fsys)).Read(t.Context(), kube.AwsAuth()); !errors.Is(err, kube.ErrGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnOlderKarpenterIsNotTakenForNone(t *testing.T) {
+	fsys := least(t)
+	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)}
+	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.NodeClaimsOf("default"))
+	if err == nil || errors.Is(err, kube.ErrNoNodeClaims) || !strings.Contains(err.Error(), "older than 1.0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListsOfManyPages(t *testing.T) {
+	fsys := least(t)
+	var items []string
+	for i := range 2*kube.PageSize + 1 {
+		items = append(items, fmt.Sprintf(`{"metadata": {"name": "n%d"}}`, i))
+	}
+	fsys["nodes.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "v1", "kind": "NodeList", "items": [` + strings.Join(items, ",") + `]}`)}
+	seen := map[string]bool{}
+	err := client(t, opened(t, fsys)).Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { seen[n.Name] = true }, func() {})
+	if err != nil || len(seen) != len(items) {
+		t.Errorf("%d of %d nodes, %v", len(seen), len(items), err)
+	}
+}
+
+func TestABundleCannotBeChanged(t *testing.T) {
+	err := client(t, opened(t, small(t))).DeleteNode(t.Context(), node, "5b6f6c6e-0000-4000-8000-000000000002")
+	if err == nil || !strings.Contains(err.Error(), "a bundle cannot be changed") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func look(t *testing.T, b *Bundle) *roll.Snapshot {
+	t.Helper()
+	o := observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond})
+	s := o.Snapshot(t.Context(), "demo", time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), roll.Watch{})
+	o.Details(t.Context(), s, []roll.Question{{Instance: "i-0f100000000000001", UserData: true, Protection: true, NodeClaim: true, AutoScaling: true}})
+	return s
+}
+
+func TestObservedLikeAnAccount(t *testing.T) {
+	s := look(t, opened(t, small(t)))
+	if len(s.Gaps) > 0 || !s.Whole() {
+		t.Fatalf("gaps: %+v", s.Gaps)
+	}
+	if len(s.Instances) != 2 || len(s.Nodes) != 1 || s.Nodes[0].Instance != "i-0f200000000000001" || s.StatusRead != roll.Yes || len(s.Impaired) != 1 {
+		t.Errorf("got %+v", s)
+	}
+	d := s.Details["i-0f100000000000001"]
+	if d.Bootstraps != roll.Yes || d.TerminationProtected != roll.No || d.HasNodeClaim != roll.Yes || d.LifecycleRead != roll.No {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// Three files: what the others would tell is unread, and the look itself is whole.
+func TestThreeFilesMakeAWholeSnapshot(t *testing.T) {
+	s := look(t, opened(t, least(t)))
+	if !s.Whole() || len(s.Instances) != 2 || len(s.Nodes) != 1 {
+		t.Fatalf("got %+v", s)
+	}
+	if s.StatusRead != roll.Unreadable {
+		t.Error("status checks that are not there were taken for passed")
+	}
+	d := s.Details["i-0f100000000000001"]
+	if d.Bootstraps != roll.Unreadable || d.HasNodeClaim != roll.Unreadable || d.LifecycleRead != roll.Unreadable {
+		t.Errorf("got %+v", d)
+	}
+	for _, file := range []string{"instance-status.json", "auto-scaling-instances.json", "nodeclaims.json", "user-data/i-0f100000000000001.txt"} {
+		found := false
+		for _, g := range s.Gaps {
+			found = found || g.Scope == roll.ScopeDetail && g.Kind == roll.GapFailed && strings.HasSuffix(g.Detail, file+" is not in the bundle")
+		}
+		if !found {
+			t.Errorf("no gap tells of %s: %+v", file, s.Gaps)
+		}
+	}
+}
+
+func TestANodeOfAnInstanceThatIsNotThere(t *testing.T) {
+	fsys := least(t)
+	fsys["instances.json"] = &fstest.MapFile{Data: []byte(`{"Reservations": []}`)}
+	s := look(t, opened(t, fsys))
+	if !s.NotFound["i-0f200000000000001"] || !s.Whole() {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// kubectl get --raw prints what the API server says instead of the nodes.
+func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
+	for code, kind := range map[int]roll.GapKind{503: roll.GapClusterUnreachable, 401: roll.GapUnauthorized, 403: roll.GapDenied} {
+		fsys := least(t)
+		fsys["nodes.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code)}
+		s := look(t, opened(t, fsys))
+		if s.Whole() || len(s.Nodes) > 0 || len(s.Gaps) == 0 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != kind {
+			t.Errorf("%d: got %+v", code, s.Gaps)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	for selector, want := range map[string]string{
+		"":                             "map[]",
+		"a=b":                          "map[a:[b]]",
+		"a=b,c==d":                     "map[a:[b] c:[d]]",
+		"a in (b,c)":                   "map[a:[b c]]",
+		"a in (b),c=d":                 "map[a:[b] c:[d]]",
+		"c=d,a in (b,e)":               "map[a:[b e] c:[d]]",
+		"karpenter.sh/x in (p1,p2),y=": "map[karpenter.sh/x:[p1 p2] y:[]]",
+	} {
+		got, err := requirements(selector)
+		if err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: got %v, %v, want %s", selector, got, err, want)
+		}
+	}
+	for _, selector := range []string{"a", "a!=b", "!a"} {
+		if got, err := requirements(selector); err == nil {
+			t.Errorf("%q was taken for %v", selector, got)
+		}
+	}
+}
+
+func TestAnEndedContextEndsTheRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := client(t, opened(t, small(t))).Read(ctx, kube.AwsAuth()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

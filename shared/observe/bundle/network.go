@@ -1,0 +1,104 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// answerNetwork answers about what EC2 knows of networks.
+func (c *contents) answerNetwork(in any) (any, error) {
+	switch in := in.(type) {
+	case *ec2.DescribeSubnetsInput:
+		found, err := filtered(&c.subnets, in.SubnetIds, in.Filters, subnetAttributes)
+		return &ec2.DescribeSubnetsOutput{Subnets: found}, err
+	case *ec2.DescribeRouteTablesInput:
+		found, err := filtered(&c.routeTables, in.RouteTableIds, in.Filters, routeTableAttributes)
+		return &ec2.DescribeRouteTablesOutput{RouteTables: found}, err
+	case *ec2.DescribeNetworkAclsInput:
+		found, err := filtered(&c.acls, in.NetworkAclIds, in.Filters, aclAttributes)
+		return &ec2.DescribeNetworkAclsOutput{NetworkAcls: found}, err
+	case *ec2.DescribeSecurityGroupsInput:
+		found, err := filtered(&c.groups, in.GroupIds, in.Filters, securityGroupAttributes)
+		if len(in.GroupNames) > 0 {
+			found = slices.DeleteFunc(found, func(g types.SecurityGroup) bool { return !slices.Contains(in.GroupNames, aws.ToString(g.GroupName)) })
+		}
+		return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: found}, err
+	case *ec2.DescribeNatGatewaysInput:
+		found, err := filtered(&c.gateways, in.NatGatewayIds, in.Filter, gatewayAttributes)
+		return &ec2.DescribeNatGatewaysOutput{NatGateways: found}, err
+	case *ec2.DescribeVpcEndpointsInput:
+		found, err := filtered(&c.endpoints, in.VpcEndpointIds, in.Filters, endpointAttributes)
+		return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: found}, err
+	case *ec2.DescribeDhcpOptionsInput:
+		found, err := filtered(&c.dhcp, in.DhcpOptionsIds, in.Filters, dhcpAttributes)
+		return &ec2.DescribeDhcpOptionsOutput{DhcpOptions: found}, err
+	case *ec2.DescribeVpcsInput:
+		vpcs, err := c.someVPCs()
+		if err != nil {
+			return nil, err
+		}
+		found, err := filtered(vpcs, in.VpcIds, in.Filters, vpcAttributes)
+		return &ec2.DescribeVpcsOutput{Vpcs: found}, err
+	case *ec2.DescribeVpcAttributeInput:
+		return c.vpcAttribute(in)
+	}
+	return c.answerEKS(in)
+}
+
+// someVPCs are those of vpcs.json. Without that the only set of dhcp-options.json is the one
+// that the cluster's VPCs use; of several nobody can tell.
+func (c *contents) someVPCs() (*table[types.Vpc], error) {
+	if c.vpcs.held || c.vpcs.empty {
+		return &c.vpcs, nil
+	}
+	if err := c.dhcp.missing(); err != nil {
+		return nil, err
+	}
+	if len(c.dhcp.rows) != 1 {
+		return nil, c.vpcs.missing()
+	}
+	t := newTable(fileVPCs, c.vpcs.key)
+	t.held = true
+	add := func(id *string) {
+		if aws.ToString(id) != "" {
+			t.put(types.Vpc{VpcId: id, DhcpOptionsId: c.dhcp.rows[0].DhcpOptionsId})
+		}
+	}
+	for i := range c.instances.rows {
+		add(c.instances.rows[i].VpcId)
+	}
+	for i := range c.subnets.rows {
+		add(c.subnets.rows[i].VpcId)
+	}
+	for i := range c.cluster.rows {
+		if v := c.cluster.rows[i].ResourcesVpcConfig; v != nil {
+			add(v.VpcId)
+		}
+	}
+	return &t, nil
+}
+
+func (c *contents) vpcAttribute(in *ec2.DescribeVpcAttributeInput) (*ec2.DescribeVpcAttributeOutput, error) {
+	f, err := c.vpcFlags.find(aws.ToString(in.VpcId))
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
+	var told *types.AttributeBooleanValue
+	switch in.Attribute {
+	case types.VpcAttributeNameEnableDnsSupport:
+		told, out.EnableDnsSupport = f.EnableDnsSupport, f.EnableDnsSupport
+	case types.VpcAttributeNameEnableDnsHostnames:
+		told, out.EnableDnsHostnames = f.EnableDnsHostnames, f.EnableDnsHostnames
+	default:
+		return nil, fmt.Errorf("a bundle does not hold the attribute %s of VPCs", in.Attribute)
+	}
+	if told == nil {
+		return nil, c.vpcFlags.lacks(fmt.Sprintf("%s of %s", in.Attribute, f.vpc))
+	}
+	return out, nil
+}

@@ -1,0 +1,260 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/calls"
+	"rollcall/shared/roll"
+)
+
+// Bundle is one look at one cluster, in files. It answers as the AWS and Kubernetes
+// clients would that were asked when it was made; what it has no file for is an error
+// that says so, and never an empty answer. It is not changed after Open and may be used
+// from several goroutines.
+type Bundle struct {
+	c       *contents
+	cluster roll.ClusterID
+	missing []string
+	ignored []string
+}
+
+// Open reads the bundle in a directory. If it cannot be used the error wraps [Faults],
+// which tell everything that is wrong with it.
+func Open(dir string) (*Bundle, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open the bundle %s: %w", dir, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("open the bundle %s: it is a file, and a bundle is a directory", dir)
+	}
+	b, err := OpenFS(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("the bundle %s cannot be used:\n%w", dir, err)
+	}
+	return b, nil
+}
+
+// OpenFS reads the bundle at the root of a file system. The error is [Faults].
+func OpenFS(fsys fs.FS) (*Bundle, error) {
+	b := &Bundle{c: newContents()}
+	var faults Faults
+	for i := range specs {
+		faults = append(faults, b.read(fsys, &specs[i])...)
+	}
+	faults = append(faults, b.readAt(fsys)...)
+	faults = append(faults, b.readDocuments(fsys, &b.c.userData, undone)...)
+	faults = append(faults, b.readDocuments(fsys, &b.c.consoles, unmarked)...)
+	faults = append(faults, b.oneOfMany()...)
+	if len(faults) > 0 {
+		faults.sort()
+		return nil, faults
+	}
+	b.cluster, _ = roll.ParseClusterARN(aws.ToString(b.c.cluster.rows[0].Arn))
+	b.ignored = append(b.ignored, strangers(fsys)...)
+	return b, nil
+}
+
+// oneOfMany refuses a Node by itself beside several instances: kubectl prints a list of
+// all even where there is one, so that there are others is likely, and their instances
+// would be taken for unregistered.
+func (b *Bundle) oneOfMany() Faults {
+	if n := len(b.c.instances.rows); b.c.objects[fileNodes].single && n > 1 {
+		return Faults{{File: fileNodes, Problem: fmt.Sprintf("this is one Node, and %s has %d instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json", fileInstances, n)}}
+	}
+	return nil
+}
+
+// read reads one JSON file.
+func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
+	data, err := fs.ReadFile(fsys, s.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.required:
+		return Faults{{File: s.name, Problem: "there is no such file, and it must be there: write it with: " + s.command}}
+	case errors.Is(err, fs.ErrNotExist):
+		if !s.beyond {
+			b.missing = append(b.missing, s.name)
+		}
+		return nil
+	case err != nil:
+		return Faults{{File: s.name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))}}
+	}
+	in := &input{spec: s, data: plain(data)}
+	if len(bytes.TrimSpace(in.data)) == 0 {
+		if s.required {
+			return Faults{{File: s.name, Problem: "it is empty: the command that was to write it failed; write it again with: " + s.command}}
+		}
+		// What failed told nothing, so it counts as not read.
+		s.blank(b.c)
+		b.missing = append(b.missing, s.name)
+		return nil
+	}
+	if v, ok := in.parse(); ok {
+		s.read(b.c, in, &v)
+	}
+	return in.told()
+}
+
+// cause leaves out the path, which is told already.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (b *Bundle) readAt(fsys fs.FS) Faults {
+	data, err := fs.ReadFile(fsys, fileAt)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return Faults{{File: fileAt, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))}}
+	}
+	said := strings.TrimSpace(string(plain(data)))
+	at, err := time.Parse(time.RFC3339, said)
+	if err != nil {
+		return Faults{{File: fileAt, Line: 1, Column: 1, Problem: fmt.Sprintf("%q is no time in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))}}
+	}
+	b.c.at = at.UTC()
+	return nil
+}
+
+// readDocuments reads a folder of texts, each named after its instance.
+func (b *Bundle) readDocuments(fsys fs.FS, t *table[document], read func([]byte) []byte) Faults {
+	entries, err := fs.ReadDir(fsys, t.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		b.missing = append(b.missing, t.file)
+		return nil
+	}
+	if err != nil {
+		return Faults{{File: t.file, Problem: fmt.Sprintf("the folder cannot be read: %v", cause(err))}}
+	}
+	t.held = true
+	var faults Faults
+	for _, e := range entries {
+		name := path.Join(t.file, e.Name())
+		id, ok := strings.CutSuffix(e.Name(), ".txt")
+		if !ok || !strings.HasPrefix(id, "i-") {
+			b.ignored = append(b.ignored, name)
+			continue
+		}
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			faults = append(faults, Fault{File: name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))})
+			continue
+		}
+		t.put(document{id, read(data)})
+	}
+	return faults
+}
+
+// unmarked undoes what Windows does to a text: only with a byte order mark, since a text
+// may be binary.
+func unmarked(data []byte) []byte {
+	for _, mark := range [][]byte{{0xef, 0xbb, 0xbf}, {0xff, 0xfe}, {0xfe, 0xff}} {
+		if bytes.HasPrefix(data, mark) {
+			return plain(data)
+		}
+	}
+	return data
+}
+
+// undone is user data as the instance sees it, from a file that holds it so, or in base64
+// or in the answer of describe-instance-attribute, as the CLI prints it. No user data
+// that does anything is base64 as a whole.
+func undone(data []byte) []byte {
+	data = unmarked(data)
+	said := strings.TrimSpace(string(data))
+	var answer struct{ UserData *struct{ Value string } }
+	if strings.HasPrefix(said, "{") && json.Unmarshal([]byte(said), &answer) == nil && answer.UserData != nil {
+		said = answer.UserData.Value
+		if said == "" {
+			return nil
+		}
+	}
+	decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(said), ""))
+	if err == nil && len(decoded) > 0 && (utf8.Valid(decoded) || bytes.HasPrefix(decoded, gzipMagic)) {
+		return decoded
+	}
+	return data
+}
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// strangers are the files that a bundle does not have. A name that is almost right is
+// easily overlooked.
+func strangers(fsys fs.FS) []string {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return nil // the files were read by their names
+	}
+	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true}
+	for i := range specs {
+		known[specs[i].name] = true
+	}
+	var out []string
+	for _, e := range entries {
+		if !known[e.Name()] && !strings.HasPrefix(e.Name(), ".") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// AWS is the configuration of clients that the bundle answers, without any network.
+func (b *Bundle) AWS() aws.Config {
+	return calls.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ calls.Call) (any, error) { return b.c.answerEC2(in) })
+}
+
+// ClusterID is the bundle's cluster.
+func (b *Bundle) ClusterID() roll.ClusterID { return b.cluster }
+
+// At is the time of the capture; the second result is false if no at.txt tells it.
+func (b *Bundle) At() (time.Time, bool) { return b.c.at, !b.c.at.IsZero() }
+
+// Remembered is what an earlier check saw of the nodes, by their names; the second result
+// is false if there is no ledger.json.
+func (b *Bundle) Remembered() (map[string]evidence.Remembered, bool) {
+	if !b.c.remembered.held {
+		return nil, false
+	}
+	out := make(map[string]evidence.Remembered, len(b.c.remembered.rows))
+	for _, r := range b.c.remembered.rows {
+		out[r.node] = r.Remembered
+	}
+	return out, true
+}
+
+// Missing are the files that are not there, or empty, sorted: what rests on them is not
+// checked.
+func (b *Bundle) Missing() []string { return slices.Sorted(slices.Values(b.missing)) }
+
+// Ignored are the files that no bundle has, sorted. One may be misnamed.
+func (b *Bundle) Ignored() []string {
+	return slices.Sorted(maps.Keys(set(b.ignored)))
+}
+
+func set(names []string) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}

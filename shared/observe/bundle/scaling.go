@@ -1,0 +1,67 @@
+package bundle
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// answerAutoScaling answers all on one page. Like Auto Scaling it leaves out instances that
+// are in no group, and groups that it does not know.
+func (c *contents) answerAutoScaling(in any) (any, error) {
+	switch in := in.(type) {
+	case *autoscaling.DescribeAutoScalingInstancesInput:
+		out := &autoscaling.DescribeAutoScalingInstancesOutput{}
+		for _, i := range c.asgInstances.rows {
+			if len(in.InstanceIds) == 0 || slices.Contains(in.InstanceIds, aws.ToString(i.InstanceId)) {
+				out.AutoScalingInstances = append(out.AutoScalingInstances, i)
+			}
+		}
+		return out, c.asgInstances.listing()
+	case *autoscaling.DescribeAutoScalingGroupsInput:
+		return c.scalingGroups(in)
+	case *autoscaling.DescribeScalingActivitiesInput:
+		out := &autoscaling.DescribeScalingActivitiesOutput{}
+		for _, v := range c.activities.rows {
+			if in.AutoScalingGroupName == nil || aws.ToString(v.AutoScalingGroupName) == *in.AutoScalingGroupName {
+				out.Activities = append(out.Activities, v)
+			}
+		}
+		slices.SortStableFunc(out.Activities, func(a, b types.Activity) int { // newest first
+			return aws.ToTime(b.StartTime).Compare(aws.ToTime(a.StartTime))
+		})
+		if in.MaxRecords != nil {
+			out.Activities = out.Activities[:min(len(out.Activities), int(*in.MaxRecords))]
+		}
+		return out, c.activities.listing()
+	}
+	return c.answerIAM(in)
+}
+
+func (c *contents) scalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	if err := c.asgs.listing(); err != nil {
+		return nil, err
+	}
+	for _, f := range in.Filters {
+		if aws.ToString(f.Name) != "tag-key" {
+			return nil, errors.New("a bundle can be filtered for Auto Scaling groups by tag-key alone")
+		}
+	}
+	out := &autoscaling.DescribeAutoScalingGroupsOutput{}
+	for _, g := range c.asgs.rows {
+		if (len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName))) && hasKeys(g.Tags, in.Filters) {
+			out.AutoScalingGroups = append(out.AutoScalingGroups, g)
+		}
+	}
+	return out, nil
+}
+
+// hasKeys reports that the tags have one of the keys of each filter.
+func hasKeys(tags []types.TagDescription, filters []types.Filter) bool {
+	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
+		return !slices.ContainsFunc(tags, func(t types.TagDescription) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })
+	})
+}

@@ -1,0 +1,119 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"rollcall/shared/evidence"
+)
+
+// shelf is a thing that is described by ids.
+type shelf struct {
+	has   []string
+	mute  bool // it does not say which id it does not know
+	calls int
+}
+
+func (s *shelf) describe(_ context.Context, ids []string) (map[string]string, error) {
+	s.calls++
+	found := map[string]string{}
+	for _, id := range ids {
+		if !slices.Contains(s.has, id) {
+			text := "The image id '[" + id + "]' does not exist"
+			if s.mute {
+				text = "one of them does not exist"
+			}
+			return nil, apiError("InvalidAMIID.NotFound", text)
+		}
+		found[id] = id
+	}
+	return found, nil
+}
+
+func TestOneUnknownIDKeepsNoOtherFromBeingRead(t *testing.T) {
+	all := []string{id("ami", 1), id("ami", 2), id("ami", 3), id("ami", 4)}
+	for name, tt := range map[string]struct {
+		shelf shelf
+		calls int
+	}{
+		"all there":            {shelf{has: all}, 1},
+		"two named one by one": {shelf{has: all[1:3]}, 3},
+		"none named":           {shelf{has: all[1:3], mute: true}, 1 + 4},
+	} {
+		a, _ := oneOfEach()
+		l := newLook(t.Context(), a.collector(), Input{Snapshot: seen()})
+		facts := byID(l.action("ec2:DescribeImages"), all, 10, tt.shelf.describe)
+		for _, id := range all {
+			want := evidence.Absent
+			if slices.Contains(tt.shelf.has, id) {
+				want = evidence.Known
+			}
+			if facts[id].State != want {
+				t.Errorf("%s: %s is %v, want %v", name, id, facts[id].State, want)
+			}
+		}
+		if tt.shelf.calls != tt.calls {
+			t.Errorf("%s: %d calls, want %d", name, tt.shelf.calls, tt.calls)
+		}
+	}
+}
+
+func TestIDsThatKeepVanishingAreGivenUp(t *testing.T) {
+	var all []string
+	for n := range 15 {
+		all = append(all, id("ami", n))
+	}
+	s := shelf{has: all[14:]}
+	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
+	facts := byID(l.action("ec2:DescribeImages"), all, 20, s.describe)
+	if s.calls != lookupTries || facts[all[0]].State != evidence.Absent || facts[all[14]].State != evidence.Unreadable {
+		t.Errorf("%d calls, first %v, last %v", s.calls, facts[all[0]], facts[all[14]])
+	}
+}
+
+func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
+	describe := func(_ context.Context, ids []string) (map[string]string, error) {
+		if slices.Contains(ids, "b") {
+			return nil, fmt.Errorf("b is not in images.json of the bundle")
+		}
+		return map[string]string{ids[0]: "", ids[len(ids)-1]: ""}, nil
+	}
+	o := newAccount().collector()
+	o.Free = true
+	l := newLook(t.Context(), o, Input{Snapshot: seen()})
+	facts := byID(l.action("ec2:DescribeImages"), []string{"a", "b", "c"}, 10, describe)
+	if !facts["a"].Known() || facts["b"].State != evidence.Unreadable || !facts["c"].Known() {
+		t.Errorf("%+v", facts)
+	}
+}
+
+func TestAListingWithoutEndIsNotTakenForWhole(t *testing.T) {
+	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
+	calls := 0
+	all, end := pages(l.action("x:List"), 3, func(context.Context, *string) ([]int, *string, error) {
+		calls++
+		next := "more"
+		return []int{calls}, &next, nil
+	})
+	if all != nil || calls != 3 || !strings.Contains(end.why, "x:List") {
+		t.Errorf("%v after %d calls: %q", all, calls, end.why)
+	}
+}
+
+func TestListingsArePagedToTheirEnd(t *testing.T) {
+	a, in := oneOfEach()
+	a.page = 1
+	got := facts(a.collector().Collect(t.Context(), in))
+	b, in := oneOfEach()
+	want := facts(b.collector().Collect(t.Context(), in))
+	if !maps.Equal(got, want) {
+		t.Error("page by page it is not the same")
+	}
+	if a.calls["ec2:DescribeRouteTables"] != 2 || a.calls["iam:ListAttachedRolePolicies"] != 2 {
+		t.Errorf("calls %v", a.calls)
+	}
+}

@@ -1,0 +1,59 @@
+package collect
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
+)
+
+// readCluster describes the EKS cluster once more: the snapshot keeps little of it.
+func (l *look) readCluster() {
+	name := l.in.Snapshot.Cluster.ID.Name
+	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), func(ctx context.Context) (*eks.DescribeClusterOutput, error) {
+		return l.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+	}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
+		if out.Cluster == nil {
+			return evidence.Failed[evidence.ClusterConfig]("eks:DescribeCluster of " + name + ": the answer holds no cluster")
+		}
+		return evidence.Read(clusterConfig(out.Cluster))
+	})
+}
+
+func clusterConfig(c *ekstypes.Cluster) evidence.ClusterConfig {
+	out := evidence.ClusterConfig{
+		Name: aws.ToString(c.Name), ARN: aws.ToString(c.Arn), Status: string(c.Status), Version: aws.ToString(c.Version),
+		Created: aws.ToTime(c.CreatedAt).UTC(), Endpoint: aws.ToString(c.Endpoint),
+	}
+	if c.CertificateAuthority != nil {
+		out.CAHash = userdata.CertificateOf(aws.ToString(c.CertificateAuthority.Data)).SHA256 // as that of user data, to compare
+	}
+	if c.AccessConfig != nil {
+		out.AuthenticationMode = string(c.AccessConfig.AuthenticationMode)
+	}
+	if v := c.ResourcesVpcConfig; v != nil {
+		out.VPC, out.Subnets = aws.ToString(v.VpcId), v.SubnetIds
+		out.ClusterSecurityGroup, out.SecurityGroups = aws.ToString(v.ClusterSecurityGroupId), v.SecurityGroupIds
+		out.PublicAccess, out.PrivateAccess, out.PublicCIDRs = v.EndpointPublicAccess, v.EndpointPrivateAccess, v.PublicAccessCidrs
+	}
+	if n := c.KubernetesNetworkConfig; n != nil {
+		out.IPFamily, out.ServiceCIDR = string(n.IpFamily), aws.ToString(n.ServiceIpv4Cidr)
+		if n.IpFamily == ekstypes.IpFamilyIpv6 {
+			out.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
+		}
+	}
+	if c.ComputeConfig != nil {
+		out.AutoMode = aws.ToBool(c.ComputeConfig.Enabled)
+	}
+	if c.Health != nil {
+		for _, i := range c.Health.Issues {
+			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
+		}
+	}
+	return out
+}

@@ -1,0 +1,537 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
+	a, in := oneOfEach()
+	got := unknown(a.collector().Collect(t.Context(), in))
+	want := []string{
+		".Cluster.Controllers: not asked",
+		".Groups[nodegroup/workers].NodeClaims: not asked",
+		".Groups[nodegroup/workers].NodeClass: not asked",
+		".Groups[nodegroup/workers].NodePool: not asked",
+		".Groups[nodepool/default].Activities: not asked",
+		".Groups[nodepool/default].AutoScaling: not asked",
+		".Groups[nodepool/default].NodeGroup: not asked",
+		".Instances[" + string(instanceID(1)) + "].AutoScaling: absent",
+		".Instances[" + string(instanceID(2)) + "].UserData: not asked",
+		".Nodes[node-2].Budgets: not asked",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("not known:\n%s\nwant only what the owner or the kind has not:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// hangs says which facts hang on an action, as the beginnings of their paths.
+var hangs = map[string][]string{
+	"ec2:DescribeInstances":                    {`Instances\[\S+\]\.(Config|AutoScaling)`, `Profiles`, `Roles`, `Policies`, `Images`, `Templates`, `Network`, `Cluster\.AccessEntries`},
+	"ec2:DescribeInstanceStatus":               {`Instances\[\S+\]\.Status`},
+	"ec2:DescribeInstanceAttribute":            {`Instances\[\S+\]\.UserData`},
+	"ec2:GetConsoleOutput":                     {`Instances\[\S+\]\.Console`},
+	"ec2:DescribeImages":                       {`Images`},
+	"ec2:DescribeLaunchTemplateVersions":       {`Templates`},
+	"ec2:DescribeSubnets":                      {`Network\.Subnets`},
+	"ec2:DescribeRouteTables":                  {`Network\.RouteTables`, `Network\.NATGateways`, `Network\.ACLs\[` + subnetNAT},
+	"ec2:DescribeNetworkAcls":                  {`Network\.ACLs`},
+	"ec2:DescribeSecurityGroups":               {`Network\.SecurityGroups`},
+	"ec2:DescribeNatGateways":                  {`Network\.NATGateways`, `Network\.(RouteTables|ACLs)\[` + subnetNAT},
+	"ec2:DescribeVpcEndpoints":                 {`Network\.VPCs\[\S+\]\.Endpoints`, `Network\.SecurityGroups\[` + endpointG},
+	"ec2:DescribeVpcs":                         {`Network\.VPCs\[\S+\]\.DHCP`},
+	"ec2:DescribeDhcpOptions":                  {`Network\.VPCs\[\S+\]\.DHCP`},
+	"ec2:DescribeVpcAttribute":                 {`Network\.VPCs\[\S+\]\.DNS`},
+	"eks:DescribeCluster":                      {`Cluster\.(Config|AwsAuth|AccessEntries)`, `Network\.SecurityGroups\[` + clusterSG, `Network\.(RouteTables|ACLs)`},
+	"eks:DescribeNodegroup":                    {`Groups\[\S+\]\.NodeGroup`},
+	"eks:ListAccessEntries":                    {`Cluster\.AccessEntries`},
+	"eks:DescribeAccessEntry":                  {`Cluster\.AccessEntries`},
+	"eks:ListAssociatedAccessPolicies":         {`Cluster\.AccessEntries`},
+	"autoscaling:DescribeAutoScalingGroups":    {`Groups\[\S+\]\.AutoScaling`},
+	"autoscaling:DescribeAutoScalingInstances": {`Instances\[\S+\]\.AutoScaling`},
+	"autoscaling:DescribeScalingActivities":    {`Groups\[\S+\]\.Activities`},
+	"iam:GetInstanceProfile":                   {`Profiles`, `Roles`, `Policies`, `Cluster\.AccessEntries`},
+	"iam:GetRole":                              {`Roles`},
+	"iam:ListAttachedRolePolicies":             {`Policies`},
+	"iam:ListRolePolicies":                     {`Policies`},
+
+	"nodes":                           {`Nodes\[\S+\]\.Object`},
+	"leases":                          {`Nodes\[\S+\]\.Lease`},
+	"events":                          {`Nodes\[\S+\]\.(Events|Pods)`, `Groups\[\S+\]\.NodeClaims`},
+	"pods":                            {`Nodes\[\S+\]\.Pods`},
+	"configmaps":                      {`Cluster\.AwsAuth`},
+	"nodepools":                       {`Groups\[\S+\]\.(NodePool|NodeClass)`},
+	"nodeclaims":                      {`Groups\[\S+\]\.NodeClaims`},
+	"ec2nodeclasses":                  {`Groups\[\S+\]\.NodeClass`},
+	"mutatingwebhookconfigurations":   {`Cluster\.Webhooks`},
+	"validatingwebhookconfigurations": {`Cluster\.Webhooks`},
+	"endpointslices":                  {`Cluster\.Webhooks`},
+}
+
+func TestAMissingPermissionIsToldWhereItIsMissedAndNowhereElse(t *testing.T) {
+	base, in := detachedToo()
+	whole := facts(base.collector().Collect(t.Context(), in))
+	for action := range maps.Keys(base.calls) {
+		if hangs[action] == nil {
+			t.Errorf("nothing is known of %s", action)
+		}
+	}
+	for action, allowed := range hangs {
+		a, in := detachedToo()
+		if strings.Contains(action, ":") {
+			a.fail[action] = denied(action)
+		} else {
+			a.api.denied[action] = true
+		}
+		got := facts(a.collector().Collect(t.Context(), in))
+		changed := regexp.MustCompile(`^\.(` + strings.Join(allowed, "|") + `)`)
+		told := false
+		for path := range maps.Keys(whole) {
+			text, there := got[path]
+			told = told || strings.Contains(text, action)
+			switch {
+			case text == whole[path]:
+			case !changed.MatchString(path):
+				t.Errorf("without %s, %s became %q", action, path, text)
+			case there && strings.HasPrefix(text, "absent"), there && text == "not asked":
+				t.Errorf("without %s, %s is taken for %q", action, path, text)
+			case strings.HasPrefix(text, "unreadable") && !strings.Contains(text, action):
+				t.Errorf("without %s, %s does not name it: %q", action, path, text)
+			}
+		}
+		if !told {
+			t.Errorf("without %s, nothing says so", action)
+		}
+	}
+}
+
+// detachedToo is oneOfEach with an instance that its Auto Scaling group does not list.
+func detachedToo() (*account, Input) {
+	a, in := oneOfEach()
+	a.launch(3, workers)
+	a.scaling[0].Instances = slices.DeleteFunc(a.scaling[0].Instances, func(i asgtypes.Instance) bool { return aws.ToString(i.InstanceId) == string(instanceID(3)) })
+	a.detached = append(a.detached, asgtypes.AutoScalingInstanceDetails{InstanceId: aws.String(string(instanceID(3))), AutoScalingGroupName: aws.String("eks-workers"), LifecycleState: aws.String("Detaching"), HealthStatus: aws.String("HEALTHY")})
+	in.Findings = append(in.Findings, found(3, roll.Unregistered, workers))
+	in.Snapshot = seen(in.Findings...)
+	for i := range in.Snapshot.Instances {
+		if in.Snapshot.Instances[i].Group == workers {
+			in.Snapshot.Instances[i].ASG = "eks-workers"
+		}
+	}
+	return a, in
+}
+
+// 500 instances that share one broken role, in 3 subnets and 2 groups.
+func TestOneBrokenRoleCostsAHandfulOfCalls(t *testing.T) {
+	for name, groups := range map[string][2]roll.Group{
+		"Karpenter": {pool, "nodepool/batch"}, "managed node groups": {workers, "nodegroup/batch"}, "one of each": {pool, workers},
+	} {
+		a, in := manyUnregistered(500, groups)
+		e := a.collector().Collect(t.Context(), in)
+		if n := a.total(); n > 40 {
+			t.Errorf("%s: %d AWS calls, want at most 40: %v", name, n, a.calls)
+		}
+		for _, action := range []string{"ec2:GetConsoleOutput", "ec2:DescribeInstanceAttribute"} {
+			if n := a.calls[action]; n < 2*2 || n > 2*3 {
+				t.Errorf("%s: %d calls of %s, want 2 or 3 for each group", name, n, action)
+			}
+		}
+		if n := len(a.api.requests); n > 60 {
+			t.Errorf("%s: %d requests to the Kubernetes API, want at most 60", name, n)
+		}
+		described := 0
+		for _, i := range e.Instances {
+			if i.Config.Known() {
+				described++
+			}
+		}
+		if described != 500 || !e.Profiles[nodeProfile].Known() || !e.Roles["demo-node"].Known() || len(e.Network.Subnets) != 3 {
+			t.Errorf("%s: %d instances, profiles %v, %d subnets", name, described, e.Profiles, len(e.Network.Subnets))
+		}
+	}
+}
+
+func manyUnregistered(n int, groups [2]roll.Group) (*account, Input) {
+	a := healthy()
+	a.entries = nil // nobody is let in
+	for i := range 8 {
+		a.entries = append(a.entries, ekstypes.AccessEntry{PrincipalArn: aws.String(fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i)), Type: aws.String("EC2_LINUX"), CreatedAt: aws.Time(at)})
+		a.addRole(fmt.Sprintf("karpenter-%d", i), fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i))
+	}
+	a.api.put("/api/v1/namespaces/kube-system/configmaps/aws-auth", thing{"data": thing{"mapRoles": "[]"}})
+	a.nodeGroups["batch"] = a.nodeGroups["workers"]
+	a.scaling = append(a.scaling, asgtypes.AutoScalingGroup{AutoScalingGroupName: aws.String("eks-batch")})
+	a.templates = append(a.templates, types.LaunchTemplateVersion{LaunchTemplateId: aws.String(id("lt", 2)), VersionNumber: aws.Int64(3)})
+	a.api.put("/apis/karpenter.sh/v1/nodepools/batch", a.api.objects["/apis/karpenter.sh/v1/nodepools/default"])
+	var findings []roll.Finding
+	for i := 1; i <= n; i++ {
+		group := groups[i%2]
+		inst := a.launch(i, group)
+		inst.SubnetId = aws.String([]string{subnetA, subnetB, subnetNAT}[i%3])
+		if i%2 == 1 {
+			for j := range inst.Tags {
+				if aws.ToString(inst.Tags[j].Key) == "aws:ec2launchtemplate:id" {
+					inst.Tags[j].Value = aws.String(id("lt", 2))
+				}
+			}
+		}
+		findings = append(findings, found(i, roll.Unregistered, group))
+	}
+	s := seen(findings...)
+	for i := n + 1; i <= n+60; i++ { // healthy ones to compare with
+		group := groups[i%2]
+		a.launch(i, group)
+		s.Instances = append(s.Instances, roll.Instance{ID: instanceID(i), Launched: at.Add(-24 * time.Hour), Owner: owner(group), Group: group})
+		s.Nodes = append(s.Nodes, roll.Node{Name: nodeName(i), Compute: roll.ComputeEC2, Instance: instanceID(i), Ready: roll.Condition{Status: roll.ConditionTrue}})
+	}
+	return a, Input{Snapshot: s, Findings: findings}
+}
+
+func TestTheFirstOfAGroupAndKindAreSampled(t *testing.T) {
+	a := healthy()
+	var findings []roll.Finding
+	for n := range 6 {
+		a.launch(n, pool)
+		findings = append(findings, found(n, roll.Unregistered, pool))
+	}
+	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	want := []string{string(instanceID(0)), string(instanceID(1)), string(instanceID(2))}
+	if got := a.asked("ec2:GetConsoleOutput"); !slices.Equal(got, want) {
+		t.Errorf("console of %v, want %v", got, want)
+	}
+	if got := a.asked("ec2:DescribeInstanceAttribute"); !slices.Equal(got, want) {
+		t.Errorf("user data of %v, want %v", got, want)
+	}
+	why := "sampled: read from 3 instances of nodepool/default, not from this one"
+	if i := e.Instances[instanceID(3)]; i.Console.Gap() != why || i.UserData.Gap() != why || i.UserDataHash != "" {
+		t.Errorf("the fourth: %+v", i)
+	}
+	if i := e.Instances[instanceID(2)]; i.UserDataHash == "" || i.UserDataHash != e.Instances[instanceID(0)].UserDataHash || !i.ConsoleAt.Equal(at) {
+		t.Errorf("the third: %+v", i)
+	}
+}
+
+func TestNothingIsSampledWhereReadingIsFree(t *testing.T) {
+	a := healthy()
+	var findings []roll.Finding
+	for n := range 12 {
+		a.launch(n, workers)
+		a.join(n)
+		findings = append(findings, found(n, roll.Unknown, workers))
+	}
+	c := a.collector()
+	c.Free = true
+	e := c.Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	for n := range 12 {
+		i, node := e.Instances[instanceID(n)], e.Nodes[nodeName(n)]
+		if !i.Console.Known() || !node.Object.Known() || !node.Lease.Known() || !node.Pods.Known() || !node.Events.Known() {
+			t.Errorf("%d: %+v %+v", n, i, node)
+		}
+	}
+}
+
+func TestBoundsOfACheck(t *testing.T) {
+	a := healthy()
+	var findings []roll.Finding
+	for n := range 1100 {
+		group := roll.NodePoolGroup(fmt.Sprintf("p%d", n%20))
+		a.launch(n, group)
+		if n < 40 {
+			a.join(n)
+			a.claim(n, fmt.Sprintf("p%d", n%20))
+			a.api.put(fmt.Sprintf("/apis/karpenter.sh/v1/nodepools/p%d", n%20), thing{"spec": thing{"template": thing{"spec": thing{"nodeClassRef": thing{"kind": "EC2NodeClass", "name": fmt.Sprintf("c%d", n%20)}}}}})
+			a.api.put(fmt.Sprintf("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/w%d", n), thing{"webhooks": []any{
+				thing{"name": "w", "clientConfig": thing{"service": thing{"namespace": "policy", "name": fmt.Sprintf("s%d", n)}}, "rules": []any{thing{"apiGroups": []any{"*"}, "operations": []any{"*"}, "resources": []any{"*/*"}}}},
+			}})
+		}
+		findings = append(findings, found(n, roll.Unknown, group))
+	}
+	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	if n := len(a.api.requests); n > 61 { // both kinds of webhooks are one question
+		t.Errorf("%d requests to the Kubernetes API, want at most 60 questions", n)
+	}
+	if a.calls["ec2:DescribeInstances"] != 5 || a.calls["ec2:GetConsoleOutput"] != 20 || a.calls["ec2:DescribeInstanceStatus"] != 1 {
+		t.Errorf("calls %v", a.calls)
+	}
+	i := e.Instances[instanceID(1099)]
+	for what, gap := range map[string]string{"config": i.Config.Gap(), "status": i.Status.Gap(), "console": i.Console.Gap(), "node": e.Nodes[nodeName(30)].Object.Gap(), "lease of an unsampled one": e.Nodes[nodeName(99)].Lease.Gap(), "pool": e.Groups["nodepool/p19"].NodePool.Gap(), "claims": e.Groups["nodepool/p19"].NodeClaims.Gap()} {
+		if gap == "" || gap == "it was not asked for" || !strings.Contains(gap, "check") && !strings.Contains(gap, "sampled") {
+			t.Errorf("%s: %q tells no bound", what, gap)
+		}
+	}
+}
+
+func TestWhatMeetsEveryCallEndsTheAction(t *testing.T) {
+	for name, err := range map[string]error{
+		"a throttle":           apiError("RequestLimitExceeded", "Request limit exceeded."),
+		"a missing permission": denied("ec2:GetConsoleOutput"),
+		"expired credentials":  apiError("RequestExpired", "Request has expired."),
+	} {
+		a := healthy()
+		var findings []roll.Finding
+		for n := range 3 {
+			a.launch(n, pool)
+			findings = append(findings, found(n, roll.Unregistered, pool))
+		}
+		a.fail["ec2:GetConsoleOutput"] = err
+		e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+		if a.calls["ec2:GetConsoleOutput"] != 1 {
+			t.Errorf("%s: %d calls", name, a.calls["ec2:GetConsoleOutput"])
+		}
+		first, last := e.Instances[instanceID(0)].Console, e.Instances[instanceID(2)].Console
+		if last.State != evidence.Unreadable || last.Why != first.Why || !strings.Contains(last.Why, "ec2:GetConsoleOutput") {
+			t.Errorf("%s: %+v", name, last)
+		}
+		if !e.Instances[instanceID(2)].UserData.Known() {
+			t.Errorf("%s: it ended another action too", name)
+		}
+	}
+}
+
+func TestWhatIsWrongWithOneThingKeepsNobodyElseFromBeingRead(t *testing.T) {
+	a := healthy()
+	var findings []roll.Finding
+	for n := range 3 {
+		a.launch(n, pool)
+		findings = append(findings, found(n, roll.Unregistered, pool))
+	}
+	a.fail["ec2:GetConsoleOutput "+string(instanceID(0))] = apiError("InternalError", "An internal error has occurred")
+	a.fail["ec2:GetConsoleOutput "+string(instanceID(1))] = apiError("InvalidInstanceID.NotFound", "The instance ID '"+string(instanceID(1))+"' does not exist")
+	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	for n, want := range []evidence.State{evidence.Unreadable, evidence.Absent, evidence.Known} {
+		if got := e.Instances[instanceID(n)].Console.State; got != want {
+			t.Errorf("%d: %v, want %v", n, got, want)
+		}
+	}
+}
+
+func TestTheEndOfTimeIsToldAndCostsNothingMore(t *testing.T) {
+	a, in := oneOfEach()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := a.collector().Collect(ctx, in)
+	if c := e.Cluster.Config; c.State != evidence.Unreadable || !strings.Contains(c.Why, "eks:DescribeCluster") {
+		t.Errorf("cluster: %+v", c)
+	}
+	for path, text := range facts(e) {
+		if strings.HasPrefix(text, "absent") {
+			t.Errorf("%s is taken for absent", path)
+		}
+	}
+	for action, n := range a.calls {
+		if n > 1 {
+			t.Errorf("%s was called %d times", action, n)
+		}
+	}
+}
+
+// IAM has no endpoint in most networks without internet, and nothing answers there.
+func TestAServiceThatNeverAnswersTakesNoTimeFromTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, in := oneOfEach()
+		a.silent = map[string]bool{"iam:GetInstanceProfile": true}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+		defer cancel()
+		e := a.collector().Collect(ctx, in)
+		if took := time.Since(began); took > callTime {
+			t.Errorf("it took %s", took)
+		}
+		if p := e.Profiles[nodeProfile]; p.State != evidence.Unreadable || !strings.Contains(p.Why, "iam:GetInstanceProfile") {
+			t.Errorf("%+v", p)
+		}
+		if !e.Network.SecurityGroups[nodeGroup1].Known() || !e.Network.NATGateways[nat].Known() || !e.Cluster.AccessEntries.Known() {
+			t.Error("something else was not read for it")
+		}
+	})
+}
+
+func TestTheSameAccountGivesTheSameEvidence(t *testing.T) {
+	var first *evidence.Evidence
+	for range 20 {
+		a, in := detachedToo()
+		a.fail["iam:GetRole"] = denied("iam:GetRole")
+		e := a.collector().Collect(t.Context(), in)
+		if first == nil {
+			first = e
+		}
+		if !reflect.DeepEqual(e, first) {
+			t.Fatal("two collections differ")
+		}
+	}
+}
+
+// A simulated account is not safe for concurrent use, and is to see the same run twice.
+func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
+	var first []string
+	for range 20 {
+		a, in := detachedToo()
+		a.fail["iam:GetRole"] = denied("iam:GetRole")
+		var log []string
+		a.heard = func(what string) { log = append(log, goroutine()+": "+what) }
+		a.api.heard = a.heard
+		New(Options{AWS: a.aws(), Kube: a, Serial: true}).Collect(t.Context(), in)
+		if first == nil {
+			first = log
+		}
+		if !slices.Equal(log, first) {
+			t.Fatalf("asked\n%s\nand another time\n%s", strings.Join(log, "\n"), strings.Join(first, "\n"))
+		}
+		for _, line := range log {
+			if who, what, _ := strings.Cut(line, ": "); who != goroutine() {
+				t.Fatalf("%s is asked in another goroutine", what)
+			}
+		}
+	}
+	if len(first) < 40 {
+		t.Errorf("only %d questions", len(first))
+	}
+}
+
+// goroutine names the goroutine of the caller, as a stack trace does.
+func goroutine() string {
+	name, _, _ := strings.Cut(string(debug.Stack()), " [")
+	return name
+}
+
+func TestACollectorServesSeveralChecksAtOnce(t *testing.T) {
+	a, in := oneOfEach()
+	c := a.collector()
+	done := make(chan *evidence.Evidence)
+	for range 4 {
+		go func() { done <- c.Collect(t.Context(), in) }()
+	}
+	one := <-done
+	for range 3 {
+		if other := <-done; !reflect.DeepEqual(one, other) {
+			t.Error("two collections differ")
+		}
+	}
+}
+
+func TestNoTextOfUserDataOrConsoleOrSecretsOfEventsIsKept(t *testing.T) {
+	a, in := oneOfEach()
+	a.consoles[string(instanceID(1))] = "cloud-init: export DB_PASSWORD=hunter2hunter2\n"
+	text := fmt.Sprintf("%+v", *a.collector().Collect(t.Context(), in))
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "DB_PASSWORD") {
+		t.Error("a secret is in the evidence")
+	}
+	if !strings.Contains(text, "System OOM encountered") {
+		t.Error("the event's message is not there at all, so nothing was tried")
+	}
+}
+
+func TestOnlyWhatIsPastWatchingIsDiagnosed(t *testing.T) {
+	a, in := oneOfEach()
+	for i := range in.Findings {
+		in.Findings[i].Stage = roll.Watching
+	}
+	e := a.collector().Collect(t.Context(), in)
+	if a.total() != 0 || len(a.api.requests) != 0 || len(e.Findings) != 2 || len(e.Zones) != 1 {
+		t.Errorf("%v, %d findings, zones %+v", a.calls, len(e.Findings), e.Zones)
+	}
+	in.Whole = true
+	if e := a.collector().Collect(t.Context(), in); !e.Instances[instanceID(1)].Config.Known() {
+		t.Error("with Whole, it was not read either")
+	}
+}
+
+func TestAsksOnlyWhatTheKindIsDiagnosedBy(t *testing.T) {
+	for kind, want := range map[roll.Kind][]string{
+		roll.Orphaned: {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "ec2:DescribeInstances", "eks:DescribeCluster", "eks:DescribeNodegroup"},
+		roll.Ghost:    {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "ec2:DescribeInstances", "eks:DescribeCluster", "eks:DescribeNodegroup"},
+		roll.Impaired: {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances", "ec2:GetConsoleOutput", "eks:DescribeCluster", "eks:DescribeNodegroup"},
+	} {
+		a := healthy()
+		a.launch(1, workers)
+		a.join(1)
+		findings := []roll.Finding{found(1, kind, workers)}
+		a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+		if got := slices.Sorted(maps.Keys(a.calls)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", kind, got, want)
+		}
+	}
+	for _, kind := range roll.Kinds() {
+		if _, ok := needs[kind]; !ok {
+			t.Errorf("nothing is known of %s", kind)
+		}
+	}
+}
+
+func TestAGoneClusterIsAbsentAndItsAPIIsNotAsked(t *testing.T) {
+	a, in := oneOfEach()
+	a.cluster = nil
+	in.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Detail: "there is no EKS cluster \"demo\""}}
+	e := a.collector().Collect(t.Context(), in)
+	if e.Cluster.Config.State != evidence.Absent || len(a.api.requests) != 0 {
+		t.Errorf("%+v, %v", e.Cluster.Config, a.api.requests)
+	}
+	if gap := e.Nodes[nodeName(2)].Lease.Gap(); gap != "there is no EKS cluster \"demo\"" {
+		t.Errorf("lease: %q", gap)
+	}
+}
+
+func TestAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
+	a, in := oneOfEach()
+	in.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Detail: "the Kubernetes API of demo did not answer in time"}}
+	e := a.collector().Collect(t.Context(), in)
+	if len(a.api.requests) != 0 || e.Nodes[nodeName(2)].Object.Gap() != in.Snapshot.Gaps[0].Detail || e.Cluster.AwsAuth.Gap() != in.Snapshot.Gaps[0].Detail {
+		t.Errorf("%v: %+v", a.api.requests, e.Nodes)
+	}
+
+	a, in = oneOfEach()
+	a.api.down = errors.New("no route to host")
+	e = a.collector().Collect(t.Context(), in)
+	if n := len(a.api.requests); n > 4*11 { // client-go itself tries again
+		t.Errorf("%d requests", n)
+	}
+	if gap := e.Cluster.AwsAuth.Gap(); !strings.Contains(gap, "no route to host") {
+		t.Errorf("aws-auth: %q", gap)
+	}
+}
+
+func TestMembersOfAGroup(t *testing.T) {
+	a, in := manyUnregistered(4, [2]roll.Group{pool, pool})
+	a.instances[len(a.instances)-1].ImageId = aws.String(id("ami", 2)) // 64, launched last
+	in.Snapshot.Instances[len(in.Snapshot.Instances)-1].Launched = at
+	e := a.collector().Collect(t.Context(), in)
+	g := e.Groups[pool]
+	if len(g.Members) != 64 {
+		t.Fatalf("%d members", len(g.Members))
+	}
+	described := 0
+	for _, m := range g.Members {
+		if m.Healthy && m.Image != "" {
+			described++
+		}
+	}
+	last := g.Members[63]
+	if described != 20 || last.Image != id("ami", 2) || !last.Healthy || last.LaunchTemplateVersion != "3" {
+		t.Errorf("%d healthy ones described; the latest: %+v", described, last)
+	}
+	if m := g.Members[0]; m.Healthy || m.Finding != roll.Unregistered || m.Image != ami || cmp.Or(m.LaunchTemplate, "-") == "-" {
+		t.Errorf("the first: %+v", m)
+	}
+	if m := g.Members[40]; !m.Healthy || m.LaunchTemplate != "" {
+		t.Errorf("one that was not described: %+v", m)
+	}
+}

@@ -1,0 +1,186 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
+	"rollcall/shared/roll"
+)
+
+const (
+	// groupsTotal is how many groups of EKS and Auto Scaling are looked into in one check.
+	groupsTotal = 10
+	// activitiesEach is how many of a group's scaling activities are read: enough to find
+	// the last launches among terminations.
+	activitiesEach = 20
+	// scalingSize is the most instances, and groups, that one call names.
+	scalingSize = 50
+)
+
+const whyGroups = "10 groups are looked into a check, the most urgent first"
+
+// readNodeGroups describes the managed node groups of findings.
+func (l *look) readNodeGroups() {
+	a := l.action("eks:DescribeNodegroup")
+	var groups []roll.Group
+	for _, f := range l.needing(needOwner) {
+		if _, ok := f.Group.NodeGroup(); ok {
+			groups = append(groups, f.Group)
+		}
+	}
+	groups, left := first(distinct(groups), l.most(groupsTotal))
+	for _, group := range groups {
+		name, _ := group.NodeGroup()
+		fact := one(a, func(ctx context.Context) (*eks.DescribeNodegroupOutput, error) {
+			return l.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)})
+		}, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
+			if out.Nodegroup == nil {
+				return evidence.Failed[evidence.NodeGroup]("eks:DescribeNodegroup of " + name + ": the answer holds none")
+			}
+			return evidence.Read(project.NodeGroup(out.Nodegroup))
+		})
+		l.group(group, func(g *evidence.Group) { g.NodeGroup = fact })
+	}
+	for _, group := range left {
+		l.group(group, func(g *evidence.Group) { g.NodeGroup = evidence.Skipped[evidence.NodeGroup](whyGroups) })
+	}
+}
+
+// scaled are the groups of findings that Auto Scaling keeps, the most urgent first, by
+// the names of their Auto Scaling groups. Instances outlive a group that was deleted and
+// made anew; the first one counts.
+func (l *look) scaled() (groups []roll.Group, names map[roll.Group]string) {
+	names = map[roll.Group]string{}
+	for _, f := range l.needing(needOwner) {
+		if asg := l.asg(f.Instance); asg != "" && f.Group != roll.GroupNone && names[f.Group] == "" {
+			groups, names[f.Group] = append(groups, f.Group), asg
+		}
+	}
+	return groups, names
+}
+
+// asg is the Auto Scaling group of an instance, "" if it has none or is not known.
+func (l *look) asg(id roll.InstanceID) string {
+	if config := l.config(id); config.Known() {
+		return config.Value.ASG
+	}
+	i := slices.IndexFunc(l.in.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id })
+	if i < 0 {
+		return ""
+	}
+	return l.in.Snapshot.Instances[i].ASG
+}
+
+// readAutoScaling describes the Auto Scaling groups of findings, and tells of each
+// finding's instance what its group makes of it.
+func (l *look) readAutoScaling() {
+	groups, names := l.scaled()
+	groups, left := first(groups, l.most(groupsTotal))
+	var wanted []string
+	for _, g := range groups {
+		wanted = append(wanted, names[g])
+	}
+	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.describeGroups)
+	members := map[roll.InstanceID]evidence.AutoScalingInstance{}
+	for _, group := range groups {
+		fact := facts[names[group]]
+		for _, m := range fact.Value.Members {
+			members[m.ID] = m
+		}
+		l.group(group, func(g *evidence.Group) { g.AutoScaling = fact })
+	}
+	for _, group := range left {
+		l.group(group, func(g *evidence.Group) { g.AutoScaling = evidence.Skipped[evidence.AutoScalingGroup](whyGroups) })
+	}
+	l.readScalingInstances(members)
+}
+
+func (l *look) describeGroups(ctx context.Context, names []string) (map[string]evidence.AutoScalingGroup, error) {
+	found := map[string]evidence.AutoScalingGroup{}
+	in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: slices.Clone(names)}
+	for {
+		out, err := l.autoScaling.DescribeAutoScalingGroups(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.AutoScalingGroups {
+			found[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return found, nil
+		}
+	}
+}
+
+// readScalingInstances tells of the findings' instances what their groups make of them.
+// The groups tell of their members. Others are asked about: one that was detached, and
+// all of a group that could not be read, or not of all.
+func (l *look) readScalingInstances(members map[roll.InstanceID]evidence.AutoScalingInstance) {
+	var ids []string
+	for _, id := range l.instancesNeeding(needOwner) {
+		config := l.config(id)
+		m, told := members[id]
+		switch {
+		case told:
+			l.instance(id, func(i *evidence.Instance) { i.AutoScaling = evidence.Read(m) })
+		case l.asg(id) != "":
+			ids = append(ids, string(id))
+		case config.Settled():
+			l.instance(id, func(i *evidence.Instance) { i.AutoScaling = evidence.None[evidence.AutoScalingInstance]() })
+		default:
+			l.instance(id, func(i *evidence.Instance) {
+				i.AutoScaling = evidence.Fact[evidence.AutoScalingInstance]{State: config.State, Why: config.Why}
+			})
+		}
+	}
+	ids, left := first(ids, l.most(scalingSize))
+	facts := byID(l.action("autoscaling:DescribeAutoScalingInstances"), ids, scalingSize, l.describeScalingInstances)
+	skip(facts, left, fmt.Sprintf("sampled: %d instances are looked up in their Auto Scaling groups a check, the most urgent first", scalingSize))
+	for id, fact := range facts {
+		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.AutoScaling = fact })
+	}
+}
+
+func (l *look) describeScalingInstances(ctx context.Context, ids []string) (map[string]evidence.AutoScalingInstance, error) {
+	found := map[string]evidence.AutoScalingInstance{}
+	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: slices.Clone(ids)}
+	for {
+		out, err := l.autoScaling.DescribeAutoScalingInstances(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range out.AutoScalingInstances {
+			found[aws.ToString(d.InstanceId)] = project.ScalingInstance(d)
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return found, nil
+		}
+	}
+}
+
+// readActivities reads the latest scaling activities of the groups, the newest first, as
+// Auto Scaling tells them. Of a group that is gone it tells nothing.
+func (l *look) readActivities() {
+	a := l.action("autoscaling:DescribeScalingActivities")
+	groups, names := l.scaled()
+	groups, left := first(groups, l.most(groupsTotal))
+	for _, group := range groups {
+		in := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(names[group]), MaxRecords: aws.Int32(activitiesEach), IncludeDeletedGroups: aws.Bool(true)}
+		fact := one(a, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+			return l.autoScaling.DescribeScalingActivities(ctx, in)
+		}, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
+			return evidence.Read(project.Activities(out.Activities))
+		})
+		l.group(group, func(g *evidence.Group) { g.Activities = fact })
+	}
+	for _, group := range left {
+		l.group(group, func(g *evidence.Group) { g.Activities = evidence.Skipped[[]evidence.Activity](whyGroups) })
+	}
+}

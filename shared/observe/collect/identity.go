@@ -1,0 +1,189 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"rollcall/shared/evidence"
+)
+
+// rolesTotal is how many instance profiles, and so roles, are read in one check.
+const rolesTotal = 10
+
+// readIdentity reads the instance profiles of the instances, the roles in them and what
+// those may do, each once.
+func (l *look) readIdentity() {
+	profile, role := l.action("iam:GetInstanceProfile"), l.action("iam:GetRole")
+	attached, inline := l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies")
+	var arns, roles []string
+	for _, c := range l.configs(needRole | needAuth) {
+		arns = append(arns, c.ProfileARN)
+	}
+	arns, left := first(distinct(arns), l.most(rolesTotal))
+	for _, arn := range arns {
+		fact := l.profile(profile, arn)
+		l.ev.Profiles[arn] = fact
+		roles = append(roles, fact.Value.Roles...)
+	}
+	skip(l.ev.Profiles, left, fmt.Sprintf("%d instance profiles are read a check, the most urgent first", rolesTotal))
+	for _, name := range distinct(roles) {
+		l.ev.Roles[name] = l.role(role, name)
+		l.ev.Policies[name] = l.policies(attached, inline, name)
+	}
+}
+
+func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
+	return one(a, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
+		return l.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))})
+	}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
+		if out.InstanceProfile == nil {
+			return evidence.Failed[evidence.InstanceProfile]("iam:GetInstanceProfile of " + arn + ": the answer holds none")
+		}
+		p := evidence.InstanceProfile{ARN: aws.ToString(out.InstanceProfile.Arn), Name: aws.ToString(out.InstanceProfile.InstanceProfileName)}
+		for _, r := range out.InstanceProfile.Roles {
+			p.Roles = append(p.Roles, aws.ToString(r.RoleName))
+		}
+		return evidence.Read(p)
+	})
+}
+
+// lastPart is the name at the end of an ARN, which may have a path before it.
+func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
+	return one(a, func(ctx context.Context) (*iam.GetRoleOutput, error) {
+		return l.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+	}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
+		r := out.Role
+		if r == nil {
+			return evidence.Failed[evidence.Role]("iam:GetRole of " + name + ": the answer holds none")
+		}
+		return evidence.Read(evidence.Role{
+			ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), ID: aws.ToString(r.RoleId), Created: aws.ToTime(r.CreateDate).UTC(),
+			TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument)),
+		})
+	})
+}
+
+// policyText undoes the percent-encoding in which IAM gives policies.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetRole.html
+func policyText(encoded string) string {
+	if text, err := url.PathUnescape(encoded); err == nil {
+		return text
+	}
+	return encoded
+}
+
+// policies lists what is attached to a role. What is written into the role itself counts
+// as unread if that cannot be listed: the rest is of use without it.
+func (l *look) policies(attached, inline *action, role string) evidence.Fact[evidence.Policies] {
+	arns, end := pages(attached, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
+		out, err := l.iam.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role), Marker: token})
+		if err != nil {
+			return nil, nil, err
+		}
+		var page []string
+		for _, p := range out.AttachedPolicies {
+			page = append(page, aws.ToString(p.PolicyArn))
+		}
+		return page, out.Marker, nil
+	})
+	switch {
+	case end.gone:
+		return evidence.None[evidence.Policies]()
+	case end.err != nil:
+		return evidence.Failed[evidence.Policies](end.why)
+	}
+	fact := evidence.Read(evidence.Policies{Attached: arns})
+	names, end := pages(inline, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
+		out, err := l.iam.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String(role), Marker: token})
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.PolicyNames, out.Marker, nil
+	})
+	if end.err != nil {
+		fact.Why = end.why // of the part that is missing
+		return fact
+	}
+	fact.Value.Inline, fact.Value.InlineRead = names, true
+	return fact
+}
+
+// readDocuments reads what the policies of a role say that may be a controller's. Where the
+// trust policy names a service account, that says whose it is.
+func (l *look) readDocuments(r evidence.Role) {
+	if strings.Contains(r.TrustPolicy, "system:serviceaccount:") {
+		return
+	}
+	policies := l.policies(l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies"), r.Name)
+	l.ev.Policies[r.Name], l.ev.Documents[r.Name] = policies, l.documents(r.Name, policies)
+}
+
+// documents reads what the role's policies say, but for AWS's own: the first of them that
+// could not be read is why the rest is of use and not whole.
+func (l *look) documents(role string, p evidence.Fact[evidence.Policies]) evidence.Fact[[]evidence.PolicyDocument] {
+	if !p.Known() {
+		return evidence.Fact[[]evidence.PolicyDocument]{State: p.State, Why: p.Why}
+	}
+	inline, managed, version := l.action("iam:GetRolePolicy"), l.action("iam:GetPolicy"), l.action("iam:GetPolicyVersion")
+	out := evidence.Read([]evidence.PolicyDocument{})
+	out.Why = p.Why
+	add := func(f evidence.Fact[evidence.PolicyDocument]) {
+		if f.Known() {
+			out.Value = append(out.Value, f.Value)
+		} else if out.Why == "" {
+			out.Why = f.Gap()
+		}
+	}
+	arns := slices.DeleteFunc(slices.Clone(p.Value.Attached), func(arn string) bool { return strings.Contains(arn, ":iam::aws:policy/") })
+	names, leftNames := first(p.Value.Inline, l.most(documentsTotal))
+	arns, leftARNs := first(arns, l.most(documentsTotal-len(names)))
+	for _, name := range names {
+		add(l.inlineDocument(inline, role, name))
+	}
+	for _, arn := range arns {
+		add(l.managedDocument(managed, version, arn))
+	}
+	if len(leftNames)+len(leftARNs) > 0 && out.Why == "" {
+		out.Why = fmt.Sprintf("%d policies of %s are read, and it has more", documentsTotal, role)
+	}
+	return out
+}
+
+func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[evidence.PolicyDocument] {
+	return one(a, func(ctx context.Context) (*iam.GetRolePolicyOutput, error) {
+		return l.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+	}, func(out *iam.GetRolePolicyOutput) evidence.Fact[evidence.PolicyDocument] {
+		return evidence.Read(evidence.PolicyDocument{Name: name, Text: policyText(aws.ToString(out.PolicyDocument))})
+	})
+}
+
+// managedDocument reads the version of a managed policy that is in force.
+func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
+	id := one(policy, func(ctx context.Context) (*iam.GetPolicyOutput, error) {
+		return l.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
+	}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
+		if out.Policy == nil {
+			return evidence.Failed[string]("iam:GetPolicy of " + arn + ": the answer holds none")
+		}
+		return evidence.Read(aws.ToString(out.Policy.DefaultVersionId))
+	})
+	if !id.Known() {
+		return evidence.Fact[evidence.PolicyDocument]{State: id.State, Why: id.Why}
+	}
+	return one(version, func(ctx context.Context) (*iam.GetPolicyVersionOutput, error) {
+		return l.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
+	}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
+		if out.PolicyVersion == nil {
+			return evidence.Failed[evidence.PolicyDocument]("iam:GetPolicyVersion of " + arn + ": the answer holds none")
+		}
+		return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
+	})
+}

@@ -1,0 +1,61 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+)
+
+// imagesTotal is how many AMIs are described in one check, all by one call.
+const imagesTotal = 100
+
+// readImages describes the AMIs of the instances, each once.
+func (l *look) readImages() {
+	var ids []string
+	for _, c := range l.configs(needImage) {
+		ids = append(ids, c.Image)
+	}
+	ids, left := first(distinct(ids), l.most(imagesTotal))
+	facts := byID(l.action("ec2:DescribeImages"), ids, imagesTotal, l.describeImages)
+	skip(facts, left, fmt.Sprintf("%d AMIs are described a check, the most urgent first", imagesTotal))
+	keep(l.ev.Images, facts)
+}
+
+func (l *look) describeImages(ctx context.Context, ids []string) (map[string]evidence.Image, error) {
+	out, err := l.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: slices.Clone(ids), IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]evidence.Image{}
+	for i := range out.Images {
+		found[aws.ToString(out.Images[i].ImageId)] = image(&out.Images[i])
+	}
+	return found, nil
+}
+
+func image(i *types.Image) evidence.Image {
+	out := evidence.Image{
+		ID: aws.ToString(i.ImageId), Name: aws.ToString(i.Name), Owner: aws.ToString(i.OwnerId), OwnerAlias: aws.ToString(i.ImageOwnerAlias),
+		Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)), Description: aws.ToString(i.Description),
+		Created: moment(i.CreationDate), Deprecated: moment(i.DeprecationTime),
+	}
+	out.Family, out.Kubernetes, out.EKS = family(out.Name, out.OwnerAlias)
+	return out
+}
+
+// moment reads the times that EC2 gives as text, such as 2026-07-14T18:02:11.000Z.
+func moment(text *string) time.Time {
+	t, err := time.Parse(time.RFC3339, aws.ToString(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

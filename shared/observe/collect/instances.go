@@ -1,0 +1,146 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	// describedTotal is how many instances are described in one check.
+	describedTotal = 1000
+	// describedSize is how many ids one call names; a few hundred keep the request short
+	// enough for every proxy.
+	describedSize = 200
+	// healthySample is how many instances in order are described for each group with
+	// findings, to compare with.
+	healthySample = 20
+)
+
+// Tags that say who launched an instance.
+const (
+	tagNodeGroup             = "eks:nodegroup-name"
+	tagNodePool              = "karpenter.sh/nodepool"
+	tagNodeClass             = "karpenter.k8s.aws/ec2nodeclass"
+	tagLaunchTemplate        = "aws:ec2launchtemplate:id"
+	tagLaunchTemplateVersion = "aws:ec2launchtemplate:version"
+)
+
+// readInstances describes the instances of findings, and in the same calls some of their
+// groups that are in order.
+func (l *look) readInstances() {
+	var suspects []string
+	for _, f := range l.findings {
+		if f.Instance.IsInstance() {
+			suspects = append(suspects, string(f.Instance))
+		}
+	}
+	suspects = distinct(suspects)
+	ids, left := first(distinct(append(slices.Clone(suspects), l.healthy()...)), l.most(describedTotal))
+	facts := byID(l.action("ec2:DescribeInstances"), ids, describedSize, l.describeInstances)
+	for _, id := range left {
+		facts[id] = evidence.Skipped[evidence.InstanceConfig](fmt.Sprintf("%d instances are described a check, the most urgent first", describedTotal))
+	}
+	for _, id := range suspects {
+		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
+	}
+	l.complete(facts)
+}
+
+func (l *look) describeInstances(ctx context.Context, ids []string) (map[string]evidence.InstanceConfig, error) {
+	in := &ec2.DescribeInstancesInput{InstanceIds: slices.Clone(ids), IncludeManagedResources: aws.Bool(true)}
+	found := map[string]evidence.InstanceConfig{}
+	for {
+		out, err := l.ec2.DescribeInstances(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range out.Reservations {
+			for i := range r.Instances {
+				found[aws.ToString(r.Instances[i].InstanceId)] = instanceConfig(&r.Instances[i])
+			}
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return found, nil
+		}
+	}
+}
+
+// instanceConfig cuts an instance down.
+func instanceConfig(i *types.Instance) evidence.InstanceConfig {
+	out := evidence.InstanceConfig{
+		Launched: aws.ToTime(i.LaunchTime).UTC(), Type: string(i.InstanceType), Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)),
+		Image: aws.ToString(i.ImageId), VPC: aws.ToString(i.VpcId), Subnet: aws.ToString(i.SubnetId),
+		PrivateIP: aws.ToString(i.PrivateIpAddress), PublicIP: aws.ToString(i.PublicIpAddress), IPv6: aws.ToString(i.Ipv6Address) != "",
+		SecurityGroups: groupIDs(i.SecurityGroups), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+	}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	if i.StateReason != nil {
+		out.StateReason = aws.ToString(i.StateReason.Message)
+	}
+	if i.IamInstanceProfile != nil {
+		out.ProfileARN = aws.ToString(i.IamInstanceProfile.Arn)
+	}
+	if m := i.MetadataOptions; m != nil {
+		out.HopLimit, out.IMDSTokens = int(aws.ToInt32(m.HttpPutResponseHopLimit)), string(m.HttpTokens)
+		out.IMDSDisabled = m.HttpEndpoint == types.InstanceMetadataEndpointStateDisabled
+	}
+	for _, n := range i.NetworkInterfaces {
+		out.IPv6 = out.IPv6 || len(n.Ipv6Addresses) > 0
+		if primary(n) && len(n.Groups) > 0 {
+			out.SecurityGroups = groupIDs(n.Groups)
+		}
+	}
+	readTags(&out, i)
+	return out
+}
+
+// primary reports the interface by which the instance itself talks; pods may have others.
+func primary(n types.InstanceNetworkInterface) bool {
+	return n.Attachment != nil && n.Attachment.DeviceIndex != nil && *n.Attachment.DeviceIndex == 0 && aws.ToInt32(n.Attachment.NetworkCardIndex) == 0
+}
+
+func groupIDs(groups []types.GroupIdentifier) []string {
+	var ids []string
+	for _, g := range groups {
+		ids = append(ids, aws.ToString(g.GroupId))
+	}
+	return ids
+}
+
+// readTags reads who launched the instance, and for which cluster.
+func readTags(out *evidence.InstanceConfig, i *types.Instance) {
+	var set roll.TagSet
+	for _, t := range i.Tags {
+		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
+		set.Add(key, value)
+		switch key {
+		case tagNodeGroup:
+			out.NodeGroup = value
+		case tagNodePool:
+			out.NodePool = value
+		case tagNodeClass:
+			out.NodeClass = value
+		case tagLaunchTemplate:
+			out.LaunchTemplate = value
+		case tagLaunchTemplateVersion:
+			out.LaunchTemplateVersion = value
+		}
+	}
+	var operator string
+	if i.Operator != nil {
+		operator = aws.ToString(i.Operator.Principal)
+	}
+	out.Owner, out.Group = set.Owner(operator)
+	out.ASG, out.ClusterTags = set.AutoScalingGroupName(), set.Claims
+}

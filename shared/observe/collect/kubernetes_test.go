@@ -1,0 +1,293 @@
+package collect
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+func TestWhatTheKubernetesAPISaysOfANode(t *testing.T) {
+	a := healthy()
+	a.launch(1, workers)
+	a.join(1)
+	got := checked(t, a, roll.Unknown, workers, 1).Nodes[nodeName(1)]
+	o := got.Object.Value
+	ready, _ := o.Condition("Ready")
+	if o.ProviderID != "aws:///eu-west-1a/"+string(instanceID(1)) || o.Pods != "29" || o.KubeletVersion != "v1.36.2-eks-1234567" || o.BootID != "boot" || !o.Created.Equal(at.Add(-50*time.Minute)) {
+		t.Errorf("%+v", o)
+	}
+	if !reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "team": "web"}) || !reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}) {
+		t.Errorf("labels %v, addresses %v", o.Labels, o.Addresses)
+	}
+	if ready.Reason != "NodeStatusUnknown" || !ready.Heartbeat.Equal(at.Add(-41*time.Minute)) || !o.Taints[0].Added.Equal(at.Add(-40*time.Minute)) {
+		t.Errorf("%+v %+v", ready, o.Taints)
+	}
+	if l := got.Lease.Value; l.Duration != 40*time.Second || l.Renewed.Format(time.RFC3339) != "2026-03-02T11:19:00Z" {
+		t.Errorf("%+v", l)
+	}
+	e := got.Events.Value[0]
+	if e.Count != 3 || e.Source != "kubelet" || !e.Last.Equal(at.Add(-45*time.Minute)) || !e.First.Equal(at.Add(-50*time.Minute)) || strings.Contains(e.Message, "hunter2") || !strings.HasPrefix(e.Message, "System OOM encountered") {
+		t.Errorf("%+v", e)
+	}
+	p := got.Pods.Value[0]
+	if p.Owner != "DaemonSet/cilium" || p.Ready || p.Waiting != "CrashLoopBackOff" || p.Terminated != "OOMKilled" || p.Restarts != 7 || p.Containers[0] != "agent" || p.Message != "back-off" || len(p.Events) != 1 || p.Events[0].Type != "Warning" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestANodeThatIsGoneIsAbsent(t *testing.T) {
+	a := healthy()
+	a.launch(1, workers)
+	got := checked(t, a, roll.Ghost, workers, 1).Nodes[nodeName(1)]
+	if got.Object.State != evidence.Absent || got.Lease.State != evidence.Absent {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEventsTellTheirTimesInOneOfSeveralWays(t *testing.T) {
+	for text, want := range map[string]evidence.Event{
+		`{"eventTime": "2026-03-02T11:00:00.000001Z", "reportingComponent": "karpenter", "firstTimestamp": null, "lastTimestamp": null}`: {Source: "karpenter", Count: 1, First: at.Add(-time.Hour), Last: at.Add(-time.Hour)},
+		`{"eventTime": "2026-03-02T11:00:00Z", "series": {"count": 9, "lastObservedTime": "2026-03-02T11:30:00Z"}}`:                      {Count: 9, First: at.Add(-time.Hour), Last: at.Add(-time.Hour / 2)},
+		`{"metadata": {"creationTimestamp": "2026-03-02T11:00:00Z"}, "count": 2}`:                                                        {Count: 2, First: at.Add(-time.Hour), Last: at.Add(-time.Hour)},
+	} {
+		var e eventJSON
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatal(err)
+		}
+		got := event(&e)
+		got.First, got.Last = got.First.Truncate(time.Second), got.Last.Truncate(time.Second)
+		if got != want {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestThePodsTroubleIsTheMostTelling(t *testing.T) {
+	var p podJSON
+	text := `{"status": {"initContainerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}],
+		"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}, {"restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "m"}}}, {"restartCount": 1, "state": {"terminated": {"reason": "Error"}}}]}}`
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	if got := pod(&p); got.Waiting != "ImagePullBackOff" || got.Terminated != "Error" || got.Restarts != 3 || got.Message != "m" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPodsOfDaemonSetsAreAskedAboutFirst(t *testing.T) {
+	pods := []evidence.Pod{{Name: "web"}, {Name: "cni", Owner: "DaemonSet/cilium"}, {Name: "fine", Owner: "DaemonSet/x", Ready: true}, {Name: "job", Phase: "Succeeded"}}
+	if got := unready(pods); !reflect.DeepEqual(got, []int{1, 0}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestKarpentersObjects(t *testing.T) {
+	a := healthy()
+	a.launch(1, pool)
+	a.claim(1, "default")
+	a.claim(2, "default")
+	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
+	if p := g.NodePool.Value; p.NodeClass != "al2023" || p.StartupTaints[0].Key != "node.cilium.io/agent-not-ready" || p.Requirements[0].String() != "In [amd64]" {
+		t.Errorf("%+v", p)
+	}
+	if c := g.NodeClass.Value; c.AMIAlias != "al2023@latest" || c.Role != "demo-node" || c.Conditions[0].Type != "Ready" {
+		t.Errorf("%+v", c)
+	}
+	claims := g.NodeClaims.Value
+	if len(claims) != 2 || claims[0].Instance != instanceID(1) || claims[0].Events.Value[0].Reason != "FailedConsistencyCheck" || claims[1].Events.State != evidence.NotAsked || !claims[0].Deleting.IsZero() {
+		t.Errorf("%+v", claims)
+	}
+}
+
+func TestAClusterWithoutKarpenterHasNoNodeClaims(t *testing.T) {
+	a := healthy()
+	a.api.groups = nil
+	a.launch(1, pool)
+	g := checked(t, a, roll.Orphaned, pool, 1).Groups[pool]
+	if !g.NodeClaims.Known() || len(g.NodeClaims.Value) != 0 || g.NodePool.State != evidence.Absent || g.NodeClass.State != evidence.Absent {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestNodeClassesOfAutoModeAreNotLookedInto(t *testing.T) {
+	a := healthy()
+	a.api.put("/apis/karpenter.sh/v1/nodepools/default", thing{"spec": thing{"template": thing{"spec": thing{"nodeClassRef": thing{"kind": "NodeClass", "name": "default"}}}}})
+	a.launch(1, pool)
+	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
+	if g.NodePool.Value.NodeClass != "default" || g.NodeClass.Gap() != "default is a NodeClass, which is not looked into" {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		webhook   string
+		resources []string
+		selective bool
+	}{
+		"nodes":                            {`{"rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["nodes", "pods"]}]}`, []string{"nodes"}, false},
+		"their status":                     {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["nodes/status"]}]}`, []string{"nodes/status"}, false},
+		"everything":                       {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*/*"]}]}`, []string{"*/*"}, false},
+		"every resource":                   {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "*"}]}`, []string{"*"}, false},
+		"every status":                     {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["*/status"]}]}`, []string{"*/status"}, false},
+		"some by label":                    {`{"objectSelector": {"matchLabels": {"a": "b"}}, "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["nodes"]}]}`, []string{"nodes"}, true},
+		"some by condition":                {`{"matchConditions": [{"name": "a"}], "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["nodes"]}]}`, []string{"nodes"}, true},
+		"a selector that selects all":      {`{"objectSelector": {}, "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["nodes"]}]}`, []string{"nodes"}, false},
+		"namespaces, which nodes have not": {`{"namespaceSelector": {"matchLabels": {"a": "b"}}, "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["nodes"]}]}`, []string{"nodes"}, false},
+		"pods":                             {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["pods"]}]}`, nil, false},
+		"another group's":                  {`{"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["*"]}]}`, nil, false},
+		"deletions":                        {`{"rules": [{"apiGroups": [""], "operations": ["DELETE"], "resources": ["nodes"]}]}`, nil, false},
+		"what has a namespace":             {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Namespaced"}]}`, nil, false},
+		"other subresources":               {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["nodes/proxy"]}]}`, nil, false},
+	} {
+		var w webhook
+		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := ofNodes(w)
+		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective || got.FailurePolicy != "Fail") {
+			t.Errorf("%s: got %v, %+v", name, ok, got)
+		}
+	}
+}
+
+func TestReadyAddressesOfAWebhooksService(t *testing.T) {
+	a := healthy()
+	a.launch(1, pool)
+	got := checked(t, a, roll.Unregistered, pool, 1).Cluster.Webhooks.Value
+	if len(got) != 1 || got[0].Configuration != "gate" || got[0].Kind != "MutatingWebhookConfiguration" || got[0].Endpoints.Value != 2 {
+		t.Errorf("%+v", got)
+	}
+	delete(a.api.objects, "/apis/discovery.k8s.io/v1/namespaces/policy/endpointslices/gate-1")
+	if got := checked(t, a, roll.Unregistered, pool, 1).Cluster.Webhooks.Value[0].Endpoints; !got.Known() || got.Value != 0 {
+		t.Errorf("no slice: %+v", got)
+	}
+}
+
+func TestAnAnswerThatIsNotWhatItShouldBeIsUnreadable(t *testing.T) {
+	a := healthy()
+	a.launch(1, workers)
+	a.join(1)
+	a.api.objects["/api/v1/nodes/"+nodeName(1)]["spec"] = "nothing"
+	got := checked(t, a, roll.Unknown, workers, 1).Nodes[nodeName(1)]
+	if got.Object.State != evidence.Unreadable || !strings.Contains(got.Object.Why, "get node "+nodeName(1)) || !got.Lease.Known() {
+		t.Errorf("%+v", got.Object)
+	}
+}
+
+func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
+	silent := roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-40 * time.Minute)}
+	min := func(n int) time.Time { return at.Add(-time.Duration(n) * time.Minute) }
+	for name, tt := range map[string]struct {
+		state ledger.State
+		want  evidence.Fact[evidence.Remembered]
+	}{
+		"nothing": {ledger.State{Checked: min(5)}, evidence.None[evidence.Remembered]()},
+		"a pressure that lasted": {
+			ledger.State{Checked: min(5), Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(50)}}},
+			evidence.Read(evidence.Remembered{At: min(40), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(50)}}}),
+		},
+		"one that was over": {
+			ledger.State{Checked: min(45), Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"DiskPressure"}, Since: min(60), Until: min(55)}}},
+			evidence.Read(evidence.Remembered{At: min(45), Conditions: []evidence.Condition{{Type: "DiskPressure", Status: "False", Since: min(55)}}}),
+		},
+		"flips": {
+			ledger.State{Flips: map[roll.InstanceID][]time.Time{instanceID(1): {min(70), min(60)}}},
+			evidence.Read(evidence.Remembered{At: min(60), ReadyFlips: []time.Time{min(70), min(60)}}),
+		},
+		"none, of a node that told so": {
+			ledger.State{Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Told: min(44)}}},
+			evidence.Read(evidence.Remembered{At: min(44), Conditions: noPressure()}),
+		},
+		"a pressure, and when it was seen": {
+			ledger.State{
+				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Told: min(44)}},
+				Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(50)}},
+			},
+			evidence.Read(evidence.Remembered{At: min(44), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(50)}}}),
+		},
+		"those of its group": {
+			ledger.State{Checked: min(45), Groups: map[roll.Group]ledger.GroupMemory{workers: {Pressed: []ledger.GroupPressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}}},
+			evidence.Read(evidence.Remembered{At: min(45), GroupPressures: []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}),
+		},
+	} {
+		f := found(1, roll.Unknown, workers)
+		l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen(f), Findings: []roll.Finding{f}, State: tt.state})
+		if got := l.remembered(f, roll.Node{Ready: silent}); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestWhatABundleRemembersGoesBeforeTheLedger(t *testing.T) {
+	a, in := oneOfEach()
+	want := evidence.Remembered{At: at, Conditions: []evidence.Condition{{Type: "PIDPressure", Status: "True"}}}
+	in.Remembered = map[string]evidence.Remembered{nodeName(2): want}
+	if got := a.collector().Collect(t.Context(), in).Nodes[nodeName(2)].Remembered; !reflect.DeepEqual(got, evidence.Read(want)) {
+		t.Errorf("%+v", got)
+	}
+	in.Remembered = map[string]evidence.Remembered{}
+	if got := a.collector().Collect(t.Context(), in).Nodes[nodeName(2)].Remembered; got.State != evidence.Absent {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestALedgerThatCouldNotBeReadIsNotAnEmptyOne(t *testing.T) {
+	a, in := oneOfEach()
+	in.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: "the ledger could not be read"}}
+	e := a.collector().Collect(t.Context(), in)
+	if e.Groups[pool].Acts.Gap() != "the ledger could not be read" || e.Nodes[nodeName(2)].Remembered.Gap() != "the ledger could not be read" {
+		t.Errorf("%+v", e.Groups[pool].Acts)
+	}
+}
+
+func TestActsOfAGroup(t *testing.T) {
+	a, in := oneOfEach()
+	e := a.collector().Collect(t.Context(), in)
+	want := []evidence.Act{{Instance: instanceID(7), Do: "terminate", Kind: roll.Unregistered, At: at.Add(-time.Hour), Done: true}}
+	if got := e.Groups[pool].Acts.Value; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := e.Groups[workers].Acts; !got.Known() || len(got.Value) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A look at one instance shows no neighbours, and must not be taken for one that shows
+// that there are none.
+func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
+	a, in := oneOfEach()
+	proven := at.Add(-2 * time.Hour)
+	in.State.Groups = map[roll.Group]ledger.GroupMemory{pool: {Proven: proven}}
+	if e := a.collector().Collect(t.Context(), in); e.Alone || len(e.Zones) == 0 || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
+	}
+	in.Snapshot.Target = in.Findings[0].Instance
+	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Proven.Equal(proven) {
+		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
+	}
+}
+
+func TestNodesOfEachZone(t *testing.T) {
+	unknown := func(m int) roll.Condition {
+		return roll.Condition{Status: roll.ConditionUnknown, Since: at.Add(-time.Duration(m) * time.Minute)}
+	}
+	s := &roll.Snapshot{
+		Nodes: []roll.Node{
+			{Name: "a", Zone: "z2", ZoneID: "id2", Ready: unknown(5), Compute: roll.ComputeEC2}, {Name: "b", Zone: "z2", ZoneID: "id2", Ready: unknown(9), Compute: roll.ComputeEC2},
+			{Name: "c", Zone: "z1", ZoneID: "id1", Ready: roll.Condition{Status: roll.ConditionTrue}, Compute: roll.ComputeEC2},
+			{Name: "d", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeFargate}, {Name: "e", Ready: unknown(1)},
+		},
+		Shifts: []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
+	}
+	want := []evidence.Zone{{Zone: "z1", Nodes: 1}, {Zone: "z2", Nodes: 2, Silent: []time.Time{at.Add(-9 * time.Minute), at.Add(-5 * time.Minute)}, Shifted: true}}
+	if got := zones(s); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,174 @@
+package collect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// look is one collection in progress.
+type look struct {
+	ctx context.Context
+	*Collector
+	in       Input
+	findings []roll.Finding // those that are diagnosed
+	samples  samples
+	kube     kubeClient
+
+	mu sync.Mutex // guards what several tasks write: instances, nodes and groups
+	ev *evidence.Evidence
+
+	// What one step leaves to the next, each written by one task.
+	tables fetched[types.RouteTable]
+	acls   fetched[types.NetworkAcl]
+}
+
+// fetched is what a listing brought, or why it brought nothing.
+type fetched[T any] struct {
+	vpcs []string // of which it was asked for
+	all  []T
+	why  string
+}
+
+func newLook(ctx context.Context, c *Collector, in Input) *look {
+	s := in.Snapshot
+	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in)}
+	l.samples = sampled(l.findings, c.Free)
+	l.kube = newKubeClient(l)
+	l.ev = &evidence.Evidence{
+		At: s.At, Region: c.AWS.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
+		Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},
+		Profiles: map[string]evidence.Fact[evidence.InstanceProfile]{}, Roles: map[string]evidence.Fact[evidence.Role]{}, Policies: map[string]evidence.Fact[evidence.Policies]{}, Documents: map[string]evidence.Fact[[]evidence.PolicyDocument]{},
+		Images: map[string]evidence.Fact[evidence.Image]{}, Templates: map[string]evidence.Fact[evidence.LaunchTemplate]{},
+		Groups: map[roll.Group]evidence.Group{},
+		Network: evidence.Network{
+			Subnets: map[string]evidence.Fact[evidence.Subnet]{}, RouteTables: map[string]evidence.Fact[evidence.RouteTable]{}, ACLs: map[string]evidence.Fact[evidence.ACL]{},
+			SecurityGroups: map[string]evidence.Fact[evidence.SecurityGroup]{}, NATGateways: map[string]evidence.Fact[evidence.NATGateway]{}, VPCs: map[string]evidence.VPC{},
+		},
+	}
+	return l
+}
+
+// needing are the findings that are diagnosed by the need.
+func (l *look) needing(n need) []roll.Finding {
+	return slices.DeleteFunc(slices.Clone(l.findings), func(f roll.Finding) bool { return needsOf(f)&n == 0 })
+}
+
+// instancesNeeding are the instances of those findings, each once.
+func (l *look) instancesNeeding(n need) []roll.InstanceID {
+	var ids []roll.InstanceID
+	for _, f := range l.needing(n) {
+		if f.Instance.IsInstance() {
+			ids = append(ids, f.Instance)
+		}
+	}
+	return distinct(ids)
+}
+
+// configs are those instances as far as EC2 told of them.
+func (l *look) configs(n need) []evidence.InstanceConfig {
+	var out []evidence.InstanceConfig
+	for _, id := range l.instancesNeeding(n) {
+		if c := l.config(id); c.Known() {
+			out = append(out, c.Value)
+		}
+	}
+	return out
+}
+
+// config is what EC2 told of an instance.
+func (l *look) config(id roll.InstanceID) evidence.Fact[evidence.InstanceConfig] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ev.Instances[id].Config
+}
+
+// instance changes what is known of an instance.
+func (l *look) instance(id roll.InstanceID, change func(*evidence.Instance)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := l.ev.Instances[id]
+	i.ID = id
+	change(&i)
+	l.ev.Instances[id] = i
+}
+
+// node changes what is known of a node.
+func (l *look) node(name string, change func(*evidence.Node)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.ev.Nodes[name]
+	n.Name = name
+	change(&n)
+	l.ev.Nodes[name] = n
+}
+
+// nodeOf is what is known of a node.
+func (l *look) nodeOf(name string) evidence.Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ev.Nodes[name]
+}
+
+// group changes what is known of a group.
+func (l *look) group(name roll.Group, change func(*evidence.Group)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.ev.Groups[name]
+	g.Group = name
+	change(&g)
+	l.ev.Groups[name] = g
+}
+
+// groupOf is what is known of a group.
+func (l *look) groupOf(name roll.Group) evidence.Group {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ev.Groups[name]
+}
+
+// vpc changes what is known of a VPC.
+func (l *look) vpc(id string, change func(*evidence.VPC)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.ev.Network.VPCs[id]
+	v.ID = id
+	change(&v)
+	l.ev.Network.VPCs[id] = v
+}
+
+// distinct are the values without repetition and without the zero value, in their order.
+func distinct[T comparable](all []T) []T {
+	seen := map[T]bool{*new(T): true}
+	var out []T
+	for _, v := range all {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// first are the first n, and the rest.
+func first[T any](all []T, n int) (some, rest []T) {
+	n = min(n, len(all))
+	return all[:n], all[n:]
+}
+
+// most is the bound, or everything where reading is free.
+func (l *look) most(n int) int {
+	if l.Free {
+		return int(^uint(0) >> 1)
+	}
+	return n
+}
+
+// keep puts the facts among those that are known.
+func keep[V any](into, facts map[string]evidence.Fact[V]) { maps.Copy(into, facts) }

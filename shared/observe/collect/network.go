@@ -1,0 +1,294 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const (
+	// networkSize is how many subnets, security groups or NAT gateways one call names, and
+	// how many are described in one check.
+	networkSize = 200
+	// vpcsTotal is how many VPCs are looked into in one check. A cluster has one; another
+	// is a mistake.
+	vpcsTotal = 3
+)
+
+// bounded splits ids into those that are described and the rest.
+func (l *look) bounded(ids []string) (some, rest []string) {
+	return first(distinct(ids), l.most(networkSize))
+}
+
+const whyNetwork = "200 of a kind are described a check, the most urgent first"
+
+// readSubnets describes the subnets of the instances, and those in which the API server
+// and the VPC's endpoints have their addresses.
+func (l *look) readSubnets() {
+	var ids []string
+	for _, c := range l.configs(needNetwork) {
+		ids = append(ids, c.Subnet)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	ids = append(ids, l.ev.Cluster.Config.Value.Subnets...)
+	for _, e := range l.endpoints() {
+		ids = append(ids, e.Subnets...)
+	}
+	ids, left := l.bounded(ids)
+	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.Subnet, error) {
+		out, err := l.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: slices.Clone(ids)})
+		if err != nil {
+			return nil, err
+		}
+		found := map[string]evidence.Subnet{}
+		for i := range out.Subnets {
+			s := subnet(&out.Subnets[i])
+			found[s.ID] = s
+		}
+		return found, nil
+	})
+	skip(facts, left, whyNetwork)
+	keep(l.ev.Network.Subnets, facts)
+}
+
+func subnet(s *types.Subnet) evidence.Subnet {
+	return evidence.Subnet{
+		ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
+		CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)), AssignPublic: aws.ToBool(s.MapPublicIpOnLaunch),
+	}
+}
+
+// vpcIDs are the VPCs of the instances, each once.
+func (l *look) vpcIDs() []string {
+	var ids []string
+	for _, c := range l.configs(needNetwork) {
+		ids = append(ids, c.VPC)
+	}
+	ids, _ = first(distinct(ids), l.most(vpcsTotal))
+	return ids
+}
+
+func inVPCs(ids []string) []types.Filter {
+	return []types.Filter{{Name: aws.String("vpc-id"), Values: slices.Clone(ids)}}
+}
+
+// listing reads what the VPCs of the instances have of a kind, which costs one call
+// however many subnets there are.
+func listing[T any](l *look, call string, page func(ctx context.Context, filters []types.Filter, token *string) ([]T, *string, error)) fetched[T] {
+	ids := l.vpcIDs()
+	if len(ids) == 0 {
+		return fetched[T]{}
+	}
+	all, end := pages(l.action(call), l.most(maxPages), func(ctx context.Context, token *string) ([]T, *string, error) {
+		return page(ctx, inVPCs(ids), token)
+	})
+	return fetched[T]{vpcs: ids, all: all, why: end.why}
+}
+
+func (l *look) readRouteTables() {
+	l.tables = listing(l, "ec2:DescribeRouteTables", func(ctx context.Context, filters []types.Filter, token *string) ([]types.RouteTable, *string, error) {
+		out, err := l.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filters, NextToken: token})
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.RouteTables, out.NextToken, nil
+	})
+}
+
+func (l *look) readACLs() {
+	l.acls = listing(l, "ec2:DescribeNetworkAcls", func(ctx context.Context, filters []types.Filter, token *string) ([]types.NetworkAcl, *string, error) {
+		out, err := l.ec2.DescribeNetworkAcls(ctx, &ec2.DescribeNetworkAclsInput{Filters: filters, NextToken: token})
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.NetworkAcls, out.NextToken, nil
+	})
+}
+
+func (l *look) readEndpoints() {
+	got := listing(l, "ec2:DescribeVpcEndpoints", func(ctx context.Context, filters []types.Filter, token *string) ([]types.VpcEndpoint, *string, error) {
+		out, err := l.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: filters, NextToken: token})
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.VpcEndpoints, out.NextToken, nil
+	})
+	for _, id := range l.vpcIDs() {
+		fact := evidence.Failed[[]evidence.VPCEndpoint](got.why)
+		if got.why == "" {
+			fact = evidence.Read([]evidence.VPCEndpoint{})
+			for i := range got.all {
+				if e := &got.all[i]; aws.ToString(e.VpcId) == id {
+					fact.Value = append(fact.Value, endpoint(e))
+				}
+			}
+		}
+		l.vpc(id, func(v *evidence.VPC) { v.Endpoints = fact })
+	}
+}
+
+func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
+	out := evidence.VPCEndpoint{
+		ID: aws.ToString(e.VpcEndpointId), Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: strings.ToLower(string(e.State)),
+		PrivateDNS: aws.ToBool(e.PrivateDnsEnabled), Subnets: e.SubnetIds, RouteTables: e.RouteTableIds,
+	}
+	for _, g := range e.Groups {
+		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))
+	}
+	return out
+}
+
+// endpoints are those of the VPCs, once they were read.
+func (l *look) endpoints() []evidence.VPCEndpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []evidence.VPCEndpoint
+	for _, id := range slices.Sorted(maps.Keys(l.ev.Network.VPCs)) {
+		all = append(all, l.ev.Network.VPCs[id].Endpoints.Value...)
+	}
+	return all
+}
+
+// readSecurityGroups describes the groups of the instances, the cluster's, and those of
+// the VPC's endpoints.
+func (l *look) readSecurityGroups() {
+	var ids []string
+	for _, c := range l.configs(needNetwork) {
+		ids = append(ids, c.SecurityGroups...)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	cluster := l.ev.Cluster.Config.Value
+	ids = append(append(ids, cluster.ClusterSecurityGroup), cluster.SecurityGroups...)
+	for _, e := range l.endpoints() {
+		ids = append(ids, e.SecurityGroups...)
+	}
+	ids, left := l.bounded(ids)
+	facts := byID(l.action("ec2:DescribeSecurityGroups"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.SecurityGroup, error) {
+		out, err := l.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Clone(ids)})
+		if err != nil {
+			return nil, err
+		}
+		found := map[string]evidence.SecurityGroup{}
+		for i := range out.SecurityGroups {
+			g := securityGroup(&out.SecurityGroups[i])
+			found[g.ID] = g
+		}
+		return found, nil
+	})
+	skip(facts, left, whyNetwork)
+	keep(l.ev.Network.SecurityGroups, facts)
+}
+
+func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
+	out := evidence.SecurityGroup{
+		ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPC: aws.ToString(g.VpcId),
+		Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress),
+	}
+	var tags roll.TagSet
+	for _, t := range g.Tags {
+		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
+	}
+	out.ClusterTags = tags.Claims
+	return out
+}
+
+func permissions(rules []types.IpPermission) []evidence.Permission {
+	var out []evidence.Permission
+	for _, r := range rules {
+		p := evidence.Permission{
+			Protocol: aws.ToString(r.IpProtocol), From: int(aws.ToInt32(r.FromPort)), To: int(aws.ToInt32(r.ToPort)),
+			// Of all protocols EC2 tells no ports; -1 are all of them too.
+			AllPorts: r.FromPort == nil || *r.FromPort == -1,
+		}
+		for _, c := range r.IpRanges {
+			p.CIDRs = append(p.CIDRs, aws.ToString(c.CidrIp))
+		}
+		for _, c := range r.Ipv6Ranges {
+			p.CIDRs = append(p.CIDRs, aws.ToString(c.CidrIpv6))
+		}
+		for _, g := range r.UserIdGroupPairs {
+			p.Groups = append(p.Groups, aws.ToString(g.GroupId))
+		}
+		for _, l := range r.PrefixListIds {
+			p.PrefixLists = append(p.PrefixLists, aws.ToString(l.PrefixListId))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// readNATGateways describes those that routes of the instances' subnets lead to.
+func (l *look) readNATGateways() {
+	var ids []string
+	for _, p := range l.instanceSubnets() {
+		if t := l.tableOf(p.subnet, p.vpc); t.Known() {
+			for _, r := range t.Value.Routes {
+				if strings.HasPrefix(r.Target, "nat-") {
+					ids = append(ids, r.Target)
+				}
+			}
+		}
+	}
+	ids, left := l.bounded(ids)
+	facts := byID(l.action("ec2:DescribeNatGateways"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.NATGateway, error) {
+		out, err := l.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: slices.Clone(ids)})
+		if err != nil {
+			return nil, err
+		}
+		found := map[string]evidence.NATGateway{}
+		for i := range out.NatGateways {
+			g := natGateway(&out.NatGateways[i])
+			found[g.ID] = g
+		}
+		return found, nil
+	})
+	skip(facts, left, whyNetwork)
+	keep(l.ev.Network.NATGateways, facts)
+}
+
+func natGateway(g *types.NatGateway) evidence.NATGateway {
+	out := evidence.NATGateway{
+		ID: aws.ToString(g.NatGatewayId), VPC: aws.ToString(g.VpcId), Subnet: aws.ToString(g.SubnetId), State: string(g.State),
+		Private: g.ConnectivityType == types.ConnectivityTypePrivate,
+	}
+	for _, a := range g.NatGatewayAddresses {
+		if ip := aws.ToString(a.PublicIp); ip != "" {
+			out.PublicIPs = append(out.PublicIPs, ip)
+		}
+	}
+	return out
+}
+
+// readDNS reads the two attributes of the VPCs without which names of AWS do not resolve.
+func (l *look) readDNS() {
+	a := l.action("ec2:DescribeVpcAttribute")
+	for _, id := range l.vpcIDs() {
+		support := l.vpcAttribute(a, id, types.VpcAttributeNameEnableDnsSupport, func(out *ec2.DescribeVpcAttributeOutput) *types.AttributeBooleanValue { return out.EnableDnsSupport })
+		hostnames := l.vpcAttribute(a, id, types.VpcAttributeNameEnableDnsHostnames, func(out *ec2.DescribeVpcAttributeOutput) *types.AttributeBooleanValue { return out.EnableDnsHostnames })
+		l.vpc(id, func(v *evidence.VPC) { v.DNSSupport, v.DNSHostnames = support, hostnames })
+	}
+}
+
+func (l *look) vpcAttribute(a *action, id string, name types.VpcAttributeName, value func(*ec2.DescribeVpcAttributeOutput) *types.AttributeBooleanValue) evidence.Fact[bool] {
+	return one(a, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
+		return l.ec2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String(id), Attribute: name})
+	}, func(out *ec2.DescribeVpcAttributeOutput) evidence.Fact[bool] {
+		if v := value(out); v != nil && v.Value != nil {
+			return evidence.Read(*v.Value)
+		}
+		return evidence.Failed[bool](fmt.Sprintf("ec2:DescribeVpcAttribute of %s: the answer holds no %s", id, name))
+	})
+}

@@ -1,0 +1,64 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
+	"rollcall/shared/roll"
+)
+
+// statusSize is the most ids that one call takes, and all that are asked about in one
+// check.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
+const statusSize = 100
+
+// readStatus reads EC2's status checks, those of instances first of which the snapshot
+// knows that one fails.
+func (l *look) readStatus() {
+	var ids []string
+	for _, id := range l.instancesNeeding(needStatus) {
+		if l.config(id).State == evidence.Absent {
+			l.instance(id, func(i *evidence.Instance) { i.Status = evidence.None[evidence.InstanceStatus]() })
+			continue
+		}
+		ids = append(ids, string(id))
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return l.soundness(a) - l.soundness(b) })
+	ids, left := first(ids, l.most(statusSize))
+	facts := byID(l.action("ec2:DescribeInstanceStatus"), ids, statusSize, l.describeStatus)
+	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read a check, the most urgent first", statusSize))
+	for id, fact := range facts {
+		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Status = fact })
+	}
+}
+
+// soundness is 0 for an instance that is known to fail a status check.
+func (l *look) soundness(id string) int {
+	if _, impaired := l.in.Snapshot.Impaired[roll.InstanceID(id)]; impaired {
+		return 0
+	}
+	return 1
+}
+
+func (l *look) describeStatus(ctx context.Context, ids []string) (map[string]evidence.InstanceStatus, error) {
+	in := &ec2.DescribeInstanceStatusInput{InstanceIds: slices.Clone(ids), IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
+	found := map[string]evidence.InstanceStatus{}
+	for {
+		out, err := l.ec2.DescribeInstanceStatus(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.InstanceStatuses {
+			found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = project.InstanceStatus(&out.InstanceStatuses[i])
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return found, nil
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+)
+
+// templatesTotal is how many launch templates are described in one check, one call for
+// the versions of each.
+const templatesTotal = 10
+
+// readTemplates describes the versions of launch templates that the instances came from.
+func (l *look) readTemplates() {
+	a := l.action("ec2:DescribeLaunchTemplateVersions")
+	var ids []string
+	versions := map[string][]string{}
+	for _, c := range l.configs(needUserData) {
+		if c.LaunchTemplate != "" && c.LaunchTemplateVersion != "" {
+			ids = append(ids, c.LaunchTemplate)
+			versions[c.LaunchTemplate] = distinct(append(versions[c.LaunchTemplate], c.LaunchTemplateVersion))
+		}
+	}
+	ids, left := first(distinct(ids), l.most(templatesTotal))
+	for _, id := range ids {
+		l.describeTemplate(a, id, versions[id])
+	}
+	for _, id := range left {
+		for _, v := range versions[id] {
+			l.ev.Templates[id+":"+v] = evidence.Skipped[evidence.LaunchTemplate](fmt.Sprintf("%d launch templates are described a check, the most urgent first", templatesTotal))
+		}
+	}
+}
+
+// describeTemplate describes versions of one launch template: at once, and if EC2 does
+// not know one of them, one by one.
+func (l *look) describeTemplate(a *action, id string, versions []string) {
+	facts := lookUp(a, versions, func(ctx context.Context, versions []string) (map[string]evidence.LaunchTemplate, error) {
+		found := map[string]evidence.LaunchTemplate{}
+		in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), Versions: versions, IncludeManagedResources: aws.Bool(true)}
+		for {
+			out, err := l.ec2.DescribeLaunchTemplateVersions(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for i := range out.LaunchTemplateVersions {
+				t := launchTemplate(&out.LaunchTemplateVersions[i])
+				found[t.Version] = t
+			}
+			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+				return found, nil
+			}
+		}
+	})
+	for version, fact := range facts {
+		l.ev.Templates[id+":"+version] = fact
+	}
+}
+
+func launchTemplate(v *types.LaunchTemplateVersion) evidence.LaunchTemplate {
+	out := evidence.LaunchTemplate{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	d := v.LaunchTemplateData
+	if d == nil {
+		d = &types.ResponseLaunchTemplateData{}
+	}
+	out.Image, out.Type = aws.ToString(d.ImageId), string(d.InstanceType)
+	out.HasUserData = aws.ToString(d.UserData) != ""
+	out.UserData = boot(aws.ToString(d.UserData), fmt.Sprintf("ec2:DescribeLaunchTemplateVersions of %s:%s", out.ID, out.Version))
+	if p := d.IamInstanceProfile; p != nil {
+		if out.ProfileARN = aws.ToString(p.Arn); out.ProfileARN == "" {
+			out.ProfileARN = aws.ToString(p.Name)
+		}
+	}
+	if d.MetadataOptions != nil {
+		out.HopLimit = int(aws.ToInt32(d.MetadataOptions.HttpPutResponseHopLimit))
+	}
+	for _, n := range d.NetworkInterfaces {
+		if s := aws.ToString(n.SubnetId); s != "" {
+			out.Subnets = append(out.Subnets, s)
+		}
+	}
+	return out
+}

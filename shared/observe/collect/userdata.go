@@ -1,0 +1,66 @@
+package collect
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/memo"
+	"rollcall/shared/userdata"
+)
+
+// readUserData reads the user data of the sample, one call for each instance.
+func (l *look) readUserData() {
+	a := l.action("ec2:DescribeInstanceAttribute")
+	ids, skipped := l.sampledOf(needUserData)
+	for id, why := range skipped {
+		l.instance(id, func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot](why) })
+	}
+	for _, id := range ids {
+		fact := one(a, func(ctx context.Context) (*ec2.DescribeInstanceAttributeOutput, error) {
+			return l.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData})
+		}, func(out *ec2.DescribeInstanceAttributeOutput) evidence.Fact[userdata.Boot] {
+			if out.UserData == nil {
+				return evidence.None[userdata.Boot]()
+			}
+			return boot(aws.ToString(out.UserData.Value), fmt.Sprintf("ec2:DescribeInstanceAttribute of %s", id))
+		})
+		l.instance(id, func(i *evidence.Instance) { i.UserData, i.UserDataHash = fact, fact.Value.SHA256 })
+	}
+}
+
+// boot reads user data in memory, as the API shows it. It may hold secrets: only what
+// userdata.Boot keeps leaves this function.
+func boot(encoded, source string) evidence.Fact[userdata.Boot] {
+	if encoded == "" {
+		return evidence.None[userdata.Boot]()
+	}
+	data, err := userdata.Decode(encoded)
+	if errors.Is(err, userdata.ErrTooLarge) {
+		return evidence.Read(tooLarge(encoded))
+	}
+	if err != nil {
+		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
+	}
+	return evidence.Read(bootData.Get(memo.Of(data), func() userdata.Boot { return userdata.Read(data) }))
+}
+
+// bootData is what user data says that was read last: instances of one template share it.
+var bootData = memo.Memo[userdata.Boot]{Most: 256}
+
+// tooLarge is user data above what EC2 keeps: its size is a finding, and nothing else of it
+// is read.
+func tooLarge(encoded string) userdata.Boot {
+	return userdata.Boot{
+		Size: base64.StdEncoding.DecodedLen(len(encoded)),
+		Faults: []userdata.Fault{{
+			Problem: userdata.Problem{Part: "user data", Format: userdata.Unknown, Reason: userdata.TooLarge}, By: userdata.Rollcall, Effect: userdata.Unread,
+		}},
+	}
+}

@@ -1,0 +1,145 @@
+// Package project cuts the AWS SDK's answers down to the values that a check keeps.
+package project
+
+import (
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+const tagNodeGroup = "eks:nodegroup-name"
+
+// InstanceStatus projects EC2's status checks of an instance, and its scheduled events.
+func InstanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
+	var out evidence.InstanceStatus
+	out.Instance, out.InstanceSince = check(s.InstanceStatus)
+	out.System, out.SystemSince = check(s.SystemStatus)
+	if e := s.AttachedEbsStatus; e != nil {
+		out.AttachedEBS = string(e.Status)
+		for _, d := range e.Details {
+			out.AttachedEBSSince = earlier(out.AttachedEBSSince, d.ImpairedSince)
+		}
+	}
+	if a := s.ApplicationStatus; a != nil {
+		out.Application, out.ApplicationSince = string(a.Status), utc(a.ImpairedSince)
+	}
+	if p := s.PerformanceStatus; p != nil {
+		out.Performance, out.PerformanceSince, out.Remediation = string(p.Status), utc(p.ImpairedSince), aws.ToString(p.Remediation)
+	}
+	for _, e := range s.Events {
+		if !roll.EventOver(aws.ToString(e.Description)) {
+			out.Events = append(out.Events, roll.Event{
+				ID: aws.ToString(e.InstanceEventId), Code: string(e.Code), NotBefore: utc(e.NotBefore), NotAfter: utc(e.NotAfter), Deadline: utc(e.NotBeforeDeadline),
+			})
+		}
+	}
+	return out
+}
+
+// check is the state of a status check, and since when it fails.
+func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
+	if s == nil {
+		return "", time.Time{}
+	}
+	for _, d := range s.Details {
+		since = earlier(since, d.ImpairedSince)
+	}
+	return string(s.Status), since
+}
+
+// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
+func earlier(since time.Time, told *time.Time) time.Time {
+	if told != nil && (since.IsZero() || told.Before(since)) {
+		return told.UTC()
+	}
+	return since
+}
+
+func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
+
+// NodeGroup projects a managed node group.
+func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
+	out := evidence.NodeGroup{
+		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Version: aws.ToString(n.Version),
+		ReleaseVersion: aws.ToString(n.ReleaseVersion), RoleARN: aws.ToString(n.NodeRole),
+		Repairs: n.NodeRepairConfig != nil && aws.ToBool(n.NodeRepairConfig.Enabled),
+	}
+	if t := n.LaunchTemplate; t != nil {
+		out.LaunchTemplate, out.TemplateVer = aws.ToString(t.Id), aws.ToString(t.Version)
+	}
+	if n.Health != nil {
+		for _, i := range n.Health.Issues {
+			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
+		}
+	}
+	return out
+}
+
+// ScalingGroup projects an Auto Scaling group and its instances.
+func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
+	out := evidence.AutoScalingGroup{
+		Name: aws.ToString(g.AutoScalingGroupName), Min: int(aws.ToInt32(g.MinSize)), Max: int(aws.ToInt32(g.MaxSize)), Desired: int(aws.ToInt32(g.DesiredCapacity)),
+		Deleting: aws.ToString(g.Status) != "", // it has no other status
+	}
+	t := g.LaunchTemplate
+	if m := g.MixedInstancesPolicy; m != nil && m.LaunchTemplate != nil {
+		t = m.LaunchTemplate.LaunchTemplateSpecification
+	}
+	if t != nil {
+		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(t.LaunchTemplateId), aws.ToString(t.Version)
+	}
+	for _, s := range strings.Split(aws.ToString(g.VPCZoneIdentifier), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out.Subnets = append(out.Subnets, s)
+		}
+	}
+	for _, p := range g.SuspendedProcesses {
+		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
+	}
+	for _, t := range g.Tags {
+		if aws.ToString(t.Key) == tagNodeGroup {
+			out.NodeGroup = aws.ToString(t.Value)
+		}
+	}
+	for _, i := range g.Instances {
+		out.Members = append(out.Members, scalingInstance(i.InstanceId, out.Name, string(i.LifecycleState), i.HealthStatus, i.ProtectedFromScaleIn, i.LaunchTemplate))
+	}
+	return out
+}
+
+// ScalingInstance projects what Auto Scaling tells of an instance by itself.
+func ScalingInstance(d asgtypes.AutoScalingInstanceDetails) evidence.AutoScalingInstance {
+	return scalingInstance(d.InstanceId, aws.ToString(d.AutoScalingGroupName), aws.ToString(d.LifecycleState), d.HealthStatus, d.ProtectedFromScaleIn, d.LaunchTemplate)
+}
+
+func scalingInstance(id *string, group, lifecycle string, health *string, protected *bool, t *asgtypes.LaunchTemplateSpecification) evidence.AutoScalingInstance {
+	out := evidence.AutoScalingInstance{ID: roll.InstanceID(aws.ToString(id)), Group: group, Lifecycle: lifecycle, Health: strings.ToUpper(aws.ToString(health)), Protected: aws.ToBool(protected)}
+	if t != nil {
+		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(t.LaunchTemplateId), aws.ToString(t.Version)
+	}
+	return out
+}
+
+// Activities projects scaling activities, in their order.
+func Activities(all []asgtypes.Activity) []evidence.Activity {
+	out := make([]evidence.Activity, 0, len(all))
+	for i := range all {
+		a := &all[i]
+		at := a.EndTime
+		if aws.ToTime(at).IsZero() {
+			at = a.StartTime
+		}
+		out = append(out, evidence.Activity{
+			Status: string(a.StatusCode), Description: aws.ToString(a.Description), Message: aws.ToString(a.StatusMessage), Cause: aws.ToString(a.Cause),
+			Started: utc(a.StartTime), At: utc(at),
+		})
+	}
+	return out
+}

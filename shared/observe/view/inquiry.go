@@ -1,0 +1,71 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/diagnose"
+	"rollcall/shared/evidence"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/collect"
+	"rollcall/shared/roll"
+)
+
+// Store keeps evidence; *archive.S3 and *archive.Dir do.
+type Store interface {
+	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
+}
+
+// Inquiry is what came of finding out why. It never fails as a whole: what could not be read
+// is told as not checked, and only keeping the evidence can come to nothing.
+type Inquiry struct {
+	Diagnoses map[roll.FindingKey]roll.Diagnosis
+	Evidence  *evidence.Evidence
+	recorder  *bundle.Recorder // nil if nothing is to be kept
+	store     Store
+	fault     error // why the evidence cannot be kept
+}
+
+// Inquire reads the evidence of the input's findings and diagnoses them. record says
+// that it may be kept afterwards: the answers themselves are remembered until then.
+func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
+	out := &Inquiry{}
+	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial}
+	if record && v.options.Store != nil {
+		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), v.options.Store
+		o.AWS, o.Kube = out.recorder.AWS(v.aws), out.recorder.Kube(v.kube)
+	}
+	out.Evidence = collect.New(o).Collect(ctx, in)
+	out.Diagnoses = diagnose.Diagnose(out.Evidence)
+	if out.recorder != nil {
+		out.recorder.Remember(out.Evidence.Remembered())
+		out.fault = out.recorder.Snapshot(in.Snapshot)
+	}
+	return out
+}
+
+// ErrNotRecorded says that an inquiry was not made to be kept.
+var ErrNotRecorded = errors.New("the answers were not recorded")
+
+// Keep keeps what the inquiry read, as a bundle without secrets, together with the
+// findings: any value that JSON can hold. It may be called again for the same key, which
+// changes nothing.
+func (q *Inquiry) Keep(ctx context.Context, key archive.Key, findings any) (archive.Link, error) {
+	if q.recorder == nil {
+		return archive.Link{}, ErrNotRecorded
+	}
+	if q.fault != nil {
+		return archive.Link{}, q.fault
+	}
+	files, err := q.recorder.Files()
+	if err != nil {
+		return archive.Link{}, fmt.Errorf("put the evidence about %s together: %w", key.Instance, err)
+	}
+	if files[archive.Findings], err = json.MarshalIndent(findings, "", "  "); err != nil {
+		return archive.Link{}, fmt.Errorf("encode the findings about %s: %w", key.Instance, err)
+	}
+	return q.store.Put(ctx, key, files)
+}

@@ -1,0 +1,164 @@
+// Package view observes the clusters of one account and region and finds out what is wrong
+// with them, for whoever checks, explains or acts. It keeps what was read where that outlives
+// the instances.
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/deadline"
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/observe"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/collect"
+	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/shared/run"
+)
+
+// WhyTime bounds a diagnosis: what was not read by then is not checked. Where no way
+// leads to one of the services, as to IAM in a network without internet, a call would
+// take all the time there is.
+const WhyTime = 45 * time.Second
+
+// KeepTime bounds the keeping of evidence. Where no way leads to S3, the time that is left
+// is for what a check says and orders, and for a refusal to be told.
+const KeepTime = 20 * time.Second
+
+// Options of a view.
+type Options struct {
+	// Principal tells whose credentials are used, for messages; it may be nil.
+	Principal func(context.Context) string
+	// Store keeps evidence; nil keeps none.
+	Store Store
+	// Calls counts what is sent to the API servers of clusters; nil counts nothing. What is
+	// sent to AWS is counted by the configuration, if it is.
+	Calls *calls.Counter
+	// PageInterval is that of observe.Options.
+	PageInterval time.Duration
+	// Free: reading costs nothing. Serial: questions are asked one after the other. See
+	// collect.Options.
+	Free, Serial bool
+}
+
+// View observes the clusters of one account and region. It is safe for concurrent use.
+type View struct {
+	Observer *observe.Observer
+	aws      aws.Config
+	kube     bundle.Dialer
+	options  Options
+	// remembered is what a bundle tells of earlier checks; nil for an account.
+	remembered map[string]evidence.Remembered
+}
+
+// New makes a view by AWS clients of the configuration. It only reads.
+func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
+	return &View{
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval}),
+		aws:      cfg, kube: dialer, options: o,
+	}
+}
+
+// OfBundle views a bundle instead of an account.
+func OfBundle(b *bundle.Bundle) *View {
+	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
+	v.remembered, _ = b.Remembered()
+	return v
+}
+
+// Account is a view of an account with those of its clients that can change it too.
+type Account struct {
+	*View
+	EC2  *ec2.Client
+	Kube *kube.Dialer
+}
+
+// Open makes the clients of an account and region. agent is what the Kubernetes clients call
+// themselves in audit logs. It sends nothing yet.
+func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
+	tokens, err := kube.NewTokenSource(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, agent)}
+	if o.Calls != nil {
+		a.Kube.Wrap = o.Calls.Transport
+	}
+	a.View = New(cfg, a.Kube, o)
+	return a, nil
+}
+
+// Recorded is a view of the same account whose answers a recorder remembers, and the dialer
+// whose clients' readings it remembers too.
+func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
+	dialer := r.Kube(v.kube)
+	return New(r.AWS(v.aws), dialer, v.options), dialer
+}
+
+// Check finds out why, for a check.
+func (v *View) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+	q := v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state}, record)
+	if !record || v.options.Store == nil {
+		return q.Diagnoses, nil
+	}
+	return q.Diagnoses, func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (string, error) {
+		key := archive.Key{Cluster: c.Snapshot.Cluster.ID, Instance: f.Instance, Kind: f.Kind, At: firstSeen, Stage: warned(c.Findings())}
+		return keep(ctx, q, key, c.Document())
+	}
+}
+
+// warned is the stage of what is kept of a check with these findings. Several are told by
+// their set: where a check died before it was remembered what it kept, the next one may
+// have more to keep, and what is kept is never written again.
+func warned(findings []roll.Finding) string {
+	if len(findings) == 1 {
+		return archive.StageWarned
+	}
+	keys := make([]string, 0, len(findings))
+	for _, f := range findings {
+		keys = append(keys, string(f.Instance)+" "+string(f.Kind))
+	}
+	slices.Sort(keys)
+	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
+	return archive.StageWarned + "-" + hex.EncodeToString(sum[:8])
+}
+
+func keep(ctx context.Context, q *Inquiry, key archive.Key, doc report.Document) (string, error) {
+	ctx, cancel := deadline.In(ctx, KeepTime)
+	defer cancel()
+	link, err := q.Keep(ctx, key, doc)
+	return link.URI, err
+}
+
+// Explain finds out why, for a person who asks: what still has time is looked at too.
+func (v *View) Explain(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, _ bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+	return v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true, Remembered: v.remembered}, false).Diagnoses, nil
+}
+
+// Act finds out why, before an act.
+func (v *View) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
+	asking, cancel := deadline.In(ctx, WhyTime)
+	defer cancel()
+	q := v.Inquire(asking, collect.Input{Snapshot: s, Findings: findings, State: state}, true)
+	return q.Diagnoses, func(ctx context.Context, o plan.Order, seen remediate.Seen) (string, error) {
+		// Whatever is tried for one order has one place: the order's own time is another
+		// one with each look.
+		key := archive.Key{Cluster: o.Cluster, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}
+		doc := report.Check{Snapshot: seen.Snapshot, Assessment: seen.Assessment, Diagnoses: seen.Diagnoses, Plan: seen.Plan}.Document()
+		return keep(ctx, q, key, doc)
+	}
+}

@@ -1,0 +1,148 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/archive"
+	"rollcall/shared/assess"
+	"rollcall/shared/kube"
+	"rollcall/shared/ledger"
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+	"rollcall/tests/corpus/generate"
+)
+
+// store notes under which keys, and with how much time, evidence is put into it.
+type store struct {
+	keys []archive.Key
+	left []time.Duration
+	err  error
+}
+
+func (s *store) Put(ctx context.Context, key archive.Key, _ map[string][]byte) (archive.Link, error) {
+	end, _ := ctx.Deadline()
+	s.keys, s.left = append(s.keys, key), append(s.left, time.Until(end))
+	if s.err != nil {
+		return archive.Link{}, s.err
+	}
+	return archive.Link{URI: "s3://evidence/" + key.Stage + "/"}, nil
+}
+
+// silent is a captured cluster with a node whose kubelet went silent.
+func silent(t *testing.T) *bundle.Bundle {
+	t.Helper()
+	b, err := bundle.OpenFS(generate.Named(t, "silent").FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// keeping is a view of a captured cluster that keeps evidence in the store.
+func keeping(t *testing.T, s *store) (*View, *roll.Snapshot) {
+	t.Helper()
+	b := silent(t)
+	id := b.ClusterID()
+	e := New(b.AWS(), b.Kube(), Options{Store: s, PageInterval: time.Nanosecond})
+	at, _ := b.At()
+	return e, e.Observer.Snapshot(t.Context(), id.Name, at, roll.Watch{})
+}
+
+func finding(instance roll.InstanceID) roll.Finding {
+	return roll.Finding{Instance: instance, Kind: roll.Unknown, Stage: roll.Warned, Group: "nodepool/default", Owner: roll.OwnerKarpenter}
+}
+
+// A check that dies before it is remembered where its evidence is leaves it to the next
+// one, which may have more to keep than what is there already.
+func TestWhatAnotherCheckHasToKeepHasAnotherPlace(t *testing.T) {
+	s := &store{}
+	e, snapshot := keeping(t, s)
+	for _, findings := range [][]roll.Finding{
+		{finding("i-0bad0000000000001")}, {finding("i-0bad0000000000001"), finding("i-0bad0000000000002")}, {finding("i-0bad0000000000002"), finding("i-0bad0000000000001")},
+	} {
+		_, keep := e.Check(t.Context(), snapshot, findings, ledger.State{}, true)
+		c := report.Check{Snapshot: snapshot, Assessment: assess.Assessment{Findings: findings}}
+		if _, err := keep(t.Context(), c, finding("i-0bad0000000000001"), snapshot.At); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if one, two, again := s.keys[0].Stage, s.keys[1].Stage, s.keys[2].Stage; one != archive.StageWarned || two == one || !strings.HasPrefix(two, archive.StageWarned+"-") || again != two {
+		t.Errorf("the stages are %q, %q and %q", one, two, again)
+	}
+}
+
+func TestEvidenceBeforeAnActIsOfTheOrder(t *testing.T) {
+	s := &store{}
+	e, snapshot := keeping(t, s)
+	o := plan.Order{ID: "3f9a0c5d7e1b2468", Cluster: snapshot.Cluster.ID, Instance: "i-0bad0000000000001", Kind: roll.Unknown, FirstSeen: snapshot.At.Add(-time.Hour), At: snapshot.At}
+	found, keep := e.Act(t.Context(), snapshot, []roll.Finding{finding(o.Instance)}, ledger.State{})
+	if len(found) != 1 {
+		t.Errorf("%d diagnoses", len(found))
+	}
+	where, err := keep(t.Context(), o, remediate.Seen{Snapshot: snapshot, Diagnoses: found})
+	if err != nil || where != "s3://evidence/"+o.ID+"/" {
+		t.Errorf("kept in %q: %v", where, err)
+	}
+	if want := (archive.Key{Cluster: o.Cluster, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}); s.keys[0] != want {
+		t.Errorf("kept under %+v, want %+v", s.keys[0], want)
+	}
+	s.err = errors.New("denied")
+	if where, err = keep(t.Context(), o, remediate.Seen{Snapshot: snapshot}); err == nil || where != "" {
+		t.Errorf("kept in %q: %v", where, err)
+	}
+	for _, left := range s.left {
+		if left <= 0 || left > KeepTime {
+			t.Errorf("there were %s to keep it", left)
+		}
+	}
+}
+
+func TestWithoutAPlaceNothingIsKept(t *testing.T) {
+	e, snapshot := keeping(t, &store{})
+	if _, keep := e.Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, false); keep != nil {
+		t.Error("what was not recorded can be kept")
+	}
+	if _, keep := e.Explain(t.Context(), snapshot, nil, ledger.State{}, true); keep != nil {
+		t.Error("what is only explained can be kept")
+	}
+	if _, keep := OfBundle(silent(t)).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true); keep != nil {
+		t.Error("evidence can be kept nowhere")
+	}
+}
+
+// dialer notes the goroutines that dial.
+type dialer struct {
+	bundle.Dialer
+	by map[string]bool
+}
+
+func (d dialer) Dial(c roll.Cluster) (*kube.Client, error) {
+	d.by[goroutine()] = true
+	return d.Dialer.Dial(c)
+}
+
+// goroutine names the goroutine of the caller, as a stack trace does.
+func goroutine() string {
+	name, _, _ := strings.Cut(string(debug.Stack()), " [")
+	return name
+}
+
+func TestInSeriesTheCallerAsks(t *testing.T) {
+	_, snapshot := keeping(t, &store{})
+	b := silent(t)
+	d := dialer{b.Kube(), map[string]bool{}}
+	for range 5 {
+		New(b.AWS(), d, Options{Serial: true}).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true)
+	}
+	if len(d.by) != 1 || !d.by[goroutine()] {
+		t.Errorf("asked in %d goroutines", len(d.by))
+	}
+}
