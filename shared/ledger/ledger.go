@@ -269,8 +269,9 @@ type Finding struct {
 	Node      string          `json:"node,omitempty"`
 	Group     roll.Group      `json:"group"`
 	Stage     roll.Stage      `json:"stage"`
-	FirstSeen time.Time       `json:"firstSeen"`       // by a complete check, at any stage
-	Opened    time.Time       `json:"opened,omitzero"` // when it was first past Watching
+	FirstSeen time.Time       `json:"firstSeen"`         // by a complete check, at any stage
+	Opened    time.Time       `json:"opened,omitzero"`   // when it was first past Watching
+	Allowed   bool            `json:"allowed,omitempty"` // mode remediate was on then, and no stop
 	Since     time.Time       `json:"since"`
 	Condition string          `json:"condition,omitempty"` // that failed, "" for other kinds
 	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before

@@ -84,8 +84,9 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool)
 }
 
 // foundBefore wants trouble that began after the first complete check of the cluster, and a
-// finding opened no earlier than remediate was turned on: what was there before Rollcall is
-// a person's to deal with.
+// finding opened while remediate was on: what was there before Rollcall, or was found while
+// the mode was lower, is a person's to deal with. A mode that was lowered afterwards, and is
+// back, changes nothing.
 func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) (string, bool) {
 	switch {
 	case first.IsZero():
@@ -93,7 +94,7 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	case f.Since.Before(first), !known.FirstSeen.After(first):
 		return fmt.Sprintf("it began before the first complete check of the cluster, at %s: only later trouble is acted on", roll.Clock(first)), true
 	}
-	if remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
+	if known.Allowed || remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return "", false
 	}
 	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince)), true

@@ -103,15 +103,16 @@ func TestFoundBefore(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		opened, turned time.Time
-		want           bool
+		allowed, want  bool
 	}{
-		{"remediate never on", now, time.Time{}, false},
-		{"opened before", now.Add(-time.Nanosecond), now, true},
-		{"opened by the check that turned it on", now, now, false},
-		{"opened later", now.Add(time.Minute), now, false},
+		{"remediate never on", now, time.Time{}, false, false},
+		{"opened before", now.Add(-time.Nanosecond), now, false, true},
+		{"opened before, while it was on then too", now.Add(-time.Nanosecond), now, true, false},
+		{"opened by the check that turned it on", now, now, false, false},
+		{"opened later", now.Add(time.Minute), now, false, false},
 	} {
 		f := roll.Finding{Since: now.Add(-time.Hour)}
-		if _, got := foundBefore(f, ledger.Finding{Opened: tt.opened, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)); got != tt.want {
+		if _, got := foundBefore(f, ledger.Finding{Opened: tt.opened, Allowed: tt.allowed, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)); got != tt.want {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}

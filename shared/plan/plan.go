@@ -369,7 +369,7 @@ func (p *planner) remember() {
 		}
 		known, ok := p.known(f)
 		if ok {
-			put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence
+			put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence
 		}
 		put.Proven = p.proven(f, known.Proven)
 		put.Left = f.Left.Instance
@@ -377,7 +377,7 @@ func (p *planner) remember() {
 			put.Outlives = slices.Clone(i.Outlives)
 		}
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
-			put.Opened = p.SeenAt
+			put.Opened, put.Allowed = p.SeenAt, !p.since[f.Group].IsZero() && !p.Policy(f.Selector).Stop
 		}
 		if !ok || !sameFinding(put, known) {
 			c.Put.Findings[put.Key()] = put
@@ -485,7 +485,7 @@ func samePressure(a, b ledger.GroupPressure) bool {
 func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
 	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
-	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Evidence == b.Evidence &&
+	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Allowed == b.Allowed && a.Evidence == b.Evidence &&
 		a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
 }
 

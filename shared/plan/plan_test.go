@@ -639,6 +639,38 @@ func TestTurningRemediateOnLeavesTheBacklog(t *testing.T) {
 	}
 }
 
+// What was found under remediate goes on when a mode that was lowered is back. What was found
+// meanwhile, or under a stop, is left alone.
+func TestAModeThatIsBackActsOnWhatWasFoundUnderIt(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		found func(*world)
+		want  []Reason // in place of an order
+	}{
+		{"under remediate", func(*world) {}, nil},
+		{"in mode notify", func(w *world) { w.mode = policy.Notify }, []Reason{FoundBeforeRemediate}},
+		{"under a stop", func(w *world) { w.doc = with("stop: true\n") }, []Reason{FoundBeforeRemediate}},
+		{"while the policy could not be read", func(w *world) { w.mode, w.lowered = policy.Notify, true }, nil},
+	} {
+		w := sick()
+		w.state.Findings = nil
+		tt.found(w)
+		_, p := w.make(now)
+		w.apply(p)
+		w.doc, w.mode, w.lowered = mustParse(plain), policy.Notify, false
+		_, p = w.make(now.Add(5 * time.Minute))
+		w.apply(p)
+		w.mode = policy.Remediate
+		for _, minutes := range []time.Duration{10, 15} {
+			_, p = w.make(now.Add(minutes * time.Minute))
+			w.apply(p)
+		}
+		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
+			t.Errorf("found %s: orders %+v, held for %v", tt.name, p.Orders, got)
+		}
+	}
+}
+
 func TestOpenActsAreSettledByALook(t *testing.T) {
 	begun := func(age time.Duration) []ledger.Action {
 		return []ledger.Action{{ID: "a", Do: "terminate", Instance: instanceID(1), Group: "asg/w", At: now.Add(-age)}}
