@@ -362,7 +362,7 @@ var ofMachine = map[string]func(excuse) bool{
 		if !e.m.since.IsZero() && e.m.since.Before(before) { // it may have been cured this moment, and a node that turns from Unknown to False is in the same trouble
 			before = e.m.since
 		}
-		return !checked || before.Before(first.Add(lag)) || e.u.verdicts.lowered[e.g].Add(lag).After(before)
+		return !checked || before.Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {

@@ -42,14 +42,27 @@ type verdicts struct {
 	losses    map[*group][]*loss
 	// tried are the launch templates of which a machine was ended though it fails for them.
 	tried map[launchedFrom]bool
-	// lowered is when the mode last let nothing be done in a group.
-	lowered map[*group]time.Time
+	// lowered is when the mode let nothing be done in a group.
+	lowered map[*group][]span
 	// quiet is when the mode last let nothing be told in a group.
 	quiet map[*group]time.Time
 	// blind is when the cluster last could not be judged.
 	blind map[*cluster]time.Time
 	// alone is since when nothing stands in the way of the cure of a machine.
 	alone map[*machine]time.Time
+}
+
+// span is from when to when something was so.
+type span struct{ from, to time.Time }
+
+// foundLowered reports that the mode let nothing be done in a machine's group when its trouble began,
+// or in the time within which it was found.
+func (u *auditor) foundLowered(g *group, began time.Time) bool {
+	pol, found := u.policyNow(g.c, g), began.Add(lag+2*u.a.sc.Sweep)
+	for _, key := range []string{"registration.deadline", "initialization.deadline", "conditions.Ready=False", "conditions.Ready=Unknown", "impaired.tolerate", "orphaned.tolerate"} {
+		found = latest(found, began.Add(pol.duration(key)+lag+2*u.a.sc.Sweep))
+	}
+	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool { return s.from.Before(found) && s.to.Add(lag).After(began) })
 }
 
 // loss is a machine of a group that Rollcall had replaced. It is made good by one that was
@@ -69,7 +82,7 @@ type launchedFrom struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group]time.Time{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -324,7 +337,12 @@ func (u *auditor) minute() {
 		}
 		for _, g := range c.groups {
 			if u.policyNow(c, g).mode < mayRemediate {
-				u.verdicts.lowered[g] = u.a.Now()
+				all := u.verdicts.lowered[g]
+				if n := len(all); n > 0 && u.a.Now().Sub(all[n-1].to) <= step {
+					all[n-1].to = u.a.Now()
+				} else {
+					u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
+				}
 			}
 			u.lacks(g)
 			if u.policyNow(c, g).mode < mayNotify {
@@ -446,7 +464,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
-	case m.since.Before(u.verdicts.lowered[g].Add(time.Minute)):
+	case u.foundLowered(g, m.since):
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"

@@ -548,10 +548,22 @@ func mutantsOfMode() []mutant {
 	notify, observe, permits := sick.clone(), sick.clone(), sick.clone()
 	notify.Policy, observe.Policy = withMode(sick.Policy, "notify"), withMode(sick.Policy, "observe")
 	permits.Permitted = "notify"
+	lowered := trial(ill(FaultNotReady, 22, api, 1), Fault{Kind: FaultMode, At: 85 * time.Minute, Value: "notify"}.lasts(20))
+	lowered.Policy += "ladders: {NotReady: [{do: notify}, {do: terminate, after: 90m}]}\n"
 	mode := func(m policy.Mode) func() Guards {
 		return func() Guards { return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Mode = m }))} }
 	}
 	return []mutant{
+		{
+			name: "a mode that was lowered for a while leaves alone what was found before", sc: lowered, rules: []Rule{RuleTruth},
+			guards: forgetting(func(w *wrongLedger) {
+				w.record = func(c *ledger.Changes) {
+					for i := range c.PutFindings {
+						c.PutFindings[i].Allowed = false
+					}
+				}
+			}),
+		},
 		{name: "mode notify is not kept to", sc: notify, rules: []Rule{RuleMode}, guards: mode(policy.Remediate)},
 		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode, RuleTruth}, guards: mode(policy.Notify)},
 		{
