@@ -21,8 +21,9 @@ const (
 	// ahead is by how much a check may judge ahead of the time in the account: it judges as of the
 	// minute for which it was asked, and clocks differ.
 	ahead = time.Minute + 2*skewed
-	// freshFor is how old what an act rests on may be where no call failed or was tried again: the protection is read
-	// after it, evidence kept and the intent recorded. Where one did, each of these has its bound.
+	// freshFor is how old what an act rests on may be where no call failed, hung or was tried again:
+	// the protection is read after it, evidence kept and the intent recorded. Where one did, each of
+	// these has its bound.
 	freshFor = 10 * time.Second
 	oldest   = time.Minute
 	// evicting is how long one delivery may go on evicting pods.

@@ -50,7 +50,7 @@ type invocation struct {
 	after  bool
 	failed bool  // a call that writes failed, or its answer was lost
 	missed bool  // any call failed
-	slow   bool  // any call was tried again
+	slow   bool  // any call hung, or was tried again
 	seen   sight // what it was told, for the auditor
 	events putAway
 }
@@ -145,6 +145,7 @@ func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest
 
 // hang waits for an answer that does not come, as long as the context lets it.
 func (inv *invocation) hang(ctx context.Context) {
+	inv.slow = true
 	inv.wait(max(0, min(hangs, ends(ctx)-inv.e.now)))
 }
 
