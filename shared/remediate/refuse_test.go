@@ -325,9 +325,14 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.NotSeenTwice,
 		},
-		"remediate was turned off and on": {
+		"it was found while remediate was off": {
 			happen: func(w *world, _ *plan.Order) {
-				w.record(ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}}})
+				state, _ := w.ledger.Read(context.Background(), cluster)
+				f := state.Findings[roll.FindingKey{Instance: target, Kind: roll.Unknown}]
+				f.Allowed = false
+				w.record(ledger.Changes{Put: ledger.State{
+					Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)},
+				}})
 			},
 			reason: plan.FoundBeforeRemediate,
 		},

@@ -284,7 +284,7 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
 	})
 	// Texts, lists, flags and numbers that are not written when they are empty.
-	optional := []string{"worked", "desired", "node", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "finding proven", "finding left", "outlives", "pressed"}
+	optional := []string{"worked", "allowed", "desired", "node", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "finding proven", "finding left", "outlives", "pressed"}
 	// Of these any text will do: they are neither part of a key nor a time.
 	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "why", "cause", "action kind", "action instance", "action group", "finding group", "finding left", "refusal kind", "refusal instance"}
 	for sk, good := range tb.items() {
