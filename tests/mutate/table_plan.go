@@ -346,7 +346,7 @@ func remembered() []Mutation {
 		},
 		{
 			Name: "a finding is first seen in each check", File: plan,
-			Old: "put.FirstSeen, put.Opened, put.Evidence = known.FirstSeen, known.Opened, known.Evidence", New: "put.Opened, put.Evidence = known.Opened, known.Evidence",
+			Old: "put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence", New: "put.Opened, put.Allowed, put.Evidence = known.Opened, known.Allowed, known.Evidence",
 			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure, sim.RuleNoise),
 		},
 		{
