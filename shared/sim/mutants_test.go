@@ -558,8 +558,9 @@ func mutantsOfMode() []mutant {
 			name: "a mode that was lowered for a while leaves alone what was found before", sc: lowered, rules: []Rule{RuleTruth},
 			guards: forgetting(func(w *wrongLedger) {
 				w.record = func(c *ledger.Changes) {
-					for i := range c.PutFindings {
-						c.PutFindings[i].Allowed = false
+					for key, f := range c.Put.Findings {
+						f.Allowed = false
+						c.Put.Findings[key] = f
 					}
 				}
 			}),
