@@ -331,8 +331,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 				f := state.Findings[roll.FindingKey{Instance: target, Kind: roll.Unknown}]
 				f.Allowed = false
 				w.record(ledger.Changes{Put: ledger.State{
-					Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
-					RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)},
+					Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)},
 				}})
 			},
 			reason: plan.FoundBeforeRemediate,

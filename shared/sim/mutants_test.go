@@ -558,9 +558,9 @@ func mutantsOfMode() []mutant {
 			name: "a mode that was lowered for a while leaves alone what was found before", sc: lowered, rules: []Rule{RuleTruth},
 			guards: forgetting(func(w *wrongLedger) {
 				w.record = func(c *ledger.Changes) {
-					for k, f := range c.Put.Findings {
+					for key, f := range c.Put.Findings {
 						f.Allowed = false
-						c.Put.Findings[k] = f
+						c.Put.Findings[key] = f
 					}
 				}
 			}),
