@@ -63,6 +63,9 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if c == nil {
 		return
 	}
+	if len(k.held) > 0 {
+		u.truths.remember(u.a) // what became so since the last full minute
+	}
 	for _, h := range k.held {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":

@@ -121,7 +121,7 @@ func (d *deployment) sweepAfter(t time.Time) {
 	dice := d.a.d.of("sweep").of(next.String())
 	d.a.at(next.Add(dice.of("jitter").between(0, sweepJitter)), func() {
 		defer d.sweepAfter(next)
-		if d.a.befalls(FaultMissedSweeps, dice.of("missed"), "the schedule does not fire") {
+		if d.a.befalls(FaultMissedSweeps, "", dice.of("missed"), "the schedule does not fire") {
 			return
 		}
 		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: "{}"}, d: dice, born: d.a.Now()}

@@ -268,7 +268,7 @@ func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, erro
 	return out, nil
 }
 
-// failsCheck reports whether EC2 shows that the machine cannot be reached.
+// failsCheck reports whether EC2 shows that status checks of the machine fail.
 func (m *machine) failsCheck() bool {
 	return m.ail == impaired && m.state == running && m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
 }
@@ -284,7 +284,6 @@ var (
 	summaries        = map[types.SummaryStatus]*types.InstanceStatusSummary{
 		types.SummaryStatusOk:           reachability(types.SummaryStatusOk, types.StatusTypePassed),
 		types.SummaryStatusInitializing: reachability(types.SummaryStatusInitializing, types.StatusTypeInitializing),
-		types.SummaryStatusImpaired:     reachability(types.SummaryStatusImpaired, types.StatusTypeFailed),
 	}
 )
 
@@ -295,7 +294,7 @@ func reachability(s types.SummaryStatus, d types.StatusType) *types.InstanceStat
 // checks is what EC2 shows of the checks of a running instance.
 func (m *machine) checks() types.SummaryStatus {
 	switch {
-	case m.failsCheck():
+	case m.failsCheck() && m.checkFails != checksSystem:
 		return types.SummaryStatusImpaired
 	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
 		return types.SummaryStatusInitializing
@@ -305,10 +304,23 @@ func (m *machine) checks() types.SummaryStatus {
 
 // systemChecks is what EC2 shows of the checks of what a running instance runs on.
 func (m *machine) systemChecks() types.SummaryStatus {
-	if s := m.checks(); s == types.SummaryStatusInitializing {
+	switch s := m.checks(); {
+	case m.failsCheck() && (m.checkFails == checksSystem || m.checkFails == checksBoth):
+		return types.SummaryStatusImpaired
+	case s == types.SummaryStatusInitializing:
 		return s
 	}
 	return types.SummaryStatusOk
+}
+
+// summary is a result of checks; what fails does so since the machine is ill.
+func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
+	if s != types.SummaryStatusImpaired {
+		return summaries[s]
+	}
+	failed := reachability(s, types.StatusTypeFailed)
+	failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
+	return failed
 }
 
 func (m *machine) status() types.InstanceStatus {
@@ -326,13 +338,7 @@ func (m *machine) status() types.InstanceStatus {
 		out.InstanceStatus, out.SystemStatus = none, none
 		return out
 	}
-	out.InstanceStatus, out.SystemStatus = summaries[m.checks()], summaries[m.systemChecks()]
-	if m.failsCheck() {
-		failed := *out.InstanceStatus
-		failed.Details = slices.Clone(failed.Details)
-		failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
-		out.InstanceStatus = &failed
-	}
+	out.InstanceStatus, out.SystemStatus = m.summary(m.checks()), m.summary(m.systemChecks())
 	return out
 }
 

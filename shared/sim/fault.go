@@ -126,7 +126,7 @@ func (a *account) strike(f Fault) {
 	case FaultNotReady:
 		a.fell(f, notReady)
 	case FaultImpaired:
-		a.fell(f, impaired)
+		a.impair(f)
 	case FaultFlapping:
 		a.fell(f, flapping)
 	case FaultPart:
@@ -187,7 +187,9 @@ func (a *account) strike(f Fault) {
 		for _, m := range a.victims(f) {
 			a.interrupted(m)
 			a.in(spotWarning, func() {
-				m.taken = m.state == running
+				if m.taken = m.state == running; m.taken {
+					a.arose(f, m.c, m, "EC2 takes it, two minutes after its warning")
+				}
 				m.end("EC2: spot interruption")
 			})
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,15 +21,15 @@ const (
 )
 
 // befalls reports whether a fault of that kind befalls what the dice are for, and tells the history
-// when it does so first.
-func (a *account) befalls(what FaultKind, d dice, detail string) bool {
+// when it does so first in that form.
+func (a *account) befalls(what FaultKind, form string, d dice, detail string) bool {
 	if !d.chance(a.share(what)) {
 		return false
 	}
 	for i := range a.weather.spells {
-		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !s.met {
-			s.met = true
-			a.note(Event{Kind: EventArose, Stage: string(what), Detail: detail})
+		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !slices.Contains(s.met, form) {
+			s.met = append(s.met, form)
+			a.note(Event{Kind: EventArose, Stage: string(what), Reason: form, Detail: detail})
 		}
 	}
 	return true
@@ -37,7 +38,7 @@ func (a *account) befalls(what FaultKind, d dice, detail string) bool {
 // arrives hands an event of AWS to the queue of the rule that wants it, unless it is lost.
 // EventBridge delivers at least once as a rule, and EC2 emits its events on a best-effort basis.
 func (a *account) arrives(body string, after time.Duration, d dice) {
-	if a.befalls(FaultLostEvents, d.of("lost"), "an event does not arrive") {
+	if a.befalls(FaultLostEvents, "", d.of("lost"), "an event does not arrive") {
 		return
 	}
 	a.in(after, func() { a.dep.events.send(body, "", "") })
@@ -46,9 +47,16 @@ func (a *account) arrives(body string, after time.Duration, d dice) {
 // retry is how a client tries a call again that was throttled: how often in all, and how long it
 // waits before the n-th further try.
 type retry struct {
+	of    string // whose way it is
 	tries int
 	waits func(n int, d dice) time.Duration
 }
+
+// Whose way it is to try a call again.
+const (
+	sdkBackoff = "backoff"     // the AWS SDK's
+	retryAfter = "retry-after" // an API server's
+)
 
 // retryOf is how a call of that name is tried again: by the SDK's standard retryer (three
 // tries, a random part of 2^n s), or, of a Kubernetes API, as often as client-go comes back
@@ -58,11 +66,11 @@ type retry struct {
 func retryOf(name string) retry {
 	switch {
 	case strings.HasPrefix(name, "kubernetes:"):
-		return retry{10, func(int, dice) time.Duration { return time.Second }}
+		return retry{retryAfter, 10, func(int, dice) time.Duration { return time.Second }}
 	case name == "ec2:TerminateInstances", name == "ec2:RebootInstances":
-		return retry{1, nil}
+		return retry{sdkBackoff, 1, nil}
 	}
-	return retry{3, func(n int, d dice) time.Duration {
+	return retry{sdkBackoff, 3, func(n int, d dice) time.Duration {
 		return time.Duration(d.share() * float64(time.Second) * float64(int(1)<<n))
 	}}
 }
@@ -71,7 +79,7 @@ func retryOf(name string) retry {
 // they all are.
 func (a *account) retried(name string, d dice) (waits time.Duration, throttled bool) {
 	r := retryOf(name)
-	for n := 1; a.befalls(FaultRetries, d.nth(n), name+" is throttled"); n++ {
+	for n := 1; a.befalls(FaultRetries, r.of, d.nth(n), name+" is throttled"); n++ {
 		if n >= r.tries {
 			return waits, true
 		}
@@ -96,7 +104,7 @@ func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEv
 	for i, entry := range entries {
 		text := aws.ToString(entry.DetailType) + " " + aws.ToString(entry.Detail)
 		d := inv.d.of("put").nth(inv.calls).nth(i)
-		if v.a.befalls(FaultPartialPut, d, "the bus refuses an event of a call") {
+		if v.a.befalls(FaultPartialPut, "", d, "the bus refuses an event of a call") {
 			refused++
 			p.refused[text]++
 			results = append(results, types.PutEventsResultEntry{ErrorMessage: aws.String("Rate exceeded")})

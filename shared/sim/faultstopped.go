@@ -95,6 +95,9 @@ func (m *machine) stop(hibernates bool) {
 	})
 }
 
+// startedAgain tells that a machine which was stopped has booted.
+const startedAgain = "is started again"
+
 // restart starts the machine again that somebody stopped. LaunchTime is that of the start. One
 // that was hibernated goes on where it was: its kubelet does not register again.
 func (m *machine) restart() {
@@ -126,6 +129,7 @@ func (m *machine) restart() {
 				return
 			}
 			m.booting, m.restedAt = false, time.Time{}
+			m.tell(EventAilment, startedAgain)
 			m.rejoins()
 		})
 	})

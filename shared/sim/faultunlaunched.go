@@ -18,6 +18,7 @@ var denials = map[string]denial{
 	"denied":   {"UnauthorizedOperation: You are not authorized to perform this operation. with an explicit deny in a service control policy", "LaunchDenied"},
 	"ami":      {"InvalidAMIID.NotFound: The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist", "LaunchAmiInvalid"},
 	"subnet":   {"InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.", "SubnetIpsExhausted"},
+	"profile":  {"Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name. Launching EC2 instance failed.", "InstanceProfileMissing"},
 	"unknown":  {"SomethingElse: it did not work out", ""},
 	// Of these two, Auto Scaling and Karpenter do not say why: EKS does, by a health issue, and
 	// EC2, of the instances that it terminates at their launch.
@@ -40,7 +41,7 @@ type dropped struct {
 // launches fails for one reason. Of some, Karpenter deletes the NodeClaims at once.
 var unlaunchedGroup = situation{
 	kind: FaultUnlaunched, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
-	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch},
+	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch, "profile"},
 	fits: func(g GroupSpec, value string) bool {
 		return g.Owner == string(nodeGroup) || value != nodeGroupIssue && g.Owner != string(nobody)
 	},

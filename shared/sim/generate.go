@@ -147,6 +147,9 @@ func (s *Scenario) fault(kind FaultKind, c ClusterSpec, d dice, id int) Fault {
 	switch f.Kind {
 	case FaultSilence, FaultNotReady, FaultImpaired, FaultPressure, FaultFlapping, FaultPart, FaultShort:
 		f.Count = few
+		if f.Kind == FaultImpaired {
+			f.Value = checkForms[d.of("checks").below(len(checkForms))]
+		}
 		if d.of("where").chance(0.6) {
 			f.Group = g.Name
 		}

@@ -136,7 +136,7 @@ func (f *function) place(d dice) (*place, time.Duration) {
 // fate decides at which call an invocation is killed, 0 for none, and whether that call
 // takes effect.
 func (f *function) fate(d dice) (diesAt int, after bool) {
-	if f.a.befalls(FaultMemory, d.of("memory"), string(f.name)+" runs out of memory") {
+	if f.a.befalls(FaultMemory, "", d.of("memory"), string(f.name)+" runs out of memory") {
 		return 1 + d.of("full at").below(memoryWithin), false
 	}
 	if f.a.sc.Quiet || !d.of("killed").chance(max(killedAnyway, f.a.share(FaultKills))) {
@@ -168,7 +168,7 @@ func (e *async) begin(running *int, reserved int) {
 	if now.Sub(e.born) > asyncAge {
 		return
 	}
-	if *running >= reserved || e.f.a.befalls(FaultNotInvoked, e.d.of("throttled").of(now.String()), string(e.f.name)+" is throttled") {
+	if *running >= reserved || e.f.a.befalls(FaultNotInvoked, "", e.d.of("throttled").of(now.String()), string(e.f.name)+" is throttled") {
 		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
 		return
 	}

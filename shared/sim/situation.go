@@ -223,6 +223,8 @@ type machinePlight struct {
 	lost     *node
 	vanished time.Time
 	mutedAt  time.Time
+	// checkFails is which status checks fail while it is impaired; "" is the instance's.
+	checkFails string
 	// event is what EC2 has scheduled for it, or had; nil if nothing.
 	event *scheduledEvent
 	// gpu is what became of its GPU, "" if nothing, and gpuFailed since when.

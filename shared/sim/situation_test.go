@@ -24,8 +24,8 @@ func seedsEach(t *testing.T) uint64 {
 	return 6
 }
 
-// In no situation a rule is broken, whatever else befalls the account. Each really arises: a
-// fault that does nothing would prove nothing.
+// In no situation a rule is broken, whatever else befalls the account. With many seeds each form
+// of it has to arise: a fault that does nothing would prove nothing.
 func TestNoSituationBreaksARule(t *testing.T) {
 	seeds := seedsEach(t)
 	for _, sit := range situations() {
@@ -51,7 +51,7 @@ func TestNoSituationBreaksARule(t *testing.T) {
 					t.Errorf("seed %d breaks %s at %s: %s; see rollcall simulate --fault %s --seed %d", seed, v.Rule, v.At.Format("15:04:05"), v.Detail, sit.kind, seed)
 				}
 			}
-			if arose == 0 && seeds > 1 || seeds >= 20 && uint64(arose)*2 < seeds {
+			if seeds >= 20 && uint64(arose)*2 < seeds {
 				t.Errorf("it arises in %d of %d seeds", arose, seeds)
 			}
 			if i := slices.IndexFunc(sit.values, func(v string) bool { return !forms[v] }); i >= 0 && seeds >= 100 {

@@ -194,7 +194,7 @@ func (q *queue) start(got []*letter) {
 // https://docs.aws.amazon.com/lambda/latest/operatorguide/sqs-retries.html
 func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 	now := q.a.Now()
-	if q.a.befalls(FaultNotInvoked, d.of("throttled").nth(n), string(q.fn.name)+" is throttled") {
+	if q.a.befalls(FaultNotInvoked, "", d.of("throttled").nth(n), string(q.fn.name)+" is throttled") {
 		if wait := throttledFor(n); now.Add(wait).Before(got[0].visible) {
 			q.a.in(wait, func() { q.try(got, batch, d, n+1) })
 			return

@@ -21,7 +21,8 @@ var simulations = []struct {
 	{"day of 10 clusters of 400", 4, sim.Options{Hours: 24, Clusters: 10, Nodes: 400, Faults: 15}},
 	// A soak: a fault an hour and cluster, in an account that is small, so that most of
 	// what happens is trouble.
-	{"storm on 3 clusters of 60", 6, sim.Options{Hours: 24, Clusters: 3, Nodes: 60}},
+	{"storm on 2 clusters of 30", 8, sim.Options{Hours: 24, Clusters: 2, Nodes: 30}},
+	{"storm on 2 clusters of 200", 4, sim.Options{Hours: 24, Clusters: 2, Nodes: 200}},
 }
 
 // BenchmarkNodeHours measures how many hours of nodes' lives a second simulates. In a

@@ -1,0 +1,26 @@
+package sim
+
+import "time"
+
+// Which status checks of a machine fail.
+const (
+	checksInstance = "instance" // those of the instance
+	checksSystem   = "system"   // those of what it runs on
+	checksBoth     = "both"     // a host that is gone takes the instance's with it
+)
+
+var checkForms = []string{checksInstance, checksSystem, checksBoth}
+
+// impair has status checks of machines fail.
+func (a *account) impair(f Fault) {
+	for _, m := range a.victims(f) {
+		m.checkFails = f.Value
+		m.fall(impaired, false, false)
+		since := m.since
+		a.in(5*time.Minute, func() {
+			if m.failsCheck() && m.since.Equal(since) {
+				a.arose(f, m.c, m, "EC2 shows for five minutes that its status checks fail: "+f.Value)
+			}
+		})
+	}
+}
