@@ -30,6 +30,7 @@ type PolicyParameterStore struct {
 
 	mu   sync.Mutex
 	good *policy.Document // the last one that validated
+	text string           // what it was read from
 	at   time.Time        // when it was read
 }
 
@@ -62,14 +63,21 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	case out.Parameter == nil:
 		return nil, false, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
 	}
-	text := []byte(aws.ToString(out.Parameter.Value))
+	said := aws.ToString(out.Parameter.Value)
+	p.mu.Lock()
+	doc, same := p.good, p.good != nil && p.text == said
+	p.mu.Unlock()
+	if same {
+		return doc, false, nil
+	}
+	text := []byte(said)
 	if doc, err = policy.Parse(text); err != nil {
 		return nil, policy.Stops(text), fmt.Errorf("the policy in parameter %s:\n%w", p.parameter, err)
 	}
 	doc = doc.Deployed(p.deployed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.good = doc
+	p.good, p.text = doc, said
 	return doc, false, nil
 }
 

@@ -78,9 +78,9 @@ func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 // [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
 type NodePages func(ctx context.Context, limit int64, continueToken string) (*corev1.NodeList, error)
 
-// ItemPages answers a request for one page of a list of anything else: of what is at the
-// path, and chosen by the options. Each item is as "kubectl get --output json" prints it,
-// without managedFields; next is the token of the next page, "" after the last. The errors
+// ItemPages answers a request for what is at the path: for one page of a list, of what the
+// options choose, or for one object, where the path names it. Each item is as "kubectl get
+// --output json" prints it, without managedFields; next is the token of the next page, "" after the last. The errors
 // are those of [NodePages]; what the API server has no path for is a generic 404, as
 // [NewGenericServerResponse] makes it of an unexpected response. Items of objects that did
 // not change may be the same ones again.
@@ -89,7 +89,7 @@ type NodePages func(ctx context.Context, limit int64, continueToken string) (*co
 type ItemPages func(ctx context.Context, path string, o metav1.ListOptions) (items []*Item, next string, err error)
 
 // NewClientOverPages is [NewClientOver] for a cluster that is simulated: [Client.Nodes]
-// takes its pages from nodes, as they are, what else is listed comes from items, and the
+// takes its pages from nodes, as they are, what else is read comes from items, and the
 // rest goes to rt. Putting lists together in order to take them apart again is most of what
 // a simulated check would do. No time limit of its own bounds a request, since the answers
 // come in a time that is not the machine's.

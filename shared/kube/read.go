@@ -61,7 +61,7 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 		if err != nil {
 			return nil, q.operation(a, r).failed(err)
 		}
-		return []*Item{NewItem(one)}, nil
+		return []*Item{one}, nil
 	}
 	var all []*Item
 	for _, r := range a.of {
@@ -77,8 +77,15 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 	return all, nil
 }
 
-func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (json.RawMessage, error) {
+func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (*Item, error) {
 	path := r.path(a.namespace, q.name)
+	if c.items != nil {
+		items, _, err := c.pageInMemory(ctx, path, &metav1.ListOptions{}, a.trim, budget)
+		if err != nil {
+			return nil, c.whyAbsent(ctx, r, err)
+		}
+		return items[0], nil
+	}
 	data, err := c.fetch(ctx, path, nil, budget)
 	if err != nil {
 		return nil, c.whyAbsent(ctx, r, err)
@@ -93,7 +100,10 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 	if err := o.tidy(r, a.trim); err != nil {
 		return nil, unexpected(path, err)
 	}
-	return json.Marshal(o)
+	if data, err = json.Marshal(o); err != nil {
+		return nil, err
+	}
+	return NewItem(data), nil
 }
 
 // readAll lists all pages. A listing that the server drops halfway begins once more, and

@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"rollcall/shared/memo"
 )
 
 // Kind says what kind of secret was found.
@@ -63,8 +65,41 @@ const maxPasses = 5
 // lines leaves its note on the first and the others empty, so that lines keep their
 // numbers. The result is stable: Text of it is the same, without hits. A text in
 // which each removal uncovers another secret is adversarial; after a few rounds
-// every line of it is replaced.
+// every line of it is replaced. The hits are shared with others who ask for the same text.
 func Text(s string) (clean string, hits []Hit) {
+	switch {
+	case len(s) < shortest:
+		return s, nil
+	case len(s) > longest:
+		return scrubbed(s)
+	}
+	t := texts.Get(memo.Of(s), func() (t text) {
+		t.clean, t.hits = scrubbed(s)
+		if t.clean == s {
+			t.clean, t.same = "", true
+		}
+		return t
+	})
+	if t.same {
+		return s, t.hits
+	}
+	return t.clean, t.hits
+}
+
+// text is a text without its secrets; same says that it has none.
+type text struct {
+	clean string
+	hits  []Hit
+	same  bool
+}
+
+// texts are those that were asked for last. With those that are longer they would take much
+// memory; whoever reads such texts again and again remembers what it made of them.
+var texts = memo.Memo[text]{Most: 4096}
+
+const longest = 4 << 10
+
+func scrubbed(s string) (clean string, hits []Hit) {
 	clean = s
 	for range maxPasses {
 		budget := maxDecoded

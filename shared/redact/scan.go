@@ -27,9 +27,12 @@ type quoteState struct {
 	open     byte
 }
 
+// shortest is the length of the shortest text that can hold a secret and its name.
+const shortest = 6
+
 // find gives the spans of a text that hold secrets, sorted and joined.
 func find(text string, depth int, budget *int) []span {
-	if len(text) < 6 {
+	if len(text) < shortest {
 		return nil
 	}
 	s := &scan{text: text, lower: asciiLower(text), starts: []int{0}, depth: depth, budget: budget}

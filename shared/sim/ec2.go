@@ -193,7 +193,8 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 	if len(in.Filters) == 1 && listed {
 		matches, values = statusFilters[aws.ToString(in.Filters[0].Name)], in.Filters[0].Values
 	}
-	if len(in.Filters) > 1 || matches == nil || !byID && !listed {
+	tells := slices.Contains(values, string(types.SummaryStatusImpaired)) || len(in.Filters) == 0 || aws.ToString(in.Filters[0].Name) == "event.code"
+	if len(in.Filters) > 1 || matches == nil || !tells || !byID && !listed {
 		e.v.unsimulated(call, in)
 	}
 	out := new(ec2.DescribeInstanceStatusOutput)
@@ -202,9 +203,14 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
 			return err
 		}
-		all := e.v.a.running(func(m *machine) bool {
-			return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
-		})
+		var all []*machine
+		if in.Filters == nil {
+			all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
+		} else {
+			all = e.v.a.said(func(m *machine) bool {
+				return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
+			})
+		}
 		all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
 		for _, m := range all {
 			out.InstanceStatuses = append(out.InstanceStatuses, m.status())
@@ -224,13 +230,15 @@ var statusFilters = map[string]func(m *machine, value string) bool{
 	"event.code":                 func(m *machine, v string) bool { return m.event != nil && string(m.event.told().Code) == v },
 }
 
+// after is how much of a list comes before the page of a token.
+func after(token *string) int {
+	n, _ := strconv.Atoi(aws.ToString(token))
+	return n
+}
+
 // cut is a page of a list, and the token of the next.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
-	from := 0
-	if token != nil {
-		from, _ = strconv.Atoi(*token)
-	}
-	from = min(from, len(all))
+	from := min(after(token), len(all))
 	to := len(all)
 	if size != nil {
 		to = min(from+int(*size), to)
@@ -241,16 +249,43 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// running are the machines of the region that EC2 shows as running, and for which a filter is true.
-func (a *account) running(filter func(*machine) bool) (out []*machine) {
+// runs reports whether EC2 shows that the machine runs.
+func (m *machine) runs() bool {
+	return m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
+}
+
+// running are the first machines of the region that EC2 shows as running, as many at most.
+func (a *account) running(most int) (out []*machine) {
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
-			if m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning && filter(m) {
+			if len(out) == most {
+				return out
+			}
+			if m.runs() {
 				out = append(out, m)
 			}
 		}
 	}
 	return out
+}
+
+// said are the running machines for which a filter is true, of those of which there is something
+// to say: no check of the others fails, and nothing is scheduled for them.
+func (a *account) said(filter func(*machine) bool) (out []*machine) {
+	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil || m.shown == nil })
+	for _, m := range a.reported {
+		if m.runs() && filter(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// report notes that EC2 has something to say of the machine.
+func (a *account) report(m *machine) {
+	if !slices.Contains(a.reported, m) {
+		a.reported = append(a.reported, m)
+	}
 }
 
 // statuses are those of instances, of the running ones alone unless all are wanted.
@@ -270,7 +305,7 @@ func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, erro
 
 // failsCheck reports whether EC2 shows that status checks of the machine fail.
 func (m *machine) failsCheck() bool {
-	return m.ail == impaired && m.state == running && m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
+	return m.ail == impaired && m.state == running && m.runs()
 }
 
 // checking is how long the first status checks take.

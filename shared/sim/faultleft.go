@@ -186,7 +186,7 @@ func (c *cluster) listLeft(out *[]*kube.Item) error {
 		if l.machine.c != c || !l.wanted() || l.state == leftGone {
 			continue
 		}
-		err := encoded(out, corev1.PersistentVolume{
+		err := c.a.encoded(out, corev1.PersistentVolume{
 			TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + l.id[4:], CreationTimestamp: stamped(l.machine.launched)},
 			Spec: corev1.PersistentVolumeSpec{

@@ -195,7 +195,7 @@ func (q *kubeQuery) listBudgets() (out []*kube.Item, err error) {
 			return nil
 		}
 		two := intstr.FromInt32(2)
-		return encoded(&out, policyv1.PodDisruptionBudget{
+		return q.c.a.encoded(&out, policyv1.PodDisruptionBudget{
 			TypeMeta:   metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
 			ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: p.namespace, CreationTimestamp: stamped(n.created), Generation: 1},
 			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": p.name}}},
@@ -211,7 +211,7 @@ func (q *kubeQuery) listVolumeClaims() (out []*kube.Item, err error) {
 		if p.keep != keptLocal {
 			return nil
 		}
-		return encoded(&out, n.volumeClaim(p))
+		return q.c.a.encoded(&out, n.volumeClaim(p))
 	})
 	return out, err
 }
@@ -221,7 +221,7 @@ func (q *kubeQuery) listVolumes() (out []*kube.Item, err error) {
 		if p.keep != keptLocal {
 			return nil
 		}
-		return encoded(&out, n.volume(p))
+		return q.c.a.encoded(&out, n.volume(p))
 	})
 	if err == nil {
 		err = q.c.listLeft(&out)

@@ -60,6 +60,7 @@ func (m *machine) schedule(form string, d dice) {
 		e.code = types.EventCodeSystemReboot
 	}
 	e.notBefore, m.event = a.Now().Add(in), e
+	a.report(m)
 	a.tellHealth(m, d)
 	// then does something unless the event is another one by then.
 	then := func(after time.Duration, do func()) {

@@ -147,12 +147,21 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*cor
 	return page, nil
 }
 
-// itemPage answers a request for a page of a list of anything else; it is a kube.ItemPages.
+// itemPage answers a request for a page of a list of anything else, or for one object; it is a
+// kube.ItemPages.
 func (k *kubeAPI) itemPage(ctx context.Context, path string, o metav1.ListOptions) (items []*kube.Item, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", selectors: o}
 	q.locate(path)
+	if q.name != "" {
+		q.verb = "get"
+	}
 	err = q.send(ctx, func() error {
-		items, next, err = q.page()
+		if q.name == "" {
+			items, next, err = q.page()
+			return err
+		}
+		one, err := q.get()
+		items = []*kube.Item{one}
 		return err
 	})
 	if errors.Is(err, errUnserved) {
@@ -300,6 +309,22 @@ func (q *kubeQuery) serve() (any, error) {
 		}
 	}
 	return nil, errUnserved
+}
+
+// get is the object that the request names.
+func (q *kubeQuery) get() (*kube.Item, error) {
+	one, ok := kubeObjects[q.path()]
+	if !ok || !q.served() {
+		return nil, errUnserved
+	}
+	if n := q.c.byNode[q.name]; n != nil && q.path() == "v1/nodes" {
+		return n.item()
+	}
+	object, err := one(q)
+	if err != nil {
+		return nil, err
+	}
+	return q.c.a.item(object)
 }
 
 // page is what the API server lists.

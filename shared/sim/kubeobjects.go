@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/memo"
 )
 
 // kubeObjects are the kinds of which the API server answers about one object.
@@ -70,10 +71,20 @@ func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
 	return m.item, nil
 }
 
-// encoded adds an object to a list, as JSON.
-func encoded(to *[]*kube.Item, object any) error {
+// item is an object as JSON: the same item again while it is the same, with what it was decoded
+// into.
+func (a *account) item(object any) (*kube.Item, error) {
 	data, err := json.Marshal(object)
-	*to = append(*to, kube.NewItem(data))
+	if err != nil {
+		return nil, err
+	}
+	return a.items.Get(memo.Of(data), func() *kube.Item { return kube.NewItem(data) }), nil
+}
+
+// encoded adds an object to a list, as JSON.
+func (a *account) encoded(to *[]*kube.Item, object any) error {
+	item, err := a.item(object)
+	*to = append(*to, item)
 	return err
 }
 
@@ -221,6 +232,21 @@ func (n *node) read() corev1.Node {
 	return o
 }
 
+// nodeState is all that changes of a Node that is read alone.
+type nodeState struct {
+	version int
+	heard   time.Time
+}
+
+// item is the Node as it is read alone, as JSON, which is made anew only when it changed.
+func (n *node) item() (*kube.Item, error) {
+	s := nodeState{version: n.version}
+	if n.machine != nil {
+		s.heard = n.machine.heard("status", statusEvery)
+	}
+	return n.made.of(s, func() any { return n.read() })
+}
+
 func (q *kubeQuery) getNode() (any, error) {
 	n := q.c.byNode[q.name]
 	if n == nil {
@@ -235,9 +261,11 @@ func (q *kubeQuery) listNodes() ([]*kube.Item, error) {
 		if n.unlisted {
 			continue
 		}
-		if err := encoded(&out, n.read()); err != nil {
+		item, err := n.item()
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, item)
 	}
 	return out, nil
 }
@@ -282,7 +310,7 @@ func (q *kubeQuery) listLeases() ([]*kube.Item, error) {
 		if !ok {
 			continue
 		}
-		if err := encoded(&out, l); err != nil {
+		if err := q.c.a.encoded(&out, l); err != nil {
 			return nil, err
 		}
 	}
@@ -433,7 +461,7 @@ func (q *kubeQuery) listEvents() ([]*kube.Item, error) {
 	var out []*kube.Item
 	for i, o := range events {
 		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
-			if err := encoded(&out, o.event(about, i)); err != nil {
+			if err := q.c.a.encoded(&out, o.event(about, i)); err != nil {
 				return nil, err
 			}
 		}
@@ -446,7 +474,7 @@ func (q *kubeQuery) noCapacity(reason string) ([]*kube.Item, error) {
 	var out []*kube.Item
 	for i, e := range q.c.dropped {
 		if e.reason == reason && q.c.stamp().Sub(e.at) < eventsLive {
-			if err := encoded(&out, e.event(corev1.ObjectReference{Kind: "NodeClaim", Name: e.claim, APIVersion: "karpenter.sh/v1"}, i)); err != nil {
+			if err := q.c.a.encoded(&out, e.event(corev1.ObjectReference{Kind: "NodeClaim", Name: e.claim, APIVersion: "karpenter.sh/v1"}, i)); err != nil {
 				return nil, err
 			}
 		}

@@ -343,6 +343,9 @@ func (m *machine) fall(ail ailment, stays, reboots bool) {
 func (m *machine) ails() {
 	switch m.ail {
 	case silent, impaired:
+		if m.ail == impaired {
+			m.c.a.report(m)
+		}
 		m.hush()
 		m.touch()
 	case notReady, failedPart:

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/memo"
 )
 
 // Result is what came of a run.
@@ -142,7 +145,7 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: newDecisions(), byName: map[string]*cluster{}, machines: map[string]*machine{},
-		weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		items: memo.Memo[*kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}

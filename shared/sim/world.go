@@ -10,6 +10,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/kube"
+	"rollcall/shared/memo"
 )
 
 // The account in which everything happens.
@@ -29,6 +32,9 @@ type account struct {
 	clusters []*cluster
 	byName   map[string]*cluster
 	machines map[string]*machine // by instance id; what is long gone is forgotten as EC2 does
+	// reported are machines of which EC2 had something to say: failing checks, or an event.
+	reported []*machine
+	items    memo.Memo[*kube.Item]
 	weather  *weather
 	tell     func(Event) // of what is worth telling; never nil
 	// bus is called with what is put on the event bus; never nil.
@@ -275,6 +281,7 @@ type node struct {
 
 	listed   corev1.Node // as lists show it
 	listedAt int         // at which version
+	made     made[nodeState]
 }
 
 // pod is a Pod that is bound to a node.

@@ -160,7 +160,7 @@ func (f *filer) kubernetes(c *contents) error {
 		}
 		items := []any{}
 		for _, i := range t.sorted() {
-			o, err := f.scrub.pruned(&i)
+			o, err := f.scrub.written(&i)
 			if err != nil {
 				return fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err)
 			}

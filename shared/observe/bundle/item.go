@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rollcall/shared/kube"
 )
 
 // resource is a kind of Kubernetes object and the file that has its objects.
@@ -90,6 +92,8 @@ type item struct {
 	} `json:"involvedObject"`
 
 	raw json.RawMessage
+	// answered is the object as the API server answered with it; nil if it was read from a file.
+	answered *kube.Item
 }
 
 func (i *item) key() string {

@@ -18,6 +18,36 @@ var keptAnnotations = []string{
 	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
+// written is a Kubernetes object as it is written. An item that the API server answers with
+// again is pruned once.
+func (s *scrubber) written(i *item) (any, error) {
+	if i.answered == nil {
+		return s.pruned(i)
+	}
+	p, err := kube.Decode[prunedItem](i.answered)
+	if err != nil {
+		return nil, err
+	}
+	return p.json, nil
+}
+
+// prunedItem is what an item is decoded into in order to be written.
+type prunedItem struct{ json json.RawMessage }
+
+// UnmarshalJSON prunes the object.
+func (p *prunedItem) UnmarshalJSON(data []byte) error {
+	i := item{raw: data}
+	if err := json.Unmarshal(data, &i); err != nil {
+		return err
+	}
+	o, err := newScrubber().pruned(&i)
+	if err != nil {
+		return err
+	}
+	p.json = json.RawMessage(printed(o))
+	return nil
+}
+
 // pruned is a Kubernetes object as it is written: without what may hold a secret and
 // tells nothing, and without who owns which field.
 func (s *scrubber) pruned(i *item) (any, error) {

@@ -134,7 +134,7 @@ func (r *Recorder) objects(all []*kube.Item) {
 			continue
 		}
 		i := *read
-		i.raw = one.JSON()
+		i.raw, i.answered = one.JSON(), one
 		if s := servedAs(i.Kind); s != nil {
 			// A node that is read by its name after the list of all is in it already.
 			r.c.objects[s.file].keep(i)

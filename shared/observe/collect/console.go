@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/awserr"
 	"rollcall/shared/console"
 	"rollcall/shared/evidence"
+	"rollcall/shared/memo"
 	"rollcall/shared/roll"
 )
 
@@ -56,5 +57,8 @@ func consoleLog(id roll.InstanceID, out *ec2.GetConsoleOutputOutput, end outcome
 	if err != nil {
 		return evidence.Failed[console.Log](fmt.Sprintf("ec2:GetConsoleOutput of %s: the output is not valid base64", id)), time.Time{}
 	}
-	return evidence.Read(console.Read(string(text))), aws.ToTime(out.Timestamp).UTC()
+	return evidence.Read(consoleLogs.Get(memo.Of(text), func() console.Log { return console.Read(string(text)) })), aws.ToTime(out.Timestamp).UTC()
 }
+
+// consoleLogs are what console output says that was read last: it changes at boot and hardly ever after.
+var consoleLogs = memo.Memo[console.Log]{Most: 256}

@@ -1,0 +1,63 @@
+// Package memo remembers what was computed from texts: instances from one launch template have the
+// same user data, and a check a minute later reads the same texts again.
+//
+// A text is remembered by its hash alone, since it may hold secrets.
+package memo
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+)
+
+// Key stands for texts.
+type Key [sha256.Size]byte
+
+// Of is the key of texts, in their order.
+func Of[T string | []byte](texts ...T) (k Key) {
+	if len(texts) == 1 {
+		return sha256.Sum256([]byte(texts[0]))
+	}
+	h := sha256.New()
+	for _, t := range texts {
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(t))))
+		_, _ = h.Write([]byte(t))
+	}
+	return Key(h.Sum(nil))
+}
+
+// Memo remembers at least the values that were asked for last, Most of them, and at most twice as
+// many. It may be used by several goroutines. Values are shared: nobody may change them.
+type Memo[V any] struct {
+	Most int
+
+	mu           sync.Mutex
+	young, older map[Key]V
+}
+
+// Get is the value of the key, which is computed if it is not remembered.
+func (m *Memo[V]) Get(k Key, compute func() V) V {
+	m.mu.Lock()
+	v, ok := m.young[k]
+	if !ok {
+		if v, ok = m.older[k]; ok {
+			m.put(k, v)
+		}
+	}
+	m.mu.Unlock()
+	if ok {
+		return v
+	}
+	v = compute()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(k, v)
+	return v
+}
+
+func (m *Memo[V]) put(k Key, v V) {
+	if m.young == nil || len(m.young) >= m.Most {
+		m.older, m.young = m.young, make(map[Key]V, 16)
+	}
+	m.young[k] = v
+}
