@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,19 @@ const annotationScaleDown = "cluster-autoscaler.kubernetes.io/scale-down-disable
 
 // Budgets are the PodDisruptionBudgets of a cluster, to be asked about many nodes.
 type Budgets struct {
-	all []*policyv1.PodDisruptionBudget
+	all []budget
+}
+
+// budget is one of them. What it selects is worked out once for all silent nodes of a check.
+type budget struct {
+	*policyv1.PodDisruptionBudget
+	selects func() (labels.Selector, error)
+}
+
+func (b *Budgets) add(pdb *policyv1.PodDisruptionBudget) {
+	b.all = append(b.all, budget{pdb, sync.OnceValues(func() (labels.Selector, error) {
+		return metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
+	})})
 }
 
 // Volumes are the PersistentVolumes of a cluster that hold data: the bound ones, and those
@@ -35,7 +48,11 @@ type Volumes struct{ all []*corev1.PersistentVolume }
 // [Client.ReadEach].
 func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 	all, err := decoded[policyv1.PodDisruptionBudget](ctx, c, AllBudgets())
-	return &Budgets{all}, err
+	b := &Budgets{}
+	for _, pdb := range all {
+		b.add(pdb)
+	}
+	return b, err
 }
 
 // Volumes reads the PersistentVolumes of the cluster. The errors are those of
@@ -65,7 +82,7 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.all = append(b.all, one)
+		b.add(one)
 	}
 	var all []*corev1.Pod
 	for _, c := range pods {
@@ -255,10 +272,10 @@ func isReady(p *corev1.Pod) bool {
 func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 	var out []roll.Budget
 	for _, pdb := range b.all {
-		selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
+		selects, err := pdb.selects()
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb),
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.PodDisruptionBudget),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {

@@ -16,6 +16,7 @@ type Document struct {
 	own       map[string][]setting // its presets, by name
 	overrides []override
 	warnings  []Fault
+	known     *policies // what Cluster told of it; nil remembers nothing
 }
 
 // override is one entry of a document's overrides.

@@ -212,8 +212,9 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 			})
 		}
 		all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
-		for _, m := range all {
-			out.InstanceStatuses = append(out.InstanceStatuses, m.status())
+		out.InstanceStatuses = make([]types.InstanceStatus, len(all))
+		for i, m := range all {
+			out.InstanceStatuses[i] = m.status()
 		}
 		return nil
 	})

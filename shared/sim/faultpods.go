@@ -194,15 +194,22 @@ func (q *kubeQuery) listBudgets() (out []*kube.Item, err error) {
 		if !p.guarded {
 			return nil
 		}
-		two := intstr.FromInt32(2)
-		return q.c.a.encoded(&out, policyv1.PodDisruptionBudget{
-			TypeMeta:   metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
-			ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: p.namespace, CreationTimestamp: stamped(n.created), Generation: 1},
-			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": p.name}}},
-			Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 2},
-		})
+		item, err := p.budget.of(n.created, func() any { return n.budget(p) })
+		out = append(out, item)
+		return err
 	})
 	return out, err
+}
+
+// budget is a disruption budget that lets the pod not go.
+func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
+	two := intstr.FromInt32(2)
+	return policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: p.namespace, CreationTimestamp: stamped(n.created), Generation: 1},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": p.name}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 2},
+	}
 }
 
 // listVolumeClaims and listVolumes list the local volumes of pods, and their claims.

@@ -292,6 +292,7 @@ type pod struct {
 	leaving              time.Time // zero while it stays
 	keep                 string    // why it must not be ended; "" if it may
 	made                 made[podState]
+	budget               made[time.Time] // its disruption budget, by when its node was created
 }
 
 // claim is a NodeClaim of Karpenter.

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"rollcall/shared/awsauth"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/memo"
 	"rollcall/shared/roll"
 )
 
@@ -61,9 +63,20 @@ func (l *look) readAwsAuth() {
 	case mode == ekstypes.AuthenticationModeApi:
 		l.ev.Cluster.AwsAuth = evidence.Skipped[evidence.AwsAuth]("the cluster's authentication mode is API, which does not heed aws-auth")
 	default:
-		l.ev.Cluster.AwsAuth = object(l.kube.topic(), kube.AwsAuth(), func(c *configMap) evidence.AwsAuth { return awsauth.Parse(c.Data) })
+		l.ev.Cluster.AwsAuth = object(l.kube.topic(), kube.AwsAuth(), mappings)
 	}
 }
+
+// mappings are the mappings of the ConfigMap, which hardly ever changes.
+func mappings(c *configMap) evidence.AwsAuth {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
+		texts = append(texts, key, c.Data[key])
+	}
+	return mapped.Get(memo.Of(texts...), func() evidence.AwsAuth { return awsauth.Parse(c.Data) })
+}
+
+var mapped = memo.Memo[evidence.AwsAuth]{Most: 64}
 
 type configMap struct {
 	Data map[string]string `json:"data"`

@@ -23,8 +23,16 @@ func (l *look) fromSnapshot() {
 		}
 	}
 	states := map[string]roll.Node{}
-	for _, n := range l.in.Snapshot.Nodes {
-		states[n.Name] = n
+	for _, f := range l.findings {
+		if f.Node != "" {
+			states[f.Node] = roll.Node{}
+		}
+	}
+	for i := range l.in.Snapshot.Nodes {
+		n := &l.in.Snapshot.Nodes[i]
+		if _, found := states[n.Name]; found {
+			states[n.Name] = *n
+		}
 	}
 	for _, f := range l.findings {
 		if f.Node == "" {
