@@ -29,7 +29,7 @@ type simulateFlags struct {
 	seeds                  int
 	soak                   time.Duration
 	shrink                 int
-	history                bool
+	history, summary       bool
 	output                 string
 	guards                 sim.Guards // wrong ones, to see what a broken rule looks like
 }
@@ -52,6 +52,8 @@ as small as it can be, and its history is printed.
   rollcall simulate --seed 7 --hours 24 --clusters 3 --nodes 60
   rollcall simulate --soak 10m          seed after seed, for as long, as many at once as
                                         there are processors
+  rollcall simulate --seed 1000 --seeds 500 --summary
+                                        seeds 1000 to 1499, and one line for all of them
   rollcall simulate --fault taint-returns --seeds 200
                                         200 seeds with this fault in each, up to the
                                         first that breaks a rule, in a small account
@@ -82,9 +84,10 @@ Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 	flags.StringArrayVar(&f.certain, "fault", nil, "a fault that is in the run for certain, beside two random ones and in a cluster made for it; repeatable")
 	flags.StringVar(&f.policy, "policy", "", "policy file to try, in place of one that is drawn by chance")
 	flags.StringVar(&f.mode, "mode", "", "mode of the policy of --policy: observe, notify or remediate (default as it says)")
-	flags.IntVar(&f.seeds, "seeds", 1, "run so many seeds, one after the other, up to the first that breaks a rule")
+	flags.IntVar(&f.seeds, "seeds", 1, "run this many seeds, up to the first that breaks a rule")
 	flags.DurationVar(&f.soak, "soak", 0, "go on with the next seeds for so long, such as 10m")
 	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
+	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds; go on after one that breaks a rule, and name it")
 	flags.BoolVar(&f.history, "history", false, "print everything that happens, also if no rule is broken")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
 	return c
@@ -106,6 +109,9 @@ func (f simulateFlags) check() error {
 		if !slices.Contains(sim.Kinds(), sim.FaultKind(name)) {
 			faults = append(faults, fmt.Errorf("--fault %s: the faults are %v", name, sim.Kinds()))
 		}
+	}
+	if f.summary && (f.history || output(f.output) != outputTable) {
+		faults = append(faults, errors.New("--summary: it is one line, without --history and --output json"))
 	}
 	if f.soak < 0 {
 		faults = append(faults, fmt.Errorf("--soak %s: it takes a duration such as 10m", f.soak))
@@ -177,6 +183,7 @@ type tally struct {
 	nodeHours         float64
 	situations        map[sim.Situation]int
 	harm              sim.Harm
+	broken            []string // seeds that broke a rule, and which, if others came after
 }
 
 // simulate runs one seed, or seed after seed, as many at once as there are processors. What is
@@ -192,7 +199,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	if f.history {
 		atOnce = 1 // it prints while it runs
 	}
-	began, first, begun := env.Now(), f.seed, 0
+	began, first, begun, used := env.Now(), f.seed, 0, processorTime()
 	more := func() bool {
 		return ctx.Err() == nil && (begun < f.seeds || f.soak > 0 && env.Now().Sub(began) < f.soak)
 	}
@@ -219,10 +226,13 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 			return err
 		}
 	}
-	if all.runs > 1 && output(f.output) == outputTable {
+	switch {
+	case f.summary:
+		f.summarize(env, all, first, processorTime()-used)
+	case all.runs > 1 && output(f.output) == outputTable:
 		f.tally(env, all, first, failed)
 	}
-	if failed {
+	if failed || len(all.broken) > 0 {
 		return exit(ExitError)
 	}
 	return nil
@@ -241,6 +251,19 @@ func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bo
 		made = fmt.Sprintf("; the situation of %s arose in %d", strings.Join(f.certain, " or "), all.arose)
 	}
 	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts, %d situations, %s%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, len(all.situations), harm(all.harm), made)
+}
+
+// summarize prints what came of all seeds on one line, with what a second of a processor did.
+func (f simulateFlags) summarize(env Environment, all tally, first uint64, used time.Duration) {
+	verdict := "no rule was broken"
+	if len(all.broken) > 0 {
+		verdict = "BROKEN: " + strings.Join(all.broken, ", ")
+	}
+	perSecond := ""
+	if s := used.Seconds(); s > 0 {
+		perSecond = fmt.Sprintf(", %.0f s of a processor: %.0f node-hours and %.2f acts each", s, all.nodeHours/s, float64(all.acts)/s)
+	}
+	say(env, "seeds %d to %d, %d %s of %d nodes, %d h: %.0f node-hours, %d acts, %d situations; %s%s\n", first, f.seed, f.clusters, roll.Plural(f.clusters, "cluster", "clusters"), f.nodes, f.hours, all.nodeHours, all.acts, len(all.situations), verdict, perSecond)
 }
 
 // harm is what the workload lost to acts, and would not have lost to the faults.
@@ -286,6 +309,12 @@ func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *
 	all.harm.Minutes += result.Harm.Minutes
 	if r.arose {
 		all.arose++
+	}
+	if f.summary {
+		if len(result.Violations) > 0 {
+			all.broken = append(all.broken, fmt.Sprintf("%s by seed %d", result.Violations[0].Rule, r.seed))
+		}
+		return false, nil
 	}
 	if output(f.output) == outputJSON {
 		return len(result.Violations) > 0, f.json(env, result, r.took)

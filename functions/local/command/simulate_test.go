@@ -104,6 +104,28 @@ func TestSeedsComeToTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	}
 }
 
+// A summary is one line, whatever came of the seeds, which all run.
+func TestASummaryIsOneLine(t *testing.T) {
+	forgetful := sim.Guards{Plan: func(make func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
+		return func(in plan.Input) plan.Plan {
+			p := make(in)
+			p.Orders, p.Held, p.Steps = nil, nil, nil
+			return p
+		}
+	}}
+	for want, guards := range map[string]sim.Guards{"no rule was broken": {}, "BROKEN: cure by seed": forgetful} {
+		var out bytes.Buffer
+		f := simulateFlags{seed: 5, seeds: 8, hours: 14, clusters: 1, nodes: 8, output: "table", summary: true, guards: guards}
+		err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f)
+		if (err != nil) != (want != "no rule was broken") {
+			t.Errorf("%s: %v", want, err)
+		}
+		if said := out.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "seeds 5 to 12, 1 cluster of 8 nodes, 14 h: ") || !strings.Contains(said, want) {
+			t.Errorf("want %q in one line of seeds 5 to 12:\n%s", want, said)
+		}
+	}
+}
+
 // What a person gets when a rule is broken: the rule, a run made small with its history,
 // and the command that makes the whole again.
 func TestABrokenRuleIsShownSmall(t *testing.T) {
