@@ -20,7 +20,6 @@ type spell struct {
 	what     FaultKind
 	about    string   // a cluster, or "" for all
 	share    float64  // of the calls
-	acts     bool     // it meets the calls that end and reboot machines, whatever else it meets
 	met      []string // the forms in which it befell something
 }
 

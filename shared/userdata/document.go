@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"rollcall/shared/memo"
 )
 
 const (
@@ -26,8 +28,16 @@ const (
 
 // Read reads user data as EC2 hands it to the instance: what Decode returns. It also
 // accepts it still in base64, and already decompressed. It never fails: what it could not
-// read is a Fault.
-func Read(data []byte) (boot Boot) {
+// read is a Fault. The answer is shared with others who read the same user data: nobody may
+// change it.
+func Read(data []byte) Boot {
+	return boots.Get(memo.Of(data), func() Boot { return readAnew(data) })
+}
+
+// boots are the answers for what was read last: the instances of one template share user data.
+var boots = memo.Memo[Boot]{Most: 256}
+
+func readAnew(data []byte) (boot Boot) {
 	r := newReader()
 	defer func() {
 		// The parsers are other people's and the input is anybody's: one
