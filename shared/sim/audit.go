@@ -94,6 +94,8 @@ type auditor struct {
 	inVain   map[*node]time.Time             // since when nodes are cordoned for nothing
 	excused  map[string]int                  // how many receives of messages met a fault
 	taken    map[string]map[string]time.Time // when an act was last done to a machine
+	// sightless is of clusters by name.
+	sightless map[string]*sightless
 }
 
 // effect is an act that took effect.
@@ -133,7 +135,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
 	}
 }
 
@@ -183,6 +185,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	}
 	u.a.note(e)
 	if what == actUncordon {
+		u.givenBack(inv, id)
 		return // it gives back what an act took
 	}
 	if inv.v.fn != remediator {
@@ -208,6 +211,12 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	intent := u.intent(inv, what, c, id)
 	u.fresh(inv, what, id, intent.ID)
 	u.climbed(inv, what, m, intent)
+	if m != nil && m.state == running {
+		u.protects(inv, what, m)
+		u.afterOwner(inv, what, m, intent)
+		u.drained(inv, what, m, intent)
+		u.inTurn(inv, what, m)
+	}
 	u.toldFirst(inv, what, c, group, intent)
 	if what != actEvict && what != actCordon {
 		u.once(inv, what, id, intent.ID)
@@ -324,6 +333,9 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	if mode := u.mode(inv, c, o.Group); mode < mayRemediate {
 		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	}
+	if o.Action == string(actUncordon) {
+		u.givenBack(inv, o.Instance)
+	}
 	if o.gives() {
 		return
 	}
@@ -341,6 +353,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	u.share(inv, c, o)
 	u.zoned(inv, c, o)
+	u.calmed(inv, c, o)
 	u.justly(inv, c, o)
 }
 
@@ -383,6 +396,8 @@ func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]by
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
 	u.truthful(inv, c)
+	u.readWhole(inv, c)
+	u.lookedAt(inv, c)
 	if !c.whole {
 		return
 	}
@@ -484,6 +499,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		}
 	}
 	u.tells(d)
+	u.toldOfCluster(inv, d)
 	u.tellsOf(inv, d)
 	u.stuck(inv, d)
 	u.left(inv, d)
@@ -654,7 +670,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		return
 	}
 	for _, s := range last.steps {
-		if s.instance == m.id && s.do != "" && s.at.After(now) && s.at.Sub(now) < patience {
+		if s.instance == m.id && s.do != "" && s.at.After(now) && s.at.Before(from.Add(patience+wait)) {
 			return
 		}
 	}

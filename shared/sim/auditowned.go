@@ -28,6 +28,9 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 	if !m.disrupted.IsZero() && m.disrupted.Before(inv.begun.Add(-5*time.Second)) && now.Sub(m.disrupted) < removedWithin {
 		u.broken(RuleDisrupted, "%s: %s of %s, which Karpenter removes since %s", inv.name, what, m.id, m.disrupted.Format(time.TimeOnly))
 	}
+	if c := m.claim; c != nil && act(what) != actDeleteNode && !c.deleting.IsZero() && c.deleting.Before(inv.begun.Add(-5*time.Second)) && now.Sub(c.deleting) < removedWithin {
+		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))
+	}
 	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < frozenMost {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}

@@ -26,8 +26,9 @@ const (
 
 // records is what the auditor remembers for them.
 type records struct {
-	announced map[string]bool // orders that a notice told of
-	ended     map[string]bool // orders that ended a machine
+	announced map[string]bool  // orders that a notice told of
+	reasons   map[saidKey]bool // for which acts were told to be held, in the place of the instance
+	ended     map[string]bool  // orders that ended or rebooted a machine
 	open      map[string]*openIncident
 	// later is the incident in which a machine, or what else it is about, was told of last.
 	later map[string]string
@@ -43,10 +44,12 @@ type openIncident struct {
 	members              map[string]bool
 	notices              []time.Time
 	last                 *invocation
+	cause                string
+	most                 int // instances that one notice told of
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
+	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
 }
 
 // noticesADay is how many notices of one incident a person may get within a day, beside those
@@ -60,6 +63,9 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		if i.Order != "" {
 			r.announced[i.Order] = true
+		}
+		if i.Held != "" {
+			r.reasons[saidKey{d.Cluster, d.Group, "", i.Held}] = true
 		}
 	}
 	if d.Action == "terminated" {
@@ -84,6 +90,7 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 		r.open[id] = o
 	}
 	o.cluster, o.group, o.kind, o.last = d.Cluster, d.Group, d.Kind, inv
+	u.grew(inv, d, o)
 	if o.members == nil {
 		o.members = map[string]bool{}
 	}
@@ -100,6 +107,17 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 }
 
+// grew checks that one more instance with a cause that many have is no news: half as many again are.
+func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
+	now := len(d.Instances) + d.Truncated
+	alone := len(d.News) == 1 && d.News[0] == "grown"
+	recent := len(o.notices) > 0 && u.a.Now().Sub(o.notices[len(o.notices)-1]) < 23*time.Hour
+	if alone && recent && d.Cause != "" && d.Cause == o.cause && d.Group != "none" && d.Kind != string(roll.Stuck) && 2*now < 3*o.most {
+		u.broken(RuleNoise, "%s: incident %s of %s in %s is told again for %d instances, and was for %d", inv.name, d.Incident.ID, d.Kind, d.Group, now, o.most)
+	}
+	o.cause, o.most = d.Cause, max(o.most, now)
+}
+
 // toldFirst checks that an act that nobody can take back was told of, and notes it.
 // A ladder without a notice acts without one.
 func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string, intent ledger.Action) {
@@ -111,7 +129,7 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	if intent.ID == "" {
 		return
 	}
-	if what == actTerminate {
+	if what == actTerminate || what == actReboot {
 		u.records.ended[intent.ID] = true
 	}
 	if !u.records.announced[intent.ID] && u.policy(inv, c, group).tells(string(intent.Kind)) {
@@ -119,7 +137,8 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	}
 }
 
-// onRecord compares the terminations that are on record with what became of their machines.
+// onRecord compares the terminations and reboots that are on record with what became of their
+// machines.
 // Of several tries of one order the last one counts.
 func (u *auditor) onRecord(c *cluster) {
 	last := map[string]ledger.Action{}
@@ -128,15 +147,15 @@ func (u *auditor) onRecord(c *cluster) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		a := last[id]
-		if a.Do != acts[actTerminate] || a.Outcome == nil {
+		if a.Do != acts[actTerminate] && a.Do != acts[actReboot] || a.Outcome == nil {
 			continue
 		}
 		done := a.Outcome.Result == ledger.Done
-		if m := u.a.machines[string(a.Instance)]; done && m != nil && m.state == running {
+		if m := u.a.machines[string(a.Instance)]; a.Do == acts[actTerminate] && done && m != nil && m.state == running {
 			u.broken(RuleRecord, "the termination of %s, order %s, is on record as done (%s), and it runs", m.id, id, a.Outcome.Detail)
 		}
 		if !done && u.records.ended[id] {
-			u.broken(RuleRecord, "the termination of %s, order %s, took effect, and is on record as failed (%s)", a.Instance, id, a.Outcome.Detail)
+			u.broken(RuleRecord, "the %s of %s, order %s, took effect, and is on record as failed (%s)", a.Do, a.Instance, id, a.Outcome.Detail)
 		}
 	}
 }

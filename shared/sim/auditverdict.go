@@ -89,6 +89,7 @@ func (u *auditor) forget() {
 	clear(u.acted)
 	clear(u.records.open)
 	clear(u.checks)
+	clear(u.sightless)
 	for _, c := range u.a.clusters {
 		for _, g := range c.groups {
 			g.diedYoung = 0 // which of them were replaced before, nobody knows
@@ -332,7 +333,7 @@ func (u *auditor) minute() {
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || u.needsRepair(m) != "") {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || m.ail == flapping || u.needsRepair(m) != "") {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -387,7 +388,10 @@ func (u *auditor) awaits(m *machine) {
 	}
 	pol, longer, cures := u.policyNow(m.c, m.g), time.Duration(0), true
 	tells := pol.tells("ConditionFailed")
-	if u.needsRepair(m) == "" {
+	switch {
+	case m.ail == flapping:
+		tells, cures, why = pol.tells("Flapping"), false, "its kubelet comes and goes"
+	case u.needsRepair(m) == "":
 		longer, cures = pol.cures(m.ail)
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
 	}

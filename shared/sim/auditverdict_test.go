@@ -33,12 +33,19 @@ func ended(t *testing.T, m *machine, what act) {
 	})
 }
 
+// world is two machines of a group, of which one is acted on.
+type world struct{ m, other *machine }
+
+// rebooted has Rollcall have rebooted the other one a short while before the act, and it be as ill since.
+func (w world) rebooted(ail ailment) {
+	u := w.m.c.a.audit
+	u.effects["demo"] = append(u.effects["demo"], effect{w.m.c.a.Now().Add(5 * time.Minute), w.other.id, actReboot})
+	w.other.ail = ail
+}
+
 // Each rule of verdicts is broken by an act that is wrong for what the machine is, and by none
 // that is right.
 func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
-	type world struct {
-		m, other *machine
-	}
 	sick := func(w world) { w.m.fall(silent, false, false) }
 	for _, tt := range []struct {
 		name  string
@@ -183,6 +190,15 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		{
 			name: "its Node does not carry its id", rule: RuleHealthy, what: actTerminate, right: sick,
 			wrong: func(w world) { w.m.node.bare, w.m.unnamed = true, w.m.c.a.Now() },
+		},
+		{
+			name: "a person protected it from termination", rule: RuleKept, what: actReboot, right: sick,
+			wrong: func(w world) { sick(w); w.m.protected, w.m.protectedAt = true, w.m.c.a.Now() },
+		},
+		{
+			name: "another one of its group was rebooted and is not back", rule: RulePace, what: actReboot,
+			right: func(w world) { sick(w); w.rebooted(well) },
+			wrong: func(w world) { sick(w); w.rebooted(silent) },
 		},
 		{
 			name: "a person stopped it", rule: RuleStopped, what: actTerminate, right: sick,

@@ -95,6 +95,7 @@ type about struct{ instance, kind string }
 type checkup struct {
 	cluster string
 	whole   bool
+	nodes   int            // that it found
 	found   []about        // at any stage, and what is still starting
 	kept    map[about]bool // what it could not see and remembers
 	held    []withheld

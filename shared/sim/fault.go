@@ -22,7 +22,7 @@ func (a *account) arrange() {
 			to = from.Add(f.For)
 		}
 		if f.Kind.ofCalls() {
-			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share})
+			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, acts: f.Value == deniedActs})
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
@@ -124,7 +124,12 @@ func (a *account) strike(f Fault) {
 			m.starve(d.nth(i).between(7*time.Minute, 16*time.Minute), f.Value != lasting && (f.Bare || d.nth(i).of("reboots").chance(0.5)))
 		}
 	case FaultNotReady:
-		a.fell(f, notReady)
+		for _, m := range a.victims(f) {
+			if f.Value != "" {
+				m.keeps(f.Value)
+			}
+			m.fall(notReady, false, false)
+		}
 	case FaultImpaired:
 		a.fell(f, impaired)
 	case FaultFlapping:
@@ -450,25 +455,40 @@ func (g *group) remap() {
 	}
 }
 
+// What people do; a fault of FaultPeople may name one of them.
+const (
+	peopleHold    = "hold"
+	peopleProtect = "protect"
+	peopleCordon  = "cordon"
+	peopleUntag   = "untag"
+	peopleStop    = "stop the kubelet"
+)
+
+var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
+
 // meddle is what people do to machines and to Rollcall's tags.
 func (a *account) meddle(f Fault, d dice) {
 	for i, m := range a.victims(f) {
 		p := d.nth(i)
-		switch p.below(5) {
-		case 0:
+		does := f.Value
+		if does == "" {
+			does = meddlings[p.below(len(meddlings))]
+		}
+		switch does {
+		case peopleHold:
 			m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
-		case 1:
-			m.protected = true
+		case peopleProtect:
+			m.protected, m.protectedAt = true, a.Now()
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
-		case 2:
+		case peopleCordon:
 			m.node.cordoned = true
 			m.node.version = m.c.changed()
 			n := m.node
 			a.in(p.of("until").between(time.Hour, 2*time.Hour), func() { n.cordoned = false; n.version = n.c.changed() })
-		case 3:
+		case peopleUntag:
 			m.untag("rollcall:order")
-		case 4:
+		case peopleStop:
 			m.fall(silent, false, p.of("reboots").chance(0.5))
 			a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when something would be done
 		}

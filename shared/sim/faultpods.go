@@ -111,12 +111,17 @@ var silentServing = situation{
 	},
 }
 
-// serves puts a pod on the machine that must not be ended, for that reason.
+// serves has the machine serve from a pod that must not be ended, for that reason.
 func (m *machine) serves(why string) *pod {
+	m.serving = true
+	return m.keeps(why)
+}
+
+// keeps puts a pod on the machine that must not be ended, for that reason.
+func (m *machine) keeps(why string) *pod {
 	n, d := m.node, m.d.of("serves").nth(m.silence)
 	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget}
 	n.pods = append(n.pods, p)
-	m.serving = true
 	switch why {
 	case keptNode:
 		n.annotate("karpenter.sh/do-not-disrupt", "true")

@@ -19,6 +19,8 @@ type Options struct {
 	Policy string
 	// Certain are faults that befall it beside those, each in a cluster that suits it.
 	Certain []FaultKind
+	// Values are the forms that these have, in the same order; "" and none are drawn by chance.
+	Values []string
 }
 
 // LeastHours is how long a run is at least: what is ill has to be cured in it, and what
@@ -63,7 +65,11 @@ func Random(o Options) Scenario {
 		s.Faults = append(s.Faults, s.randomFault(d.of("fault").nth(i), i+1))
 	}
 	for i, kind := range o.Certain {
-		s.Faults = append(s.Faults, s.fault(kind, s.Clusters[i], d.of("certain").nth(i), n+i+1))
+		value := ""
+		if i < len(o.Values) {
+			value = o.Values[i]
+		}
+		s.Faults = append(s.Faults, s.fault(kind, value, s.Clusters[i], d.of("certain").nth(i), n+i+1))
 	}
 	return s
 }
@@ -132,12 +138,12 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 		}
 		draw -= l.weight
 	}
-	return s.fault(kind, s.Clusters[d.of("which").below(len(s.Clusters))], d, id)
+	return s.fault(kind, "", s.Clusters[d.of("which").below(len(s.Clusters))], d, id)
 }
 
-// fault is a fault of a kind, in a cluster if it is about one.
-func (s *Scenario) fault(kind FaultKind, c ClusterSpec, d dice, id int) Fault {
-	f := Fault{ID: id, Kind: kind}
+// fault is a fault of a kind, and of a form of it if one is named, in a cluster if it is about one.
+func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id int) Fault {
+	f := Fault{ID: id, Kind: kind, Value: value}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)
 	g := c.Groups[d.of("group").below(len(c.Groups))]
 	f.Cluster = c.Name
@@ -152,6 +158,9 @@ func (s *Scenario) fault(kind FaultKind, c ClusterSpec, d dice, id int) Fault {
 		}
 		if f.Kind == FaultFlapping || d.of("heals").chance(0.25) {
 			f.For = long
+		}
+		if f.Kind == FaultNotReady && f.Value == "" && d.of("keeps").chance(0.15) { // what runs there must not be ended
+			f.Value = []string{keptAnnotated, keptUnsafe, keptBudget}[d.of("kept").below(3)]
 		}
 	case FaultNoJoin, FaultNoReady, FaultSpot, FaultOrphans, FaultPeople, FaultGhosts:
 		f.Group, f.Count = g.Name, min(few, 3)

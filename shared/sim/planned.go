@@ -19,7 +19,7 @@ func (inv *invocation) planned(in plan.Input, out plan.Plan) {
 
 // checkupOf is the plan as the auditor knows it: in plain words.
 func checkupOf(in plan.Input, out plan.Plan) checkup {
-	c := checkup{cluster: in.Snapshot.Cluster.ID.Name, whole: in.Snapshot.Whole(), kept: map[about]bool{}}
+	c := checkup{cluster: in.Snapshot.Cluster.ID.Name, whole: in.Snapshot.Whole(), nodes: len(in.Snapshot.Nodes), kept: map[about]bool{}}
 	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		c.found = append(c.found, aboutOf(f.Key()))
 	}

@@ -105,7 +105,7 @@ func (s *Scenario) certainly(kinds []FaultKind) {
 
 // draw makes the fault one of the situation, in the cluster.
 func (sit *situation) draw(f *Fault, d dice, c ClusterSpec, storm time.Duration) {
-	if len(sit.values) > 0 {
+	if f.Value == "" && len(sit.values) > 0 {
 		f.Value = sit.values[d.of("value").below(len(sit.values))]
 	}
 	suits := func(value string) (out []string) {

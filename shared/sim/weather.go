@@ -20,6 +20,7 @@ type spell struct {
 	what     FaultKind
 	about    string  // a cluster, or "" for all
 	share    float64 // of the calls
+	acts     bool    // it meets the calls that end and reboot machines, whatever else it meets
 	met      bool    // it befell something
 }
 
@@ -46,7 +47,7 @@ const (
 func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.what.meets(name) {
+		if !s.lasts(now) || !s.meets(about) || !s.what.meets(name) && !(s.acts && actsOnMachines(name)) {
 			continue
 		}
 		if !d.nth(s.fault).chance(s.share) {
@@ -75,6 +76,13 @@ func (k FaultKind) meets(name string) bool {
 		return strings.HasPrefix(name, "iam:") || strings.HasPrefix(name, "sns:")
 	}
 	return false
+}
+
+// deniedActs is the form of FaultDenied in which the acts are denied too.
+const deniedActs = "acts"
+
+func actsOnMachines(name string) bool {
+	return name == "ec2:TerminateInstances" || name == "ec2:RebootInstances"
 }
 
 // does is what a call meets that a fault meets.

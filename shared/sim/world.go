@@ -246,7 +246,8 @@ type machine struct {
 	shownTags []tag // as the permission check and the answers see them
 	shownAt   time.Duration
 
-	protected bool // termination protection
+	protected   bool // termination protection
+	protectedAt time.Time
 
 	machinePlight // what situations make of it
 }

@@ -13,6 +13,8 @@ package mutate
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"rollcall/shared/sim"
 )
@@ -25,8 +27,9 @@ type Mutation struct {
 	Old, New string
 	// Harm is what it would do in an account.
 	Harm string
-	// Faults befall the first runs for certain, all of them in each; without any, every run is
-	// a random one.
+	// Faults befall the first runs for certain, all of them in each, in this order; without
+	// any, every run is a random one. A fault may say more than its kind: people=hold is one
+	// of its forms, silence=2 on how many machines, and api-errors=0.3 on what share of calls.
 	Faults []sim.FaultKind
 	// Rules are those of which one is the first that is broken.
 	Rules []sim.Rule
@@ -50,36 +53,67 @@ type Run struct {
 // Options are what the scenario is made for: with certain faults a small account, as rollcall
 // simulate makes it, and without any a larger one.
 func (r Run) Options() sim.Options {
-	if len(r.Faults) > 0 {
-		return sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12, Certain: r.Faults}
+	if len(r.Faults) == 0 {
+		return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
 	}
-	return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
+	o := sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12}
+	for _, f := range r.Faults {
+		kind, form, _ := strings.Cut(string(f), "=")
+		if _, err := strconv.ParseFloat(form, 64); err == nil {
+			form = ""
+		}
+		o.Certain, o.Values = append(o.Certain, sim.FaultKind(kind)), append(o.Values, form)
+	}
+	return o
 }
 
 // Scenario is what the run is made from. Several faults meet: they begin at the same time, in
-// the cluster and the group of the first. Of people there is one for each machine, or they would
-// hardly ever meddle with the one that is ill.
+// the cluster and the group of the first, and there is no other cluster. Of people there is one
+// for each machine, or they would hardly ever meddle with the one that is ill.
 func (r Run) Scenario() sim.Scenario {
 	sc := sim.Random(r.Options())
-	if len(r.Faults) < 2 {
+	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
+	for i, said := range r.Faults {
+		_, form, _ := strings.Cut(string(said), "=")
+		if n, err := strconv.ParseFloat(form, 64); err == nil {
+			amount(&certain[i], n)
+		}
+	}
+	if len(certain) < 2 {
 		return sc
 	}
-	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
-	first := certain[0]
+	first, meet := certain[0], sc.Clusters[0].Name
+	for _, f := range certain {
+		if f.Kind == sim.FaultDeleted {
+			meet = f.Cluster
+		}
+	}
 	for i := range certain {
 		f := &certain[i]
 		if f.Kind == sim.FaultPeople {
 			f.Count = everybody
 		}
-		f.At = first.At
-		if f.Cluster != "" {
-			f.Cluster = first.Cluster
+		if f.At = first.At; f.For > 0 {
+			f.For = min(f.For, sc.Storm-f.At) // or the calm would be none
 		}
-		if f.Count > 0 && first.Group != "" {
+		if f.Cluster != "" {
+			f.Cluster = meet
+		}
+		if f.Count > 0 && first.Group != "" && first.Cluster == meet {
 			f.Group = first.Group
 		}
 	}
+	sc.Clusters = slices.DeleteFunc(sc.Clusters, func(c sim.ClusterSpec) bool { return c.Name != meet && meet == first.Cluster })
 	return sc
+}
+
+// amount is on how much a row has a fault: the share of calls, or the number of machines.
+func amount(f *sim.Fault, n float64) {
+	if f.Share > 0 {
+		f.Share = n
+		return
+	}
+	f.Count = int(n)
 }
 
 // everybody is more machines than a group has.

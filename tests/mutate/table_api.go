@@ -9,13 +9,13 @@ func read() []Mutation {
 		{
 			Name: "a listing that expired (410) ends", File: client,
 			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\treturn nil\n",
-			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors),
+			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors+"=0.5", sim.FaultNotReady+"=1"),
 			Missed: untried,
 		},
 		{
 			Name: "a listing that expired (410) begins anew without forgetting", File: client,
 			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\terr = list()\n",
-			Harm: "nodes are counted twice", Faults: faults(sim.FaultAPIErrors),
+			Harm: "nodes are counted twice", Faults: faults(sim.FaultAPIErrors+"=0.5", sim.FaultNotReady+"=1"),
 			Missed: untried,
 		},
 		{
@@ -26,42 +26,42 @@ func read() []Mutation {
 		{
 			Name: "a page of nodes that fails ends the listing", File: observe,
 			Old: "\tif err != nil {\n\t\tfail(err)\n\t}\n}", New: "\tif err != nil && len(s.Nodes) == 0 {\n\t\tfail(err)\n\t}\n}",
-			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors),
+			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors+"=0.5", sim.FaultNotReady+"=1"),
 			Missed: untried,
 		},
 		{
 			Name: "a page of instances that fails ends the listing", File: instances,
 			Old: "\t\t\ts.Gaps = append(s.Gaps, g)\n\t\t\treturn\n", New: "\t\t\tif page == 1 {\n\t\t\t\ts.Gaps = append(s.Gaps, g)\n\t\t\t}\n\t\t\treturn\n",
-			Harm: "instances of later pages are taken for ended", Faults: faults(sim.FaultThrottle),
+			Harm: "instances of later pages are taken for ended", Faults: faults(sim.FaultThrottle+"=0.5", sim.FaultNotReady+"=1"),
 			Missed: untried,
 		},
 		{
 			Name: "instances that the listing lacks are not looked up", File: instances,
 			Old: "if id := s.Nodes[i].Instance; id != \"\" && !listed[id] {", New: "if id := s.Nodes[i].Instance; id == \"\" && !listed[id] {",
-			Harm: "what EC2 shows late is taken for ended", Faults: faults(sim.FaultStale),
+			Harm: "what EC2 shows late is taken for ended", Faults: faults(sim.FaultStale+"=0.5", sim.FaultScale+"=3"),
 			Missed: untried,
 		},
 		{
 			Name: "instances that could not be looked up are taken for unknown", File: instances,
 			Old: "\t\tfound, unknown, err := o.lookup(ctx, batch)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n", New: "\t\tfound, unknown, err := o.lookup(ctx, batch)\n\t\tif err != nil {\n\t\t\tunknown = batch\n\t\t}\n",
-			Harm: "nodes of working machines are deleted", Faults: faults(sim.FaultThrottle, sim.FaultGhosts),
+			Harm: "nodes of working machines are deleted", Faults: faults(sim.FaultGhosts+"=2", sim.FaultThrottle+"=0.5"),
 			Missed: untried,
 		},
 		{
 			Name: "instances of several clusters are of this one", File: instances,
 			Old: "OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),", New: "",
-			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=tags-back"),
 			Missed: untried,
 		},
 		{
 			Name: "rollcall:hold is not read", File: instances,
 			Old: "Hold:           p.texts.One(tags.Hold),", New: "",
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence), Rules: rules(sim.RuleKept),
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"), Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "status checks that could not be read are in order", File: status,
 			Old: "s.StatusRead = roll.Unreadable\n\tif !s.Has(roll.ScopeInstances) {", New: "s.StatusRead = roll.Yes\n\tif !s.Has(roll.ScopeInstances) {",
-			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
@@ -73,37 +73,37 @@ func read() []Mutation {
 		{
 			Name: "a cordon overwrites that of a person", File: write,
 			Old: "if n.Spec.Unschedulable {\n\t\t\treturn nil, nil", New: "if n.Annotations[roll.AnnotationCordoned] != \"\" {\n\t\t\treturn nil, nil",
-			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople+"=cordon", sim.FaultNotReady+"=2"),
 			Missed: "not caught in 12 runs: remediate leaves a person's cordon alone before it asks kube, and kube asks again before it patches: each stands behind the other",
 		},
 		{
 			Name: "an uncordon does not ask whose cordon it is", File: write,
 			Old: "if order == \"\" || n.Annotations[roll.AnnotationCordoned] != order {", New: "if order == \"-\" {",
-			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople+"=cordon", sim.FaultNotReady+"=2"),
 			Missed: untried,
 		},
 		{
 			Name: "do-not-disrupt is ignored by drains", File: drain,
 			Old: "\tif p.doNotDisrupt == \"true\" {\n", New: "\tif p.doNotDisrupt == \"yes\" {\n",
-			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultSilentServing, sim.FaultNotReady),
+			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Missed: untried,
 		},
 		{
 			Name: "safe-to-evict is ignored", File: drain,
 			Old: "if p.safeToEvict == \"false\" {", New: "if p.safeToEvict == \"no\" {",
-			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultSilentServing, sim.FaultNotReady),
+			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultNotReady + "=safe-to-evict"),
 			Missed: untried,
 		},
 		{
 			Name: "pods that a budget keeps are left", File: drain,
 			Old: "\t\td.Blocked = append(d.Blocked, p.because(\"%s\", refusal(err)))\n", New: "",
-			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=budget"),
 			Missed: untried,
 		},
 		{
 			Name: "pods that are still stopping are gone", File: drain,
 			Old: "\t\t\td.Leaving = append(d.Leaving, p.because(\"has until", New: "\t\t\td.Stuck = append(d.Stuck, p.because(\"has until",
-			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady),
+			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady + "=2"),
 			Missed: untried,
 		},
 		{
@@ -120,7 +120,7 @@ func read() []Mutation {
 		{
 			Name: "a budget without a word counts for nothing", File: pods,
 			Old: "Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb),", New: "",
-			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing),
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing + "=budget"),
 			Missed: untried,
 		},
 		{
@@ -174,13 +174,7 @@ func kept() []Mutation {
 		{
 			Name: "an act that failed is one that interrupted", File: act,
 			Old: "return !a.Free && !failed", New: "return !a.Free && (failed || !failed)",
-			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultDenied, sim.FaultSilence),
-			Missed: untried,
-		},
-		{
-			Name: "the latest outcome of an act wins", File: act,
-			Old: "\t\t\tif s.Actions[i].Outcome == nil {\n\t\t\t\ts.Actions[i].Outcome = &outcome\n\t\t\t}\n", New: "\t\t\ts.Actions[i].Outcome = &outcome\n",
-			Harm: "what was done is told to have failed, and done again", Faults: faults(sim.FaultMessages, sim.FaultLostAnswers),
+			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
 			Missed: untried,
 		},
 		{
@@ -235,7 +229,7 @@ func handled() []Mutation {
 		{
 			Name: "a check that could not read is not repeated", File: inspect,
 			Old: "if !result.Snapshot.Whole() && !missing(result)", New: "if result.Snapshot.Whole() && missing(result)",
-			Harm: "after each hiccup a cluster is not looked at until the next sweep", Faults: faults(sim.FaultAPIErrors),
+			Harm: "after each hiccup a cluster is not looked at until the next sweep", Faults: faults(sim.FaultAPIErrors + "=0.6"),
 			Missed: untried,
 		},
 		{
@@ -254,12 +248,6 @@ func handled() []Mutation {
 			Name: "a policy that could not be read lowers nothing", File: inspect,
 			Old: "permitted != h.Permitted\n", New: "false\n",
 			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultBadPolicy),
-			Missed: untried,
-		},
-		{
-			Name: "orders are sent in mode notify", File: inspect,
-			Old: "if permitted.Allows(policy.Remediate) {", New: "if permitted.Allows(policy.Notify) {",
-			Harm: "none known: the plan makes no orders in mode notify", Faults: faults(sim.FaultMode),
 			Missed: untried,
 		},
 		{

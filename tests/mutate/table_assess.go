@@ -21,7 +21,7 @@ func assessed() []Mutation {
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
 			Old: "w.since, told = known.Since.UTC(), known.Told", New: "told = known.Told",
-			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultNotReady),
+			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence+"=1", sim.FaultNotReady+"=1"),
 			Missed: untried,
 		},
 		{
@@ -33,7 +33,7 @@ func assessed() []Mutation {
 		{
 			Name: "what never was Ready is due at once", File: node,
 			Old: "f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, since.Add(warnAfter))",
-			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultNoReady),
+			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultCilium, sim.FaultNoReady+"=2"),
 			Missed: noTolerance,
 		},
 		{
@@ -60,33 +60,21 @@ func assessed() []Mutation {
 			Harm: "a node that works is ended for a startup taint", Faults: faults(sim.FaultTaintReturns), Rules: rules(sim.RuleHealthy), Sample: true,
 		},
 		{
-			Name: "nodes that were not listed are taken for missing", File: kept,
-			Old: "return !a.instancesRead || !a.nodesRead", New: "return !a.instancesRead",
-			Harm: "findings are forgotten with each hiccup of an API server", Faults: faults(sim.FaultAPIErrors),
-			Missed: untried,
-		},
-		{
 			Name: "status checks that were not read are in order", File: kept,
 			Old: "a.Snapshot.StatusRead != roll.Yes:", New: "a.Snapshot.StatusRead == roll.NotAsked:",
-			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
-			Missed: untried,
-		},
-		{
-			Name: "a second look takes findings of others for gone", File: kept,
-			Old: "case a.Snapshot.Target != \"\" && k.Instance != a.Snapshot.Target:", New: "case a.Snapshot.Target != \"\" && k.Instance == a.Snapshot.Target:",
-			Harm: "none known: what a look at one instance finds out of others is not recorded", Faults: faults(sim.FaultSilence),
+			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.3"),
 			Missed: untried,
 		},
 		{
 			Name: "a node is counted as overdue in its group alone", File: count,
 			Old: "\ta.total.Overdue++\n", New: "",
-			Harm: "acts go on while a large part of the cluster is unhealthy", Faults: faults(sim.FaultNotReady),
+			Harm:   "acts go on while a large part of the cluster is unhealthy",
 			Missed: untried,
 		},
 		{
 			Name: "instances that never joined do not count as unhealthy", File: count,
 			Old: "case roll.Ghost, roll.Conflict,", New: "case roll.Unregistered, roll.Ghost, roll.Conflict,",
-			Harm: "acts go on while nothing joins any more", Faults: faults(sim.FaultTemplate),
+			Harm: "acts go on while nothing joins any more", Faults: faults(sim.FaultNoJoin + "=4"),
 			Missed: untried,
 		},
 		{
@@ -107,12 +95,6 @@ func assessed() []Mutation {
 			Missed: untried,
 		},
 		{
-			Name: "the next check is not asked for when a tolerance ends", File: assess,
-			Old: "\t} else {\n\t\ta.next(f.Due)\n\t}\n", New: "\t}\n",
-			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
-			Missed: untried,
-		},
-		{
 			Name: "a bastion is meant to be a node since its template has some", File: unpaired,
 			Old: "\tcase bySiblings:\n\t\ta.out.Inherited[i.ID] = true\n", New: "\tcase bySiblings:\n",
 			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
@@ -126,7 +108,7 @@ func assessed() []Mutation {
 		{
 			Name: "what EKS does not know counts as active", File: assess,
 			Old: "a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })", New: "a.gone = false",
-			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultDeleted),
+			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
 			Missed: untried,
 		},
 	}

@@ -9,7 +9,7 @@ func limited() []Mutation {
 		{
 			Name: "one more node may be unhealthy than the share allows", File: limits,
 			Old: "if c.Overdue <= allowed {", New: "if c.Overdue <= allowed+1 {",
-			Harm:   "acts go on in trouble that is hardly the instances'",
+			Harm: "acts go on in trouble that is hardly the instances'", Faults: faults(sim.FaultNotReady + "=4"),
 			Missed: untried,
 		},
 		{
@@ -21,13 +21,13 @@ func limited() []Mutation {
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,
 			Old: "group, pol.Limits.Unhealthy); ok {", New: "group, pol.Limits.Unhealthy); ok && text == \"\" {",
-			Harm:   "acts go on while a large part of the group is unhealthy",
+			Harm: "acts go on while a large part of the group is unhealthy", Faults: faults(sim.FaultNotReady + "=4"),
 			Missed: untried,
 		},
 		{
 			Name: "two sightings may be at the same moment", File: limits,
 			Old: "age < assess.Confirmation {", New: "age < 0 {",
-			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultMessages),
+			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultNotReady, sim.FaultMessages+"=0.5"),
 			Missed: untried,
 		},
 		{
@@ -44,7 +44,7 @@ func limited() []Mutation {
 		{
 			Name: "what was found in mode notify is acted on at once in mode remediate", File: limits,
 			Old: "!known.Opened.Before(remediateSince)", New: "known.Opened.Before(remediateSince)",
-			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch+"=notify", sim.FaultNotReady+"=2"),
 			Missed: untried,
 		},
 		{
@@ -66,7 +66,7 @@ func limited() []Mutation {
 		{
 			Name: "a mass of silent nodes is not noticed", File: limits,
 			Old: "if n < silenceLeast || n*100 < int(share)*nodes {", New: "if n < silenceLeast || n*100 < int(share)*nodes*10 {",
-			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultZone),
+			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultSilence + "=3"),
 			Missed: untried,
 		},
 		{
@@ -84,31 +84,31 @@ func limited() []Mutation {
 		{
 			Name: "unreadable termination protection is ignored", File: limits,
 			Old: "case roll.NotAsked, roll.Unreadable:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute", New: "case roll.NotAsked:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute",
-			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople, sim.FaultErrors),
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultErrors+"=0.3", sim.FaultNotReady+"=2"),
 			Missed: "not caught in 30 runs: EC2 ends nothing that is protected, and no rule asks of protection before a reboot or a drain",
 		},
 		{
 			Name: "termination protection is ignored", File: limits,
 			Old: "\tcase roll.Yes:\n\t\treturn TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn TerminationProtected",
-			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople),
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultNotReady+"=2"),
 			Missed: "EC2 ends nothing that is protected, and no rule asks of protection before a reboot or a drain",
 		},
 		{
 			Name: "what failed is tried again at once", File: limits,
 			Old: "case now.Sub(a.Outcome.At) < wait:", New: "case now.Sub(a.Outcome.At) < 0:",
-			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultPeople, sim.FaultDenied),
+			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
 			Missed: untried,
 		},
 		{
 			Name: "the tags of another cluster are ignored", File: limits,
 			Old: `case i.OtherCluster != "":`, New: `case i.OtherCluster == "-":`,
-			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=tags"),
 			Missed: untried,
 		},
 		{
 			Name: "user data that names another cluster is ignored", File: limits,
 			Old: `other := p.Snapshot.Details[i.ID].OtherCluster; other != "" {`, New: `other := p.Snapshot.Details[i.ID].OtherCluster; other == "-" {`,
-			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags),
+			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=user-data"),
 			Missed: untried,
 		},
 		{
@@ -120,12 +120,12 @@ func limited() []Mutation {
 		{
 			Name: "rollcall:hold is not looked at", File: limits,
 			Old: "if roll.HoldActive(i.Hold, now) {", New: `if i.Hold == "all" && roll.HoldActive(i.Hold, now) {`,
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence), Rules: rules(sim.RuleKept),
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"), Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "rollcall:hold=true is not looked at, only a date is", File: "shared/roll/instance.go",
 			Old: "if until, err := time.Parse(time.RFC3339, value); err == nil {\n\t\treturn now.Before(until)\n\t}\n\treturn true\n", New: "until, err := time.Parse(time.RFC3339, value)\n\treturn err == nil && now.Before(until)\n",
-			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople, sim.FaultSilence),
+			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"),
 			Missed: "not looked into since faults of a row meet: in 30 runs nobody held the machine that was ill",
 		},
 		{
@@ -142,13 +142,13 @@ func limited() []Mutation {
 		{
 			Name: "pods of a silent node that could not be read are no pods", File: pods,
 			Old: "(part.read == roll.NotAsked || part.read == roll.Unreadable)", New: "part.read == roll.NotAsked",
-			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing, sim.FaultAPIErrors),
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing+"=do-not-disrupt", sim.FaultAPIErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
 			Name: "do-not-disrupt is ignored", File: pods,
 			Old: `pod.NotToDisrupt != "" && !pod.Replaced`, New: `pod.NotToDisrupt != "" && pod.Replaced`,
-			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing),
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing + "=do-not-disrupt"),
 			Missed: untried,
 		},
 		{
@@ -164,13 +164,13 @@ func limited() []Mutation {
 		{
 			Name: "a cause that two instances share is shared by too few", File: cause,
 			Old: "sure+perhaps < 2 ||", New: "sure+perhaps < 3 ||",
-			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate),
+			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate + "=2"),
 			Missed: untried,
 		},
 		{
 			Name: "every cause is held as shared", File: cause,
 			Old: `if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
-			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady),
+			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady + "=1"),
 			Missed: "no rule asks yet whether the reason of what is held is true",
 		},
 		{
@@ -198,19 +198,19 @@ func limited() []Mutation {
 		{
 			Name: "the limits of the group forget the acts of this check", File: climb,
 			Old: "\t\tso.groups[f.Group]++\n", New: "",
-			Harm:   "several machines of a group are acted on at once",
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultNotReady + "=2"),
 			Missed: untried,
 		},
 		{
 			Name: "a second instance of a group is acted on in the same check", File: object,
 			Old: "so.groups[f.Group] > 0 {", New: "so.groups[f.Group] > 1 {",
-			Harm:   "several machines of a group are acted on at once",
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultNotReady + "=2"),
 			Missed: untried,
 		},
 		{
 			Name: "an act without an outcome does not hold others", File: object,
 			Old: "if a, ok := p.State.Unresolved(f.Instance, f.Group); ok {", New: "if a, ok := p.State.Unresolved(f.Instance, roll.GroupNone); ok {",
-			Harm: "a second machine of a group is acted on before what came of the first is known", Faults: faults(sim.FaultLostAnswers),
+			Harm: "a second machine of a group is acted on before what came of the first is known", Faults: faults(sim.FaultLostAnswers+"=0.3", sim.FaultSilence+"=2"),
 			Missed: untried,
 		},
 		{
@@ -221,7 +221,7 @@ func limited() []Mutation {
 		{
 			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
 			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {", New: "if t == nil || !goesOn {",
-			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone),
+			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone, sim.FaultSilence+"=1"),
 			Missed: untried,
 		},
 	}

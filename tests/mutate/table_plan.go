@@ -15,31 +15,31 @@ func climbed() []Mutation {
 		{
 			Name: "the machine is not given time to boot after a reboot", File: climb,
 			Old: "boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {", New: "boots := rebooted; !rebooted.IsZero() && boots.After(at) {",
-			Harm: "a machine that boots is ended", Faults: faults(sim.FaultSmallZone),
+			Harm: "a machine that boots is ended", Faults: faults(sim.FaultSmallZone + "=metal"),
 			Missed: untried,
 		},
 		{
 			Name: "drain is skipped for what is not ready", File: climb,
 			Old: "case n.Ready.Status == roll.ConditionUnknown:\n\t\t\treturn", New: "case n.Ready.Status != roll.ConditionTrue:\n\t\t\treturn",
-			Harm: "pods are ended without being evicted", Faults: faults(sim.FaultNotReady),
+			Harm: "pods are ended without being evicted", Faults: faults(sim.FaultNotReady + "=2"),
 			Missed: "no rule knows the order of the ladder yet",
 		},
 		{
 			Name: "an instance is rebooted for each of its troubles", File: climb,
 			Old: "if a, ok := p.rebooted(f); ok {", New: "if a, ok := p.rebooted(f); ok && a.Kind == f.Kind && a.Why == \"\" {",
-			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultPressure),
+			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultRelapse + "=rebooted"),
 			Missed: untried,
 		},
 		{
 			Name: "an earlier reboot is forgotten after an hour", File: climb,
 			Old: "p.Now.Sub(a.At) < rebootMemory", New: "p.Now.Sub(a.At) < time.Hour",
-			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultPressure),
+			Harm: "a machine is rebooted again and again", Faults: faults(sim.FaultRelapse + "=rebooted"),
 			Missed: untried,
 		},
 		{
 			Name: "what only another instance cures is rebooted", File: climb,
 			Old: "ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {", New: "ok && c.Cure == roll.CureReplace && f.Kind == roll.Impaired {",
-			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultAccelerator),
+			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultAccelerator + "=replace"),
 			Missed: untried,
 		},
 		{
@@ -51,25 +51,25 @@ func climbed() []Mutation {
 		{
 			Name: "a drain that is unfinished is taken for a done one", File: climb,
 			Old: "\t\treturn p.unfinished(f, a, pol.Drain)", New: "\t\treturn a.Outcome.At, false",
-			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Missed: untried,
 		},
 		{
 			Name: "a failed step is taken for a done one", File: climb,
 			Old: "case a.Outcome.Result == ledger.Done:\n\t\treturn a.Outcome.At, false", New: "case a.Outcome.Result != ledger.Done || !act.final():\n\t\treturn a.Outcome.At, false",
-			Harm: "a machine is ended though it was never drained", Faults: faults(sim.FaultDenied, sim.FaultAPIErrors),
+			Harm: "a machine is ended though it was never drained", Faults: faults(sim.FaultNotReady+"=2", sim.FaultAPIErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
 			Name: "what was done is done again after a while", File: climb,
 			Old: "case a.Outcome.Result == ledger.Done && act.final():", New: "case a.Outcome.Result == ledger.Done && act.final() && p.Now.Sub(a.Outcome.At) < 5*time.Minute:",
-			Harm:   "the same machine is ended twice",
+			Harm: "the same machine is ended twice", Faults: faults(sim.FaultSilence, sim.FaultStale+"=0.5"),
 			Missed: untried,
 		},
 		{
 			Name: "a node that came back keeps a cordon older than an hour", File: recover,
 			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || cordon.Do != string(Cordon)",
-			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
+			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Missed: untried,
 		},
 		{
@@ -80,37 +80,37 @@ func climbed() []Mutation {
 		{
 			Name: "a node that is still ill is uncordoned", File: recover,
 			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {", New: "false {",
-			Harm: "pods are placed on a node that is just to be ended", Faults: faults(sim.FaultNotReady),
+			Harm: "pods are placed on a node that is just to be ended", Faults: faults(sim.FaultNotReady + "=2"),
 			Missed: untried,
 		},
 		{
 			Name: "rollcall:hold does not keep a cordon", File: recover,
 			Old: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok {", New: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok && reason == \"\" {",
-			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultNotReady, sim.FaultPeople),
+			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=hold", sim.FaultNotReady+"=2"),
 			Missed: untried,
 		},
 		{
 			Name: "acts without an outcome are settled at once", File: resolve,
 			Old: "if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {", New: "if a.Outcome == nil {",
-			Harm: "an act that is just being carried out is repeated", Faults: faults(sim.FaultLostAnswers, sim.FaultStale),
+			Harm: "an act that is just being carried out is repeated", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2"),
 			Missed: untried,
 		},
 		{
 			Name: "an instance that is not listed is taken for ended", File: resolve,
 			Old: "case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
-			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultLostAnswers, sim.FaultStale),
+			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2", sim.FaultStale+"=0.5"),
 			Missed: untried,
 		},
 		{
 			Name: "a lost termination is taken for done", File: resolve,
 			Old: "return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(\"the instance is %s; whether its termination", New: "return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(\"the instance is %s; whether its termination",
-			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills, sim.FaultSilence),
+			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=0.4", sim.FaultImpaired+"=2"),
 			Missed: untried,
 		},
 		{
 			Name: "a drain of a node that came back goes on", File: resolve,
 			Old: "case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:", New: "case n != nil && n.Ready.Status == roll.ConditionFalse && !sick:",
-			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady),
+			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Missed: untried,
 		},
 	}
@@ -128,7 +128,7 @@ func owned() []Mutation {
 		{
 			Name: "Karpenter gets no time to end what does not register", File: owner,
 			Old: "launched.Add(karpenterRegisters + karpenterGrace)", New: "launched",
-			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultNoJoin),
+			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultRefused),
 			Missed: untried,
 		},
 		{
@@ -140,13 +140,13 @@ func owned() []Mutation {
 		{
 			Name: "a NodeClaim that is being deleted is deleted again", File: owner,
 			Old: "case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():", New: "case d.NodeClaim != nil && d.NodeClaim.DeletedAt.After(p.Now):",
-			Harm: "Rollcall ends what Karpenter drains", Faults: faults(sim.FaultOwnerIdle),
+			Harm: "Rollcall ends what Karpenter drains", Faults: faults(sim.FaultOwnerIdle + "=claim"),
 			Missed: untried,
 		},
 		{
 			Name: "whether a NodeClaim has the instance need not be known", File: owner,
 			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
-			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOrphans, sim.FaultAPIErrors),
+			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultAPIErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
@@ -157,7 +157,7 @@ func owned() []Mutation {
 		{
 			Name: "the Auto Scaling group gets no time to replace what is impaired", File: owner,
 			Old: "f.Began.Add(groupReplaces)", New: "f.Began",
-			Harm: "Rollcall and the Auto Scaling group replace the same instance", Faults: faults(sim.FaultImpaired),
+			Harm: "Rollcall and the Auto Scaling group replace the same instance", Faults: faults(sim.FaultOwnerIdle + "=impaired"),
 			Missed: untried,
 		},
 		{
@@ -169,7 +169,7 @@ func owned() []Mutation {
 		{
 			Name: "suspended ReplaceUnhealthy is ignored", File: owner,
 			Old: "case g.ReplaceSuspended == roll.Yes:", New: "case g.ReplaceSuspended == roll.Unreadable:",
-			Harm: "a machine is ended that somebody keeps as it is", Faults: faults(sim.FaultNoReplacement),
+			Harm: "a machine is ended that somebody keeps as it is", Faults: faults(sim.FaultNoReplacement + "=processes"),
 			Missed: untried,
 		},
 		{
@@ -185,19 +185,19 @@ func owned() []Mutation {
 		{
 			Name: "a managed node group that is updating is not left alone", File: owner,
 			Old: `case g.Status != "" && g.Status != nodeGroupActive:`, New: `case g.Status == "DELETING":`,
-			Harm: "Rollcall interferes with an update of the node group", Faults: faults(sim.FaultNoReplacement),
+			Harm: "Rollcall interferes with an update of the node group", Faults: faults(sim.FaultNoReplacement + "=nodegroup"),
 			Missed: untried,
 		},
 		{
 			Name: "launches that fail are ignored", File: owner,
 			Old: "g.LaunchFailed.IsZero() || p.lossTaken(f) {", New: "!g.LaunchFailed.IsZero() || p.lossTaken(f) {",
-			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultDry, sim.FaultSilence),
+			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement + "=launches"),
 			Missed: untried,
 		},
 		{
 			Name: "whether a kubelet renews its lease need not be known", File: owner,
 			Old: "if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
-			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode, sim.FaultAPIErrors),
+			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode, sim.FaultAPIErrors+"=0.4"),
 			Missed: untried,
 		},
 	}
@@ -222,7 +222,7 @@ func paced() []Mutation {
 		{
 			Name: "any Ready node counts as the replacement", File: group,
 			Old: "good.After(last.At) ||", New: "!good.IsZero() ||",
-			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement),
+			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement + "=launches"),
 			Missed: untried,
 		},
 		{
@@ -234,7 +234,7 @@ func paced() []Mutation {
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
 			Old: "sick && !p.ended(a.Instance) {", New: "sick && p.ended(a.Instance) {",
-			Harm: "the next machine of a group is rebooted before the first is back", Faults: faults(sim.FaultSilence),
+			Harm: "the next machine of a group is rebooted before the first is back", Faults: faults(sim.FaultSilence + "=2"),
 			Missed: untried,
 		},
 		{
@@ -270,7 +270,7 @@ func told() []Mutation {
 		{
 			Name: "what could not be read again is over", File: ended,
 			Old: "|| p.kept(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
-			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
@@ -294,7 +294,7 @@ func told() []Mutation {
 		{
 			Name: "what is past its tolerance is no news", File: incident,
 			Old: "set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)", New: "set[NewsEscalated] = false",
-			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin),
+			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin + "=2"),
 			Missed: untried,
 		},
 		{
@@ -311,7 +311,7 @@ func told() []Mutation {
 		{
 			Name: "that a cluster cannot be read is told at once", File: storm,
 			Old: "if tell := t.Outage.Since.Add(alarmAfter); p.Now.Before(tell) {", New: "if tell := t.Outage.Since; p.Now.Before(tell) {",
-			Harm: "each hiccup of an API server alarms somebody", Faults: faults(sim.FaultAPIErrors),
+			Harm: "each hiccup of an API server alarms somebody", Faults: faults(sim.FaultAPIErrors + "=0.5"),
 			Missed: untried,
 		},
 		{
@@ -341,7 +341,7 @@ func remembered() []Mutation {
 		{
 			Name: "findings that could not be read again are forgotten", File: plan,
 			Old: "if !current[k] && !p.Assessment.Kept[k] {", New: "if !current[k] {",
-			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired, sim.FaultErrors),
+			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
@@ -385,13 +385,13 @@ func carriedOut() []Mutation {
 		{
 			Name: "there is no second look after the diagnosis", File: verify,
 			Old: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n\t\tif no = r.look(ctx, &l, doc, o, now); no != nil {\n\t\t\treturn l, no\n\t\t}\n", New: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n",
-			Harm: "a node that came back meanwhile is ended", Faults: faults(sim.FaultSilence, sim.FaultFlapping),
+			Harm: "a node that came back meanwhile is ended", Faults: faults(sim.FaultOutageBetween),
 			Missed: "not caught in 14 runs: a node has to come back within the seconds of the diagnosis, and no rule says yet how old a look may be",
 		},
 		{
 			Name: "the policy is read once before an act, not again after the diagnosis", File: verify,
 			Old: "\tif doc, err = r.policy(ctx); err != nil {\n\t\treturn l, refusal(o, plan.PolicyUnreadable, \"the policy could not be read again: %v\", err)\n\t}\n\tr.judge", New: "\tr.judge",
-			Harm: "an act goes on though remediate was just turned off", Faults: faults(sim.FaultKillSwitch, sim.FaultSilence),
+			Harm: "an act goes on though remediate was just turned off", Faults: faults(sim.FaultKillSwitch+"=stopped", sim.FaultSilence),
 			Missed: untried,
 		},
 		{
@@ -409,13 +409,13 @@ func carriedOut() []Mutation {
 		{
 			Name: "a part of the target need not be read", File: verify,
 			Old: "if !l.snapshot.Whole() {", New: "if len(l.snapshot.Gaps) > 1 {",
-			Harm: "an act rests on half a look", Faults: faults(sim.FaultAPIErrors, sim.FaultNotReady),
+			Harm: "an act rests on half a look", Faults: faults(sim.FaultNotReady+"=2", sim.FaultAPIErrors+"=0.4"),
 			Missed: untried,
 		},
 		{
 			Name: "an order is carried out though no plan makes it any more", File: verify,
 			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.snapshot, l.assessment, o))\n", New: "\treturn o, nil\n",
-			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping),
+			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping + "=3"),
 			Missed: untried,
 		},
 		{
@@ -458,7 +458,7 @@ func carriedOut() []Mutation {
 		{
 			Name: "the ledger's word that another act was faster is ignored", File: remediate,
 			Old: "\tcase errors.Is(err, ledger.ErrOvertaken):\n\t\treturn refusal(o, plan.OneAtATime, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrOvertaken):\n",
-			Harm: "two machines of a group are ended at once", Faults: faults(sim.FaultMessages, sim.FaultSilence),
+			Harm: "two machines of a group are ended at once", Faults: faults(sim.FaultMessages+"=0.5", sim.FaultSilence+"=2"),
 			Missed: untried,
 		},
 		{
@@ -470,31 +470,31 @@ func carriedOut() []Mutation {
 		{
 			Name: "a call that failed is recorded as done", File: remediate,
 			Old: "case Failed, Refused:", New: "case Refused:",
-			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
 			Missed: untried,
 		},
 		{
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
 			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
-			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultLostAnswers, sim.FaultSilence),
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultNotReady+"=2", sim.FaultErrors+"=0.3"),
 			Missed: untried,
 		},
 		{
 			Name: "a call of unknown outcome is taken for refused", File: instance,
 			Old: "out.Result = Unclear", New: "out.Result = Failed",
-			Harm: "a machine is rebooted or ended twice", Faults: faults(sim.FaultLostAnswers, sim.FaultSilence),
+			Harm: "a machine is rebooted or ended twice", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2"),
 			Missed: untried,
 		},
 		{
 			Name: "a person's cordon is taken over", File: node,
 			Old: `case n.Unschedulable && n.CordonedBy == "":`, New: `case n.Unschedulable && n.CordonedBy == "-":`,
-			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople, sim.FaultNotReady),
+			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople+"=cordon", sim.FaultNotReady+"=2"),
 			Missed: "remediate leaves a person's cordon alone before it asks kube, and kube asks again before it patches: each stands behind the other",
 		},
 		{
 			Name: "a drain is done though pods are left", File: node,
 			Old: "case err == nil && d.Done():", New: "case err == nil:",
-			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady),
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Missed: untried,
 		},
 		{

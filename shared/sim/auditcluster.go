@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// What follows are rules of clusters that cannot be judged: that people are told, once it lasts and
+// not before, and when it is over, and that they are looked at again soon.
+
+const (
+	// blindAfter is how long a cluster must be unreadable before a person is told, and seesAfter how
+	// long it must be readable again.
+	blindAfter = 15 * time.Minute
+	seesAfter  = 10 * time.Minute
+	// looksAgain is how long after the beginning of a check that could not read everything the next
+	// one begins: two minutes, a minute for the schedule's precision, and what it takes.
+	looksAgain = 4*time.Minute + 30*time.Second
+)
+
+// sightless is what the auditor remembers of a cluster's checks.
+type sightless struct {
+	last         *invocation // the last check
+	lastWhole    bool
+	tells        bool        // its mode let it tell
+	whole        *invocation // the last complete one
+	blind, again *invocation // the first incomplete one since, and the first complete one after people were told
+	told         bool
+}
+
+// lookedAt notes a check, and looks at the one before it.
+func (u *auditor) lookedAt(inv *invocation, c checkup) {
+	s := u.sightless[c.cluster]
+	if s == nil {
+		s = &sightless{}
+		u.sightless[c.cluster] = s
+	}
+	u.remarked(s, c.cluster)
+	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > looksAgain {
+		u.broken(RuleChecked, "%s: %s is looked at %s after %s, which could not read everything", inv.name, c.cluster, inv.begun.Sub(before.begun).Round(time.Second), before.name)
+	}
+	of := u.a.byName[c.cluster]
+	s.last, s.lastWhole, s.tells = inv, c.whole, of != nil && u.policy(inv, of, "").mode >= mayNotify
+	switch {
+	case !c.whole && s.blind == nil:
+		s.blind, s.again = inv, nil
+	case !c.whole:
+		s.again = nil
+	default:
+		s.whole, s.blind = inv, nil
+		if s.told && s.again == nil {
+			s.again = inv
+		}
+	}
+}
+
+// remarked looks at what the last check, which is over, told or did not tell.
+func (u *auditor) remarked(s *sightless, cluster string) {
+	last := s.last
+	if last == nil || !s.tells || !u.judgeable(last, cluster) {
+		return
+	}
+	switch {
+	case !s.lastWhole && s.blind != nil && !s.told && u.judgeable(s.blind, cluster) && last.begun.Sub(s.blind.begun) > blindAfter+slack:
+		u.broken(RuleReport, "%s: %s could not be judged since %s, and nobody was told", last.name, cluster, s.blind.name)
+	case s.lastWhole && s.told && s.again != nil && u.judgeable(s.again, cluster) && last.begun.Sub(s.again.begun) > seesAfter+slack:
+		u.broken(RuleEnd, "%s: %s can be judged again since %s, and nobody was told", last.name, cluster, s.again.name)
+	}
+}
+
+// judgeable reports a check that came to its own end, in a time since which nothing but the Kubernetes
+// API failed, of a cluster that EKS knows.
+func (u *auditor) judgeable(inv *invocation, cluster string) bool {
+	c := u.a.byName[cluster]
+	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {
+		return false
+	}
+	return !slices.ContainsFunc(u.a.weather.spells, func(s spell) bool {
+		return s.what != FaultAPIDown && s.what != FaultAPIErrors && s.from.Before(u.a.Now()) && s.to.Add(slack).After(inv.begun)
+	})
+}
+
+// toldOfCluster looks at a notice about a cluster as a whole.
+func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
+	s := u.sightless[d.Cluster]
+	if d.Kind != "Cluster" || s == nil {
+		return
+	}
+	if s.told = d.Action != "resolved"; !s.told {
+		return
+	}
+	if w := s.whole; w != nil && u.judgeable(w, d.Cluster) && inv.begun.Sub(w.begun) < blindAfter-slack {
+		u.broken(RuleNoise, "%s: %s is told not to be judgeable, and %s read all of it at %s", inv.name, d.Cluster, w.name, w.begun.Format(time.TimeOnly))
+	}
+}

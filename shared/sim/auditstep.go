@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// What follows are rules about one act: that nobody protected its machine, that what its ladder
+// does first is done, and that its group is not busy with another machine.
+
+// protects checks that what a person protected from termination is left alone altogether: to drain
+// it would take its pods from a machine that stays.
+func (u *auditor) protects(inv *invocation, what act, m *machine) {
+	if m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
+		u.broken(RuleKept, "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
+	}
+}
+
+// afterOwner checks an act on what an Auto Scaling group replaces by itself, and on what its owner
+// should have repaired: whoever is told that the owner does nothing may do something else first.
+func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledger.Action) {
+	g := m.g
+	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
+		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
+	}
+	read := !slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { // or there is nobody to tell
+		return s.from.Before(u.a.Now()) && s.to.After(u.a.Now().Add(-impairedFor))
+	})
+	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !u.records.reasons[saidKey{m.c.name, g.groupName(), "", "OwnerDidNotAct"}] {
+		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
+	}
+}
+
+// impairedFor is how long an Auto Scaling group is given to replace what is impaired.
+const impairedFor = 30 * time.Minute
+
+// calmed checks that nothing is ordered for a while after the outage of a zone: what only comes back
+// late is not broken.
+func (u *auditor) calmed(inv *invocation, c *cluster, o order) {
+	at, ok := u.truths.outage[c.name]
+	since := inv.begun.Sub(at)
+	if wait := u.policy(inv, c, "").duration("limits.stormCooldown"); ok && since > turnLeast/2 && since < wait-slack {
+		u.broken(RuleZone, "%s: ordered to %s %s %s after a zone of %s was out, and limits.stormCooldown is %s", inv.name, o.Action, o.Instance, since.Round(time.Second), c.name, wait)
+	}
+}
+
+// drained checks that a machine whose kubelet answers is not ended while pods are left that its
+// ladder drains first, unless the policy forces that.
+func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.Action) {
+	if what != actTerminate && what != actDeleteClaim || m.node == nil || !m.reporting {
+		return
+	}
+	pol := u.policy(inv, m.c, m.g.groupName())
+	if pol.values["drain.force"] != "never" || !drainsFirst(pol, string(intent.Kind)) {
+		return
+	}
+	if !slices.ContainsFunc(inv.seen.nodesOf(m.id), func(n *corev1.Node) bool { return readyOf(n).Status != corev1.ConditionUnknown }) {
+		return // what does not answer is not drained
+	}
+	for _, p := range m.node.pods {
+		stops := !p.leaving.IsZero() && (m.hangs || u.a.Now().Sub(p.leaving) > graceSeconds*time.Second)
+		if !p.daemon && !stops {
+			u.broken(RuleServing, "%s: %s of %s for %s, whose node answers, and pod %s is left on it, which its ladder drains first", inv.name, what, m.id, intent.Kind, p.name)
+			return
+		}
+	}
+}
+
+// drainsFirst reports that each ladder for a kind drains before it ends anything.
+func drainsFirst(pol *terms, kind string) bool {
+	drains := false
+	for ladder := range pol.laddersOf(kind) {
+		drain := slices.IndexFunc(ladder, func(r rung) bool { return r.Do == "drain" })
+		end := slices.IndexFunc(ladder, func(r rung) bool { return r.Do == "terminate" })
+		if drain < 0 || end >= 0 && end < drain {
+			return false
+		}
+		drains = true
+	}
+	return drains
+}
+
+// turnLeast is how long at least a machine that was cordoned or rebooted keeps the others of its
+// group waiting while it is as ill as it was.
+const turnLeast = 10 * time.Minute
+
+// inTurn checks that no other machine of the group has its turn.
+func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
+	if m.g.owner == nobody {
+		return
+	}
+	now := u.a.Now()
+	most := min(turnLeast, u.policy(inv, m.c, m.g.groupName()).duration("limits.replacementWait"))
+	last := map[*machine]effect{}
+	for _, e := range u.effects[m.c.name] {
+		if other := u.a.machines[e.instance]; other != nil && other.g == m.g {
+			last[other] = e
+		}
+	}
+	for other, e := range last {
+		ill := other.state == running && (other.ail == silent || other.ail == notReady || other.ail == impaired || other.booting)
+		_, ignored := get(other.tags, roll.TagIgnore)
+		if other != m && ill && !ignored && (e.what == actReboot || e.what == actCordon) && now.Sub(e.at) < most {
+			u.broken(RulePace, "%s: %s of %s, and %s of the same group %s had the %s at %s, and is %s still", inv.name, what, m.id, other.id, m.g.groupName(), e.what, e.at.Format(time.TimeOnly), state(other))
+		}
+	}
+}
+
+// givenBack checks that a cordon is lifted from what came back, and from nothing that a person
+// holds.
+func (u *auditor) givenBack(inv *invocation, id string) {
+	for _, n := range inv.seen.nodesOf(id) {
+		if n.Spec.Unschedulable && !readyNode(n) {
+			u.broken(RuleTidy, "%s: node %s of %s takes pods again, and was last seen not ready", inv.name, n.Name, id)
+		}
+	}
+	if l := inv.seen.looked[id]; l.instance != nil {
+		if i := slices.IndexFunc(l.instance.Tags, func(t types.Tag) bool { return *t.Key == roll.TagHold && keepsAsIs(*t.Value, u.a.Now()) }); i >= 0 {
+			u.broken(RuleKept, "%s: the node of %s takes pods again, which a person holds", inv.name, id)
+		}
+	}
+}
+
+// readWhole checks a check that takes its look for a complete one: what it knows nothing of counts
+// as gone.
+func (u *auditor) readWhole(inv *invocation, c checkup) {
+	s := &inv.seen
+	switch {
+	case !c.whole:
+	case !s.nodesWhole() || !s.instancesWhole():
+		u.broken(RuleWhole, "%s: the look at %s counts as complete, and a page of its nodes or instances is missing", inv.name, c.cluster)
+	case c.nodes != s.listed():
+		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, s.listed())
+	}
+}
+
+// listed is how many nodes were listed last.
+func (s *sight) listed() (n int) {
+	for range s.eachNode() {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+// stepped has remediate look at a machine as it is, and then the auditor at what it does.
+func stepped(t *testing.T, m *machine, does func(*auditor, *invocation)) {
+	t.Helper()
+	a := m.c.a
+	inside(t, a, remediator, func(v *env) {
+		v.inv.begun = a.Now()
+		v.inv.sawPolicy(a.dep.parameters.policy, true)
+		v.inv.seen.nodes.page(a.Now(), m.c.listNodes(), true, true, true)
+		v.inv.sawInstance(m.id, m.shown, true)
+		does(a.audit, v.inv)
+	})
+}
+
+// A drain is over when nothing is left of what had to leave.
+func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		force  string
+		before func(m *machine, p *pod)
+		broken bool
+	}{
+		{"a pod is left", "never", func(*machine, *pod) {}, true},
+		{"a pod stops", "never", func(m *machine, p *pod) { p.leaving = m.c.a.Now() }, true},
+		{"a pod hangs", "never", func(m *machine, p *pod) { p.leaving, m.hangs = m.c.a.Now(), true }, false},
+		{"a pod of a DaemonSet is left", "never", func(_ *machine, p *pod) { p.daemon = true }, false},
+		{"its kubelet is silent", "never", func(m *machine, _ *pod) { m.ail = silent; m.hush(); m.c.a.until(m.c.a.Now().Add(2 * time.Minute)) }, false},
+		{"the policy forces it", "afterBudgetTimeout", func(*machine, *pod) {}, false},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\ndrain: {force: " + tt.force + "}\n")
+		m := up(c.groups[0], "node-1")
+		p := &pod{namespace: "shop", name: "web-1", uid: "1"}
+		m.node.pods = append(m.node.pods, p)
+		m.fall(notReady, false, false)
+		tt.before(m, p)
+		stepped(t, m, func(u *auditor, inv *invocation) {
+			u.drained(inv, actTerminate, m, ledger.Action{Kind: roll.NotReady})
+		})
+		if c.a.audit.broke(RuleServing) != tt.broken {
+			t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
+		}
+	}
+}
+
+// Pods are placed again on what is Ready again, unless a person holds it.
+func TestACordonIsLiftedFromWhatCameBack(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(m *machine)
+		rule   Rule
+	}{
+		{"it is ready", func(*machine) {}, ""},
+		{"it is not ready", func(m *machine) { m.fall(notReady, false, false) }, RuleTidy},
+		{"a person holds it", func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "true"}) }, RuleKept},
+		{"a person held it", func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "2020-01-01"}) }, ""},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m := up(c.groups[0], "node-1")
+		m.node.cordoned = true
+		tt.before(m)
+		m.node.version = c.changed()
+		m.touch()
+		c.a.until(c.a.Now().Add(10 * time.Minute)) // until EC2 shows it
+		stepped(t, m, func(u *auditor, inv *invocation) { u.givenBack(inv, m.id) })
+		if got := c.a.audit.violations; tt.rule == "" && len(got) > 0 || tt.rule != "" && !c.a.audit.broke(tt.rule) {
+			t.Errorf("%s: broken are %+v", tt.name, got)
+		}
+	}
+}
+
+// What a check takes for all there is was all there is.
+func TestACompleteLookLacksNoPage(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		nodes  int
+		last   bool
+		broken bool
+	}{
+		{"all of it", 2, true, false},
+		{"without the last page", 2, false, true},
+		{"one of them twice", 3, true, true},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		up(c.groups[0], "node-1")
+		up(c.groups[0], "node-2")
+		inside(t, c.a, inspect, func(v *env) {
+			v.inv.seen.instances.page(c.a.Now(), nil, true, true, true)
+			v.inv.seen.nodes.page(c.a.Now(), c.listNodes(), true, tt.last, true)
+			c.a.audit.readWhole(v.inv, checkup{cluster: c.name, whole: true, nodes: tt.nodes})
+		})
+		if c.a.audit.broke(RuleWhole) != tt.broken {
+			t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
+		}
+	}
+}
