@@ -353,7 +353,6 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	u.share(inv, c, o)
 	u.zoned(inv, c, o)
-	u.calmed(inv, c, o)
 	u.justly(inv, c, o)
 }
 

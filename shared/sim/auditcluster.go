@@ -63,7 +63,7 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 	switch {
 	case !s.lastWhole && s.blind != nil && !s.told && u.judgeable(s.blind, cluster) && last.begun.Sub(s.blind.begun) > blindAfter+slack:
 		u.broken(RuleReport, "%s: %s could not be judged since %s, and nobody was told", last.name, cluster, s.blind.name)
-	case s.lastWhole && s.told && s.again != nil && u.judgeable(s.again, cluster) && last.begun.Sub(s.again.begun) > seesAfter+slack:
+	case s.lastWhole && s.told && s.again != nil && u.judgeable(s.again, cluster) && last.begun.Sub(s.again.begun) > 3*seesAfter:
 		u.broken(RuleEnd, "%s: %s can be judged again since %s, and nobody was told", last.name, cluster, s.again.name)
 	}
 }

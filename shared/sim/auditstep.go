@@ -17,7 +17,7 @@ import (
 // protects checks that what a person protected from termination is left alone altogether: to drain
 // it would take its pods from a machine that stays.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
-	if m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
+	if what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 	}
 }
@@ -30,7 +30,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
 	read := !slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { // or there is nobody to tell
-		return s.from.Before(u.a.Now()) && s.to.After(u.a.Now().Add(-impairedFor))
+		return s.from.Before(u.a.Now()) && s.to.After(m.since)
 	})
 	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !u.records.reasons[saidKey{m.c.name, g.groupName(), "", "OwnerDidNotAct"}] {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
@@ -39,16 +39,6 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 
 // impairedFor is how long an Auto Scaling group is given to replace what is impaired.
 const impairedFor = 30 * time.Minute
-
-// calmed checks that nothing is ordered for a while after the outage of a zone: what only comes back
-// late is not broken.
-func (u *auditor) calmed(inv *invocation, c *cluster, o order) {
-	at, ok := u.truths.outage[c.name]
-	since := inv.begun.Sub(at)
-	if wait := u.policy(inv, c, "").duration("limits.stormCooldown"); ok && since > turnLeast/2 && since < wait-slack {
-		u.broken(RuleZone, "%s: ordered to %s %s %s after a zone of %s was out, and limits.stormCooldown is %s", inv.name, o.Action, o.Instance, since.Round(time.Second), c.name, wait)
-	}
-}
 
 // drained checks that a machine whose kubelet answers is not ended while pods are left that its
 // ladder drains first, unless the policy forces that.

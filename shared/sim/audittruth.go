@@ -33,7 +33,6 @@ const (
 type truths struct {
 	last    map[string]time.Time            // when something was so last, by what and of whom
 	trouble map[string]time.Time            // when the cluster as a whole was in trouble last
-	outage  map[string]time.Time            // when a zone of it was out last
 	seen    map[string]map[about][]sighting // by cluster
 }
 
@@ -44,7 +43,7 @@ type sighting struct {
 }
 
 func newTruths() truths {
-	return truths{last: map[string]time.Time{}, trouble: map[string]time.Time{}, outage: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
+	return truths{last: map[string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
 }
 
 // excuse is an act that is held back, with all that the auditor knows of it.
@@ -65,9 +64,6 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 		return
 	}
 	for _, h := range k.held {
-		if h.reason == "ZoneOutage" && k.whole {
-			u.truths.outage[c.name] = inv.begun
-		}
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
 			u.truths.trouble[c.name] = u.a.Now()

@@ -99,14 +99,14 @@ func try(ctx context.Context, only string, atOnce, seeds int) (bool, error) {
 			by = string(t.Caught.Rule)
 			caught++
 		case t.Missed != "":
-			by = "not caught yet"
+			by = "not caught"
 			survived++
 		default:
 			survived++
 		}
 		fmt.Printf("%-72s %-20s %5d %5.0fs\n", t.Name, by, t.Runs, t.took.Seconds())
 		if t.Caught != nil && t.Missed != "" {
-			fmt.Println("    the table says that it is not caught yet: say by which rule")
+			fmt.Println("    the table says that it is not caught: say by which rule")
 		}
 		if t.Caught == nil {
 			fmt.Printf("    %s\n", cmp.Or(t.Survives, t.Missed, "why is not known"))
