@@ -193,7 +193,7 @@ func kept() []Mutation {
 			Name: "any check may send the notices", File: record,
 			Old: "aws.String(\"#version = :read\")", New: "aws.String(\"#version >= :read\")",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Missed: untried,
+			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
 		},
 		{
 			Name: "dropped notices stay", File: record,
