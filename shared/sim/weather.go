@@ -30,6 +30,9 @@ func (s *spell) lasts(now time.Time) bool { return !now.Before(s.from) && now.Be
 // meets reports whether the spell is about that cluster too.
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
 
+// hits reports whether the spell is about calls of that name.
+func (s *spell) hits(name string) bool { return s.what.meets(name) || s.acts && actsOnMachines(name) }
+
 // callFault is what a call meets.
 type callFault struct{ what string }
 
@@ -47,7 +50,7 @@ const (
 func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.what.meets(name) && !(s.acts && actsOnMachines(name)) {
+		if !s.lasts(now) || !s.meets(about) || !s.hits(name) {
 			continue
 		}
 		if !d.nth(s.fault).chance(s.share) {
