@@ -386,7 +386,7 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
-			name: "termination protection is not looked at", sc: protected, survives: "EC2 does not end what is protected",
+			name: "termination protection is not looked at", sc: protected, rules: []Rule{RuleKept},
 			guards: func() Guards { return Guards{Observer: unprotected, Targets: unprotectedAgain} },
 		},
 		{

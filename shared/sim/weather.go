@@ -18,9 +18,10 @@ type spell struct {
 	fault    int // its ID: what it decides stays as it is when another fault is left out
 	from, to time.Time
 	what     FaultKind
-	about    string   // a cluster, or "" for all
-	share    float64  // of the calls
-	met      []string // the forms in which it befell something
+	about    string  // a cluster, or "" for all
+	share    float64 // of the calls
+	acts     bool    // it meets the calls that end and reboot machines, whatever else it meets
+	met      bool    // it befell something
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -28,6 +29,9 @@ func (s *spell) lasts(now time.Time) bool { return !now.Before(s.from) && now.Be
 
 // meets reports whether the spell is about that cluster too.
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
+
+// hits reports whether the spell is about calls of that name.
+func (s *spell) hits(name string) bool { return s.what.meets(name) || s.acts && actsOnMachines(name) }
 
 // callFault is what a call meets.
 type callFault struct{ what string }
@@ -46,7 +50,7 @@ const (
 func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.what.meets(name) && !(s.acts && actsOnMachines(name)) {
+		if !s.lasts(now) || !s.meets(about) || !s.hits(name) {
 			continue
 		}
 		if !d.nth(s.fault).chance(s.share) {
