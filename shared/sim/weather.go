@@ -18,10 +18,10 @@ type spell struct {
 	fault    int // its ID: what it decides stays as it is when another fault is left out
 	from, to time.Time
 	what     FaultKind
-	about    string  // a cluster, or "" for all
-	share    float64 // of the calls
-	acts     bool    // it meets the calls that end and reboot machines, whatever else it meets
-	met      bool    // it befell something
+	about    string   // a cluster, or "" for all
+	share    float64  // of the calls
+	acts     bool     // it meets the calls that end and reboot machines, whatever else it meets
+	met      []string // the forms in which it befell something
 }
 
 // lasts reports whether the spell lasts at a time.
