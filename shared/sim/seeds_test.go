@@ -126,7 +126,8 @@ func told(t *testing.T, sc Scenario, g Guards) (all []Event) {
 	return all
 }
 
-// The same seed is the same run: again, beside others, and on one processor.
+// The same seed is the same run: again, when texts are remembered that were new at first; beside
+// others; and on one processor.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	digest := func(seed uint64) string {
 		r, err := Run(Random(Options{Seed: seed, Hours: 8, Clusters: 2, Nodes: 15}), Watch{})

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/memo"
 	"rollcall/shared/userdata"
 )
 
@@ -48,11 +47,8 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 	if err != nil {
 		return evidence.Failed[userdata.Boot](source + ": " + err.Error())
 	}
-	return evidence.Read(bootData.Get(memo.Of(data), func() userdata.Boot { return userdata.Read(data) }))
+	return evidence.Read(userdata.Read(data))
 }
-
-// bootData is what user data says that was read last: instances of one template share it.
-var bootData = memo.Memo[userdata.Boot]{Most: 256}
 
 // tooLarge is user data above what EC2 keeps: its size is a finding, and nothing else of it
 // is read.
