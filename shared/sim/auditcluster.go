@@ -25,7 +25,7 @@ type sightless struct {
 	tells        bool        // its mode let it tell
 	whole        *invocation // the last complete one
 	blind, again *invocation // the first incomplete one since, and the first complete one after people were told
-	told         bool
+	told         *invocation // that told people, nil if none did or they know that it is over
 }
 
 // lookedAt notes a check, and looks at the one before it.
@@ -48,9 +48,17 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 		s.again = nil
 	default:
 		s.whole, s.blind = inv, nil
-		if s.told && s.again == nil {
+		if s.told != nil && s.again == nil {
 			s.again = inv
 		}
+	}
+}
+
+// cutShort is told that a function did not come to its end: its message comes again minutes later, and
+// those behind it wait.
+func (u *auditor) cutShort() {
+	for _, s := range u.sightless {
+		s.last = nil
 	}
 }
 
@@ -61,9 +69,9 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 		return
 	}
 	switch {
-	case !s.lastWhole && s.blind != nil && !s.told && u.judgeable(s.blind, cluster) && last.begun.Sub(s.blind.begun) > blindAfter+slack:
+	case !s.lastWhole && s.blind != nil && s.told == nil && u.judgeable(s.blind, cluster) && last.begun.Sub(s.blind.begun) > blindAfter+slack:
 		u.broken(RuleReport, "%s: %s could not be judged since %s, and nobody was told", last.name, cluster, s.blind.name)
-	case s.lastWhole && s.told && s.again != nil && u.judgeable(s.again, cluster) && last.begun.Sub(s.again.begun) > 3*seesAfter:
+	case s.lastWhole && s.told != nil && s.told.clean() && s.again != nil && u.judgeable(s.again, cluster) && last.begun.Sub(s.again.begun) > 3*seesAfter:
 		u.broken(RuleEnd, "%s: %s can be judged again since %s, and nobody was told", last.name, cluster, s.again.name)
 	}
 }
@@ -86,9 +94,10 @@ func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
 	if d.Kind != "Cluster" || s == nil {
 		return
 	}
-	if s.told = d.Action != "resolved"; !s.told {
+	if s.told = nil; d.Action == "resolved" {
 		return
 	}
+	s.told = inv
 	if w := s.whole; w != nil && u.judgeable(w, d.Cluster) && inv.begun.Sub(w.begun) < blindAfter-slack {
 		u.broken(RuleNoise, "%s: %s is told not to be judgeable, and %s read all of it at %s", inv.name, d.Cluster, w.name, w.begun.Format(time.TimeOnly))
 	}

@@ -85,6 +85,9 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 				if !ok || inv.helpless() {
 					f.a.audit.excuses(batch)
 				}
+				if !ok {
+					f.a.audit.cutShort()
+				}
 				done(ok, failed)
 			}
 		}
