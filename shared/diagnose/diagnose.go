@@ -68,20 +68,7 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 		s.NotChecked(broken, undecided(s)...)
 	}
 	remembered(s, e.Proven[f.Key()])
-	var d roll.Diagnosis
-	for _, found := range s.Causes() {
-		d.Causes = append(d.Causes, roll.Cause{
-			Code: string(found.Code), Confidence: found.Confidence, Summary: found.Summary, Evidence: found.Evidence,
-			Fix: found.Fix, Subject: found.Subject, Cure: cause.CureOf(found.Code),
-			Symptom: cause.Symptom(found.Code) && found.Code != cause.DuplicateLaunch, // which shows nowhere else
-		})
-	}
-	for _, code := range s.Clear() {
-		d.RuledOut = append(d.RuledOut, string(code))
-	}
-	for _, open := range s.Open() {
-		d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(open.Code), Reason: open.Reason})
-	}
+	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
 	secrets.scrub(&d)
 	return d
 }
@@ -91,12 +78,11 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 func remembered(s *cause.Sheet, proven []roll.Proof) {
 	clear := s.Clear()
 	for _, p := range proven {
-		code := cause.Code(p.Code)
-		if !cause.Known(code) || slices.Contains(clear, code) {
+		if !cause.Known(p.Code) || slices.Contains(clear, p.Code) {
 			continue
 		}
-		s.Found(cause.Cause{
-			Code: code, Confidence: roll.Decisive, Subject: p.Subject, Fix: p.Fix, Evidence: slices.Clone(p.Evidence),
+		s.Found(roll.Cause{
+			Code: p.Code, Confidence: roll.Decisive, Subject: p.Subject, Fix: p.Fix, Evidence: slices.Clone(p.Evidence),
 			Summary: fmt.Sprintf("%s (as of %s)", p.Summary, roll.Clock(p.At)),
 		})
 	}

@@ -30,7 +30,7 @@ func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 		func(_ *evidence.Case, s *cause.Sheet) { s.RuledOut(cause.WrongVpc) },
 		func(*evidence.Case, *cause.Sheet) { panic("out of range") },
 		func(_ *evidence.Case, s *cause.Sheet) {
-			s.Found(cause.Cause{Code: cause.KernelPanic, Confidence: roll.Decisive, Summary: "it panicked"})
+			s.Found(roll.Cause{Code: cause.KernelPanic, Confidence: roll.Decisive, Summary: "it panicked"})
 		},
 	)
 	d := diagnosed()
@@ -55,10 +55,10 @@ func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 		says string
 	}{
 		"nothing is noted of it": {func(*cause.Sheet) {}, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
-		"it is only suggested":   {func(s *cause.Sheet) { s.Found(cause.Cause{Code: code, Confidence: roll.Suggestive, Summary: "maybe"}) }, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
+		"it is only suggested":   {func(s *cause.Sheet) { s.Found(roll.Cause{Code: code, Confidence: roll.Suggestive, Summary: "maybe"}) }, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
 		"it is not checked":      {func(s *cause.Sheet) { s.NotChecked("denied", code) }, roll.Decisive, "(as of 2026-03-10 12:05:00Z)"},
 		"it is found again": {func(s *cause.Sheet) {
-			s.Found(cause.Cause{Code: code, Confidence: roll.Decisive, Summary: "it still is"})
+			s.Found(roll.Cause{Code: code, Confidence: roll.Decisive, Summary: "it still is"})
 		}, roll.Decisive, "it still is"},
 		"it is ruled out": {func(s *cause.Sheet) { s.RuledOut(code) }, "", ""},
 	} {
@@ -77,7 +77,7 @@ func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 func TestACauseCarriesWhatFollowsFromItsCode(t *testing.T) {
 	with(t, func(_ *evidence.Case, s *cause.Sheet) {
 		for _, c := range []cause.Code{cause.KubeletSilent, cause.SystemStatusImpaired, cause.DuplicateLaunch} {
-			s.Found(cause.Cause{Code: c, Confidence: roll.Decisive, Subject: "x"})
+			s.Found(roll.Cause{Code: c, Confidence: roll.Decisive, Subject: "x"})
 		}
 	})
 	got := map[string]roll.Cause{}

@@ -43,7 +43,7 @@ func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 	}}
 	e := &evidence.Evidence{At: now, Nodes: map[string]evidence.Node{node.Name: {Name: node.Name, Object: evidence.Read(node)}}}
 	d := one(e, roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}, newScrubber())
-	if c, ok := d.Decisive(); !ok || c.Code != string(cause.CniNotReady) || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
+	if c, ok := d.Decisive(); !ok || c.Code != cause.CniNotReady || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
 		t.Fatalf("the condition is not quoted at all: %+v", d.Causes)
 	}
 	if text := fmt.Sprintf("%+v", d); strings.Contains(text, secret) {

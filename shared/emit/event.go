@@ -107,20 +107,12 @@ type Finding struct {
 	Cause    string                `json:"cause,omitempty"`    // code of the first decisive cause
 	Why      string                `json:"why,omitempty"`      // that cause as a sentence
 	Fix      string                `json:"fix,omitempty"`      // what a person can paste against it
-	Causes   []Cause               `json:"causes,omitempty"`   // all, as a diagnosis orders them, mostCauses at most
+	Causes   []report.NoticeCause  `json:"causes,omitempty"`   // all, as a diagnosis orders them, mostCauses at most
 	Evidence string                `json:"evidence,omitempty"` // where what was read is kept
 }
 
 // mostCauses bounds the causes of an event.
 const mostCauses = 5
-
-// Cause is one of the causes of a finding.
-type Cause struct {
-	Code       string `json:"code"`
-	Confidence string `json:"confidence"`
-	Summary    string `json:"summary"`
-	Subject    string `json:"subject,omitempty"` // what it lies in when that is not the instance alone
-}
 
 // Ordered is an act that a check ordered.
 type Ordered struct {

@@ -1,6 +1,10 @@
 package page
 
-import "time"
+import (
+	"time"
+
+	"rollcall/shared/roll"
+)
 
 // Document is what one page says. Parts that are empty are left out of the page.
 type Document struct {
@@ -86,28 +90,12 @@ type Finding struct {
 	Until     time.Time // when it was over, if it is
 	Summary   string
 	Next      string // what follows, and when
-	Causes    []Cause
+	Causes    []roll.Cause
 	RuledOut  []string
 	// NotChecked is what could not be looked for.
-	NotChecked []NotChecked
+	NotChecked []roll.NotChecked
 	Kept       string // where what was read is kept
 }
-
-// Cause is one reason for a finding.
-type Cause struct {
-	Code       string
-	Confidence string // decisive or suggestive
-	Subject    string // what it lies in, if not in the instance alone
-	Summary    string
-	Evidence   []Evidence
-	Fix        string // to paste, line by line as it is
-}
-
-// Evidence is one thing that was read.
-type Evidence struct{ Source, Field, Observed, Expected string }
-
-// NotChecked is a cause that could not be looked for.
-type NotChecked struct{ Code, Reason string }
 
 // Withheld is an act that was held back: at a moment, or again and again until To.
 type Withheld struct {

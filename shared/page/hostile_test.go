@@ -67,12 +67,17 @@ func (f *filler) fill(v reflect.Value, field string) {
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			f.fill(v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name)
+			if field := v.Type().Field(i); !unsaid(field) {
+				f.fill(v.Field(i), v.Type().Name()+"."+field.Name)
+			}
 		}
 	default:
 		panic("a field of kind " + v.Kind().String())
 	}
 }
+
+// unsaid reports what of a shared type no reader is shown in any form.
+func unsaid(f reflect.StructField) bool { return f.Tag.Get("json") == "-" }
 
 // texts are all strings of a document.
 func texts(d Document) []string {
@@ -93,7 +98,9 @@ func texts(d Document) []string {
 			}
 		case v.Kind() == reflect.Struct:
 			for i := range v.NumField() {
-				walk(v.Field(i))
+				if !unsaid(v.Type().Field(i)) {
+					walk(v.Field(i))
+				}
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package page
 import (
 	"fmt"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 var midnight = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
@@ -100,12 +102,12 @@ func registration(p50 time.Duration, counts ...int) *Registration {
 }
 
 // role is the cause that two instances of a cluster share.
-var role = Cause{
+var role = roll.Cause{
 	Code: "ControllerRoleMapped", Confidence: "decisive", Subject: "role/payments-batch-node",
 	Summary: "payments maps KarpenterControllerRole-payments, the role of the Karpenter controller, for nodes; the nodes have payments-batch-node, which is not in aws-auth",
-	Evidence: []Evidence{
-		{"aws-auth", "mapRoles[3].rolearn", "arn:aws:iam::111122223333:role/KarpenterControllerRole-payments", "arn:aws:iam::111122223333:role/payments-batch-node"},
-		{"instance profile", "roles[0].arn", "arn:aws:iam::111122223333:role/payments-batch-node", ""},
+	Evidence: []roll.Evidence{
+		{Source: "aws-auth", Field: "mapRoles[3].rolearn", Observed: "arn:aws:iam::111122223333:role/KarpenterControllerRole-payments", Expected: "arn:aws:iam::111122223333:role/payments-batch-node"},
+		{Source: "instance profile", Field: "roles[0].arn", Observed: "arn:aws:iam::111122223333:role/payments-batch-node"},
 	},
 	Fix: "eksctl create iamidentitymapping --region eu-west-1 --cluster payments \\\n  --arn arn:aws:iam::111122223333:role/payments-batch-node \\\n  --username 'system:node:{{EC2PrivateDNSName}}' --group system:bootstrappers --group system:nodes\n",
 }
@@ -169,12 +171,12 @@ func day() Document {
 		Findings: []Finding{
 			{Instance: instance(102), Node: "", Group: "nodepool/batch", Owner: "karpenter", Zone: "eu-west-1a", Kind: "Unregistered", Stage: "overdue", Tone: ToneBad,
 				Since: after(22 * hour), For: "2h", Due: after(22*hour + 15*minute), Summary: "instance " + instance(102) + " has not registered as a node since its launch at 2026-03-02 22:00:00Z",
-				Next: "held", Causes: []Cause{role, {Code: "SecurityGroupBlocksAPI", Confidence: "suggestive", Summary: "no outbound rule of sg-0a1b2c3d4e5f60718 allows port 443 to the API server"}},
+				Next: "held", Causes: []roll.Cause{role, {Code: "SecurityGroupBlocksAPI", Confidence: "suggestive", Summary: "no outbound rule of sg-0a1b2c3d4e5f60718 allows port 443 to the API server"}},
 				RuledOut:   []string{"ClusterNotActive", "ClusterUnhealthy", "OwnerGone", "InstanceStopped"},
-				NotChecked: []NotChecked{{"KernelPanic", "the console of " + instance(102) + " is not there yet"}, {"DiskFull", "the console of " + instance(102) + " is not there yet"}},
+				NotChecked: []roll.NotChecked{{Code: "KernelPanic", Reason: "the console of " + instance(102) + " is not there yet"}, {Code: "DiskFull", Reason: "the console of " + instance(102) + " is not there yet"}},
 				Kept:       "s3://rollcall-evidence-111122223333/payments/2026-03-02/"},
 			{Instance: instance(103), Group: "nodepool/batch", Owner: "karpenter", Zone: "eu-west-1b", Kind: "Unregistered", Stage: "overdue", Tone: ToneBad,
-				Since: after(23 * hour), For: "60m", Due: after(23*hour + 15*minute), Next: "held", Causes: []Cause{role}},
+				Since: after(23 * hour), For: "60m", Due: after(23*hour + 15*minute), Next: "held", Causes: []roll.Cause{role}},
 			{Instance: instance(104), Node: "ip-10-0-31-7.eu-west-1.compute.internal", Group: "nodegroup/api", Owner: "managed-nodegroup", Zone: "eu-west-1b", Kind: "ConditionFailed", Condition: "KernelReady", Stage: "overdue", Tone: ToneWarn,
 				Since: after(21 * hour), For: "3h", Due: after(21*hour + 30*minute), Until: after(23 * hour), Next: "only told", Summary: "condition KernelReady of node ip-10-0-31-7.eu-west-1.compute.internal is False since 2026-03-02 21:00:00Z (AppBlocked)"},
 		},

@@ -90,7 +90,7 @@ type findingView struct {
 
 // causeView is a cause, with its number among the causes of its finding.
 type causeView struct {
-	Cause
+	roll.Cause
 	Number int
 }
 

@@ -260,7 +260,7 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 	out := map[roll.InstanceID]roll.Cause{}
 	for key, d := range why {
 		for _, c := range d.Causes {
-			if c.Code == string(cause.UserDataClusterMismatch) && c.Confidence == roll.Decisive {
+			if c.Code == cause.UserDataClusterMismatch && c.Confidence == roll.Decisive {
 				out[key.Instance] = c
 			}
 		}

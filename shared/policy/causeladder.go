@@ -43,7 +43,7 @@ func (p Policy) causeLadder(kind roll.Kind, why roll.Diagnosis) []Step {
 	}
 	for _, code := range cause.Codes() {
 		other, ok := p.CauseLadders[CauseKey{kind, string(code)}]
-		if ok && mayBe(string(code), why) && (first == "" || cause.Before(code, cause.Code(first))) {
+		if ok && mayBe(code, why) && (first == "" || cause.Before(code, first)) {
 			steps = alike(steps, other, string(code))
 		}
 	}

@@ -308,13 +308,13 @@ func (r *reader) ladders(section field) []setting {
 func (r *reader) ladderKey(f field) bool {
 	kind, code, byCause := strings.Cut(f.name, "/")
 	switch known := isKnown(kind, thisVersion.finds); {
-	case known && (!byCause || cause.Known(cause.Code(code))):
+	case known && (!byCause || cause.Known(code)):
 		return true
 	case known:
 		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
 	case byCause:
 		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(thisVersion.finds), didYouMean(kind, thisVersion.finds))
-	case cause.Known(cause.Code(kind)):
+	case cause.Known(kind):
 		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
 	default:
 		r.unknown(f, didYouMean(f.name, thisVersion.finds), oneOf(thisVersion.finds))

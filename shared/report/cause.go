@@ -10,48 +10,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// CauseDocument is a cause in JSON.
-type CauseDocument struct {
-	Code       string             `json:"code"`
-	Confidence string             `json:"confidence"`
-	Summary    string             `json:"summary"`
-	Evidence   []EvidenceDocument `json:"evidence"`
-	Fix        string             `json:"fix"`
-	// Subject is what the cause lies in when that is not the instance alone.
-	Subject string `json:"subject,omitempty"`
-}
-
-// EvidenceDocument is one thing that was read, in JSON.
-type EvidenceDocument struct {
-	Source   string `json:"source"`
-	Field    string `json:"field"`
-	Observed string `json:"observed"`
-	Expected string `json:"expected"`
-}
-
-// NotCheckedDocument is a cause that could not be looked for, in JSON.
-type NotCheckedDocument struct {
-	Code   string `json:"code"`
-	Reason string `json:"reason"`
-}
-
-// causeDocuments renders causes for JSON. The list is present, if empty.
-func causeDocuments(causes []roll.Cause) []CauseDocument {
-	out := make([]CauseDocument, 0, len(causes))
-	for _, c := range causes {
-		d := CauseDocument{Code: c.Code, Confidence: string(c.Confidence), Summary: c.Summary, Evidence: make([]EvidenceDocument, 0, len(c.Evidence)), Fix: c.Fix, Subject: c.Subject}
-		for _, e := range c.Evidence {
-			d.Evidence = append(d.Evidence, EvidenceDocument(e))
+// listed are causes for JSON, in which every list is present, if empty.
+func listed(causes []roll.Cause) []roll.Cause {
+	out := append([]roll.Cause{}, causes...)
+	for i := range out {
+		if out[i].Evidence == nil {
+			out[i].Evidence = []roll.Evidence{}
 		}
-		out = append(out, d)
-	}
-	return out
-}
-
-func notCheckedDocuments(open []roll.NotChecked) []NotCheckedDocument {
-	out := make([]NotCheckedDocument, 0, len(open))
-	for _, n := range open {
-		out = append(out, NotCheckedDocument(n))
 	}
 	return out
 }
@@ -212,7 +177,9 @@ func (d *NoticeDocument) explain(causes []shared) {
 		if i == noticeCauses {
 			return
 		}
-		d.Causes = append(d.Causes, NoticeCause{Code: s.cause.Code, Confidence: string(s.cause.Confidence), Summary: s.cause.Summary, Fix: s.cause.Fix, Subject: s.cause.Subject, Count: len(s.instances)})
+		c := NoticeCause{Cause: s.cause, Fix: s.cause.Fix, Count: len(s.instances)}
+		c.Evidence = nil
+		d.Causes = append(d.Causes, c)
 	}
 }
 

@@ -116,9 +116,9 @@ type FindingDocument struct {
 	// Causes holds decisive ones first, and among them the root before what only shows
 	// it; RuledOut and NotChecked the codes of what was looked for and is not there, and
 	// of what could not be looked for. All three are empty where no diagnosis was made.
-	Causes     []CauseDocument      `json:"causes"`
-	RuledOut   []string             `json:"ruledOut"`
-	NotChecked []NotCheckedDocument `json:"notChecked"`
+	Causes     []roll.Cause      `json:"causes"`
+	RuledOut   []string          `json:"ruledOut"`
+	NotChecked []roll.NotChecked `json:"notChecked"`
 }
 
 // EventDocument is something that EC2 has scheduled.
@@ -221,7 +221,7 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 		d := FindingDocument{
 			Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
-			Causes: causeDocuments(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: notCheckedDocuments(why.NotChecked),
+			Causes: listed(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: append([]roll.NotChecked{}, why.NotChecked...),
 		}
 		d.Instance, d.Subject = f.Instance.Named()
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {

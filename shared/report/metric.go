@@ -33,7 +33,7 @@ const (
 
 var dimensionValues = map[Dimension]func(string) bool{
 	ByKind:    func(v string) bool { return slices.Contains(roll.Kinds(), roll.Kind(v)) },
-	ByCause:   func(v string) bool { return v == NoCause || cause.Known(cause.Code(v)) },
+	ByCause:   func(v string) bool { return v == NoCause || cause.Known(v) },
 	ByAction:  func(v string) bool { return slices.Contains(actions, plan.Action(v)) },
 	ByReason:  func(v string) bool { return plan.Reason(v).Ends() != "" },
 	ByService: func(v string) bool { return slices.Contains(calls.Services(), v) },

@@ -251,14 +251,11 @@ type NoticeInstance struct {
 	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
 }
 
-// NoticeCause is a cause that instances of the notice have in common.
+// NoticeCause is a cause that instances of the notice have in common, without its evidence.
 type NoticeCause struct {
-	Code       string `json:"code"`
-	Confidence string `json:"confidence"`
-	Summary    string `json:"summary"`
-	Fix        string `json:"fix,omitempty"`
-	Subject    string `json:"subject,omitempty"`
-	Count      int    `json:"count"` // of how many instances it is the first cause
+	roll.Cause
+	Fix   string `json:"fix,omitempty"`   // in place of the cause's own, which is always there
+	Count int    `json:"count,omitempty"` // of how many instances it is the first cause
 }
 
 // Notice renders a notice of a check.

@@ -305,7 +305,7 @@ func (c Check) finding(f roll.Finding) page.Finding {
 		Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 		Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage),
 		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.follows(f),
-		RuledOut: d.RuledOut, NotChecked: together(d.NotChecked),
+		Causes: d.Causes, RuledOut: d.RuledOut, NotChecked: together(d.NotChecked),
 	}
 	switch f.Stage {
 	case roll.Overdue:
@@ -316,25 +316,18 @@ func (c Check) finding(f roll.Finding) page.Finding {
 	if known {
 		out.Kept = c.Evidence
 	}
-	for _, cause := range d.Causes {
-		shown := page.Cause{Code: cause.Code, Confidence: string(cause.Confidence), Subject: cause.Subject, Summary: cause.Summary, Fix: cause.Fix}
-		for _, e := range cause.Evidence {
-			shown.Evidence = append(shown.Evidence, page.Evidence(e))
-		}
-		out.Causes = append(out.Causes, shown)
-	}
 	return out
 }
 
 // together names the causes that were not checked for one reason in one row.
-func together(open []roll.NotChecked) []page.NotChecked {
-	var out []page.NotChecked
+func together(open []roll.NotChecked) []roll.NotChecked {
+	var out []roll.NotChecked
 	index := map[string]int{}
 	for _, n := range open {
 		i, ok := index[n.Reason]
 		if !ok {
 			index[n.Reason] = len(out)
-			out = append(out, page.NotChecked(n))
+			out = append(out, n)
 			continue
 		}
 		out[i].Code += ", " + n.Code

@@ -91,7 +91,7 @@ func TestAPageTellsWhatTheJSONTells(t *testing.T) {
 			for _, f := range slices.Concat(d.Findings, d.Watching) {
 				want = append(want, f.Instance, f.Node, f.Group, f.Owner, f.Zone, f.Kind, f.Condition, f.Stage, f.Summary, f.Since.String(), f.Due.String())
 				for _, w := range f.Causes {
-					want = append(want, w.Code, w.Confidence, w.Summary, w.Fix, w.Subject)
+					want = append(want, w.Code, string(w.Confidence), w.Summary, w.Fix, w.Subject)
 					for _, e := range w.Evidence {
 						want = append(want, e.Source, e.Field, e.Observed, e.Expected)
 					}

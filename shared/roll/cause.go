@@ -13,22 +13,24 @@ const (
 	Suggestive Confidence = "suggestive"
 )
 
-// Cause is why something is wrong.
+// Cause is why something is wrong. Its JSON is that of reports, notices and events; only
+// reports show the evidence.
 type Cause struct {
-	Code       string // of the catalogue of causes, such as NodeRoleNotMapped
-	Confidence Confidence
-	Summary    string // one sentence for a person
-	Evidence   []Evidence
-	Fix        string // what a person can paste
+	Code       string     `json:"code"` // of the catalogue of causes, such as NodeRoleNotMapped
+	Confidence Confidence `json:"confidence"`
+	Summary    string     `json:"summary"` // one sentence for a person, without its full stop
+	Evidence   []Evidence `json:"evidence,omitzero"`
+	// Fix is what a person can paste: commands or a patch with this instance's own names.
+	Fix string `json:"fix"`
 	// Subject is what the cause lies in when that is not the instance alone, such as
 	// an IAM role or a subnet: "" if a replacement of the instance would cure it.
 	// Several findings with one code and one subject have one cause between them.
-	Subject string
+	Subject string `json:"subject,omitempty"`
 	// Cure is what helps against it.
-	Cure Cure
+	Cure Cure `json:"-"`
 	// Symptom: it only says how the trouble shows, as every start of a node may for a
 	// while; it is no news while the finding has time.
-	Symptom bool
+	Symptom bool `json:"-"`
 }
 
 // Cure is what helps against a cause.
@@ -57,8 +59,8 @@ type Diagnosis struct {
 
 // NotChecked is a cause that could not be looked for.
 type NotChecked struct {
-	Code   string
-	Reason string // what stood in the way, and what to do about it
+	Code   string `json:"code"`
+	Reason string `json:"reason"` // what stood in the way, and what to do about it
 }
 
 // Decisive is the first decisive cause; false if none was found.

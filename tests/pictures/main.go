@@ -29,7 +29,7 @@ func main() {
 }
 
 func run(w io.Writer) error {
-	notice, err := first(sim.Day(), string(cause.ControllerRoleMapped))
+	notice, err := first(sim.Day(), cause.ControllerRoleMapped)
 	if err != nil {
 		return err
 	}

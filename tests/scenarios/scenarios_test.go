@@ -133,7 +133,7 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	for _, f := range doc.Findings {
 		findings = append(findings, words(f.Instance+f.Subject, f.Kind, f.Stage))
 		for _, c := range f.Causes {
-			causes = append(causes, words(f.Instance+f.Subject, f.Kind, c.Code, c.Confidence))
+			causes = append(causes, words(f.Instance+f.Subject, f.Kind, c.Code, string(c.Confidence)))
 			said = append(said, c.Summary, c.Fix)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
@@ -28,7 +27,7 @@ type trouble struct {
 	told   time.Time // when it was first found
 	until  time.Time // when it was over; zero if it was not
 	stage  string    // the last
-	causes []page.Cause
+	causes []roll.Cause
 	held   []string // what was held back, and why
 	acts   []act
 	why    string // what an order says of it
@@ -132,8 +131,8 @@ func (l *life) found(e sim.Event) {
 		l.troubles = append(l.troubles, t)
 	}
 	t.stage = e.Stage
-	if e.Cause != "" && !slices.ContainsFunc(t.causes, func(c page.Cause) bool { return c.Code == e.Cause }) {
-		t.causes = append(t.causes, page.Cause{Code: e.Cause, Confidence: "decisive", Summary: e.Detail, Fix: e.Fix})
+	if e.Cause != "" && !slices.ContainsFunc(t.causes, func(c roll.Cause) bool { return c.Code == e.Cause }) {
+		t.causes = append(t.causes, roll.Cause{Code: e.Cause, Confidence: "decisive", Summary: e.Detail, Fix: e.Fix})
 	}
 }
 

@@ -101,7 +101,7 @@ func TestEveryFieldReportIsTold(t *testing.T) {
 	} {
 		i := slices.IndexFunc(d.Clusters, func(c page.Cluster) bool { return c.Name == report.cluster })
 		if !slices.ContainsFunc(d.Clusters[i].Findings, func(f page.Finding) bool {
-			return f.Group == report.group && f.Kind == report.kind && slices.ContainsFunc(f.Causes, func(c page.Cause) bool { return c.Code == report.cause })
+			return f.Group == report.group && f.Kind == report.kind && slices.ContainsFunc(f.Causes, func(c roll.Cause) bool { return c.Code == report.cause })
 		}) {
 			t.Errorf("%s: no %s of %s with the cause %s", report.name, report.kind, report.group, report.cause)
 		}

@@ -41,13 +41,13 @@ func (b *start) architecture() {
 	case agrees:
 		b.s.RuledOut(cause.ArchitectureMismatch)
 	case refused:
-		b.found(false, cause.Cause{
+		b.found(false, roll.Cause{
 			Code: cause.ArchitectureMismatch, Subject: string(b.Finding.Group), Evidence: seen,
 			Summary: fmt.Sprintf("EC2 refused to launch instances of %s because the AMI is not of the instance type's architecture", b.Finding.Group),
 			Fix:     b.compare(),
 		})
 	case image.Known():
-		b.found(false, cause.Cause{
+		b.found(false, roll.Cause{
 			Code: cause.ArchitectureMismatch, Subject: "ami/" + config.Value.Image,
 			Summary:  fmt.Sprintf("%s is %s and its AMI %s is said to be %s", b.Finding.Instance, config.Value.Architecture, config.Value.Image, image.Value.Architecture),
 			Evidence: []roll.Evidence{{Source: "AMI", Field: "Architecture", Observed: image.Value.Architecture, Expected: config.Value.Architecture}},
@@ -121,7 +121,7 @@ func (b *start) notExecuted(f console.Found) {
 		return
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
-	b.given(slices.Contains(ownPrograms, name) && !harmless, cause.Cause{
+	b.given(slices.Contains(ownPrograms, name) && !harmless, roll.Cause{
 		Code:     cause.ArchitectureMismatch,
 		Summary:  fmt.Sprintf("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, orSomething(f.Detail)),
 		Evidence: consoleEvidence(f, "programs for the instance's architecture"),
@@ -136,7 +136,7 @@ func orSomething(path string) string {
 	return path
 }
 
-func (b *start) fetchCause(f userdata.Fetch, seen []roll.Evidence) cause.Cause {
+func (b *start) fetchCause(f userdata.Fetch, seen []roll.Evidence) roll.Cause {
 	name := f.Name
 	if name == "" {
 		name = "a program"
@@ -145,7 +145,7 @@ func (b *start) fetchCause(f userdata.Fetch, seen []roll.Evidence) cause.Cause {
 	if seen != nil {
 		words = "and the kernel refuses to run it"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.ArchitectureMismatch,
 		Summary:  fmt.Sprintf("the user data of %s fetches %s for %s, and the instance is %s, %s", b.Finding.Instance, name, f.Arch, b.machine(), words),
 		Evidence: append([]roll.Evidence{{Source: b.source, Field: f.Part, Observed: name + " for " + f.Arch, Expected: "a program for " + b.machine()}}, seen...),

@@ -70,7 +70,7 @@ func newStart(c *evidence.Case, s *cause.Sheet) *start {
 }
 
 // found notes a cause: decisive if it is sure.
-func (b *start) found(sure bool, c cause.Cause) {
+func (b *start) found(sure bool, c roll.Cause) {
 	c.Confidence = roll.Suggestive
 	if sure {
 		c.Confidence = roll.Decisive
@@ -79,7 +79,7 @@ func (b *start) found(sure bool, c cause.Cause) {
 }
 
 // given notes a cause that lies in what the instance was given: its user data or AMI.
-func (b *start) given(sure bool, c cause.Cause) {
+func (b *start) given(sure bool, c roll.Cause) {
 	if c.Subject == "" {
 		c.Subject = b.subject()
 	}

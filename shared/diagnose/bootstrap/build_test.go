@@ -214,7 +214,7 @@ func told(s *cause.Sheet) string {
 		if c.Confidence != roll.Decisive {
 			mark = "?"
 		}
-		out = append(out, string(c.Code)+mark)
+		out = append(out, c.Code+mark)
 	}
 	return strings.Join(out, " ")
 }

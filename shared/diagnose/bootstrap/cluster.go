@@ -166,7 +166,7 @@ func (b *start) otherCluster(wrong []mismatch, right bool) {
 			first, sure = m, true
 		}
 	}
-	b.given(sure && !right, cause.Cause{
+	b.given(sure && !right, roll.Cause{
 		Code:     cause.UserDataClusterMismatch,
 		Summary:  fmt.Sprintf("the user data of %s %s", b.Finding.Instance, first.words),
 		Evidence: seen[:min(len(seen), maxEvidence)],

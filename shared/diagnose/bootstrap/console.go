@@ -66,7 +66,7 @@ func (b *start) nodeadm() {
 	f, ok := inLastBoot(log, console.KubeletFailed, console.ContainerdFailed)
 	switch {
 	case ok && (ran || b.os.family == al2023):
-		b.found(false, cause.Cause{
+		b.found(false, roll.Cause{
 			Code:     cause.NodeadmFailed,
 			Summary:  fmt.Sprintf("the console of %s shows that %s, which nodeadm starts, failed", b.Finding.Instance, f.Detail),
 			Evidence: consoleEvidence(f, "a unit that runs"), Fix: b.showConsole(),
@@ -78,7 +78,7 @@ func (b *start) nodeadm() {
 	}
 }
 
-func (b *start) nodeadmCause(log console.Log, f console.Found) cause.Cause {
+func (b *start) nodeadmCause(log console.Log, f console.Found) roll.Cause {
 	seen := consoleEvidence(f, "nodeadm ends without an error")
 	what := f.Detail
 	for _, g := range log.Found {
@@ -98,7 +98,7 @@ func (b *start) nodeadmCause(log console.Log, f console.Found) cause.Cause {
 	if what == "" {
 		what = "its console line tells no more"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.NodeadmFailed,
 		Summary:  fmt.Sprintf("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what),
 		Evidence: seen, Fix: b.showConsole(),
@@ -177,7 +177,7 @@ func (b *start) nodeadms(f console.Found) bool {
 	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed)
 }
 
-func (b *start) cloudInitCause(f console.Found) cause.Cause {
+func (b *start) cloudInitCause(f console.Found) roll.Cause {
 	detail := ""
 	if f.Detail != "" {
 		detail = " (" + f.Detail + ")"
@@ -193,7 +193,7 @@ func (b *start) cloudInitCause(f console.Found) cause.Cause {
 		console.KubeletFailed:      "the kubelet's unit failed" + detail,
 		console.ContainerdFailed:   "containerd's unit failed" + detail,
 	}[f.Sign]
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.CloudInitFailed,
 		Summary:  fmt.Sprintf("the console of %s shows that %s", b.Finding.Instance, words),
 		Evidence: consoleEvidence(f, "a boot without that error"), Fix: b.showConsole(),

@@ -308,14 +308,14 @@ func oddTaints(k userdata.Kubelet) []oddity {
 	return out
 }
 
-func (b *start) flagsCause(odd []oddity) cause.Cause {
+func (b *start) flagsCause(odd []oddity) roll.Cause {
 	// What is sure is shown first.
 	slices.SortStableFunc(odd, func(a, c oddity) int { return rank(a) - rank(c) })
 	var seen []roll.Evidence
 	for _, o := range odd {
 		seen = append(seen, roll.Evidence{Source: b.source, Field: o.field, Observed: o.observed, Expected: o.expected})
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.UserDataMalformedFlags,
 		Summary:  fmt.Sprintf("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule),
 		Evidence: seen[:min(len(seen), maxEvidence)],

@@ -144,8 +144,8 @@ func (b *start) encodedTwice() bool {
 	return ok && b.os.family == al2 && b.stops(f)
 }
 
-func (b *start) formatCause(observed string) cause.Cause {
-	return cause.Cause{
+func (b *start) formatCause(observed string) roll.Cause {
+	return roll.Cause{
 		Code:    cause.UserDataWrongFormat,
 		Summary: fmt.Sprintf("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed),
 		Evidence: []roll.Evidence{
@@ -170,7 +170,7 @@ func (b *start) removedScript() {
 		return
 	}
 	_, none := inLastBoot(log.Value, console.NodeConfigMissing)
-	b.given(none, cause.Cause{
+	b.given(none, roll.Cause{
 		Code:     cause.UserDataWrongFormat,
 		Summary:  fmt.Sprintf("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]),
 		Evidence: consoleEvidence(f, "no call of bootstrap.sh"),

@@ -56,7 +56,7 @@ func (b *start) empty() {
 	if b.os.told != "" {
 		seen = append(seen, roll.Evidence{Source: b.os.source, Field: b.os.field, Observed: b.os.told, Expected: "an AMI that joins " + b.ClusterID.Name + " without user data"})
 	}
-	b.given(sure, cause.Cause{
+	b.given(sure, roll.Cause{
 		Code:     cause.UserDataEmpty,
 		Summary:  fmt.Sprintf("%s has no user data, so nothing on it knows that it is to join %s", b.Finding.Instance, b.ClusterID.Name),
 		Evidence: seen,
@@ -102,7 +102,7 @@ func (b *start) joinless() {
 		b.s.RuledOut(cause.UserDataEmpty)
 		return
 	}
-	b.given(false, cause.Cause{
+	b.given(false, roll.Cause{
 		Code:     cause.UserDataEmpty,
 		Summary:  fmt.Sprintf("the user data of %s was read, and nothing in it joins %s or any other cluster", b.Finding.Instance, b.ClusterID.Name),
 		Evidence: []roll.Evidence{{Source: b.source, Field: "UserData", Observed: "no bootstrap that could be followed", Expected: b.needs()}},
@@ -115,7 +115,7 @@ func (b *start) joinless() {
 func (b *start) tooLarge() {
 	b.s.RuledOut(cause.UserDataEmpty)
 	b.s.NotChecked("user data above the size that EC2 keeps is not read", read...)
-	b.given(true, cause.Cause{
+	b.given(true, roll.Cause{
 		Code:     cause.UserDataTooLarge,
 		Summary:  fmt.Sprintf("the user data of %s has %d bytes, and EC2 takes %d at most", b.Finding.Instance, b.data.Value.Size, userdata.MaxRaw),
 		Evidence: []roll.Evidence{{Source: b.source, Field: "UserData", Observed: fmt.Sprintf("%d bytes", b.data.Value.Size), Expected: fmt.Sprintf("at most %d bytes", userdata.MaxRaw)}},

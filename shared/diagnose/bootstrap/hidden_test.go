@@ -180,7 +180,7 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 		hiders[tt.hide](tt.s)
 		open := tt.s.analyze().Open()
 		for _, code := range tt.want {
-			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && u.Reason != "" }) {
+			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }) {
 				t.Errorf("%s hidden: %s is not told as not checked", tt.hide, code)
 			}
 		}
@@ -255,7 +255,7 @@ func TestFixesNameTheImageToTake(t *testing.T) {
 		{"Karpenter", old(rocket().karpenter("Bottlerocket")), `{"alias":"bottlerocket@latest"}`},
 	} {
 		causes := tt.s.analyze().Causes()
-		i := slices.IndexFunc(causes, func(c cause.Cause) bool { return c.Code == cause.KubeletVersionSkew })
+		i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == cause.KubeletVersionSkew })
 		if i < 0 || !strings.Contains(causes[i].Fix, tt.part) {
 			t.Errorf("%s: %+v lacks %s", tt.name, causes, tt.part)
 		}

@@ -69,7 +69,7 @@ func (b *start) reliesOnNodeadm(log console.Log) bool {
 	return b.data.Value.Uses(userdata.Nodeadm)
 }
 
-func (b *start) bareImage(image evidence.Fact[evidence.Image], f console.Found, words string) cause.Cause {
+func (b *start) bareImage(image evidence.Fact[evidence.Image], f console.Found, words string) roll.Cause {
 	i := b.Config().Value
 	seen := consoleEvidence(f, "nodeadm, bootstrap.sh or a kubelet that starts")
 	name := i.Image
@@ -77,7 +77,7 @@ func (b *start) bareImage(image evidence.Fact[evidence.Image], f console.Found, 
 		name += " (" + image.Value.Name + ")"
 		seen = append(seen, roll.Evidence{Source: "AMI", Field: "OwnerId", Observed: image.Value.Owner, Expected: "an AMI of EKS, or one with the same on it"})
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.AmiWithoutKubernetes, Subject: "ami/" + i.Image,
 		Summary:  fmt.Sprintf("%s comes from the AMI %s, which EKS does not publish, and %s", b.Finding.Instance, name, words),
 		Evidence: seen,
@@ -181,13 +181,13 @@ func (b *start) cgroupRefused() (console.Found, bool) {
 	return inLastBoot(log.Value, console.CgroupV1Refused)
 }
 
-func (b *start) oldFamily(words string, seen []roll.Evidence) cause.Cause {
+func (b *start) oldFamily(words string, seen []roll.Evidence) roll.Cause {
 	i := b.Config().Value
 	title := b.os.title()
 	if title == "" {
 		title = "a system with cgroup v1"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.AmiFamilyUnsupported, Subject: "ami/" + i.Image,
 		Summary:  fmt.Sprintf("%s runs %s (AMI %s): %s", b.Finding.Instance, title, i.Image, words),
 		Evidence: seen,

@@ -96,7 +96,7 @@ func (b *start) lacks() *userdata.Join {
 	return incomplete
 }
 
-func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) cause.Cause {
+func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) roll.Cause {
 	var seen []roll.Evidence
 	what, mend := "", ""
 	for _, f := range faults {
@@ -116,7 +116,7 @@ func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) cause.
 		}
 		seen = append(seen, roll.Evidence{Source: b.source, Field: lacks.Part, Observed: "no " + strings.Join(lacks.Missing, ", no "), Expected: "all of them"})
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.UserDataUnparseable,
 		Summary:  fmt.Sprintf("the user data of %s cannot be read: %s", b.Finding.Instance, what),
 		Evidence: seen[:min(len(seen), maxEvidence)],

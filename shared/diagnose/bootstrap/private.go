@@ -138,7 +138,7 @@ func (b *start) timedOut() (bool, []roll.Evidence) {
 	return false, nil
 }
 
-func (b *start) privateCause(j userdata.Join, why string, seen []roll.Evidence) cause.Cause {
+func (b *start) privateCause(j userdata.Join, why string, seen []roll.Evidence) roll.Cause {
 	lacking := []string{"--apiserver-endpoint", "--b64-cluster-ca"}
 	if j.Endpoint.State != userdata.Absent {
 		lacking = lacking[1:]
@@ -146,7 +146,7 @@ func (b *start) privateCause(j userdata.Join, why string, seen []roll.Evidence) 
 		lacking = lacking[:1]
 	}
 	without := strings.Join(lacking, " and ")
-	return cause.Cause{
+	return roll.Cause{
 		Code:    cause.UserDataPrivateClusterArgs,
 		Summary: fmt.Sprintf("%s has a private endpoint, and bootstrap.sh on %s is called without %s, so that it has to ask the EKS API: %s", b.ClusterID.Name, b.Finding.Instance, without, why),
 		Evidence: append([]roll.Evidence{

@@ -68,7 +68,7 @@ func registeredFlags() []example {
 
 func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
 	s := registeredNode(legacy().unread()).analyze()
-	if !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool {
+	if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
 		return u.Code == cause.UserDataMalformedFlags && strings.Contains(u.Reason, "no permission")
 	}) {
 		t.Errorf("%+v", s.Open())

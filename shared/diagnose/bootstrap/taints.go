@@ -67,7 +67,7 @@ func (b *start) taintConflict() {
 	case lost:
 		words += "; " + sinceThen
 	}
-	b.given(blocked && lost && b.Finding.Kind == roll.Uninitialized && !j.Conditional, cause.Cause{
+	b.given(blocked && lost && b.Finding.Kind == roll.Uninitialized && !j.Conditional, roll.Cause{
 		Code:     cause.UserDataTaintConflict,
 		Summary:  fmt.Sprintf("the user data of %s sets taints by --register-with-taints and by registerWithTaints: %s", b.Finding.Instance, words),
 		Evidence: seen,
@@ -183,12 +183,12 @@ func registered(n evidence.NodeClaim) bool {
 
 // startupTaintCause says what Karpenter does about it: blocked, or that later versions go
 // on.
-func (b *start) startupTaintCause(blocked string, seen roll.Evidence) cause.Cause {
+func (b *start) startupTaintCause(blocked string, seen roll.Evidence) roll.Cause {
 	words := blocked
 	if words == "" {
 		words = sinceThen
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.StartupTaintMissing,
 		Summary:  fmt.Sprintf("the kubelet of %s does not register with the taint %s; %s", b.Finding.Instance, ownTaint, words),
 		Evidence: []roll.Evidence{seen}, Subject: b.subject(),
@@ -227,7 +227,7 @@ func (b *start) wrongEffect() (evidence.Taint, bool) {
 	return taints[i], true
 }
 
-func (b *start) wrongEffectCause(t evidence.Taint) cause.Cause {
+func (b *start) wrongEffectCause(t evidence.Taint) roll.Cause {
 	wrong := t.Key + ":" + t.Effect
 	seen := []roll.Evidence{{Source: "node", Field: "spec.taints", Observed: wrong, Expected: ownTaint}}
 	fix := paste.Command("kubectl", "taint", "nodes", b.Finding.Node, wrong+"-") + "   # pods start on it at once"
@@ -239,7 +239,7 @@ func (b *start) wrongEffectCause(t evidence.Taint) cause.Cause {
 			}
 		}
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code:     cause.StartupTaintMissing,
 		Summary:  fmt.Sprintf("node %s has the taint %s in place of %s: Karpenter compares the effect too, so it never takes that taint off", b.Finding.Node, wrong, ownTaint),
 		Evidence: seen, Subject: b.subject(), Fix: fix,

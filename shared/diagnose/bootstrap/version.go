@@ -82,7 +82,7 @@ func (b *start) skew() {
 		b.s.RuledOut(cause.KubeletVersionSkew)
 		return
 	}
-	b.given(v.sure && !b.sameImageWorks(), cause.Cause{
+	b.given(v.sure && !b.sameImageWorks(), roll.Cause{
 		Code: cause.KubeletVersionSkew, Subject: "ami/" + b.Config().Value.Image,
 		Summary: fmt.Sprintf("the kubelet of %s is 1.%d and the control plane of %s is %s: %s", b.Finding.Instance, kubelet, b.ClusterID.Name, config.Value.Version, words),
 		Evidence: []roll.Evidence{

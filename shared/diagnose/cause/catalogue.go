@@ -157,16 +157,16 @@ func CureOf(c Code) roll.Cure {
 // Before reports whether the first code is told before the second where both causes are
 // decisive.
 func Before(a, b Code) bool {
-	return place(Cause{Code: a, Confidence: roll.Decisive}) < place(Cause{Code: b, Confidence: roll.Decisive})
+	return place(roll.Cause{Code: a, Confidence: roll.Decisive}) < place(roll.Cause{Code: b, Confidence: roll.Decisive})
 }
 
 // Order sorts causes as they are to be told: decisive ones first, among them the root
 // before what only shows it, and equals in the order of the catalogue.
-func Order(causes []Cause) {
-	slices.SortStableFunc(causes, func(a, b Cause) int { return place(a) - place(b) })
+func Order(causes []roll.Cause) {
+	slices.SortStableFunc(causes, func(a, b roll.Cause) int { return place(a) - place(b) })
 }
 
-func place(c Cause) int {
+func place(c roll.Cause) int {
 	p := rank[c.Code]
 	if Symptom(c.Code) {
 		p += len(catalogue)

@@ -11,11 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-func found(code cause.Code, c roll.Confidence) cause.Cause {
-	return cause.Cause{Code: code, Confidence: c}
+func found(code cause.Code, c roll.Confidence) roll.Cause {
+	return roll.Cause{Code: code, Confidence: c}
 }
 
-func codes(causes []cause.Cause) (out []cause.Code) {
+func codes(causes []roll.Cause) (out []cause.Code) {
 	for _, c := range causes {
 		out = append(out, c.Code)
 	}
@@ -120,7 +120,7 @@ func TestTheFirstReasonStays(t *testing.T) {
 	s := &cause.Sheet{}
 	s.NotChecked("first", cause.WrongVpc)
 	s.NotChecked("second", cause.WrongVpc, cause.DnsDisabled)
-	want := []cause.Unchecked{{Code: cause.WrongVpc, Reason: "first"}, {Code: cause.DnsDisabled, Reason: "second"}}
+	want := []roll.NotChecked{{Code: cause.WrongVpc, Reason: "first"}, {Code: cause.DnsDisabled, Reason: "second"}}
 	if got := s.Open(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -5,11 +5,9 @@
 // The package is pure.
 package cause
 
-import "rollcall/shared/roll"
-
 // Code names a cause. The codes are a contract: they stand in notices, tags, events
 // and JSON, and people filter by them.
-type Code string
+type Code = string
 
 // Identity and authorization.
 const (
@@ -150,17 +148,3 @@ const (
 	// InterfaceLeft: a network interface did, for the same reason.
 	InterfaceLeft Code = "InterfaceLeft"
 )
-
-// Cause is a cause with a code of the catalogue. Rank and cure follow from the code.
-type Cause struct {
-	Code       Code
-	Confidence roll.Confidence
-	Summary    string // one sentence for a person, without its full stop
-	Evidence   []roll.Evidence
-	// Fix is what a person can paste: commands or a patch with this instance's own
-	// names in it.
-	Fix string
-	// Subject is what the cause lies in when that is not the instance alone; see
-	// roll.Cause.
-	Subject string
-}

@@ -1,26 +1,24 @@
 package cause
 
-import "slices"
+import (
+	"slices"
+
+	"rollcall/shared/roll"
+)
 
 // Sheet is on what analyzers note their verdicts about one finding. Of several verdicts
 // about one code the strongest stays: found, then not checked, then ruled out, so that
 // what one analyzer could not see is never a pass because another saw a part.
 type Sheet struct {
-	found     map[Code]Cause
+	found     map[Code]roll.Cause
 	unchecked map[Code]string
 	ruledOut  map[Code]bool
 }
 
-// Unchecked is a code that could not be checked, and why.
-type Unchecked struct {
-	Code   Code
-	Reason string // a sentence for a person without its full stop
-}
-
 // Found notes a cause. A decisive verdict replaces a suggestive one of the same code.
-func (s *Sheet) Found(c Cause) {
+func (s *Sheet) Found(c roll.Cause) {
 	if s.found == nil {
-		s.found = map[Code]Cause{}
+		s.found = map[Code]roll.Cause{}
 	}
 	if known, ok := s.found[c.Code]; ok && stronger(known, c) {
 		return
@@ -28,7 +26,7 @@ func (s *Sheet) Found(c Cause) {
 	s.found[c.Code] = c
 }
 
-func stronger(a, b Cause) bool { return place(a) <= place(b) }
+func stronger(a, b roll.Cause) bool { return place(a) <= place(b) }
 
 // RuledOut notes that the causes were looked for and are certainly not there.
 func (s *Sheet) RuledOut(codes ...Code) {
@@ -53,11 +51,13 @@ func (s *Sheet) NotChecked(reason string, codes ...Code) {
 	}
 }
 
-// Causes are what was found, in the order in which it is to be told.
-func (s *Sheet) Causes() []Cause {
-	out := make([]Cause, 0, len(s.found))
+// Causes are the causes that were found, in the order of the report, with what the
+// catalogue knows of each.
+func (s *Sheet) Causes() []roll.Cause {
+	out := make([]roll.Cause, 0, len(s.found))
 	for _, code := range Codes() {
 		if c, ok := s.found[code]; ok {
+			c.Cure, c.Symptom = CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
 			out = append(out, c)
 		}
 	}
@@ -75,12 +75,12 @@ func (s *Sheet) Clear() []Code {
 }
 
 // Open are the codes that could not be checked, in the order of the catalogue.
-func (s *Sheet) Open() []Unchecked {
-	var out []Unchecked
+func (s *Sheet) Open() []roll.NotChecked {
+	var out []roll.NotChecked
 	for _, code := range Codes() {
 		if reason, ok := s.unchecked[code]; ok {
 			if _, found := s.found[code]; !found {
-				out = append(out, Unchecked{Code: code, Reason: reason})
+				out = append(out, roll.NotChecked{Code: code, Reason: reason})
 			}
 		}
 	}

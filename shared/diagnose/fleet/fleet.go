@@ -53,7 +53,7 @@ func cluster(c *evidence.Case, s *cause.Sheet) {
 	if config.Value.Status == roll.ClusterActive {
 		s.RuledOut(cause.ClusterNotActive)
 	} else {
-		s.Found(cause.Cause{
+		s.Found(roll.Cause{
 			Code: cause.ClusterNotActive, Confidence: roll.Decisive, Subject: "cluster/" + c.ClusterID.Name,
 			Summary:  fmt.Sprintf("cluster %s is %s: until it is ACTIVE nothing can be concluded about its nodes", c.ClusterID.Name, config.Value.Status),
 			Evidence: []roll.Evidence{{Source: "EKS cluster", Field: "status", Observed: config.Value.Status, Expected: roll.ClusterActive}},
@@ -63,12 +63,12 @@ func cluster(c *evidence.Case, s *cause.Sheet) {
 	unhealthy(c, s, config.Value)
 }
 
-func unreachable(c *evidence.Case, g roll.Gap) cause.Cause {
+func unreachable(c *evidence.Case, g roll.Gap) roll.Cause {
 	confidence := roll.Decisive
 	if !joins(c.Finding.Kind) {
 		confidence = roll.Suggestive // it is EC2, or the tags, that tell of it
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.ControlPlaneUnreachable, Confidence: confidence, Subject: "cluster/" + c.ClusterID.Name,
 		Summary:  fmt.Sprintf("the Kubernetes API of %s could not be asked, so nothing can be concluded about its nodes", c.ClusterID.Name),
 		Evidence: []roll.Evidence{{Source: "Kubernetes API", Field: g.Call, Observed: g.Detail, Expected: "an answer"}},
@@ -99,7 +99,7 @@ func unhealthy(c *evidence.Case, s *cause.Sheet, config evidence.ClusterConfig) 
 		codes = append(codes, issue.Code)
 		seen = append(seen, roll.Evidence{Source: "EKS cluster", Field: fmt.Sprintf("health.issues[%d]", i), Observed: issue.Code + ": " + issue.Message, Expected: "no issue"})
 	}
-	s.Found(cause.Cause{
+	s.Found(roll.Cause{
 		Code: cause.ClusterUnhealthy, Confidence: confidence, Subject: "cluster/" + c.ClusterID.Name,
 		Summary:  fmt.Sprintf("EKS reports health issues of cluster %s itself: %s", c.ClusterID.Name, strings.Join(codes, ", ")),
 		Evidence: seen,

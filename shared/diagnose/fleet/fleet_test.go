@@ -76,7 +76,7 @@ func told(s *cause.Sheet) string {
 		if c.Confidence != roll.Decisive {
 			mark = "?"
 		}
-		out = append(out, string(c.Code)+mark)
+		out = append(out, c.Code+mark)
 	}
 	return strings.Join(out, " ")
 }
@@ -354,7 +354,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		}
 		s := analyze(c)
 		for _, found := range s.Causes() {
-			if !strings.Contains(before, string(found.Code)) {
+			if !strings.Contains(before, found.Code) {
 				t.Fatalf("case %d: %s appears once facts are hidden; before %q", n, found.Code, before)
 			}
 		}

@@ -89,12 +89,12 @@ func ended(g evidence.Group) (out []ending) {
 	return out
 }
 
-func repeated(c *evidence.Case, source, field string, ends []ending) cause.Cause {
+func repeated(c *evidence.Case, source, field string, ends []ending) roll.Cause {
 	var ids []string
 	for _, e := range ends {
 		ids = append(ids, e.instance)
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.ReplacementRepeats, Confidence: roll.Decisive, Subject: string(c.Finding.Group),
 		Summary:  fmt.Sprintf("%d instances of %s failed and were replaced since %s, and none that was launched since works: another replacement would fail in the same way", len(ends), c.Finding.Group, roll.Clock(ends[len(ends)-1].at)),
 		Evidence: []roll.Evidence{{Source: source, Field: field, Observed: "ended: " + strings.Join(ids, ", "), Expected: "a replacement that works"}},
@@ -201,8 +201,8 @@ func all(members []evidence.Member, of func(evidence.Member) string) string {
 	return strings.Join(out, ", ")
 }
 
-func drifted(c *evidence.Case, source, field, subject, mine, theirs string, failing, healthy int) cause.Cause {
-	return cause.Cause{
+func drifted(c *evidence.Case, source, field, subject, mine, theirs string, failing, healthy int) roll.Cause {
+	return roll.Cause{
 		Code: cause.LaunchTemplateDrift, Confidence: roll.Suggestive, Subject: subject,
 		Summary:  fmt.Sprintf("all %d failing instances of %s come from %s %s, none of the %d healthy ones does", failing, c.Finding.Group, source, mine, healthy),
 		Evidence: []roll.Evidence{{Source: source, Field: field, Observed: mine, Expected: theirs}},

@@ -47,8 +47,8 @@ func gone(c *evidence.Case, s *cause.Sheet, state evidence.State, gap, sort, nam
 // ownerGone is the cause that lies in a missing owner. What several may share is said of
 // all of them alike, so that a notice tells it once; which instance it is, the evidence
 // says. It has no subject: that nothing would replace them does not forbid to end them.
-func ownerGone(c *evidence.Case, sort, name, fix string) cause.Cause {
-	out := cause.Cause{
+func ownerGone(c *evidence.Case, sort, name, fix string) roll.Cause {
+	out := roll.Cause{
 		Code: cause.OwnerGone, Confidence: roll.Decisive,
 		Evidence: []roll.Evidence{{Source: sort, Field: "name", Observed: "does not exist", Expected: name}},
 		Fix:      fix,
@@ -83,7 +83,7 @@ func nodeGroup(c *evidence.Case, s *cause.Sheet) {
 	for i, issue := range g.Issues {
 		seen = append(seen, roll.Evidence{Source: "node group", Field: fmt.Sprintf("health.issues[%d]", i), Observed: issue.Code + ": " + issue.Message, Expected: "no issue"})
 	}
-	s.Found(cause.Cause{
+	s.Found(roll.Cause{
 		Code: cause.NodeGroupUnhealthy, Confidence: roll.Decisive, Subject: "nodegroup/" + g.Name,
 		Summary:  fmt.Sprintf("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message),
 		Evidence: seen,

@@ -58,12 +58,12 @@ func matches(rules []string, resource string) bool {
 	})
 }
 
-func blocks(c *evidence.Case, w evidence.Webhook, what string) cause.Cause {
+func blocks(c *evidence.Case, w evidence.Webhook, what string) roll.Cause {
 	confidence, perhaps := roll.Decisive, ""
 	if w.Selective {
 		confidence, perhaps = roll.Suggestive, " if its selectors match"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.AdmissionWebhookBlocks, Confidence: confidence, Subject: "webhook/" + w.Configuration + "/" + w.Name,
 		Summary: fmt.Sprintf("the webhook %s (%s) must approve nodes of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, c.ClusterID.Name, perhaps, w.Namespace, w.Service, what),
 		Evidence: []roll.Evidence{

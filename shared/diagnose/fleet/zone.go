@@ -43,7 +43,7 @@ func zone(c *evidence.Case, s *cause.Sheet) {
 		return
 	}
 	n := atOnce(own.Silent)
-	s.Found(cause.Cause{
+	s.Found(roll.Cause{
 		Code: cause.ZoneOutage, Confidence: roll.Decisive, Subject: "zone/" + own.Zone,
 		Summary:  fmt.Sprintf("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", n, own.Nodes, own.Zone, together.Minutes()),
 		Evidence: []roll.Evidence{{Source: "nodes", Field: "Ready by zone", Observed: fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), Expected: fmt.Sprintf("fewer than %d%%", outShare)}},

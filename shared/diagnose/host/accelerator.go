@@ -72,8 +72,8 @@ func (l *look) accelerator() {
 	}
 }
 
-func (l *look) fault(c evidence.Condition, f console.Found, shown bool, confidence roll.Confidence) cause.Cause {
-	out := cause.Cause{Code: cause.AcceleratorFault, Confidence: confidence}
+func (l *look) fault(c evidence.Condition, f console.Found, shown bool, confidence roll.Confidence) roll.Cause {
+	out := roll.Cause{Code: cause.AcceleratorFault, Confidence: confidence}
 	var told []string
 	if c.Status == string(roll.ConditionFalse) {
 		told = append(told, fmt.Sprintf("the node monitoring agent said at %s that an accelerator of node %s failed (%s)", roll.Clock(c.Since), l.Finding.Node, c.Reason))

@@ -106,7 +106,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 		s := tt.of().analyze()
 		got := ""
 		for _, c := range strings.Fields(told(s)) {
-			if strings.HasPrefix(c, string(cause.AcceleratorFault)) {
+			if strings.HasPrefix(c, cause.AcceleratorFault) {
 				got = c
 			}
 		}

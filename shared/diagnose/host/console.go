@@ -162,12 +162,12 @@ func (t trace) words(f console.Found) string {
 	return "a disk is full"
 }
 
-func (l *look) shown(t trace, f console.Found, confidence roll.Confidence) cause.Cause {
+func (l *look) shown(t trace, f console.Found, confidence roll.Confidence) roll.Cause {
 	summary := fmt.Sprintf("on the console of %s %s", l.Finding.Instance, t.words(f))
 	if f.Boot != l.Instance().Console.Value.Boots {
 		summary += ", in a boot before the last"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: t.code, Confidence: confidence, Summary: summary,
 		Evidence: []roll.Evidence{line(f, t.expected)}, Fix: l.after(t.code),
 	}
@@ -205,8 +205,8 @@ func (l *look) notReady() evidence.Condition {
 	return r
 }
 
-func (l *look) diskOfNode() cause.Cause {
-	return cause.Cause{
+func (l *look) diskOfNode() roll.Cause {
+	return roll.Cause{
 		Code: cause.DiskFull, Confidence: roll.Decisive,
 		Summary:  fmt.Sprintf("node %s says that it is not ready because a disk is full", l.Finding.Node),
 		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: said(l.notReady()), Expected: "True"}},

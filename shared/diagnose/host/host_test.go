@@ -129,7 +129,7 @@ func told(s *cause.Sheet) string {
 		if c.Confidence != roll.Decisive {
 			mark = "?"
 		}
-		out = append(out, string(c.Code)+mark)
+		out = append(out, c.Code+mark)
 	}
 	return strings.Join(out, " ")
 }
@@ -424,7 +424,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		tt.spoil(w)
 		open := w.analyze().Open()
 		for _, code := range tt.codes {
-			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
+			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
 				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
 			}
 		}
@@ -467,7 +467,7 @@ func TestAFixLooksBeforeItActs(t *testing.T) {
 		w := of(tt.kind)
 		tt.spoil(w)
 		causes := w.analyze().Causes()
-		i := slices.IndexFunc(causes, func(c cause.Cause) bool { return c.Code == tt.code })
+		i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == tt.code })
 		if i < 0 {
 			t.Errorf("%s: no %s among %v", tt.name, tt.code, causes)
 			continue

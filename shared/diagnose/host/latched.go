@@ -55,7 +55,7 @@ func (l *look) latched() {
 	}
 }
 
-func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) cause.Cause {
+func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) roll.Cause {
 	confidence, more := roll.Decisive, ""
 	if broken(c) {
 		confidence = roll.Suggestive // hardware that failed does not get well by itself
@@ -63,7 +63,7 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 	if others := l.beside(n); len(others) > 0 {
 		confidence, more = roll.Suggestive, "; beside it "+strings.Join(others, ", ")
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.MonitoringConditionLatched, Confidence: confidence,
 		Summary: fmt.Sprintf("the node monitoring agent said %s=False of node %s at %s (%s), and never takes that back by itself; the node is Ready and renews its lease%s",
 			c.Type, n.Name, roll.Clock(c.Since), c.Reason, more),

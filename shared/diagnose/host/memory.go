@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -23,7 +22,7 @@ const (
 
 // more adds to a pressure what has to do with it: the nodes of the group that had it before;
 // and of memory, the pods that may use as much as there is.
-func (l *look) more(p pressure, c cause.Cause, at time.Time) cause.Cause {
+func (l *look) more(p pressure, c roll.Cause, at time.Time) roll.Cause {
 	if told, seen := l.again(p, at); told != "" {
 		c.Summary += told
 		c.Evidence = append(c.Evidence, seen)

@@ -31,10 +31,10 @@ func free(name string, request, used int64) evidence.Pod {
 	return evidence.Pod{Namespace: "shop", Name: name, Phase: "Running", Unlimited: true, MemoryRequest: request, MemoryUsed: used}
 }
 
-func causeOf(t *testing.T, w *world, code cause.Code) cause.Cause {
+func causeOf(t *testing.T, w *world, code cause.Code) roll.Cause {
 	t.Helper()
 	causes := w.analyze().Causes()
-	i := slices.IndexFunc(causes, func(c cause.Cause) bool { return c.Code == code })
+	i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == code })
 	if i < 0 {
 		t.Fatalf("no %s among %v", code, causes)
 	}

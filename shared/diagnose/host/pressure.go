@@ -159,7 +159,7 @@ func (l *look) killed(p pressure) []proof {
 	return []proof{{line(f, "no process killed for want of memory"), false}}
 }
 
-func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {
+func (l *look) shortBefore(p pressure, proofs []proof) roll.Cause {
 	confidence := roll.Suggestive
 	var seen []roll.Evidence
 	for _, proof := range proofs {
@@ -176,7 +176,7 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Cause {
 	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {
 		since = c.Since
 	}
-	return l.more(p, cause.Cause{
+	return l.more(p, roll.Cause{
 		Code: p.code, Confidence: confidence,
 		Summary:  fmt.Sprintf("node %s %s at %s", l.Finding.Node, told, roll.Clock(l.quiet())),
 		Evidence: seen, Fix: l.relieve(p, true),
@@ -246,12 +246,12 @@ func (l *look) pressures() {
 
 // shortNow is a pressure that lasts. It is what is wrong where the finding is about it, and
 // else may only have to do with it.
-func (l *look) shortNow(p pressure, c evidence.Condition) cause.Cause {
+func (l *look) shortNow(p pressure, c evidence.Condition) roll.Cause {
 	confidence, follows := roll.Suggestive, "its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready"
 	if l.Finding.Condition == p.condition {
 		confidence, follows = roll.Decisive, "its kubelet evicts pods, and may fall silent if that does not help"
 	}
-	return l.more(p, cause.Cause{
+	return l.more(p, roll.Cause{
 		Code: p.code, Confidence: confidence,
 		Summary:  fmt.Sprintf("node %s runs short of %s since %s: %s", l.Finding.Node, p.what, roll.Clock(c.Since), follows),
 		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[" + p.condition + "]", Observed: said(c), Expected: "False"}},

@@ -40,8 +40,8 @@ func (l *look) silent() {
 	}
 }
 
-func (l *look) never(n evidence.NodeObject, r evidence.Condition, c roll.Confidence) cause.Cause {
-	return cause.Cause{
+func (l *look) never(n evidence.NodeObject, r evidence.Condition, c roll.Confidence) roll.Cause {
+	return roll.Cause{
 		Code: cause.NeverReported, Confidence: c,
 		Summary: fmt.Sprintf("node %s was registered at %s, and its kubelet has never reported its status since", n.Name, roll.Clock(n.Created)),
 		Evidence: append([]roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: said(r), Expected: "True"}},
@@ -67,7 +67,7 @@ func (l *look) stoppedReporting(n evidence.NodeObject, r evidence.Condition) {
 	if r.Reason == stoppedReporting && (!lease.Known() || lease.Value.Stale(l.At)) {
 		confidence = roll.Decisive
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.KubeletSilent, Confidence: confidence,
 		Summary: fmt.Sprintf("the kubelet of node %s has been silent since %s: it neither reports its status nor renews its lease", n.Name, roll.Clock(l.quiet())),
 		Evidence: append([]roll.Evidence{

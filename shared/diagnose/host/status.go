@@ -97,7 +97,7 @@ func (l *look) untold(code cause.Code, field, status string) {
 }
 
 // fails is the cause that a check fails.
-func (l *look) fails(code cause.Code, confidence roll.Confidence, field string, since time.Time, what, fix string) cause.Cause {
+func (l *look) fails(code cause.Code, confidence roll.Confidence, field string, since time.Time, what, fix string) roll.Cause {
 	observed := impaired
 	if !since.IsZero() {
 		observed += " since " + roll.Clock(since)
@@ -110,7 +110,7 @@ func (l *look) fails(code cause.Code, confidence roll.Confidence, field string, 
 		}
 		seen = append(seen, roll.Evidence{Source: "EC2 status checks", Field: "Events", Observed: strings.Join(codes, ", "), Expected: "none"})
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: code, Confidence: confidence,
 		Summary:  fmt.Sprintf("%s does not pass EC2's %s", l.Finding.Instance, what),
 		Evidence: seen, Fix: fix,
@@ -139,7 +139,7 @@ func (l *look) stopped() {
 	if l.Finding.Node != "" {
 		gone = paste.Command("kubectl", "delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then ends the instance"
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.InstanceStopped, Confidence: roll.Decisive,
 		Summary:  fmt.Sprintf("%s is %s, so nothing runs on it", l.Finding.Instance, state),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "State.Name", Observed: observed, Expected: string(roll.StateRunning)}},

@@ -37,7 +37,7 @@ func (d *door) awsAuth(r evidence.Role, mode string) {
 		d.notMapped(r, mode)
 		return
 	case auth.Value.Unparseable != "":
-		d.found(cause.Cause{
+		d.found(roll.Cause{
 			Code: cause.AwsAuthUnparseable, Subject: "cluster/" + d.ClusterID.Name,
 			Summary:  fmt.Sprintf("mapRoles of aws-auth in %s is not valid YAML, so every role mapping in it is dropped, also that of %s", d.ClusterID.Name, r.Name),
 			Evidence: []roll.Evidence{{Source: "aws-auth", Field: "mapRoles", Observed: auth.Value.Unparseable, Expected: "a YAML list of role mappings"}},
@@ -155,8 +155,8 @@ func nodeUser(user string) bool {
 }
 
 // defect is a cause that lies in aws-auth's entry of the role.
-func (d *door) defect(r evidence.Role, code cause.Code, at, observed, expected, summary string) cause.Cause {
-	return cause.Cause{
+func (d *door) defect(r evidence.Role, code cause.Code, at, observed, expected, summary string) roll.Cause {
+	return roll.Cause{
 		Code: code, Subject: "aws-auth/" + d.ClusterID.Name + "/" + withoutPath(r.ARN), Summary: summary,
 		Evidence: []roll.Evidence{{Source: "aws-auth", Field: at, Observed: observed, Expected: expected}},
 		Fix: "kubectl -n kube-system edit configmap aws-auth   # so that mapRoles has exactly one entry of the role:\n" +

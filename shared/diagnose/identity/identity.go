@@ -66,7 +66,7 @@ type door struct {
 }
 
 // found notes a cause, as sure as the case lets it be.
-func (d *door) found(c cause.Cause) {
+func (d *door) found(c roll.Cause) {
 	if c.Confidence == "" {
 		c.Confidence = d.confidence
 	}

@@ -99,7 +99,7 @@ func told(s *cause.Sheet) string {
 		if c.Confidence != roll.Decisive {
 			mark = "?"
 		}
-		out = append(out, string(c.Code)+mark)
+		out = append(out, c.Code+mark)
 	}
 	return strings.Join(out, " ")
 }
@@ -344,7 +344,7 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 	e := sound("API")
 	e.Cluster.AccessEntries = entries()
 	e.Cluster.AccessEntries.Value.Principals = []string{controller, "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/x", "arn:aws:iam::111122223333:user/u"}
-	if s := analyze(e, roll.Unregistered); told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool {
+	if s := analyze(e, roll.Unregistered); told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
 		return u.Code == cause.ControllerRoleMapped && strings.HasPrefix(u.Reason, "of 1 access entries")
 	}) {
 		t.Errorf("entries that nobody read: %s, %v", told(s), s.Open())
@@ -428,7 +428,7 @@ func TestTrustPolicies(t *testing.T) {
 		change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = tt.policy })
 		s := analyze(e, roll.Unregistered)
 		found := told(s) == "RoleTrustInvalid"
-		open := slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
+		open := slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
 		if found != tt.found || open != tt.open {
 			t.Errorf("%s: found %v, not checked %v", tt.name, found, open)
 		}
@@ -468,7 +468,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 			}
 			s := analyze(e, roll.Unregistered)
 			for _, c := range s.Causes() {
-				if !strings.Contains(before, string(c.Code)) {
+				if !strings.Contains(before, c.Code) {
 					t.Fatalf("%s, case %d: %s appears once %d facts are hidden; before %q", mode, n, c.Code, hidden, before)
 				}
 			}

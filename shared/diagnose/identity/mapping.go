@@ -103,7 +103,7 @@ func (d *door) judgeEntry(r evidence.Role, e evidence.AccessEntry, mode string) 
 		d.s.RuledOut(cause.AccessEntryStale)
 		return
 	}
-	d.found(cause.Cause{
+	d.found(roll.Cause{
 		Code: cause.AccessEntryStale, Subject: "access-entry/" + r.ARN,
 		Summary: fmt.Sprintf("the access entry of %s in %s is older than the role, which was deleted and created again: the entry holds the id of the old one%s", r.Name, d.ClusterID.Name, also),
 		Evidence: []roll.Evidence{
@@ -118,8 +118,8 @@ func autoNode(policies []string) bool {
 	return slices.ContainsFunc(policies, func(p string) bool { return strings.HasSuffix(p, autoNodePolicy) })
 }
 
-func (d *door) wrongType(r evidence.Role, e evidence.AccessEntry, also string) cause.Cause {
-	out := cause.Cause{
+func (d *door) wrongType(r evidence.Role, e evidence.AccessEntry, also string) roll.Cause {
+	out := roll.Cause{
 		Code: cause.AccessEntryWrongType, Subject: "access-entry/" + r.ARN,
 		Summary:  fmt.Sprintf("the access entry of %s in %s has the type %s, which makes it no node%s; the type of an entry cannot be changed", r.Name, d.ClusterID.Name, e.Type, also),
 		Evidence: []roll.Evidence{{Source: "access entry", Field: "type", Observed: e.Type, Expected: d.entryType()}},
@@ -184,7 +184,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 	others, gap := d.others(r, mode)
 	if wrong, ok := controllers(others); ok {
 		d.s.RuledOut(cause.NodeRoleNotMapped)
-		d.found(cause.Cause{
+		d.found(roll.Cause{
 			Code: cause.ControllerRoleMapped, Subject: "role/" + r.ARN,
 			Summary:  fmt.Sprintf("%s maps %s, %s, for nodes; the nodes have %s, which %s", d.ClusterID.Name, last(wrong.arn), wrong.whose(), r.Name, not),
 			Evidence: slices.Concat([]roll.Evidence{wrong.mapping(r)}, wrong.by, found),
@@ -197,7 +197,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 	} else {
 		d.s.NotChecked(gap, cause.ControllerRoleMapped)
 	}
-	d.found(cause.Cause{
+	d.found(roll.Cause{
 		Code: cause.NodeRoleNotMapped, Subject: "role/" + r.ARN,
 		Summary:  fmt.Sprintf("the role %s of %s %s of %s, so the API server refuses its kubelet%s", r.Name, d.Finding.Instance, not, d.ClusterID.Name, inPlace(others)),
 		Evidence: append(found, mappings(others, r)...),

@@ -51,7 +51,7 @@ func policies(c *evidence.Case, s *cause.Sheet) {
 		s.NotChecked(fmt.Sprintf("%s has policies of its own, which may grant what %s would", r.Name, strings.Join(missing, " and ")), cause.RolePoliciesMissing)
 		return
 	}
-	s.Found(cause.Cause{
+	s.Found(roll.Cause{
 		Code: cause.RolePoliciesMissing, Confidence: roll.Suggestive, Subject: "role/" + r.ARN,
 		Summary:  fmt.Sprintf("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor ")),
 		Evidence: []roll.Evidence{{Source: "role", Field: "AttachedPolicies", Observed: orNone(names(p.Attached)), Expected: strings.Join(missing, ", ")}},

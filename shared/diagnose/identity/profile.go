@@ -11,8 +11,8 @@ import (
 
 // noProfile is that the instance has no instance profile, or one that was deleted:
 // without credentials nothing on it can authenticate.
-func (d *door) noProfile() cause.Cause {
-	out := cause.Cause{
+func (d *door) noProfile() roll.Cause {
+	out := roll.Cause{
 		Code: cause.InstanceProfileMissing, Confidence: roll.Decisive, Subject: d.origin(),
 		Summary:  fmt.Sprintf("%s has no instance profile, so its kubelet has no AWS credentials to authenticate with", d.Finding.Instance),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "IamInstanceProfile", Observed: "none", Expected: "the instance profile of the node role"}},
@@ -28,8 +28,8 @@ func (d *door) noProfile() cause.Cause {
 	return out
 }
 
-func (d *door) emptyProfile(p evidence.InstanceProfile) cause.Cause {
-	return cause.Cause{
+func (d *door) emptyProfile(p evidence.InstanceProfile) roll.Cause {
+	return roll.Cause{
 		Code: cause.InstanceProfileMissing, Confidence: roll.Decisive, Subject: "instance-profile/" + p.ARN,
 		Summary:  fmt.Sprintf("the instance profile %s of %s holds no role, so its kubelet has no AWS credentials to authenticate with", p.Name, d.Finding.Instance),
 		Evidence: []roll.Evidence{{Source: "instance profile", Field: "Roles", Observed: "none", Expected: "the node role"}},
@@ -37,8 +37,8 @@ func (d *door) emptyProfile(p evidence.InstanceProfile) cause.Cause {
 	}
 }
 
-func (d *door) roleGone(p evidence.InstanceProfile) cause.Cause {
-	return cause.Cause{
+func (d *door) roleGone(p evidence.InstanceProfile) roll.Cause {
+	return roll.Cause{
 		Code: cause.InstanceProfileMissing, Confidence: roll.Decisive, Subject: "instance-profile/" + p.ARN,
 		Summary:  fmt.Sprintf("the role %s of the instance profile %s does not exist, so the kubelet of %s has no AWS credentials to authenticate with", p.Roles[0], p.Name, d.Finding.Instance),
 		Evidence: []roll.Evidence{{Source: "role", Field: "RoleName", Observed: p.Roles[0] + " does not exist", Expected: "the node role"}},

@@ -34,7 +34,7 @@ func (d *door) trust(r evidence.Role) {
 	case unclear:
 		d.s.NotChecked(fmt.Sprintf("the trust policy of %s has conditions or forms that cannot be judged from outside", r.Name), cause.RoleTrustInvalid)
 	case denies:
-		d.found(cause.Cause{
+		d.found(roll.Cause{
 			Code: cause.RoleTrustInvalid, Subject: "role/" + r.ARN,
 			Summary:  fmt.Sprintf("the trust policy of the role %s does not let ec2.amazonaws.com assume it, so %s gets no credentials", r.Name, d.Finding.Instance),
 			Evidence: []roll.Evidence{{Source: "role", Field: "AssumeRolePolicyDocument.Statement", Observed: "no statement allows sts:AssumeRole to ec2.amazonaws.com", Expected: "Allow sts:AssumeRole, Principal.Service ec2.amazonaws.com"}},

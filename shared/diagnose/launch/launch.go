@@ -200,7 +200,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	is := map[cause.Code]bool{}
 	for _, t := range found {
 		is[t.code] = true
-		s.Found(cause.Cause{
+		s.Found(roll.Cause{
 			Code: t.code, Confidence: confidence(t.code, t.message), Subject: string(c.Finding.Group),
 			Summary:  fmt.Sprintf("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)),
 			Evidence: []roll.Evidence{{Source: t.source, Field: t.field, Observed: t.message, Expected: "a launch that succeeds"}},

@@ -44,7 +44,7 @@ func (l *look) dns() {
 }
 
 func (l *look) noDNS(attribute, flag, consequence string, sure bool) {
-	c := cause.Cause{
+	c := roll.Cause{
 		Code: cause.DnsDisabled, Confidence: l.byName(sure && amazonDNS(l.VPC().DHCP)), Subject: "vpc/" + l.i.VPC,
 		Summary:  fmt.Sprintf("the VPC %s has %s off, %s", l.i.VPC, attribute, consequence),
 		Evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: attribute, Observed: "false", Expected: "true"}},
@@ -123,7 +123,7 @@ func (l *look) wrongDomain(d evidence.DHCPOptions) {
 
 func (l *look) dhcpCause(e roll.Evidence, summary string, sure bool) {
 	e.Source = strings.TrimSpace("DHCP options " + l.VPC().DHCP.Value.ID)
-	l.found(cause.Cause{
+	l.found(roll.Cause{
 		Code: cause.DhcpOptionsWrong, Confidence: l.byName(sure), Subject: "vpc/" + l.i.VPC, Summary: summary, Evidence: []roll.Evidence{e},
 		Fix: paste.Lines(
 			"# or let your own resolvers forward to Amazon's; instances ask for new options when they renew their lease, or when they boot",

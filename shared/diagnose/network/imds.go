@@ -29,7 +29,7 @@ func (l *look) metadata() {
 	if l.Finding.Kind == roll.Unregistered {
 		confidence = roll.Decisive
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.ImdsDisabled, Confidence: confidence, Subject: l.origin(),
 		Summary:  "the instance's metadata service is off, from which it learns who it is and gets the credentials of its role",
 		Evidence: []roll.Evidence{{Source: "instance", Field: "MetadataOptions.HttpEndpoint", Observed: "disabled", Expected: "enabled"}},
@@ -63,7 +63,7 @@ func (l *look) hopLimit() {
 		return
 	}
 	p := pods.Value[i]
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: l.origin(),
 		Summary: fmt.Sprintf("the pod %s/%s fails and asks the instance's metadata service, whose answers reach only the host (hop limit 1)", p.Namespace, p.Name),
 		Evidence: []roll.Evidence{

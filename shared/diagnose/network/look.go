@@ -76,7 +76,7 @@ func weaker(c roll.Confidence, sure bool) roll.Confidence {
 
 // found notes a cause that closes the way to the API server, with the lease of a node
 // that fell silent and what the console says of it.
-func (l *look) found(c cause.Cause) {
+func (l *look) found(c roll.Cause) {
 	lease := l.Node().Lease
 	if l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
 		c.Evidence = append(c.Evidence, roll.Evidence{

@@ -219,7 +219,7 @@ func (l *look) aclRefuses(a api, r result, sure bool) {
 	if a.place == public {
 		where = "over the internet"
 	}
-	l.found(cause.Cause{
+	l.found(roll.Cause{
 		Code: cause.NaclBlocksApi, Confidence: weaker(l.confidence(), sure && proxied == closed), Subject: "network-acl/" + d.acl,
 		Summary:  fmt.Sprintf("the network ACL %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, what, l.clusterName(), where),
 		Evidence: r.evidence, Fix: l.allowACL(d),

@@ -44,7 +44,7 @@ func run(t *testing.T, scenarios []scenario) {
 				}
 			}
 			for _, code := range c.open {
-				if !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == code && u.Reason != "" }) {
+				if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }) {
 					t.Errorf("%s is not told as not checked\n%s", code, tell(s))
 				}
 			}

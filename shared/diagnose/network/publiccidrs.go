@@ -67,7 +67,7 @@ func (l *look) blockedCIDR(w way, out []string, sure bool) {
 			wider = append(wider, p.String())
 		}
 	}
-	l.found(cause.Cause{
+	l.found(roll.Cause{
 		Code: cause.PublicAccessCidrBlocked, Confidence: weaker(l.confidence(), sure), Subject: "cluster/" + l.clusterName(),
 		Summary: fmt.Sprintf("the API server of %s admits %s only, and the instance comes from %s, the public address of %s",
 			l.clusterName(), strings.Join(l.k.PublicCIDRs, ", "), strings.Join(out, " or "), who),

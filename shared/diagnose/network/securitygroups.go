@@ -59,7 +59,7 @@ func (l *look) groupsRefuse(a api, r result, egress bool) {
 		return
 	}
 	sure := r.state == closed && proxied == closed && (a.sure || egress && l.groupsCloseOutside())
-	c := cause.Cause{Code: cause.SecurityGroupBlocksApi, Confidence: weaker(l.confidence(), sure), Evidence: r.evidence}
+	c := roll.Cause{Code: cause.SecurityGroupBlocksApi, Confidence: weaker(l.confidence(), sure), Evidence: r.evidence}
 	node, cluster := strings.Join(l.i.SecurityGroups, ", "), strings.Join(l.clusterGroups(), ", ")
 	some := ""
 	if r.state != closed {

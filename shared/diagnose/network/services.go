@@ -283,7 +283,7 @@ func (l *look) lackFound(why way, lacks []lack) {
 	if pull.shown && names[0] != sts && l.Finding.Kind != roll.Unregistered {
 		e = append(e, pull.evidence)
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.VpcEndpointMissing, Confidence: l.lackConfidence(names, sure, pull), Subject: orElse(subject, "vpc/"+l.i.VPC),
 		Summary:  fmt.Sprintf("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
 		Evidence: e, Fix: paste.Lines(fixes...),

@@ -32,7 +32,7 @@ func (l *look) addresses() {
 		l.s.RuledOut(code)
 		return
 	}
-	c := cause.Cause{
+	c := roll.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: "subnet/" + l.i.Subnet,
 		Summary:  fmt.Sprintf("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n),
 		Evidence: []roll.Evidence{{Source: "subnet " + l.i.Subnet, Field: "AvailableIpAddressCount", Observed: fmt.Sprint(n), Expected: fmt.Sprintf("%d or more", fewAddresses)}},

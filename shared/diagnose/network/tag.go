@@ -39,7 +39,7 @@ func (l *look) tag() {
 		l.s.RuledOut(code)
 		return
 	}
-	c := cause.Cause{
+	c := roll.Cause{
 		Code: code, Confidence: roll.Suggestive, Subject: l.origin(),
 		Summary:  fmt.Sprintf("the instance lacks the tag %s%s, by which it is known to belong to the cluster", tagOf, name),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "Tags[" + tagOf + name + "]", Observed: "none", Expected: "owned"}},

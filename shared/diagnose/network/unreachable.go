@@ -53,7 +53,7 @@ func (l *look) unreachable() {
 		return
 	}
 	endpoint := roll.Evidence{Source: "EKS cluster", Field: "resourcesVpcConfig", Observed: "endpointPublicAccess true, endpointPrivateAccess false", Expected: "endpointPrivateAccess true, or a way to the internet"}
-	l.found(cause.Cause{
+	l.found(roll.Cause{
 		Code: cause.ApiEndpointUnreachable, Confidence: weaker(l.confidence(), proxied == closed), Subject: w.subject,
 		Summary:  fmt.Sprintf("the API server of %s is reached over the internet alone, and %s: %s", l.clusterName(), l.i.Subnet+" has no way there", w.why),
 		Evidence: append([]roll.Evidence{endpoint}, w.evidence...),

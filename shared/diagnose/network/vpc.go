@@ -23,7 +23,7 @@ func (l *look) wrongVPC() {
 		l.s.RuledOut(code)
 		return
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: code, Confidence: roll.Decisive, Subject: "vpc/" + l.i.VPC,
 		Summary:  fmt.Sprintf("the instance is in %s (subnet %s), and the nodes of %s have to be in %s", l.i.VPC, l.i.Subnet, l.clusterName(), l.k.VPC),
 		Evidence: []roll.Evidence{{Source: "instance", Field: "VpcId", Observed: l.i.VPC, Expected: l.k.VPC + ", the EKS cluster's"}},

@@ -13,7 +13,7 @@ import (
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/preserving-volumes-on-termination.html
 func left(c *evidence.Case, s *cause.Sheet) {
 	l := c.Finding.Left
-	found := cause.Cause{
+	found := roll.Cause{
 		Code: cause.VolumeLeft, Confidence: roll.Decisive,
 		Summary: fmt.Sprintf("volume %s was not to be deleted with instance %s (DeleteOnTermination is false); it is attached to nothing, and no PersistentVolume claims it", l.ID, l.Instance),
 		Evidence: []roll.Evidence{

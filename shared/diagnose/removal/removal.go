@@ -149,7 +149,7 @@ func (l *look) foreign() {
 		return
 	}
 	names, whose = slices.Compact(names), slices.Compact(whose)
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.FinalizerHeld, Confidence: roll.Decisive, Evidence: seen,
 		Summary: fmt.Sprintf("%s keeps the object until its owner removes it: %s", strings.Join(names, ", "), strings.Join(whose, ", ")),
 		Fix:     fmt.Sprintf("kubectl get %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", l.object(), names[0]),
@@ -192,7 +192,7 @@ func (l *look) drain() {
 }
 
 func (l *look) drainBlocked(seen []roll.Evidence, confidence roll.Confidence, summary string) {
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.DrainBlocked, Confidence: confidence, Summary: summary, Evidence: seen,
 		Fix: fmt.Sprintf("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node),
 	})
@@ -250,7 +250,7 @@ func (l *look) volumes() {
 		}
 		return
 	}
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.VolumesAttached, Confidence: roll.Decisive, Evidence: seen,
 		Summary: fmt.Sprintf("Karpenter waits for the VolumeAttachments of node %s to be deleted (%s)", l.Finding.Node, cmp.Or(strings.Join(attached, ", "), "the node lists none")),
 		Fix:     fmt.Sprintf("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node),
@@ -269,7 +269,7 @@ func (l *look) instance() {
 	case !reached:
 		l.s.NotChecked("the drain and the volumes come first", cause.InstanceNotTerminating)
 	default:
-		l.s.Found(cause.Cause{
+		l.s.Found(roll.Cause{
 			Code: cause.InstanceNotTerminating, Confidence: roll.Decisive,
 			Summary:  fmt.Sprintf("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State),
 			Evidence: []roll.Evidence{{Source: "instance", Field: "State", Observed: string(r.State), Expected: string(roll.StateTerminated)}},
@@ -294,7 +294,7 @@ func (l *look) owner() {
 		if !r.Gone {
 			state = string(r.State)
 		}
-		l.s.Found(cause.Cause{
+		l.s.Found(roll.Cause{
 			Code: cause.FinalizerOwnerGone, Confidence: roll.Decisive,
 			Summary: fmt.Sprintf("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine),
 			Evidence: []roll.Evidence{

@@ -103,7 +103,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 		removal.Analyze(stuck(tt.change), s)
 		var codes, said []string
 		for _, c := range s.Causes() {
-			code := string(c.Code)
+			code := c.Code
 			if c.Confidence == roll.Decisive {
 				code += "!"
 			}

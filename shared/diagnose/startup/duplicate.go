@@ -146,7 +146,7 @@ func (l *look) lost(claim evidence.NodeClaim, node evidence.Node) string {
 	return ""
 }
 
-func (l *look) duplicate(p pair) cause.Cause {
+func (l *look) duplicate(p pair) roll.Cause {
 	confidence, told := roll.Suggestive, "was not initialized yet"
 	if p.reason != "" {
 		told = p.reason
@@ -164,7 +164,7 @@ func (l *look) duplicate(p pair) cause.Cause {
 	if p.settled {
 		now = "both work by now, and " + now
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.DuplicateLaunch, Confidence: confidence, Subject: "nodepool/" + l.pool(),
 		Summary: fmt.Sprintf("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods; %s: %s and %s",
 			p.second.Name, l.pool(), p.second.Created.Sub(p.first.Created).Seconds(), p.first.Name, told, now, l.billed(p.first), l.billed(p.second)),

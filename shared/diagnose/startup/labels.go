@@ -180,7 +180,7 @@ func distinct(all []contradiction) []contradiction {
 	return slices.CompactFunc(all, func(a, b contradiction) bool { return a.key == b.key })
 }
 
-func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence roll.Confidence) cause.Cause {
+func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence roll.Confidence) roll.Cause {
 	var seen []roll.Evidence
 	set := map[string]string{}
 	for _, c := range found {
@@ -204,7 +204,7 @@ func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence
 	} else {
 		what += ": pods that ask for what it was launched for are not put on it"
 	}
-	return cause.Cause{Code: cause.NodeLabelsMismatch, Confidence: confidence, Subject: string(l.Finding.Group), Summary: what, Evidence: seen, Fix: l.relabel(n, set)}
+	return roll.Cause{Code: cause.NodeLabelsMismatch, Confidence: confidence, Subject: string(l.Finding.Group), Summary: what, Evidence: seen, Fix: l.relabel(n, set)}
 }
 
 // relabel is how to put labels right, and how to see who changes them.

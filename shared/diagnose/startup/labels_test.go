@@ -108,7 +108,7 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 		w := of(roll.Uninitialized)
 		launched(w)
 		spoil(w)
-		if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u cause.Unchecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
+		if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
 			t.Errorf("without %s: %v", name, s.Open())
 		}
 	}

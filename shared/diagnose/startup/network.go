@@ -50,7 +50,7 @@ func (l *look) network() {
 	}
 	seen := []roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: reason(r), Expected: "True"}}
 	text, more, fix := l.plugin(n)
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.CniNotReady, Confidence: roll.Decisive, Subject: "cni/" + l.ClusterID.Name,
 		Summary:  fmt.Sprintf("node %s is not ready because no network plugin (CNI) has started on it%s", n.Name, text),
 		Evidence: append(seen, more...), Fix: fix,

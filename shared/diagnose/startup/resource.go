@@ -51,7 +51,7 @@ func (l *look) resources() {
 		confidence = roll.Decisive
 	}
 	text, subject, more, fix := l.device(c.Reason, quoted(c.Message))
-	l.s.Found(cause.Cause{
+	l.s.Found(roll.Cause{
 		Code: cause.ResourceNotRegistered, Confidence: confidence, Subject: subject,
 		Summary:  fmt.Sprintf("Karpenter waits on node %s for %s", l.Finding.Node, text),
 		Evidence: append([]roll.Evidence{{Source: "NodeClaim", Field: "status.conditions[Initialized]", Observed: reason(c), Expected: "True"}}, more...),

@@ -118,7 +118,7 @@ func (l *look) surprising(n evidence.NodeObject) string {
 	return ""
 }
 
-func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) cause.Cause {
+func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) roll.Cause {
 	confidence, outcome := roll.Suggestive, "which may be why it was not ready at first"
 	if l.flap(n, s) && (ready(n).Status != string(roll.ConditionTrue) || l.Finding.Kind == roll.Flapping || l.recovering(n)) {
 		confidence, outcome = roll.Decisive, "and it renews its lease: a flap of its start, which passes, and no fault"
@@ -129,7 +129,7 @@ func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) 
 	if s.young >= crashing || s.later > 0 {
 		outcome = "which looks like a kubelet that fails again and again rather than a start that takes two"
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.KubeletRestartedDuringStartup, Confidence: confidence,
 		Summary: fmt.Sprintf("the kubelet of node %s started %d times within %s of the node's creation, %s", n.Name, s.young+s.later, minutes(max(time.Minute, (s.last.Sub(n.Created)+59*time.Second).Truncate(time.Minute))), outcome),
 		Evidence: []roll.Evidence{

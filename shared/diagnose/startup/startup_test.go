@@ -160,7 +160,7 @@ func told(s *cause.Sheet) string {
 		if c.Confidence != roll.Decisive {
 			mark = "?"
 		}
-		out = append(out, string(c.Code)+mark)
+		out = append(out, c.Code+mark)
 	}
 	return strings.Join(out, " ")
 }
@@ -812,7 +812,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		tt.spoil(w)
 		open := w.analyze().Open()
 		for _, code := range tt.codes {
-			if !slices.ContainsFunc(open, func(u cause.Unchecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
+			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
 				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
 			}
 		}

@@ -94,7 +94,7 @@ func (t left) explains(n evidence.NodeObject) bool {
 	return t.agent.early || t.agent.network && networkMissing(r)
 }
 
-func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Cause {
+func (l *look) notRemoved(n evidence.NodeObject, remaining []left) roll.Cause {
 	t := remaining[0]
 	for _, other := range remaining {
 		if other.explains(n) {
@@ -111,7 +111,7 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Cause {
 		seen = append(seen, roll.Evidence{Source: "node", Field: "spec.taints", Observed: told(r.Taint), Expected: "taken off once the node is ready for work"})
 	}
 	who, more, fix := l.remover(n, t)
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.StartupTaintNotRemoved, Confidence: confidence, Subject: "taint/" + t.Key,
 		Summary:  fmt.Sprintf("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who),
 		Evidence: append(seen, more...),

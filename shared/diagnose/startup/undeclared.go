@@ -148,7 +148,7 @@ func counted(n evidence.NodeObject) bool {
 	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == unregistered && t.Effect == "NoExecute" })
 }
 
-func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []surprise, confidence roll.Confidence) cause.Cause {
+func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []surprise, confidence roll.Confidence) roll.Cause {
 	s, pool := found[0], l.pool()
 	what, how := "the taint "+told(s.Taint), "does not declare"
 	if s.agent != nil {
@@ -167,7 +167,7 @@ func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []sur
 		what += ", with which its " + from + " has the kubelet register"
 		seen = append(seen, source)
 	}
-	return cause.Cause{
+	return roll.Cause{
 		Code: cause.UndeclaredStartupTaint, Confidence: confidence, Subject: "nodepool/" + pool,
 		Summary: fmt.Sprintf("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
 			n.Name, what, pool, how),
