@@ -105,7 +105,7 @@ func TestMessagesAreOrderedByClusterAndDroppedIfTheSame(t *testing.T) {
 		t.Errorf("sent %+v, want deduplication by content", m)
 	}
 	at := check.Due
-	o := plan.Order{ID: "3f9a0c5d7e1b2468", Cluster: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Instance: "i-00000000000000001", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown, Action: plan.Terminate, FirstSeen: at, Since: at, At: at, Expires: at.Add(time.Minute), Why: "x"}
+	o := plan.Order{ID: "3f9a0c5d7e1b2468", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Instance: "i-00000000000000001", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown, Action: plan.Terminate, FirstSeen: at, Since: at, At: at, Expires: at.Add(time.Minute), Why: "x"}
 	if err := NewOrders(r, "https://queue").Send(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -297,7 +297,7 @@ func TestAClusterThatCannotBeDescribedHasNoAccount(t *testing.T) {
 
 func order() plan.Order {
 	return plan.Order{
-		ID: "3f9a0c5d7e1b2468", Cluster: cluster, Instance: instance(1), Node: "node-1", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown,
+		ID: "3f9a0c5d7e1b2468", ClusterID: cluster, Instance: instance(1), Node: "node-1", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown,
 		Action: plan.Terminate, FirstSeen: noon, Since: noon, At: noon.Add(41 * time.Minute), Expires: noon.Add(51 * time.Minute), Why: "node node-1 has gone silent",
 	}
 }

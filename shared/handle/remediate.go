@@ -48,21 +48,21 @@ func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.S
 func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	at := h.Clock()
 	out := h.Remediator.Act(ctx, o, at)
-	log := h.Log.With("cluster", o.Cluster.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
+	log := h.Log.With("cluster", o.ClusterID.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
 	log.Info("act tried", "result", out.Result, "reason", out.Reason, "detail", out.Detail, "cause", cmp.Or(out.Cause, report.NoCause), "evidence", out.Evidence)
 	h.count(tried(o, out))
-	if err := h.Events.Put(ctx, emit.FromOutcome(o.Cluster, out, at)); err != nil {
+	if err := h.Events.Put(ctx, emit.FromOutcome(o.ClusterID, out, at)); err != nil {
 		log.Error("events not sent", "error", err.Error())
 	}
 	if !report.Told(out) {
 		return
 	}
 	notices := &notified{publisher: h.Notices}
-	m, err := report.From{Stack: h.Stack}.Outcome(o.Cluster, out, at)
+	m, err := report.From{Stack: h.Stack}.Outcome(o.ClusterID, out, at)
 	if err == nil {
 		err = notices.Publish(ctx, m)
 	}
-	h.count(notices.samples(o.Cluster.Name)...)
+	h.count(notices.samples(o.ClusterID.Name)...)
 	if err != nil {
 		log.Error("notice not sent", "error", err.Error())
 	}

@@ -70,7 +70,7 @@ func (h *hands) Put(_ context.Context, all []emit.Event) error {
 func order(t *testing.T) string {
 	t.Helper()
 	body, err := trigger.EncodeOrder(plan.Order{
-		ID: "3f9a0c5d7e1b2468", Cluster: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Instance: "i-00000000000000001",
+		ID: "3f9a0c5d7e1b2468", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Instance: "i-00000000000000001",
 		Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unregistered, Action: plan.Terminate,
 		FirstSeen: now.Add(-10 * time.Minute), Since: now.Add(-20 * time.Minute), At: now, Expires: now.Add(plan.OrderLife), Why: "it never registered",
 	})

@@ -56,12 +56,11 @@ type StateChange struct {
 	Home trigger.Home
 }
 
-// change is a state change, and the message that told it. It has no State where AWS Health
-// has something to say of the instance, or EC2 has announced something of it.
+// change is what an event says of one instance, and the message that told it.
 type change struct {
-	trigger.StateChange
-	announced roll.SpotEvent
-	message   string
+	trigger.Event
+	instance roll.InstanceID
+	message  string
 }
 
 // wants is what changes want: the checks with the messages that want them, and what is to be
@@ -139,16 +138,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 	var changes []change
 	for _, m := range batch.Records {
-		c, ignored, err := trigger.ParseStateChange([]byte(m.Body), h.Home)
-		var health trigger.Health
-		var spot trigger.Spot
-		switch {
-		case ignored == nil:
-		case ignored.Reason == trigger.ForeignSource:
-			health, ignored, err = trigger.ParseHealth([]byte(m.Body), h.Home)
-		case ignored.Reason == trigger.OtherDetailType:
-			spot, ignored, err = trigger.ParseSpot([]byte(m.Body), h.Home)
-		}
+		e, ignored, err := trigger.ParseEvent([]byte(m.Body), h.Home)
 		switch {
 		case err != nil:
 			t.malformed++
@@ -156,15 +146,9 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 		case ignored != nil:
 			t.ignored++
 			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
-		case len(health.Instances) > 0:
-			for _, id := range health.Instances {
-				changes = append(changes, change{StateChange: trigger.StateChange{Instance: id, At: health.At}, message: m.MessageId})
-			}
-		case spot.Event != "":
-			about := trigger.StateChange{Account: spot.Account, Region: spot.Region, Instance: spot.Instance, At: spot.At}
-			changes = append(changes, change{StateChange: about, announced: spot.Event, message: m.MessageId})
-		default:
-			changes = append(changes, change{StateChange: c, message: m.MessageId})
+		}
+		for _, id := range e.Instances {
+			changes = append(changes, change{e, id, m.MessageId})
 		}
 	}
 	return changes
@@ -175,7 +159,7 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
 	var ids []string
 	for _, c := range changes {
-		ids = append(ids, string(c.Instance))
+		ids = append(ids, string(c.instance))
 	}
 	slices.Sort(ids)
 	found := map[roll.InstanceID]types.Instance{}
@@ -207,7 +191,7 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 		h.Log.Error("policy unusable", "error", err.Error())
 	}
 	for _, c := range changes {
-		i, ok := found[c.Instance]
+		i, ok := found[c.instance]
 		if !ok || !h.wanted(i) {
 			t.notOurs++
 			continue
@@ -234,7 +218,7 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 			if !trigger.ValidCluster(cluster) {
 				continue
 			}
-			if c.announced != "" {
+			if c.Spot != "" {
 				w.remember(roll.ClusterID{Account: c.Account, Region: c.Region, Name: cluster}, c)
 				continue
 			}
@@ -251,7 +235,7 @@ func (w wants) remember(id roll.ClusterID, c change) {
 	if w.announced[id].Put.Spot == nil {
 		w.announced[id] = ledger.Changes{Put: ledger.NewState()}
 	}
-	w.announced[id].Put.Spot[ledger.SpotKey{Instance: c.Instance, Event: c.announced}] = c.At
+	w.announced[id].Put.Spot[ledger.SpotKey{Instance: c.instance, Event: c.Spot}] = c.At
 	w.announce[id] = append(w.announce[id], c.message)
 }
 

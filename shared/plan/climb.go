@@ -320,7 +320,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		return
 	}
 	o := Order{
-		ID: id, Cluster: p.Snapshot.Cluster.ID,
+		ID: id, ClusterID: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
 		Why: strings.Join(slices.Concat([]string{f.Summary}, once(skipped), p.waiting(f, act)), "; "),

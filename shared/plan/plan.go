@@ -98,10 +98,11 @@ const (
 // look at the cluster that is too old.
 const OrderLife = 10 * time.Minute
 
-// Order is the instruction to act on one instance.
+// Order is the instruction to act on one instance. Its JSON is the message in the queue of
+// orders; package trigger says what a valid one is.
 type Order struct {
-	ID       string          `json:"id"`
-	Cluster  roll.ClusterID  `json:"cluster"`
+	ID string `json:"id"`
+	roll.ClusterID
 	Instance roll.InstanceID `json:"instance"`
 	Node     string          `json:"node,omitempty"`
 	// Claim is the NodeClaim to delete, for that act only.
@@ -114,7 +115,7 @@ type Order struct {
 	Since     time.Time  `json:"since"`
 	At        time.Time  `json:"at"`
 	Expires   time.Time  `json:"expires"`
-	Why       string     `json:"why"` // one sentence for a person
+	Why       string     `json:"why,omitempty"` // one sentence for a person
 	// Incident is the one whose notices tell of the finding, "" if none do.
 	Incident string `json:"incident,omitempty"`
 }

@@ -92,7 +92,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 		return
 	}
 	p.out.Orders = append(p.out.Orders, Order{
-		ID: id, Cluster: p.Snapshot.Cluster.ID, Instance: n.Instance, Node: n.Name, Group: m.Group(), Owner: m.Owner(),
+		ID: id, ClusterID: p.Snapshot.Cluster.ID, Instance: n.Instance, Node: n.Name, Group: m.Group(), Owner: m.Owner(),
 		Kind: cordon.Kind, Action: Uncordon, FirstSeen: cordon.At, Since: cordon.At, At: p.Now, Expires: p.Now.Add(OrderLife),
 		Why: fmt.Sprintf("node %s came back; Rollcall cordoned it at %s for %s", n.Name, roll.Clock(cordon.At), cordon.Kind),
 	})

@@ -237,7 +237,7 @@ func (r *Remediator) told(ctx context.Context, out Outcome) bool {
 	if out.Result != Refused || out.Reason.Passing() {
 		return false // of these nobody is told
 	}
-	state, err := r.ledger.Read(ctx, out.Order.Cluster)
+	state, err := r.ledger.Read(ctx, out.Order.ClusterID)
 	_, told := state.Refusals[out.refusal()]
 	return err == nil && told
 }
@@ -249,7 +249,7 @@ func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error 
 	if said.Empty() {
 		return nil
 	}
-	return r.ledger.Record(ctx, out.Order.Cluster, said)
+	return r.ledger.Record(ctx, out.Order.ClusterID, said)
 }
 
 func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outcome {
@@ -306,7 +306,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
 		intent.Outlives = outlives(v.seen.Snapshot, o.Instance)
 	}
-	err := r.ledger.Begin(ctx, o.Cluster, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
+	err := r.ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
 		return refusal(o, plan.AlreadyBegun, "%v", err)
@@ -355,7 +355,7 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	// outcome out of the ledger.
 	ctx, cancel := deadline.In(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	if err := r.ledger.Finish(ctx, out.Order.Cluster, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
+	if err := r.ledger.Finish(ctx, out.Order.ClusterID, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
 		out.Detail += fmt.Sprintf("; its outcome could not be recorded (%v), a later check will settle it", err)
 	}
 	return out

@@ -140,12 +140,12 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 
 // look looks at the target, and has it judged.
 func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
-	l.snapshot = r.targets.Target(ctx, o.Cluster.Name, o.Instance, now, doc.Watch())
+	l.snapshot = r.targets.Target(ctx, o.ClusterID.Name, o.Instance, now, doc.Watch())
 	if !l.snapshot.Whole() {
 		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
 	}
-	if l.snapshot.Cluster.ID != o.Cluster {
-		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.Cluster, l.snapshot.Cluster.ID)
+	if l.snapshot.Cluster.ID != o.ClusterID {
+		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.ClusterID, l.snapshot.Cluster.ID)
 	}
 	// What was done while the target was looked at counts too.
 	if l.state, no = r.remember(ctx, o); no != nil {
@@ -157,7 +157,7 @@ func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o 
 
 // judge assesses the look by a policy.
 func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) {
-	l.policy = doc.Cluster(o.Cluster.Name, l.snapshot.Cluster.ModeTag, r.permitted)
+	l.policy = doc.Cluster(o.ClusterID.Name, l.snapshot.Cluster.ModeTag, r.permitted)
 	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
 		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
 }
@@ -172,7 +172,7 @@ func (l *look) open(o plan.Order) bool {
 // remember reads the ledger, and refuses an order that was carried out or that may
 // have been.
 func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, *Outcome) {
-	state, err := r.ledger.Read(ctx, o.Cluster)
+	state, err := r.ledger.Read(ctx, o.ClusterID)
 	if err != nil {
 		return state, refusal(o, plan.NotRecorded, "the ledger could not be read: %v", err)
 	}

@@ -84,7 +84,7 @@ func held(f roll.Finding, reason plan.Reason, detail string) plan.Held {
 
 func order(f roll.Finding) plan.Order {
 	return plan.Order{
-		ID: fmt.Sprintf("%016x", 0xfeed<<16+len(f.Node)), Cluster: cluster, Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
+		ID: fmt.Sprintf("%016x", 0xfeed<<16+len(f.Node)), ClusterID: cluster, Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: plan.Terminate, FirstSeen: f.Since.Add(time.Minute), Since: f.Since, At: now, Expires: now.Add(plan.OrderLife), Why: f.Summary,
 	}
 }

@@ -8,9 +8,9 @@ import (
 // ClusterID names one EKS cluster across accounts and regions. It is what the
 // ledger is keyed by, so that two clusters of one name never share a memory.
 type ClusterID struct {
-	Account string // 12 digits
-	Region  string // such as eu-west-1
-	Name    string // the EKS cluster name, case-sensitive
+	Account string `json:"account"` // 12 digits
+	Region  string `json:"region"`  // such as eu-west-1
+	Name    string `json:"cluster"` // the EKS cluster name, case-sensitive
 }
 
 // String is the id as account/region/name.

@@ -569,7 +569,7 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 		if len(in.Assessment.Findings) != 0 || in.Snapshot == nil || !in.Now.Equal(now) {
 			t.Errorf("the plan rests on %+v", in)
 		}
-		return plan.Plan{Orders: []plan.Order{{ID: "3f9a0c5d7e1b2468", Cluster: cluster, Instance: "i-00000000000000002", Action: plan.Terminate}}}
+		return plan.Plan{Orders: []plan.Order{{ID: "3f9a0c5d7e1b2468", ClusterID: cluster, Instance: "i-00000000000000002", Action: plan.Terminate}}}
 	}
 	c := r.Check(t.Context(), "demo", now)
 	if len(c.Outcomes) != 1 || c.Outcomes[0].Order.Instance != "i-00000000000000002" {

@@ -27,11 +27,11 @@ func TestStateChangesAreTheEventsOfTheSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := sample.Records[0].Body
-	s, _, err := trigger.ParseStateChange([]byte(want), trigger.Home{})
+	s, _, err := trigger.ParseEvent([]byte(want), trigger.Home{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := stateChangeEvent(s.EventID, string(s.Instance), machineState(s.State), s.At); got != want {
+	if got := stateChangeEvent(s.ID, string(s.Instances[0]), machineState(s.State), s.At); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -48,12 +48,12 @@ func TestTheRuleTellsOfEveryStateButPending(t *testing.T) {
 	ids := map[string]bool{}
 	for _, d := range c.got {
 		for _, body := range d.bodies {
-			s, ignored, err := trigger.ParseStateChange([]byte(body), trigger.Home{Account: accountID, Region: region})
-			if err != nil || ignored != nil || string(s.Instance) != m.id || s.At.Sub(dawn)%time.Minute != 0 {
+			s, ignored, err := trigger.ParseEvent([]byte(body), trigger.Home{Account: accountID, Region: region})
+			if err != nil || ignored != nil || string(s.Instances[0]) != m.id || s.At.Sub(dawn)%time.Minute != 0 {
 				t.Errorf("%s: %+v, %v", body, ignored, err)
 			}
 			states = append(states, string(s.State))
-			ids[s.EventID] = true
+			ids[s.ID] = true
 		}
 	}
 	if !slices.Equal(states, []string{string(roll.StateRunning), string(roll.StateStopped), string(roll.StateShuttingDown), string(roll.StateTerminated)}) || len(ids) != 4 {

@@ -55,25 +55,26 @@ func (c Check) Encode() []byte {
 	return body
 }
 
-// ParseCheck reads a message. It takes what Encode writes, with its fields in any
-// order; another field, another notation of the minute or a name that no EKS cluster
-// can have is a fault.
+// ParseCheck reads a message as Encode writes it; a name that no EKS cluster can have is a
+// fault.
 func ParseCheck(body []byte) (Check, error) {
-	f := &faults{what: "check message"}
-	o, ok := parse(f, body)
-	if !ok {
-		return Check{}, f.err()
+	const what = "check message"
+	var m struct {
+		Cluster string
+		Due     time.Time
 	}
-	o.only("cluster", "due")
-	c := Check{Cluster: o.match("cluster", clusterForm, "a name of an EKS cluster")}
-	if due, ok := o.text("due"); ok {
-		t, err := time.Parse(dueLayout, due)
-		if err != nil || !sensible(t) || t.Format(dueLayout) != due || !DueAt(t).Equal(t) {
-			f.add("due", "%s is not a whole minute in UTC such as 2026-03-10T12:05:00Z", f.quote(due))
-		}
-		c.Due = t
+	if err := decode(what, body, &m); err != nil {
+		return Check{}, err
 	}
-	if err := f.err(); err != nil {
+	var f faults
+	f.form("cluster", m.Cluster, clusterForm, "a name of an EKS cluster")
+	f.moment("due", m.Due)
+	err := f.err(what)
+	c := Check{Cluster: m.Cluster, Due: m.Due}
+	if err == nil {
+		err = canonical(what, body, c.Encode())
+	}
+	if err != nil {
 		return Check{}, err
 	}
 	return c, nil

@@ -45,25 +45,30 @@ func TestReadsTheSampleOfACheck(t *testing.T) {
 
 func TestReadsChecksStrictly(t *testing.T) {
 	const malformed = "malformed check message: "
+	const other = "not written as Rollcall writes it"
 	tests := []struct{ name, body, want string }{
 		{"as it is written", `{"cluster":"demo","due":"2026-03-10T12:05:00Z"}`, ""},
-		{"by hand", "\n {\"due\": \"2026-03-10T12:05:00Z\",\n\t\"cluster\" : \"Demo_1-x\" }\n", ""},
+		{"with a line feed", `{"cluster":"Demo_1-x","due":"2026-03-10T12:05:00Z"}` + "\n", ""},
 		{"the longest name", `{"cluster":"` + strings.Repeat("a", 100) + `","due":"2026-03-10T12:05:00Z"}`, ""},
-		{"nothing", `{}`, "cluster: missing; due: missing"},
-		{"too long a name", `{"cluster":"` + strings.Repeat("a", 101) + `","due":"2026-03-10T12:05:00Z"}`, `cluster: "` + strings.Repeat("a", 40) + `"... is not a name of an EKS cluster`},
+		{"nothing", `{}`, "cluster: missing; due: missing, or not a time in RFC 3339"},
+		{"too long a name", `{"cluster":"` + strings.Repeat("a", 101) + `","due":"2026-03-10T12:05:00Z"}`, `cluster: "` + strings.Repeat("a", 40) + `" is not a name of an EKS cluster`},
 		{"a name EKS refuses", `{"cluster":"-demo","due":"2026-03-10T12:05:00Z"}`, `cluster: "-demo" is not a name of an EKS cluster`},
 		{"a name with a line break", `{"cluster":"demo\n","due":"2026-03-10T12:05:00Z"}`, `cluster: "demo\n" is not a name of an EKS cluster`},
-		{"everything", `{"Cluster":"demo","due":"2026-03-10T12:05:30Z","force":true}`, `unknown field "Cluster"; unknown field "force"; cluster: missing; due: "2026-03-10T12:05:30Z" is not a whole minute in UTC such as 2026-03-10T12:05:00Z`},
-		{"another zone", `{"cluster":"demo","due":"2026-03-10T13:05:00+01:00"}`, `due: "2026-03-10T13:05:00+01:00" is not a whole minute in UTC such as 2026-03-10T12:05:00Z`},
-		{"a fraction", `{"cluster":"demo","due":"2026-03-10T12:05:00.000Z"}`, `due: "2026-03-10T12:05:00.000Z" is not a whole minute in UTC such as 2026-03-10T12:05:00Z`},
-		{"the zero time", `{"cluster":"demo","due":"0001-01-01T00:00:00Z"}`, `due: "0001-01-01T00:00:00Z" is not a whole minute in UTC such as 2026-03-10T12:05:00Z`},
-		{"a number", `{"cluster":"demo","due":1773144300}`, "due: must be a string, is a number"},
-		{"twice", `{"cluster":"demo","cluster":"demo","due":"2026-03-10T12:05:00Z"}`, `has "cluster" twice`},
-		{"an unreplaced keyword of the Scheduler", `{"cluster":"demo","due":"<aws.scheduler.scheduled-time>"}`, `due: "<aws.scheduler.scheduled-time>" is not a whole minute in UTC such as 2026-03-10T12:05:00Z`},
+		{"another field", `{"cluster":"demo","due":"2026-03-10T12:05:00Z","force":true}`, other},
+		{"another order", `{"due":"2026-03-10T12:05:00Z","cluster":"demo"}`, other},
+		{"another case", `{"Cluster":"demo","due":"2026-03-10T12:05:00Z"}`, other},
+		{"no whole minute", `{"cluster":"demo","due":"2026-03-10T12:05:30Z"}`, other},
+		{"another zone", `{"cluster":"demo","due":"2026-03-10T13:05:00+01:00"}`, other},
+		{"a fraction", `{"cluster":"demo","due":"2026-03-10T12:05:00.000Z"}`, other},
+		{"the zero time", `{"cluster":"demo","due":"0001-01-01T00:00:00Z"}`, "due: missing, or not a time in RFC 3339"},
+		{"a number", `{"cluster":"demo","due":1773144300}`, `"Time.UnmarshalJSON: input is not a JSON string"`},
+		{"twice", `{"cluster":"demo","cluster":"demo","due":"2026-03-10T12:05:00Z"}`, other},
+		{"an unreplaced keyword of the Scheduler", `{"cluster":"demo","due":"<aws.scheduler.scheduled-time>"}`, `"parsing time \"<aws.scheduler.scheduled-time>\" as \"2006-01-02T15:04:05Z07:00\": ca"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := trigger.ParseCheck([]byte(tt.body))
+			bounded(t, err)
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)

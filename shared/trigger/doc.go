@@ -3,9 +3,9 @@
 // cluster, and orders to act on an instance.
 //
 // What a queue delivers is not trusted. Every parser bounds its input, reports all
-// faults at once, and quotes no more than a few words of what it was given. An
-// event that is well formed and not meant for Rollcall is no error: it comes back
-// as Ignored, with the reason.
+// faults of its values at once, and quotes no more than a few words of what it was given.
+// Rollcall's own messages are read only as Rollcall writes them. An event that is well
+// formed and not meant for Rollcall is no error: it comes back as Ignored, with the reason.
 //
 // The package is pure: no I/O, no clock.
 package trigger

@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,32 +11,6 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )
-
-// orderMessage is an order as it travels. Why may be missing, node where the act needs
-// none, and claim but for the one act that needs it.
-type orderMessage struct {
-	ID        string          `json:"id"`
-	Account   string          `json:"account"`
-	Region    string          `json:"region"`
-	Cluster   string          `json:"cluster"`
-	Instance  roll.InstanceID `json:"instance"`
-	Node      string          `json:"node,omitempty"`
-	Claim     string          `json:"claim,omitempty"`
-	Group     roll.Group      `json:"group"`
-	Owner     roll.Owner      `json:"owner"`
-	Kind      roll.Kind       `json:"kind"`
-	Action    plan.Action     `json:"action"`
-	FirstSeen string          `json:"firstSeen"`
-	Since     string          `json:"since"`
-	At        string          `json:"at"`
-	Expires   string          `json:"expires"`
-	Why       string          `json:"why,omitempty"`
-	Incident  string          `json:"incident,omitempty"`
-}
-
-var orderFields = []string{
-	"id", "account", "region", "cluster", "instance", "node", "claim", "group", "owner", "kind", "action", "firstSeen", "since", "at", "expires", "why", "incident",
-}
 
 var (
 	orderIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)                       // as package plan makes them
@@ -58,88 +33,84 @@ func needsNode(a plan.Action) bool {
 	return false
 }
 
-// EncodeOrder writes an order as a message. It refuses one that ParseOrder would
+// EncodeOrder writes an order as a message: its JSON. It refuses one that ParseOrder would
 // refuse: better not sent than not understood.
 func EncodeOrder(o plan.Order) ([]byte, error) {
-	body, err := json.Marshal(orderMessage{
-		ID: o.ID, Account: o.Cluster.Account, Region: o.Cluster.Region, Cluster: o.Cluster.Name,
-		Instance: o.Instance, Node: o.Node, Claim: o.Claim, Group: o.Group, Owner: o.Owner, Kind: o.Kind, Action: o.Action,
-		FirstSeen: stamp(o.FirstSeen), Since: stamp(o.Since), At: stamp(o.At), Expires: stamp(o.Expires), Why: sendable(o.Why), Incident: o.Incident,
-	})
-	if err != nil {
+	if err := validate(o); err != nil {
 		return nil, err
 	}
-	if _, err := ParseOrder(body); err != nil {
+	for _, t := range []*time.Time{&o.FirstSeen, &o.Since, &o.At, &o.Expires} {
+		*t = t.UTC()
+	}
+	o.Why = sendable(o.Why)
+	body, err := json.Marshal(o)
+	if err == nil && len(body) > MaxBody {
+		err = &Malformed{"order", []string{fmt.Sprintf("%d bytes, more than the %d that are read", len(body), MaxBody)}}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return body, nil
 }
 
-// stamp writes a time to the nanosecond, and one that was not set as "".
-func stamp(t time.Time) string {
-	if !sensible(t) {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
-}
-
-// ParseOrder reads an order. It does not judge whether the order is to be obeyed,
-// expired or for this account: that is for who carries it out.
+// ParseOrder reads an order as EncodeOrder writes it. It does not judge whether the order is
+// to be obeyed, expired or for this account: that is for who carries it out.
 func ParseOrder(body []byte) (plan.Order, error) {
-	f := &faults{what: "order"}
-	o, ok := parse(f, body)
-	if !ok {
-		return plan.Order{}, f.err()
-	}
-	o.only(orderFields...)
-	order := plan.Order{
-		ID: o.match("id", orderIDForm, "an order id of 16 hexadecimal digits"),
-		Cluster: roll.ClusterID{
-			Account: o.match("account", accountForm, "an account of 12 digits"),
-			Region:  o.match("region", regionForm, "a region"),
-			Name:    o.match("cluster", clusterForm, "a name of an EKS cluster"),
-		},
-		Instance:  o.instance("instance"),
-		Group:     roll.Group(o.match("group", groupForm, "a group such as nodegroup/workers")),
-		Owner:     oneOf(o, "owner", roll.Owners()),
-		Kind:      oneOf(o, "kind", roll.Kinds()),
-		Action:    oneOf(o, "action", orderActions),
-		FirstSeen: o.moment("firstSeen"),
-		Since:     o.moment("since"),
-		At:        o.moment("at"),
-		Expires:   o.moment("expires"),
-	}
-	order.Node, order.Claim = o.subject(order.Action)
-	why, _ := o.optional("why")
-	order.Why = sendable(why)
-	if _, told := o.fields["incident"]; told {
-		order.Incident = o.match("incident", orderIDForm, "an incident's id of 16 hexadecimal digits")
-	}
-	if !order.At.IsZero() && !order.Expires.IsZero() && !order.Expires.After(order.At) {
-		f.add("expires", "must be after at")
-	}
-	if err := f.err(); err != nil {
+	var o plan.Order
+	if err := decode("order", body, &o); err != nil {
 		return plan.Order{}, err
 	}
-	return order, nil
+	written, err := EncodeOrder(o)
+	if err == nil {
+		err = canonical("order", body, written)
+	}
+	if err != nil {
+		return plan.Order{}, err
+	}
+	return o, nil
 }
 
-// subject reads what in Kubernetes an act is done to: the node's name, which other acts
-// may tell too, and the NodeClaim's, which no other act has any use for.
-func (o object) subject(a plan.Action) (node, claim string) {
-	if needsNode(a) {
-		node, _ = o.text("node")
-	} else {
-		node, _ = o.optional("node")
+// validate finds all that is wrong with an order.
+func validate(o plan.Order) error {
+	var f faults
+	f.form("id", o.ID, orderIDForm, "an order id of 16 hexadecimal digits")
+	f.form("account", o.Account, accountForm, "an account of 12 digits")
+	f.form("region", o.Region, regionForm, "a region")
+	f.form("cluster", o.Name, clusterForm, "a name of an EKS cluster")
+	if _, ok := roll.ParseInstanceID(string(o.Instance)); !ok {
+		f.add("instance", "%+.40q is not an instance id", o.Instance)
 	}
-	_, told := o.fields["claim"]
+	f.form("group", string(o.Group), groupForm, "a group such as nodegroup/workers")
+	oneOf(&f, "owner", o.Owner, roll.Owners())
+	oneOf(&f, "kind", o.Kind, roll.Kinds())
+	oneOf(&f, "action", o.Action, orderActions)
+	if needsNode(o.Action) {
+		f.given("node", o.Node)
+	}
 	switch {
-	case a == plan.DeleteNodeClaim:
-		claim = o.match("claim", claimForm, "a name of a NodeClaim")
-	case told && slices.Contains(orderActions, a): // of an unknown action nobody can say
-		o.faults.add(o.prefix+"claim", "only for the action %s", plan.DeleteNodeClaim)
+	case o.Action == plan.DeleteNodeClaim:
+		f.form("claim", o.Claim, claimForm, "a name of a NodeClaim")
+	case o.Claim != "":
+		f.add("claim", "only for the action %s", plan.DeleteNodeClaim)
 	}
-	return node, claim
+	f.moment("firstSeen", o.FirstSeen)
+	f.moment("since", o.Since)
+	f.moment("at", o.At)
+	f.moment("expires", o.Expires)
+	if !o.Expires.After(o.At) {
+		f.add("expires", "must be after at")
+	}
+	if o.Incident != "" {
+		f.form("incident", o.Incident, orderIDForm, "an incident's id of 16 hexadecimal digits")
+	}
+	return f.err("order")
+}
+
+// oneOf checks a word that must be one of the known ones.
+func oneOf[S ~string](f *faults, field string, s S, known []S) {
+	if !slices.Contains(known, s) {
+		f.add(field, "unknown: %+.40q", s)
+	}
 }
 
 // sendable replaces what no SQS message may contain. A sentence can hold words of a
@@ -155,7 +126,7 @@ func sendable(s string) string {
 
 // OrderGroup is the FIFO message group of an order: the cluster, so that its acts
 // come one after the other. See Check.Group.
-func OrderGroup(o plan.Order) string { return o.Cluster.Name }
+func OrderGroup(o plan.Order) string { return o.Name }
 
 // OrderDeduplicationID is what an order is told by in its queue: its id and the
 // minute in which it was given.

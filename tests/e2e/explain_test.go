@@ -43,7 +43,7 @@ func (a *account) capture() string {
 func causes(d report.Document) (out []string) {
 	for _, f := range d.Findings {
 		for _, c := range f.Causes {
-			out = append(out, f.Instance+" "+c.Confidence+" "+c.Code)
+			out = append(out, f.Instance+" "+string(c.Confidence)+" "+c.Code)
 		}
 	}
 	return out

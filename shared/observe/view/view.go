@@ -157,7 +157,7 @@ func (v *View) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Findin
 	return q.Diagnoses, func(ctx context.Context, o plan.Order, seen remediate.Seen) (string, error) {
 		// Whatever is tried for one order has one place: the order's own time is another
 		// one with each look.
-		key := archive.Key{Cluster: o.Cluster, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}
+		key := archive.Key{Cluster: o.ClusterID, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}
 		doc := report.Check{Snapshot: seen.Snapshot, Assessment: seen.Assessment, Diagnoses: seen.Diagnoses, Plan: seen.Plan}.Document()
 		return keep(ctx, q, key, doc)
 	}

@@ -82,7 +82,7 @@ func TestWhatAnotherCheckHasToKeepHasAnotherPlace(t *testing.T) {
 func TestEvidenceBeforeAnActIsOfTheOrder(t *testing.T) {
 	s := &store{}
 	e, snapshot := keeping(t, s)
-	o := plan.Order{ID: "3f9a0c5d7e1b2468", Cluster: snapshot.Cluster.ID, Instance: "i-0bad0000000000001", Kind: roll.Unknown, FirstSeen: snapshot.At.Add(-time.Hour), At: snapshot.At}
+	o := plan.Order{ID: "3f9a0c5d7e1b2468", ClusterID: snapshot.Cluster.ID, Instance: "i-0bad0000000000001", Kind: roll.Unknown, FirstSeen: snapshot.At.Add(-time.Hour), At: snapshot.At}
 	found, keep := e.Act(t.Context(), snapshot, []roll.Finding{finding(o.Instance)}, ledger.State{})
 	if len(found) != 1 {
 		t.Errorf("%d diagnoses", len(found))
@@ -91,7 +91,7 @@ func TestEvidenceBeforeAnActIsOfTheOrder(t *testing.T) {
 	if err != nil || where != "s3://evidence/"+o.ID+"/" {
 		t.Errorf("kept in %q: %v", where, err)
 	}
-	if want := (archive.Key{Cluster: o.Cluster, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}); s.keys[0] != want {
+	if want := (archive.Key{Cluster: o.ClusterID, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}); s.keys[0] != want {
 		t.Errorf("kept under %+v, want %+v", s.keys[0], want)
 	}
 	s.err = errors.New("denied")

@@ -1,0 +1,204 @@
+package trigger
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// An EventBridge event is told by its version, source and detail-type:
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html.
+// The version is that of the envelope, and has always been "0".
+const (
+	eventVersion = "0"
+	EC2Source    = "aws.ec2"
+	HealthSource = "aws.health"
+
+	StateChangeDetailType      = "EC2 Instance State-change Notification"
+	SpotInterruptionDetailType = "EC2 Spot Instance Interruption Warning"
+	SpotRebalanceDetailType    = "EC2 Instance Rebalance Recommendation"
+	HealthDetailType           = "AWS Health Event"
+
+	// OwnSource is the source of the events that Rollcall emits.
+	OwnSource = "rollcall"
+)
+
+// announcements are the detail-types with which EC2 announces that it takes a Spot Instance
+// back, or may.
+var announcements = map[string]roll.SpotEvent{SpotInterruptionDetailType: roll.SpotInterruption, SpotRebalanceDetailType: roll.SpotRebalance}
+
+// Event is what EC2 or AWS Health says of instances:
+//
+//   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice and out
+//     of order: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
+//   - EC2 announces that it takes a Spot Instance back, or may. Whoever drains the node,
+//     Karpenter or AWS Node Termination Handler, acts on it; Rollcall only remembers why the
+//     instance went.
+//   - AWS Health says something of instances, such as that they are to be retired:
+//     https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html.
+//
+// It is a hint to look, never a fact to act on.
+type Event struct {
+	ID        string // a second delivery has the same
+	Account   string // 12 digits
+	Region    string
+	Instances []roll.InstanceID  // several of AWS Health only
+	State     roll.InstanceState // that was entered, "" for other events
+	Spot      roll.SpotEvent     // that is announced, "" for other events
+	At        time.Time          // in UTC
+}
+
+// Ignored is an event that is well formed and not for us.
+type Ignored struct {
+	Reason Reason
+	Detail string // a sentence for a log
+}
+
+// Reason is why an event is ignored. The values stay few: they are counted.
+type Reason string
+
+// The reasons, in the order in which they are looked for.
+const (
+	// OwnEvent: Rollcall emitted it. To react to it would be a loop.
+	OwnEvent Reason = "OwnEvent"
+	// ForeignSource: it does not come from EC2, nor from AWS Health.
+	ForeignSource Reason = "ForeignSource"
+	// OtherDetailType: EC2 or AWS Health says something else.
+	OtherDetailType Reason = "OtherDetailType"
+	// UnknownVersion: the envelope has a version that this code does not know, so
+	// nothing in it is taken to mean what it meant before.
+	UnknownVersion Reason = "UnknownVersion"
+	// OtherAccount and OtherRegion: it happened elsewhere, and a bus forwards it.
+	OtherAccount Reason = "OtherAccount"
+	OtherRegion  Reason = "OtherRegion"
+	// UnknownState: EC2 has a state that this code does not know.
+	UnknownState Reason = "UnknownState"
+	// OtherEntities: AWS Health speaks of another service, or names no instances.
+	OtherEntities Reason = "OtherEntities"
+)
+
+// Home is where events are expected from. An empty field expects any.
+type Home struct {
+	Account string
+	Region  string
+}
+
+var eventIDForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`) // a UUID, and what emulators make of it
+
+var states = []roll.InstanceState{
+	roll.StatePending, roll.StateRunning, roll.StateStopping, roll.StateStopped, roll.StateShuttingDown, roll.StateTerminated,
+}
+
+// envelope is an event as EventBridge delivers it.
+type envelope struct {
+	Version    string          `json:"version"`
+	ID         string          `json:"id"`
+	DetailType string          `json:"detail-type"`
+	Source     string          `json:"source"`
+	Account    string          `json:"account"`
+	Time       string          `json:"time"`
+	Region     string          `json:"region"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// detail is what is read of the detail of any of them.
+type detail struct {
+	Instance string `json:"instance-id"`
+	State    string `json:"state"`
+	Service  string `json:"service"`
+	Affected []struct {
+		Value string `json:"entityValue"`
+	} `json:"affectedEntities"`
+}
+
+// ParseEvent reads the body of an SQS record that an EventBridge rule put there: the event
+// itself. An event that is not for us is Ignored, and no error. A body that cannot be
+// read, or wraps the event in something else, is Malformed. Other fields are not looked at:
+// AWS may add to them.
+func ParseEvent(body []byte, home Home) (Event, *Ignored, error) {
+	const what = "event"
+	var e envelope
+	if err := decode(what, body, &e); err != nil {
+		return Event{}, nil, err
+	}
+	if e.Source == "" && e.DetailType == "" {
+		return Event{}, nil, &Malformed{what, []string{"not an EventBridge event: let the rule send to the queue directly"}}
+	}
+	if i := e.foreign(); i != nil {
+		return Event{}, i, nil
+	}
+	var d detail
+	if len(e.Detail) > 0 {
+		if err := decode(what, e.Detail, &d); err != nil {
+			return Event{}, nil, err
+		}
+	}
+	var f faults
+	out := e.read(d, &f)
+	if err := f.err(what); err != nil {
+		return Event{}, nil, err
+	}
+	switch {
+	case home.Account != "" && e.Account != home.Account:
+		return Event{}, &Ignored{OtherAccount, fmt.Sprintf("the account is %s, not %s", e.Account, home.Account)}, nil
+	case home.Region != "" && e.Region != home.Region:
+		return Event{}, &Ignored{OtherRegion, fmt.Sprintf("the region is %s, not %s", e.Region, home.Region)}, nil
+	case e.Source == HealthSource && (d.Service != "EC2" || len(out.Instances) == 0):
+		return Event{}, &Ignored{OtherEntities, fmt.Sprintf("it is about %+.40q, and names %d instances", d.Service, len(out.Instances))}, nil
+	case e.DetailType == StateChangeDetailType && !slices.Contains(states, out.State):
+		return Event{}, &Ignored{UnknownState, fmt.Sprintf("%s is said to be %+.40q", d.Instance, d.State)}, nil
+	}
+	return out, nil, nil
+}
+
+// foreign finds what shows that the event is not for us.
+func (e envelope) foreign() *Ignored {
+	known := e.Source == HealthSource && e.DetailType == HealthDetailType ||
+		e.Source == EC2Source && (e.DetailType == StateChangeDetailType || announcements[e.DetailType] != "")
+	switch {
+	case e.Source == OwnSource:
+		return &Ignored{OwnEvent, "an event that Rollcall emitted"}
+	case e.Source != EC2Source && e.Source != HealthSource:
+		return &Ignored{ForeignSource, fmt.Sprintf("the source is %+.40q", e.Source)}
+	case !known:
+		return &Ignored{OtherDetailType, fmt.Sprintf("the detail-type is %+.40q", e.DetailType)}
+	case e.Version != eventVersion:
+		return &Ignored{UnknownVersion, fmt.Sprintf("the version is %+.40q", e.Version)}
+	}
+	return nil
+}
+
+// read checks the fields, and notes which are missing or wrong.
+func (e envelope) read(d detail, f *faults) Event {
+	f.form("id", e.ID, eventIDForm, "an event id")
+	f.form("account", e.Account, accountForm, "an account of 12 digits")
+	f.form("region", e.Region, regionForm, "a region")
+	out := Event{ID: e.ID, Account: e.Account, Region: e.Region, Spot: announcements[e.DetailType]}
+	if err := out.At.UnmarshalText([]byte(e.Time)); err != nil {
+		f.add("time", "%+.40q is not a time in RFC 3339", e.Time)
+	} else {
+		out.At = out.At.UTC()
+		f.moment("time", out.At)
+	}
+	if e.Source == HealthSource { // volumes and the like are left out; about a service as a whole there are none
+		for _, a := range d.Affected {
+			if id, ok := roll.ParseInstanceID(a.Value); ok && !slices.Contains(out.Instances, id) {
+				out.Instances = append(out.Instances, id)
+			}
+		}
+		return out
+	}
+	id, ok := roll.ParseInstanceID(d.Instance)
+	if !ok {
+		f.add("detail.instance-id", "%+.40q is not an instance id", d.Instance)
+	}
+	out.Instances = []roll.InstanceID{id}
+	if e.DetailType == StateChangeDetailType && f.given("detail.state", d.State) {
+		out.State = roll.InstanceState(d.State)
+	}
+	return out
+}
