@@ -85,7 +85,7 @@ func TestACheckThatIsNotWholeDoesNotSayHowTheClusterStands(t *testing.T) {
 func TestWhatIsHeldIsLoggedWhenItIsNewAndEveryHour(t *testing.T) {
 	held := func(from, to int, reason plan.Reason) (all []plan.Held) {
 		for i := from; i < to; i++ {
-			all = append(all, plan.Held{Instance: roll.InstanceID(fmt.Sprintf("i-%d", i)), Kind: roll.Unknown, Action: plan.Terminate, Reason: reason})
+			all = append(all, plan.Held{Instance: roll.InstanceID(fmt.Sprintf("i-%d", i)), Kind: roll.Unknown, Action: plan.Terminate, Refusal: plan.Refusal{Reason: reason}})
 		}
 		return all
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -184,25 +183,25 @@ func aboutUserData(code string) bool {
 // object tells whether others have a cause of the finding too, or may have it: a
 // replacement would have it as well. So it is where it could not be looked for in this
 // instance, or is only suggested, and another one has it.
-func (s shares) object(f roll.Finding, why roll.Diagnosis) (string, bool) {
+func (s shares) object(f roll.Finding, why roll.Diagnosis) *Refusal {
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive {
 			continue
 		}
-		if text, ok := s.inCommon(f.Instance, common{c.Code, c.Subject}); ok {
-			return text, true
+		if no := s.inCommon(f.Instance, common{c.Code, c.Subject}); no != nil {
+			return no
 		}
 	}
 	for _, c := range outside(why.Causes) {
-		if text, ok := s.inCommon(f.Instance, common{c.Code, c.Subject}); ok {
-			return text, true
+		if no := s.inCommon(f.Instance, common{c.Code, c.Subject}); no != nil {
+			return no
 		}
 		for _, t := range s.ties[f.Key()] {
 			if id := s.open[openCause{c.Code, t}].but(f.Instance); id != "" {
-				return fmt.Sprintf("the cause %s (%s) could not be looked for in %s, which has the %s in common with %s: most likely it has it too, and a replacement would", c.Code, c.Subject, id, t, f.Instance), true
+				return refuse(SharedCause, "the cause %s (%s) could not be looked for in %s, which has the %s in common with %s: most likely it has it too, and a replacement would", c.Code, c.Subject, id, t, f.Instance)
 			}
 			if id := s.unjudged[t].but(f.Instance); id != "" {
-				return fmt.Sprintf("what is wrong with %s could not be read, and it has the %s in common with %s: most likely it has the cause %s (%s) too, and a replacement would", id, t, f.Instance, c.Code, c.Subject), true
+				return refuse(SharedCause, "what is wrong with %s could not be read, and it has the %s in common with %s: most likely it has the cause %s (%s) too, and a replacement would", id, t, f.Instance, c.Code, c.Subject)
 			}
 		}
 	}
@@ -211,24 +210,24 @@ func (s shares) object(f roll.Finding, why roll.Diagnosis) (string, bool) {
 	}) {
 		k := s.proven[at]
 		if slices.Contains(s.ties[f.Key()], at.tie) && k.but(f.Instance) != "" && unlooked(why, at.code, at.tie) {
-			return fmt.Sprintf("%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie), true
+			return refuse(SharedCause, "%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie)
 		}
 	}
-	return "", false
+	return nil
 }
 
 // inCommon tells whether the instance has a cause, for certain or perhaps, that another one
 // has for certain, or the other way round.
-func (s shares) inCommon(id roll.InstanceID, c common) (string, bool) {
+func (s shares) inCommon(id roll.InstanceID, c common) *Refusal {
 	sure, perhaps := len(s.instances[c]), len(s.perhaps[c])
 	if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {
-		return "", false
+		return nil
 	}
 	have := "have"
 	if perhaps > 0 {
 		have = "have, or may have,"
 	}
-	return fmt.Sprintf("%d instances %s the cause %s in common (%s): a replacement would have it too", sure+perhaps, have, c.code, c.subject), true
+	return refuse(SharedCause, "%d instances %s the cause %s in common (%s): a replacement would have it too", sure+perhaps, have, c.code, c.subject)
 }
 
 // unjudged are the instances that may be sick and have no finding: those that could not be

@@ -43,7 +43,6 @@ func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
 func (p *planner) climb(f roll.Finding) {
 	pol := p.Policy(f.Selector)
 	at := f.Due
-	p.until = time.Time{}
 	var skipped []string
 	var rebooted time.Time
 	earlier, _ := p.rebooted(f)
@@ -95,10 +94,10 @@ func (p *planner) climb(f roll.Finding) {
 		if f.Node == "" {
 			act = Terminate
 		}
-		p.hold(f, act, Conflicting, f.Summary+": one of the two is wrong, so nothing is done")
+		p.hold(f, act, refuse(Conflicting, "%s: one of the two is wrong, so nothing is done", f.Summary))
 	}
 	if repair, ok := pol.Repairs(f); ok && repair == roll.RepairHold && f.Stage == roll.Overdue {
-		p.hold(f, Reboot, RepairNeedsPerson, needsPerson(f, pol))
+		p.hold(f, Reboot, refuse(RepairNeedsPerson, "%s", needsPerson(f, pol)))
 	}
 }
 
@@ -186,10 +185,10 @@ func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.
 	switch {
 	case a.Outcome.Result == ledger.Done && act.final():
 		if took := p.Now.Sub(a.Outcome.At); took >= stuckAfter[act] {
-			p.hold(f, act, ActionStuck, fmt.Sprintf("%s was carried out at %s and shows no effect after %s", act, roll.Clock(a.Outcome.At), took.Round(time.Minute)))
+			p.hold(f, act, refuse(ActionStuck, "%s was carried out at %s and shows no effect after %s", act, roll.Clock(a.Outcome.At), took.Round(time.Minute)))
 		} else {
 			p.next(a.Outcome.At.Add(stuckAfter[act]))
-			p.hold(f, act, AlreadyBegun, fmt.Sprintf("%s was carried out at %s: %s", act, roll.Clock(a.Outcome.At), a.Outcome.Detail))
+			p.hold(f, act, refuse(AlreadyBegun, "%s was carried out at %s: %s", act, roll.Clock(a.Outcome.At), a.Outcome.Detail))
 		}
 		return time.Time{}, true
 	case a.Outcome.Result == ledger.Done:
@@ -218,17 +217,14 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 	case !p.Now.Before(again):
 		return time.Time{}, false
 	}
-	p.passes(again)
-	detail := fmt.Sprintf("%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
+	no := p.passing(again, DrainUnfinished, "%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
 	if force {
-		p.passes(forced)
-		detail = fmt.Sprintf("%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
+		no = p.passing(forced, DrainUnfinished, "%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
 		if again.Before(forced) {
-			p.next(again)
-			detail += fmt.Sprintf("; the drain is tried again at %s", roll.Clock(again))
+			no.Detail += fmt.Sprintf("; the drain is tried again at %s", roll.Clock(again))
 		}
 	}
-	p.hold(f, Drain, DrainUnfinished, detail)
+	p.hold(f, Drain, no)
 	return time.Time{}, true
 }
 
@@ -269,13 +265,11 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || pol.Stop || p.gone {
 			return
 		}
-		if _, held := p.causeOutside(f, p.Diagnoses[f.Key()], pol); held && act != DeleteNode {
+		if p.causeOutside(f, p.Diagnoses[f.Key()], pol) != nil && act != DeleteNode {
 			return
 		}
-		if i := p.instances[f.Instance]; i != nil {
-			if _, _, out := taggedOut(*i, p.Now); out {
-				return
-			}
+		if i := p.instances[f.Instance]; i != nil && taggedOut(*i, p.Now) != nil {
+			return
 		}
 	case do == policy.DoNotify || do == policy.DoWarn:
 		if !pol.Mode.Allows(policy.Notify) {
@@ -303,8 +297,8 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 // order orders an act on the finding's instance, or holds it with the first reason
 // that objects.
 func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
-	if reason, detail, held := p.objection(f, act, pol); held {
-		p.hold(f, act, reason, detail)
+	if no := p.objection(f, act, pol); no != nil {
+		p.hold(f, act, no)
 		return
 	}
 	known, _ := p.known(f)
@@ -315,8 +309,8 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		so.groups[""]++
 		so.groups[f.Group]++
 	}
-	if reason, detail, held := modeObjects(pol); held {
-		p.hold(f, act, reason, detail)
+	if no := modeObjects(pol); no != nil {
+		p.hold(f, act, no)
 		return
 	}
 	o := Order{
@@ -346,16 +340,16 @@ func (p *planner) inProgress(id string) bool {
 }
 
 // modeObjects tells whether only a stop, or the mode, holds an act back.
-func modeObjects(pol policy.Policy) (Reason, string, bool) {
+func modeObjects(pol policy.Policy) *Refusal {
 	switch {
 	case pol.Stop:
-		return Stopped, "the policy says stop: true, which halts every act in every cluster until somebody takes it out (rollcall resume)", true
+		return refuse(Stopped, "the policy says stop: true, which halts every act in every cluster until somebody takes it out (rollcall resume)")
 	case pol.Mode == policy.Remediate:
-		return "", "", false
+		return nil
 	case pol.Mode == policy.Notify:
-		return ModeNotify, "mode is notify: only the mode holds this back", true
+		return refuse(ModeNotify, "mode is notify: only the mode holds this back")
 	}
-	return ModeObserve, "mode is observe: only the mode holds this back", true
+	return refuse(ModeObserve, "mode is observe: only the mode holds this back")
 }
 
 // once says what is passed over for the same reason in one: "no cordon and no drain: there

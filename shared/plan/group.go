@@ -15,16 +15,16 @@ const repeatsMemory = 24 * time.Hour
 // groupObjects asks what became of the acts on the finding's group before: one at a
 // time, the next once the replacement is Ready, and none any more when replacements keep
 // failing.
-func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if f.Group == roll.GroupNone || act == DeleteNode {
-		return "", "", false // instances of no group have nothing to do with each other
+		return nil // instances of no group have nothing to do with each other
 	}
 	good := p.good(f.Group)
-	if text, ok := p.repeats(f, pol.Limits); ok {
-		return ReplacementRepeats, text, true
+	if no := p.repeats(f, pol.Limits); no != nil {
+		return no
 	}
-	if reason, text, ok := p.pending(f, act, good, pol); ok {
-		return reason, text, true
+	if no := p.pending(f, act, good, pol); no != nil {
+		return no
 	}
 	for _, a := range p.State.Actions {
 		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
@@ -34,10 +34,10 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 			continue
 		}
 		if _, sick := p.instances[a.Instance]; sick && !p.ended(a.Instance) {
-			return OneAtATime, fmt.Sprintf("%s of %s at %s: that instance of %s comes first", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group), true
+			return refuse(OneAtATime, "%s of %s at %s: that instance of %s comes first", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group)
 		}
 	}
-	return "", "", false
+	return nil
 }
 
 // pending tells that the replacement of the last instance of the group that Rollcall ended
@@ -46,20 +46,19 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) (R
 // desired capacity that is lower than it was, or a person who takes the loss. A reboot
 // takes nothing from the group. While the replacement has the time that any instance of the
 // group has, the others take their turn; that it has not come by then is told.
-func (p *planner) pending(f roll.Finding, act Action, good time.Time, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) pending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := p.lastEnded(f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossTaken(f) {
-		return "", "", false
+		return nil
 	}
 	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
-		return "", "", false // it was given up, not replaced
+		return nil // it was given up, not replaced
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
-		p.passes(until)
-		return OneAtATime, fmt.Sprintf("%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until)), true
+		return p.passing(until, OneAtATime, "%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
 	}
-	return ReplacementPending, fmt.Sprintf("%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
-		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace), true
+	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
+		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace)
 }
 
 // lastEnded is the latest act that ended an instance of the group, which its owner is to
@@ -126,9 +125,9 @@ func (p *planner) stayed(g roll.Group) time.Time {
 // that was Ready for minutes may be as sick as the one before it. That no instance was
 // launched since proves nothing, the group may have shrunk: one that was, and is in trouble
 // itself, does.
-func (p *planner) repeats(f roll.Finding, limits policy.Limits) (string, bool) {
+func (p *planner) repeats(f roll.Finding, limits policy.Limits) *Refusal {
 	if limits.Replacements == 0 {
-		return "limits.replacements is 0: nothing is replaced", true
+		return refuse(ReplacementRepeats, "limits.replacements is 0: nothing is replaced")
 	}
 	proven := p.stayed(f.Group)
 	var first, latest time.Time
@@ -145,17 +144,17 @@ func (p *planner) repeats(f roll.Finding, limits policy.Limits) (string, bool) {
 		}
 	}
 	if n < limits.Replacements {
-		return "", false
+		return nil
 	}
 	why := fmt.Sprintf("%d %s on %s since %s, and no node launched since then has stayed Ready", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first))
 	if latest.After(first) {
-		return fmt.Sprintf("%s: one launched at %s had to be replaced too; another would hardly do better", why, roll.Clock(latest)), true
+		return refuse(ReplacementRepeats, "%s: one launched at %s had to be replaced too; another would hardly do better", why, roll.Clock(latest))
 	}
 	for _, other := range p.Assessment.Findings {
 		i := p.instances[other.Instance]
 		if other.Group == f.Group && i != nil && i.Launched.After(first) {
-			return fmt.Sprintf("%s: %s, launched at %s, is in trouble too; another would hardly do better", why, i.ID, roll.Clock(i.Launched)), true
+			return refuse(ReplacementRepeats, "%s: %s, launched at %s, is in trouble too; another would hardly do better", why, i.ID, roll.Clock(i.Launched))
 		}
 	}
-	return "", false
+	return nil
 }

@@ -27,20 +27,20 @@ func AllowedOverdue(n int, share policy.Percent) int {
 }
 
 // shareExceeded checks a population against the limit on its unhealthy share.
-func shareExceeded(of string, c assess.Count, share policy.Percent) (string, bool) {
+func shareExceeded(of string, c assess.Count, share policy.Percent) *Refusal {
 	allowed := AllowedOverdue(c.Nodes, share)
 	if c.Overdue <= allowed {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, share), true
+	return refuse(UnhealthyShare, "%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, share)
 }
 
 // actionsPerCheckSpent checks the acts ordered so far in this check.
-func actionsPerCheckSpent(of string, ordered, limit int) (string, bool) {
+func actionsPerCheckSpent(of string, ordered, limit int) *Refusal {
 	if ordered < limit {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("%d ordered in this check of %s, limits.actionsPerCheck is %d", ordered, of, limit), true
+	return refuse(ActionsPerCheck, "%d ordered in this check of %s, limits.actionsPerCheck is %d", ordered, of, limit)
 }
 
 // Hour is the window of limits.actionsPerHour.
@@ -48,12 +48,14 @@ const Hour = time.Hour
 
 // actionsPerHourSpent checks the instances acted on in the last hour, but for the one
 // that is to be acted on now, and those ordered in this check.
-func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) (string, bool) {
+func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) *Refusal {
 	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, instance) + ordered
 	if spent < limit {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("%d in the last hour in %s, limits.actionsPerHour is %d", spent, of, limit), true
+	no := refuse(ActionsPerHour, "%d in the last hour in %s, limits.actionsPerHour is %d", spent, of, limit)
+	no.Until = hourOver(actions, instance, limit, now)
+	return no
 }
 
 // hourOver is when enough of the instances acted on in the last hour have been so for an
@@ -73,31 +75,33 @@ func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.
 
 // notSeenTwice wants a complete check that saw the same at least
 // assess.Confirmation ago.
-func notSeenTwice(known ledger.Finding, seen bool, now time.Time) (string, bool) {
+func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	if !seen {
-		return fmt.Sprintf("first seen in this check; a second check at least %.0f s later must see it too", assess.Confirmation.Seconds()), true
+		return refuse(NotSeenTwice, "first seen in this check; a second check at least %.0f s later must see it too", assess.Confirmation.Seconds())
 	}
 	if age := now.Sub(known.FirstSeen); age < assess.Confirmation {
-		return fmt.Sprintf("first seen %.0f s ago; two sightings must lie at least %.0f s apart", age.Seconds(), assess.Confirmation.Seconds()), true
+		no := refuse(NotSeenTwice, "first seen %.0f s ago; two sightings must lie at least %.0f s apart", age.Seconds(), assess.Confirmation.Seconds())
+		no.Until = known.FirstSeen.Add(assess.Confirmation)
+		return no
 	}
-	return "", false
+	return nil
 }
 
 // foundBefore wants trouble that began after the first complete check of the cluster, and a
 // finding opened while remediate was on: what was there before Rollcall, or was found while
 // the mode was lower, is a person's to deal with. A mode that was lowered afterwards, and is
 // back, changes nothing.
-func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) (string, bool) {
+func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) *Refusal {
 	switch {
 	case first.IsZero():
-		return "no complete check of the cluster is on record: only trouble that begins after the first one is acted on", true
+		return refuse(FoundBeforeRemediate, "no complete check of the cluster is on record: only trouble that begins after the first one is acted on")
 	case f.Since.Before(first), !known.FirstSeen.After(first):
-		return fmt.Sprintf("it began before the first complete check of the cluster, at %s: only later trouble is acted on", roll.Clock(first)), true
+		return refuse(FoundBeforeRemediate, "it began before the first complete check of the cluster, at %s: only later trouble is acted on", roll.Clock(first))
 	}
 	if known.Allowed || remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince)), true
+	return refuse(FoundBeforeRemediate, "found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince))
 }
 
 // clusterGone reports that EKS knows no such cluster.
@@ -110,91 +114,91 @@ func clusterGone(s *roll.Snapshot) bool {
 // together. The Kubernetes node lifecycle controller
 // takes a zone for disrupted by the same numbers (--unhealthy-zone-threshold 0.55).
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
-func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) (string, bool) {
+func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	if zone != "" && c.Ready == 0 && c.Silent >= wholeZone && c.Last.Sub(c.First) <= silenceWindow {
-		return fmt.Sprintf("all %d nodes of zone %s left Ready within %.0f min of each other: it looks like the zone, not like its nodes", c.Silent, zone, silenceWindow.Minutes()), true
+		return refuse(ZoneOutage, "all %d nodes of zone %s left Ready within %.0f min of each other: it looks like the zone, not like its nodes", c.Silent, zone, silenceWindow.Minutes())
 	}
 	if zone == "" || c.Silent < zoneLeast || c.Silent*100 < int(share)*c.Nodes {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("%d of %d nodes in zone %s are not ready, limits.zone is %s: it looks like the zone, not like its nodes", c.Silent, c.Nodes, zone, share), true
+	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: it looks like the zone, not like its nodes", c.Silent, c.Nodes, zone, share)
 }
 
 // shifted tells whether ARC shifts the cluster away from the finding's zone, or might
 // without anybody being able to tell.
-func shifted(f roll.Finding, s *roll.Snapshot) (Reason, string, bool) {
+func shifted(f roll.Finding, s *roll.Snapshot) *Refusal {
 	if !s.Cluster.ZonalShift {
-		return "", "", false
+		return nil
 	}
 	if s.ShiftsRead != roll.Yes {
 		return unread(s, ZonalShift, roll.CallZonalShift, fmt.Sprintf("whether a zonal shift is active could not be read (%s)", roll.CallZonalShift))
 	}
 	for _, shift := range s.Shifts {
 		if f.ZoneID == "" || shift.ZoneID == f.ZoneID {
-			return ZonalShift, fmt.Sprintf("a zonal shift away from %s is active until %s", shift.ZoneID, roll.Clock(shift.Expires)), true
+			return refuse(ZonalShift, "a zonal shift away from %s is active until %s", shift.ZoneID, roll.Clock(shift.Expires))
 		}
 	}
-	return "", "", false
+	return nil
 }
 
 // massSilence tells whether so many nodes went silent within silenceWindow before and
 // after a moment that the nodes are hardly at fault. silent is sorted.
-func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Percent) (string, bool) {
+func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Percent) *Refusal {
 	from := sort.Search(len(silent), func(i int) bool { return !silent[i].Before(at.Add(-silenceWindow)) })
 	to := sort.Search(len(silent), func(i int) bool { return silent[i].After(at.Add(silenceWindow)) })
 	n := to - from
 	if n < silenceLeast || n*100 < int(share)*nodes {
-		return "", false
+		return nil
 	}
-	return fmt.Sprintf("%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share), true
+	return refuse(MassSilence, "%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share)
 }
 
 // snapshotFault finds what makes the whole snapshot unfit to act on.
-func snapshotFault(s *roll.Snapshot) (Reason, string, bool) {
+func snapshotFault(s *roll.Snapshot) *Refusal {
 	if clusterGone(s) {
-		return ClusterNotActive, fmt.Sprintf("EKS knows no cluster %s in this account and region", s.Cluster.ID.Name), true
+		return refuse(ClusterNotActive, "EKS knows no cluster %s in this account and region", s.Cluster.ID.Name)
 	}
 	if s.Cluster.Status != roll.ClusterActive {
-		return ClusterNotActive, fmt.Sprintf("cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive), true
+		return refuse(ClusterNotActive, "cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive)
 	}
 	for _, g := range s.Gaps {
 		switch {
 		case g.Scope == roll.ScopeDetail:
 		case g.Kind == roll.GapClusterNotActive:
-			return ClusterNotActive, g.Detail, true
+			return &Refusal{Reason: ClusterNotActive, Detail: g.Detail}
 		case g.Kind == roll.GapClusterUnreachable || g.Kind == roll.GapUnauthorized:
-			return ClusterUnreachable, g.Detail, true
+			return &Refusal{Reason: ClusterUnreachable, Detail: g.Detail}
 		default:
-			return SnapshotIncomplete, g.Detail, true
+			return &Refusal{Reason: SnapshotIncomplete, Detail: g.Detail}
 		}
 	}
-	return "", "", false
+	return nil
 }
 
 // Protection finds what forbids the termination of an instance that is of the
 // right owner and kind.
-func Protection(s *roll.Snapshot, i roll.Instance) (Reason, string, bool) {
+func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	d := s.Details[i.ID]
 	switch d.TerminationProtected {
 	case roll.Yes:
-		return TerminationProtected, fmt.Sprintf("EC2 termination protection is on for %s; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", i.ID, i.ID), true
+		return refuse(TerminationProtected, "EC2 termination protection is on for %s; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", i.ID, i.ID)
 	case roll.NotAsked, roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}
 	if i.ASG == "" {
-		return "", "", false
+		return nil
 	}
 	switch {
 	case d.ScaleInProtected == roll.Yes:
-		return ScaleInProtected, fmt.Sprintf("its Auto Scaling group protects %s from scale-in", i.ID), true
+		return refuse(ScaleInProtected, "its Auto Scaling group protects %s from scale-in", i.ID)
 	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallAutoScalingInstances, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (%s)", i.ID, roll.CallAutoScalingInstances))
 	case d.LifecycleRead == roll.No:
-		return NotInService, fmt.Sprintf("%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG), true
+		return refuse(NotInService, "%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG)
 	case d.Lifecycle != "InService":
-		return NotInService, fmt.Sprintf("its Auto Scaling group has %s in %s, a state in which it is left to the group", i.ID, d.Lifecycle), true
+		return refuse(NotInService, "its Auto Scaling group has %s in %s, a state in which it is left to the group", i.ID, d.Lifecycle)
 	}
-	return "", "", false
+	return nil
 }
 
 // RetryAfter is how long after a failed try the same act is not tried again.
@@ -207,7 +211,7 @@ const TagSettles = 2 * time.Minute
 // triedBefore finds an earlier try of the same order. One that was accepted, or
 // whose outcome is open, is never repeated; one that failed for certain may be, from the
 // time on that it tells.
-func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, time.Time, bool) {
+func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 	a, ok := s.Action(id)
 	wait := RetryAfter
 	if ok && a.Outcome != nil && strings.HasPrefix(a.Outcome.Detail, ledger.NotYet) {
@@ -215,43 +219,45 @@ func triedBefore(s ledger.State, id string, now time.Time) (Reason, string, time
 	}
 	switch {
 	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
-		return "", "", time.Time{}, false
+		return nil
 	case a.Outcome.Result != ledger.Failed:
-		return AlreadyBegun, fmt.Sprintf("%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail), time.Time{}, true
+		return refuse(AlreadyBegun, "%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail)
 	case now.Sub(a.Outcome.At) < wait:
-		return ActionFailed, fmt.Sprintf("%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, wait.Minutes()), a.Outcome.At.Add(wait), true
+		no := refuse(ActionFailed, "%s of %s failed at %s (%s); it is tried again %.0f min later", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail, wait.Minutes())
+		no.Until = a.Outcome.At.Add(wait)
+		return no
 	}
-	return "", "", time.Time{}, false
+	return nil
 }
 
 // claimObjects finds what speaks against taking the instance for one of the cluster.
-func claimObjects(i roll.Instance, c roll.Cluster) (Reason, string, bool) {
+func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	switch {
 	case i.OtherCluster != "":
-		return NotClaimed, fmt.Sprintf("the tags of %s name cluster %s", i.ID, i.OtherCluster), true
+		return refuse(NotClaimed, "the tags of %s name cluster %s", i.ID, i.OtherCluster)
 	case i.Ambiguous:
-		return NotClaimed, fmt.Sprintf("the tags of %s name several clusters, and none of them is one that only AWS can write", i.ID), true
+		return refuse(NotClaimed, "the tags of %s name several clusters, and none of them is one that only AWS can write", i.ID)
 	case i.Unclaimed:
-		return NotClaimed, fmt.Sprintf("%s carries no tag of the cluster (%s%s); only a node names it", i.ID, roll.ClusterTagPrefix, c.ID.Name), true
+		return refuse(NotClaimed, "%s carries no tag of the cluster (%s%s); only a node names it", i.ID, roll.ClusterTagPrefix, c.ID.Name)
 	case i.Launched.Before(c.Created):
-		return OlderThanCluster, fmt.Sprintf("%s was launched at %s, before the cluster was created at %s", i.ID, roll.Clock(i.Launched), roll.Clock(c.Created)), true
+		return refuse(OlderThanCluster, "%s was launched at %s, before the cluster was created at %s", i.ID, roll.Clock(i.Launched), roll.Clock(c.Created))
 	}
-	return "", "", false
+	return nil
 }
 
 // membershipObjects finds what speaks against taking the instance for one of the cluster:
 // its tags, or user data that joins another cluster, whoever launched it.
-func (p *planner) membershipObjects(i roll.Instance) (Reason, string, bool) {
-	if reason, text, ok := claimObjects(i, p.Snapshot.Cluster); ok {
-		return reason, text, ok
+func (p *planner) membershipObjects(i roll.Instance) *Refusal {
+	if no := claimObjects(i, p.Snapshot.Cluster); no != nil {
+		return no
 	}
 	if other := p.Snapshot.Details[i.ID].OtherCluster; other != "" {
-		return NotClaimed, fmt.Sprintf("the user data of %s bootstraps a node of cluster %s, and none of %s", i.ID, other, p.Snapshot.Cluster.ID.Name), true
+		return refuse(NotClaimed, "the user data of %s bootstraps a node of cluster %s, and none of %s", i.ID, other, p.Snapshot.Cluster.ID.Name)
 	}
 	if c, ok := p.strangers[i.ID]; ok {
-		return NotClaimed, fmt.Sprintf("%s: %s", c.Code, c.Summary), true
+		return refuse(NotClaimed, "%s: %s", c.Code, c.Summary)
 	}
-	return "", "", false
+	return nil
 }
 
 // strangersOf are the instances whose user data is proven to join another cluster. It is
@@ -271,23 +277,23 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 // intentObjects asks for an instance that shows by itself that it is meant to be a node.
 // Where only others of its Auto Scaling group or launch template version do, what it is
 // itself could not be read, or is something else.
-func (p *planner) intentObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
+func (p *planner) intentObjects(f roll.Finding, d roll.Detail) *Refusal {
 	if !p.Assessment.Inherited[f.Instance] {
-		return "", "", false
+		return nil
 	}
 	if d.Bootstraps == roll.No {
-		return NoNodeIntent, fmt.Sprintf("others that come from the same Auto Scaling group or launch template version as %s are meant to be nodes, and its own user data bootstraps none", f.Instance), true
+		return refuse(NoNodeIntent, "others that come from the same Auto Scaling group or launch template version as %s are meant to be nodes, and its own user data bootstraps none", f.Instance)
 	}
 	return unread(p.Snapshot, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
 // taggedOut finds the tags by which people keep Rollcall off an instance.
-func taggedOut(i roll.Instance, now time.Time) (Reason, string, bool) {
+func taggedOut(i roll.Instance, now time.Time) *Refusal {
 	if i.Ignore {
-		return InstanceIgnored, fmt.Sprintf("%s carries %s=true", i.ID, roll.TagIgnore), true
+		return refuse(InstanceIgnored, "%s carries %s=true", i.ID, roll.TagIgnore)
 	}
 	if roll.HoldActive(i.Hold, now) {
-		return InstanceHeld, fmt.Sprintf("%s carries %s=%s; it keeps costing until the tag is removed", i.ID, roll.TagHold, i.Hold), true
+		return refuse(InstanceHeld, "%s carries %s=%s; it keeps costing until the tag is removed", i.ID, roll.TagHold, i.Hold)
 	}
-	return "", "", false
+	return nil
 }

@@ -40,7 +40,7 @@ func TestShareExceeded(t *testing.T) {
 		{100, 20, 20, false}, {100, 21, 20, true}, {0, 0, 20, false},
 	}
 	for _, tt := range tests {
-		if _, got := shareExceeded("x", assess.Count{Nodes: tt.nodes, Overdue: tt.overdue}, tt.percent); got != tt.want {
+		if got := shareExceeded("x", assess.Count{Nodes: tt.nodes, Overdue: tt.overdue}, tt.percent) != nil; got != tt.want {
 			t.Errorf("%d of %d at %d%%: exceeded %v, want %v", tt.overdue, tt.nodes, tt.percent, got, tt.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestActionsPerCheck(t *testing.T) {
 		ordered, limit int
 		want           bool
 	}{{0, 0, true}, {0, 1, false}, {1, 1, true}, {1, 2, false}, {2, 1, true}} {
-		if _, got := actionsPerCheckSpent("x", tt.ordered, tt.limit); got != tt.want {
+		if got := actionsPerCheckSpent("x", tt.ordered, tt.limit) != nil; got != tt.want {
 			t.Errorf("%d ordered, limit %d: spent %v, want %v", tt.ordered, tt.limit, got, tt.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestActionsPerHour(t *testing.T) {
 		{"what failed for certain does not count", failed, 0, 1, false},
 	}
 	for _, tt := range tests {
-		if _, got := actionsPerHourSpent("x", tt.actions, "", tt.ordered, tt.limit, now); got != tt.want {
+		if got := actionsPerHourSpent("x", tt.actions, "", tt.ordered, tt.limit, now) != nil; got != tt.want {
 			t.Errorf("%s: spent %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestNotSeenTwice(t *testing.T) {
 		age  time.Duration
 		want bool
 	}{{false, 0, true}, {true, 0, true}, {true, 60*time.Second - time.Nanosecond, true}, {true, 60 * time.Second, false}, {true, time.Hour, false}} {
-		if _, got := notSeenTwice(ledger.Finding{FirstSeen: now.Add(-tt.age)}, tt.seen, now); got != tt.want {
+		if got := notSeenTwice(ledger.Finding{FirstSeen: now.Add(-tt.age)}, tt.seen, now) != nil; got != tt.want {
 			t.Errorf("seen %v, %s ago: held %v, want %v", tt.seen, tt.age, got, tt.want)
 		}
 	}
@@ -112,7 +112,7 @@ func TestFoundBefore(t *testing.T) {
 		{"opened later", now.Add(time.Minute), now, false, false},
 	} {
 		f := roll.Finding{Since: now.Add(-time.Hour)}
-		if _, got := foundBefore(f, ledger.Finding{Opened: tt.opened, Allowed: tt.allowed, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)); got != tt.want {
+		if got := foundBefore(f, ledger.Finding{Opened: tt.opened, Allowed: tt.allowed, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)) != nil; got != tt.want {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 		{"it began with it, and a later check saw it", first, first.Add(time.Nanosecond), first, false},
 		{"it began after", first.Add(time.Minute), first.Add(2 * time.Minute), first, false},
 	} {
-		if _, got := foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first); got != tt.want {
+		if got := foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first) != nil; got != tt.want {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -185,7 +185,7 @@ func TestTriedBefore(t *testing.T) {
 		{"not yet allowed, two minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, Detail: ledger.NotYet + "x", At: now.Add(-TagSettles)}), ""},
 		{"failed 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(-RetryAfter)}), ""},
 	} {
-		if got, _, _, _ := triedBefore(tt.state, "a", now); got != tt.want {
+		if got := reasonOf(triedBefore(tt.state, "a", now)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestSnapshotFault(t *testing.T) {
 		{"listing denied", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied}}, SnapshotIncomplete},
 	} {
 		s := &roll.Snapshot{Cluster: roll.Cluster{Status: tt.status}, Gaps: tt.gaps}
-		if got, _, _ := snapshotFault(s); got != tt.want {
+		if got := reasonOf(snapshotFault(s)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -240,7 +240,7 @@ func TestProtection(t *testing.T) {
 		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), NotInService},
 	} {
 		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{tt.instance.ID: tt.detail}}
-		if got, _, _ := Protection(s, tt.instance); got != tt.want {
+		if got := reasonOf(Protection(s, tt.instance)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -261,7 +261,7 @@ func TestClaimObjects(t *testing.T) {
 		{"named for another", but(func(i *roll.Instance) { i.OtherCluster = "other" }), NotClaimed},
 		{"older than the cluster", but(func(i *roll.Instance) { i.Launched = created.Add(-time.Nanosecond) }), OlderThanCluster},
 	} {
-		if got, _, _ := claimObjects(tt.instance, roll.Cluster{Created: created}); got != tt.want {
+		if got := reasonOf(claimObjects(tt.instance, roll.Cluster{Created: created})); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -279,7 +279,7 @@ func TestTaggedOut(t *testing.T) {
 		{"held until today", roll.Instance{Hold: "2026-03-10"}, InstanceHeld},
 		{"held until yesterday", roll.Instance{Hold: "2026-03-09"}, ""},
 	} {
-		if got, _, _ := taggedOut(tt.instance, now); got != tt.want {
+		if got := reasonOf(taggedOut(tt.instance, now)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -302,9 +302,16 @@ func TestNothingWithoutIntentIsEnded(t *testing.T) {
 		id := instanceID(1)
 		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, LeaseRead: roll.No, TerminationProtected: roll.No}}}
 		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
-		got, _, _ := p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)
-		if got != tt.want {
+		if got := reasonOf(p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
+}
+
+// reasonOf is the reason of a refusal, "" if there is none.
+func reasonOf(no *Refusal) Reason {
+	if no == nil {
+		return ""
+	}
+	return no.Reason
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"rollcall/shared/ledger"
@@ -13,7 +14,7 @@ import (
 // terminated, and not only on its way.
 // https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown
 func (p *planner) outOfService() {
-	if p.fault {
+	if p.fault != nil {
 		return
 	}
 	ends := map[roll.InstanceID]ledger.Action{}
@@ -49,18 +50,10 @@ func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
 		return
 	}
 	id := p.markID(end)
-	reason, detail, _, held := triedBefore(p.State, id, p.Now)
-	if reason == AlreadyBegun {
-		return // it shows until the node is gone
-	}
-	if !held {
-		reason, detail, held = taggedOut(*i, p.Now)
-	}
-	if !held {
-		reason, detail, held = modeObjects(pol)
-	}
-	if held {
-		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Reason: reason, Detail: detail})
+	if no := cmp.Or(triedBefore(p.State, id, p.Now), taggedOut(*i, p.Now), modeObjects(pol)); no != nil {
+		if no.Reason != AlreadyBegun { // which shows until the node is gone
+			p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Refusal: *no})
+		}
 		return
 	}
 	p.out.Orders = append(p.out.Orders, Order{

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -66,89 +67,80 @@ func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 }
 
 // ownerObjects tells whether the owner, or the lack of one, forbids the act.
-func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if !mayAct(f, pol, act) {
 		if f.Owner == roll.OwnerAutoMode || f.Owner == roll.OwnerClusterAPI {
-			return OwnerNotifyOnly, fmt.Sprintf("owner is %s, which manages its nodes by itself: Rollcall only tells of them", f.Owner), true
+			return refuse(OwnerNotifyOnly, "owner is %s, which manages its nodes by itself: Rollcall only tells of them", f.Owner)
 		}
-		return OwnerNotifyOnly, fmt.Sprintf("policy says owners.%s: notify", f.Owner), true
+		return refuse(OwnerNotifyOnly, "policy says owners.%s: notify", f.Owner)
 	}
 	i, d := p.instances[f.Instance], p.Snapshot.Details[f.Instance]
-	var reason Reason
-	var detail string
-	var held bool
+	var no *Refusal
 	switch f.Owner {
 	case roll.OwnerKarpenter:
-		reason, detail, held = p.karpenterObjects(f, act, d)
+		no = p.karpenterObjects(f, act, d)
 	case roll.OwnerManagedNodeGroup, roll.OwnerAutoScalingGroup:
-		reason, detail, held = p.scalingObjects(f, act)
+		no = p.scalingObjects(f, act)
 	case roll.OwnerNone:
 		if f.Kind == roll.Unregistered && d.Bootstraps == roll.No {
-			return NoNodeIntent, fmt.Sprintf("nothing shows that %s is meant to be a node", f.Instance), true
+			return refuse(NoNodeIntent, "nothing shows that %s is meant to be a node", f.Instance)
 		}
 	}
-	if held || act == DeleteNode {
-		return reason, detail, held
+	if no != nil || act == DeleteNode {
+		return no
 	}
-	if reason, detail, held = p.intentObjects(f, d); held {
-		return reason, detail, held
-	}
-	if reason, detail, held = Protection(p.Snapshot, *i); held {
-		return reason, detail, held
-	}
-	if reason, detail, held = p.leaseObjects(f, d); held {
-		return reason, detail, held
+	if no := cmp.Or(p.intentObjects(f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
+		return no
 	}
 	if i.CapacityBlock && act != Reboot {
-		return ReplacementUnavailable, fmt.Sprintf("%s runs in a Capacity Block: what is terminated there cannot be launched again at will", i.ID), true
+		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block: what is terminated there cannot be launched again at will", i.ID)
 	}
-	return "", "", false
+	return nil
 }
 
 // leaseObjects leaves alone what has no node and may have a kubelet that renews a lease: its
 // Node was deleted, or is missing in a list, and it may do its work.
-func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) (Reason, string, bool) {
+func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
 	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
-		return "", "", false
+		return nil
 	}
-	reason, detail, held := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
-	if i := p.instances[f.Instance]; reason == ProtectionUnknown && i.PrivateDNS == "" {
-		detail += ": EC2 gives it no private DNS name, by which its lease would be called"
-	} else if reason == ProtectionUnknown {
-		detail += ": apply infra/rbac.yaml"
+	no := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
+	if i := p.instances[f.Instance]; no.Reason == ProtectionUnknown && i.PrivateDNS == "" {
+		no.Detail += ": EC2 gives it no private DNS name, by which its lease would be called"
+	} else if no.Reason == ProtectionUnknown {
+		no.Detail += ": apply infra/rbac.yaml"
 	}
-	return reason, detail, held
+	return no
 }
 
 // karpenterObjects leaves Karpenter what it does by itself.
-func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (Reason, string, bool) {
+func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *Refusal {
 	until, what := p.karpenterActs(f, act)
 	if act != DeleteNode {
 		switch {
 		case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:
-			reason, detail, held := unread(p.Snapshot, OwnerUnknown, roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
-			if reason == OwnerUnknown {
-				detail += ": apply infra/rbac.yaml"
+			no := unread(p.Snapshot, OwnerUnknown, roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
+			if no.Reason == OwnerUnknown {
+				no.Detail += ": apply infra/rbac.yaml"
 			}
-			return reason, detail, held
+			return no
 		case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():
 			deleted := d.NodeClaim.DeletedAt
-			if reason, detail, held := p.ownerTime(deleted.Add(karpenterDrains), fmt.Sprintf("Karpenter has been removing its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(deleted))); held {
-				return reason, detail, true
+			if no := p.ownerTime(deleted.Add(karpenterDrains), fmt.Sprintf("Karpenter has been removing its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(deleted))); no != nil {
+				return no
 			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
-			return OwnerUnknown, fmt.Sprintf("no NodeClaim has %s, so there is none to delete", f.Instance), true
+			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)
 		}
 	}
 	if f.Kind == roll.Scheduled {
-		if reason, detail, held := p.ownerTime(until, what); held {
-			return reason, detail, true
+		if no := p.ownerTime(until, what); no != nil {
+			return no
 		}
 	}
 	if p.Now.Before(until) {
-		p.passes(until)
-		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
+		return p.passing(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
 	}
 	return p.launchesFail(f, act)
 }
@@ -156,28 +148,26 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) (R
 // ownerTime leaves a finding to its owner until the owner's time is over, and then says for
 // ownerSilence that the owner did not act, before the ladder goes on. what says what the
 // owner does.
-func (p *planner) ownerTime(until time.Time, what string) (Reason, string, bool) {
+func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	goesOn := until.Add(ownerSilence)
 	switch {
 	case p.Now.Before(until):
-		p.passes(until)
-		return OwnerWillAct, fmt.Sprintf("%s; it is left to it until %s", what, roll.Clock(until)), true
+		return p.passing(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
 	case p.Now.Before(goesOn):
-		p.passes(goesOn)
-		return OwnerDidNotAct, fmt.Sprintf("%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn)), true
+		return p.passing(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn))
 	}
-	return "", "", false
+	return nil
 }
 
 // launchesFail holds what would need a replacement while the latest launch of the group
 // failed, for whatever reason. No time lifts it: a launch that works does, or a person who
 // takes the loss.
-func (p *planner) launchesFail(f roll.Finding, act Action) (Reason, string, bool) {
+func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossTaken(f) {
-		return "", "", false
+		return nil
 	}
-	return ReplacementUnavailable, fmt.Sprintf("the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage), true
+	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
 }
 
 // lossTaken reports that a person lets an instance go although nothing shows that another
@@ -217,21 +207,21 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 
 // scalingObjects leaves Auto Scaling and EKS what they do by themselves, and asks
 // whether the group can replace the instance at all.
-func (p *planner) scalingObjects(f roll.Finding, act Action) (Reason, string, bool) {
+func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
-		return "", "", false
+		return nil
 	}
-	if reason, detail, held := p.groupAtRest(f); held {
-		return reason, detail, held
+	if no := p.groupAtRest(f); no != nil {
+		return no
 	}
 	if until, what := p.scalingActs(f); what != "" {
-		if reason, detail, held := p.ownerTime(until, what); held {
-			return reason, detail, held
+		if no := p.ownerTime(until, what); no != nil {
+			return no
 		}
 	}
 	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot {
-		return "", "", false // it replaces nothing
+		return nil // it replaces nothing
 	}
 	if g.LaunchesRead != roll.Yes {
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
@@ -262,23 +252,23 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 // itself: suspended processes keep an instance as it is, and from a node group that is not
 // in order nothing comes back for certain.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-func (p *planner) groupAtRest(f roll.Finding) (Reason, string, bool) {
+func (p *planner) groupAtRest(f roll.Finding) *Refusal {
 	g := p.Snapshot.Groups[f.Group]
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
-		return GroupSuspended, fmt.Sprintf("somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group), true
+		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group)
 	case g.LaunchSuspended == roll.Yes:
-		return GroupSuspended, fmt.Sprintf("the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance), true
+		return refuse(GroupSuspended, "the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance)
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:
 		return unread(p.Snapshot, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
 	case g.Issues != "":
-		return NodeGroupUnhealthy, fmt.Sprintf("EKS reports of %s: %s", f.Group, g.Issues), true
+		return refuse(NodeGroupUnhealthy, "EKS reports of %s: %s", f.Group, g.Issues)
 	case g.Status != "" && g.Status != nodeGroupActive:
-		return NodeGroupUnhealthy, fmt.Sprintf("%s is %s, not %s", f.Group, g.Status, nodeGroupActive), true
+		return refuse(NodeGroupUnhealthy, "%s is %s, not %s", f.Group, g.Status, nodeGroupActive)
 	}
-	return "", "", false
+	return nil
 }
 
 // nodeGroupActive is the status of a managed node group that is in order.

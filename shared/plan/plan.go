@@ -127,10 +127,7 @@ type Held struct {
 	Group    roll.Group
 	Kind     roll.Kind
 	Action   Action
-	Reason   Reason
-	Detail   string // a sentence for a person
-	// Until is when the reason passes by itself, as far as that can be told; zero if not.
-	Until time.Time
+	Refusal
 }
 
 // Step is the next thing that happens to a finding if nothing changes.
@@ -159,7 +156,7 @@ func Make(in Input) Plan {
 	p.out.Changes.Put = ledger.NewState()
 	p.verdicts = map[roll.FindingKey]verdict{}
 	p.next(in.Assessment.Next)
-	p.faultReason, p.faultDetail, p.fault = snapshotFault(in.Snapshot)
+	p.fault = snapshotFault(in.Snapshot)
 	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
 	p.shares = sharesOf(in.Assessment.Findings, in.Diagnoses, p.instances, p.unjudged())
@@ -194,16 +191,13 @@ type planner struct {
 	trouble    *ledger.Trouble                      // the cluster's, after this check; nil if there is none
 	shares     shares
 	strangers  map[roll.InstanceID]roll.Cause // those that join another cluster, by their user data
-	until      time.Time                      // when what objects to an act passes by itself; zero if nobody knows
 
 	// would counts orders, and what only the mode holds, by that mode. Apart, so that
 	// the first does not take the second's place.
 	would map[policy.Mode]*ordered
 
-	fault       bool
-	gone        bool // EKS knows no such cluster; its instances may still be told of
-	faultReason Reason
-	faultDetail string
+	fault *Refusal // what makes the whole snapshot unfit to act on
+	gone  bool     // EKS knows no such cluster; its instances may still be told of
 }
 
 // verdict is what became of a finding in this plan.
@@ -229,7 +223,7 @@ func (p *planner) ordered(m policy.Mode) *ordered {
 
 // blind reports that too little was seen to conclude, remember or say anything about
 // single instances.
-func (p *planner) blind() bool { return p.fault && !p.gone }
+func (p *planner) blind() bool { return p.fault != nil && !p.gone }
 
 // whole reports that the snapshot is one of the cluster, not of one instance: only then
 // a population can be counted.
@@ -267,11 +261,12 @@ func (p *planner) next(at time.Time) {
 	}
 }
 
-// passes notes when what objects to an act passes by itself, and that there is something
-// to be looked at then.
-func (p *planner) passes(at time.Time) {
-	p.until = at
+// passing is a refusal that passes by itself at that time, when the plan is made anew.
+func (p *planner) passing(at time.Time, reason Reason, format string, args ...any) *Refusal {
 	p.next(at)
+	no := refuse(reason, format, args...)
+	no.Until = at
+	return no
 }
 
 // remediateSince notes for each group with findings or nodes when remediate was first seen
@@ -348,8 +343,8 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (p *planner) hold(f roll.Finding, action Action, reason Reason, detail string) {
-	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Reason: reason, Detail: detail, Until: p.until}
+func (p *planner) hold(f roll.Finding, action Action, no *Refusal) {
+	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Refusal: *no}
 	p.verdicts[f.Key()] = verdict{held: &h}
 	delete(p.out.Steps, f.Key()) // what is held does not follow
 	p.out.Held = append(p.out.Held, h)

@@ -21,18 +21,18 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 // podsObject asks what the end of a silent node would end: pods that are not to be
 // disrupted, those whose budget it would go below, and data on its own disks. A reboot keeps
 // the disks, and ends what works with them.
-func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) (Reason, string, bool) {
+func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	n, silent := p.silentNode(f)
 	if !silent || act != Reboot && !act.replaced() {
-		return "", "", false
+		return nil
 	}
 	rules, has := pol.SilentNode, podsOf(p.Snapshot, f.Instance)
 	kept, budgets, disks := rules.DoNotDisrupt != policy.GuardIgnore, rules.Budgets != policy.GuardIgnore, rules.LocalVolumes != policy.GuardIgnore
 	if !kept && !budgets && !disks {
-		return "", "", false
+		return nil
 	}
 	if has.Later {
-		return NotReadYet, fmt.Sprintf("node %s is silent, and so are others that come before it; what runs on it is read by another check", n.Name), true
+		return refuse(NotReadYet, "node %s is silent, and so are others that come before it; what runs on it is read by another check", n.Name)
 	}
 	for _, part := range []struct {
 		read       roll.Answer
@@ -48,15 +48,15 @@ func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) (Rea
 		}
 	}
 	if text, ok := notToDisrupt(n, has); ok && kept {
-		return PodsNotToDisrupt, text + ": it may still work, and would be ended", true
+		return &Refusal{Reason: PodsNotToDisrupt, Detail: text + ": it may still work, and would be ended"}
 	}
 	if text, ok := violated(has.Budgets); ok && budgets {
-		return DisruptionBudget, fmt.Sprintf("node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text), true
+		return refuse(DisruptionBudget, "node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text)
 	}
 	if text, ok := onDisks(has.LocalVolumes); ok && disks {
-		return LocalVolume, fmt.Sprintf("node %s is silent, and data lies on its own disks, and what works with it may still run: %s", n.Name, text), true
+		return refuse(LocalVolume, "node %s is silent, and data lies on its own disks, and what works with it may still run: %s", n.Name, text)
 	}
-	return "", "", false
+	return nil
 }
 
 // notToDisrupt finds what somebody keeps by an annotation: the node, or pods of it that

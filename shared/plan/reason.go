@@ -1,8 +1,25 @@
 package plan
 
+import (
+	"fmt"
+	"time"
+)
+
 // Reason is why an act was held back. Held is an outcome: it is listed and
 // reported like an act.
 type Reason string
+
+// Refusal is why an act is not ordered. nil is none.
+type Refusal struct {
+	Reason Reason
+	Detail string // a sentence for a person
+	// Until is when the reason passes by itself, as far as that can be told; zero if not.
+	Until time.Time
+}
+
+func refuse(reason Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+}
 
 // The reasons, in the order in which they are asked for: what became of the act, what makes
 // every verdict worthless, and so on to the stop and the mode. So ModeObserve and ModeNotify

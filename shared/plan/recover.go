@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (p *planner) awayOrStarting(id roll.InstanceID) bool {
 // by the node itself, and believed only if the ledger knows the order: a node's
 // annotations are anybody's who may write nodes.
 func (p *planner) recover() {
-	if p.fault {
+	if p.fault != nil {
 		return
 	}
 	for i := range p.Snapshot.Nodes {
@@ -67,15 +68,15 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 			break
 		}
 	}
-	hold := func(reason Reason, detail string) {
-		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Reason: reason, Detail: detail})
+	hold := func(no *Refusal) {
+		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Refusal: *no})
 	}
 	if p.ended(n.Instance) || m.Instance != nil && m.Instance.State.Gone() {
 		return // the node goes with its instance, and did not come back
 	}
 	if m.Instance != nil {
-		if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok {
-			hold(reason, detail)
+		if no := taggedOut(*m.Instance, p.Now); no != nil {
+			hold(no)
 			return
 		}
 	}
@@ -83,12 +84,8 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	if key, _, _ := strings.Cut(n.StartupTaint, ":"); key != "" && roll.StartupTaint(key, p.Policy(m.Selector()).Initialization.Taints) {
 		return // it is not ready for work yet
 	}
-	if reason, detail, _, ok := triedBefore(p.State, id, p.Now); ok {
-		hold(reason, detail)
-		return
-	}
-	if reason, detail, ok := modeObjects(p.Policy(m.Selector())); ok {
-		hold(reason, detail)
+	if no := cmp.Or(triedBefore(p.State, id, p.Now), modeObjects(p.Policy(m.Selector()))); no != nil {
+		hold(no)
 		return
 	}
 	p.out.Orders = append(p.out.Orders, Order{

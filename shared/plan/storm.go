@@ -54,12 +54,12 @@ func (p *planner) storm() {
 	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
 		return // the memory is not of this look, or cannot be trusted
 	}
-	reason, detail := p.clusterTrouble()
-	known := p.State.Trouble
-	if reason == "" {
+	now, known := p.clusterTrouble(), p.State.Trouble
+	if now == nil {
 		p.calm(known)
 		return
 	}
+	reason := now.Reason
 	t := p.lasting(known, reason)
 	t.Outage = p.outage(known, reason)
 	done := p.done(&t, reason)
@@ -79,18 +79,18 @@ func (p *planner) storm() {
 	} else if p.tellsOfCluster() {
 		told := t
 		told.Told = p.Now
-		p.out.Alarm = &Alarm{Reason: reason, Detail: detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
+		p.out.Alarm = &Alarm{Reason: reason, Detail: now.Detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
 	}
 }
 
 // stormSince finds what befell the cluster since the last check, in a look at one instance.
 // Nothing of it is remembered: the next check sees it.
 func (p *planner) stormSince() {
-	if p.fault {
+	if p.fault != nil {
 		return
 	}
-	if reason, _ := p.clusterTrouble(); reason != "" {
-		t := p.lasting(p.State.Trouble, reason)
+	if now := p.clusterTrouble(); now != nil {
+		t := p.lasting(p.State.Trouble, now.Reason)
 		p.trouble = &t
 	}
 }
@@ -221,14 +221,14 @@ func (p *planner) calm(known *ledger.Trouble) {
 	}
 }
 
-// clusterTrouble is the gravest that is wrong with the cluster as a whole, "" if
+// clusterTrouble is the gravest that is wrong with the cluster as a whole, nil if
 // nothing is.
-func (p *planner) clusterTrouble() (Reason, string) {
-	if p.fault {
+func (p *planner) clusterTrouble() *Refusal {
+	if p.fault != nil {
 		if p.gone {
-			return "", ""
+			return nil
 		}
-		return p.faultReason, p.faultDetail
+		return p.fault
 	}
 	limits := p.Policy(roll.Selector{}).Limits
 	zones := make([]string, 0, len(p.Assessment.Zones))
@@ -237,22 +237,19 @@ func (p *planner) clusterTrouble() (Reason, string) {
 	}
 	slices.Sort(zones)
 	for _, z := range zones {
-		if text, ok := zoneOut(z, p.Assessment.Zones[z], limits.Zone); ok {
-			return ZoneOutage, text
+		if no := zoneOut(z, p.Assessment.Zones[z], limits.Zone); no != nil {
+			return no
 		}
 	}
 	for _, at := range p.Assessment.Silent {
 		if p.Now.Sub(at) >= stormLasts {
 			continue // they will hardly come back in a gust any more
 		}
-		if text, ok := massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); ok {
-			return MassSilence, text
+		if no := massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); no != nil {
+			return no
 		}
 	}
-	if text, ok := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); ok {
-		return UnhealthyShare, text
-	}
-	return "", ""
+	return shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy)
 }
 
 // unreadable reports trouble in which nothing can be said of any instance.
@@ -263,18 +260,22 @@ func unreadable(r Reason) bool {
 // cooling tells whether trouble of the cluster as a whole is too fresh to act, and for
 // which reason: its own while it goes on. A look that was merely incomplete says nothing
 // about the nodes, so nothing must calm down after it.
-func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) (Reason, string, time.Time, bool) {
+func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) *Refusal {
 	if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {
-		return "", "", time.Time{}, false
+		return nil
 	}
 	until := t.Last.Add(wait)
 	if local := t.Reason == string(ZoneOutage) || t.Reason == string(MassSilence); local && goesOn {
 		if now.Sub(t.Since) >= stormLasts {
-			return "", "", time.Time{}, false
+			return nil
 		}
-		return Reason(t.Reason), fmt.Sprintf("%s elsewhere in the cluster since %s: nothing is ordered in it before %s", t.Reason, roll.Clock(t.Since), roll.Clock(t.Since.Add(stormLasts))), t.Since.Add(stormLasts), true
+		no := refuse(Reason(t.Reason), "%s elsewhere in the cluster since %s: nothing is ordered in it before %s", t.Reason, roll.Clock(t.Since), roll.Clock(t.Since.Add(stormLasts)))
+		no.Until = t.Since.Add(stormLasts)
+		return no
 	}
-	return StormCooldown, fmt.Sprintf("the cluster as a whole was in trouble (%s) until %s; nothing is ordered before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until)), until, true
+	no := refuse(StormCooldown, "the cluster as a whole was in trouble (%s) until %s; nothing is ordered before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until))
+	no.Until = until
+	return no
 }
 
 // stormEnds is how long after it was last seen trouble counts as going on for whoever

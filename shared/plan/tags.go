@@ -98,7 +98,7 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 	ladder := p.ladder(f, pol)
 	for i, step := range slices.Backward(ladder) {
 		act := p.actionOf(step.Do, f, pol)
-		if act == "" || step.Doubt != "" || p.fault || !mayAct(f, pol, act) {
+		if act == "" || step.Doubt != "" || p.fault != nil || !mayAct(f, pol, act) {
 			continue
 		}
 		verb := string(act)

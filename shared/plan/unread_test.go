@@ -32,9 +32,9 @@ func TestWhatWasNotReadForAReasonThatPassesIsNotReadYet(t *testing.T) {
 		"throttled, another call denied":  {[]roll.Gap{gap(roll.CallScalingActivities, roll.GapDenied), gap(call, roll.GapThrottled)}, NotReadYet},
 		"throttled in two of many rounds": {[]roll.Gap{gap(call, roll.GapThrottled), gap(call, roll.GapThrottled)}, NotReadYet},
 	} {
-		got, detail, held := unread(&roll.Snapshot{Gaps: tt.gaps}, OwnerUnknown, call, "it could not be read")
-		if got != tt.want || !held || !strings.HasPrefix(detail, "it could not be read") {
-			t.Errorf("%s: %s, held %v: %s; want %s", name, got, held, detail, tt.want)
+		got := unread(&roll.Snapshot{Gaps: tt.gaps}, OwnerUnknown, call, "it could not be read")
+		if got.Reason != tt.want || !strings.HasPrefix(got.Detail, "it could not be read") {
+			t.Errorf("%s: %+v; want %s", name, got, tt.want)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func checks() map[string]Check {
 }
 
 func held(f roll.Finding, reason plan.Reason, detail string) plan.Held {
-	return plan.Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: plan.Terminate, Reason: reason, Detail: detail}
+	return plan.Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: plan.Terminate, Refusal: plan.Refusal{Reason: reason, Detail: detail}}
 }
 
 func order(f roll.Finding) plan.Order {

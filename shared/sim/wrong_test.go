@@ -79,7 +79,7 @@ func heldFor(r plan.Reason) func() Guards {
 	return func() Guards {
 		return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
 			for _, o := range out.Orders {
-				out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Reason: r})
+				out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Refusal: plan.Refusal{Reason: r}})
 			}
 			out.Orders = nil
 		})}

@@ -14,13 +14,13 @@ func limited() []Mutation {
 		},
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
-			Old: `p.Assessment.Count[""], limits.Unhealthy); ok {`, New: `p.Assessment.Count[""], limits.Unhealthy); ok && text == "" {`,
+			Old: `p.Assessment.Count[""], limits.Unhealthy); no != nil {`, New: `p.Assessment.Count[""], limits.Unhealthy); no != nil && no.Detail == "" {`,
 			Harm:     "acts go on while a large part of the cluster is unhealthy",
 			Survives: "the trouble of the cluster as a whole (storm.go) counts the same share, and holds every act as StormCooldown",
 		},
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,
-			Old: "group, pol.Limits.Unhealthy); ok {", New: "group, pol.Limits.Unhealthy); ok && text == \"\" {",
+			Old: "group, pol.Limits.Unhealthy); no != nil {", New: "group, pol.Limits.Unhealthy); no != nil && no.Detail == \"\" {",
 			Harm: "acts go on while a large part of the group is unhealthy", Faults: faults(sim.FaultNotReady + "=4"),
 			Rules: rules(sim.RuleShare),
 		},
@@ -49,7 +49,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "a zone that is down is not noticed", File: object,
-			Old: "limits.Zone); ok {\n\t\treturn ZoneOutage", New: "limits.Zone); ok && text == \"\" {\n\t\treturn ZoneOutage",
+			Old: "limits.Zone); no != nil {", New: "limits.Zone); no != nil && no.Detail == \"\" {",
 			Harm: "the nodes of a zone without a network are ended", Faults: faults(sim.FaultZone),
 			Survives: "the trouble of the cluster as a whole (storm.go) finds the same outage, and holds too",
 		},
@@ -89,7 +89,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "termination protection is ignored", File: limits,
-			Old: "\tcase roll.Yes:\n\t\treturn TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn TerminationProtected",
+			Old: "\tcase roll.Yes:\n\t\treturn refuse(TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn refuse(TerminationProtected",
 			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultNotReady+"=2"),
 			Rules: rules(sim.RuleKept),
 		},

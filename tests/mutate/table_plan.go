@@ -85,7 +85,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "rollcall:hold does not keep a cordon", File: recover,
-			Old: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok {", New: "if reason, detail, ok := taggedOut(*m.Instance, p.Now); ok && reason == \"\" {",
+			Old: "if no := taggedOut(*m.Instance, p.Now); no != nil {", New: "if no := taggedOut(*m.Instance, p.Now); no != nil && no.Reason == \"\" {",
 			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=hold", sim.FaultNotReady+"=2"),
 			Missed: "nobody holds a node here after Rollcall cordoned it; the rule held-by-a-person asks",
 		},
@@ -227,7 +227,7 @@ func paced() []Mutation {
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
-			Old: "\treturn ReplacementPending, fmt.Sprintf", New: "\treturn \"\", fmt.Sprintf",
+			Old: "return refuse(ReplacementPending,", New: "return refuse(\"\",",
 			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoReplacement),
 			Missed: "the launches that fail hold by themselves; the rule pace asks",
 		},
