@@ -48,7 +48,7 @@ func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 	const code = cause.UndeclaredStartupTaint
 	at := time.Date(2026, 3, 10, 12, 5, 0, 0, time.UTC)
-	proof := roll.Proof{At: at, Code: string(code), Subject: "nodepool/p", Summary: "the taint is not declared", Fix: "kubectl patch", Evidence: []roll.Evidence{{Source: "node", Observed: "a taint"}}}
+	proof := roll.Proof{At: at, Code: code, Subject: "nodepool/p", Summary: "the taint is not declared", Fix: "kubectl patch", Evidence: []roll.Evidence{{Source: "node", Observed: "a taint"}}}
 	for name, tt := range map[string]struct {
 		now  func(*cause.Sheet)
 		want roll.Confidence

@@ -126,7 +126,7 @@ func (s *sums) changed(e emit.Event) {
 
 // tried counts what became of an order.
 func tried(o plan.Order, out remediate.Outcome) report.Sample {
-	s := report.Sample{By: report.By{report.ByCluster: o.ClusterID.Name, report.ByAction: string(o.Action)}, Value: 1}
+	s := report.Sample{By: report.By{report.ByCluster: o.Name, report.ByAction: string(o.Action)}, Value: 1}
 	switch out.Result {
 	case remediate.Acted:
 		s.Of = report.ActionsTaken

@@ -48,7 +48,7 @@ func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.S
 func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	at := h.Clock()
 	out := h.Remediator.Act(ctx, o, at)
-	log := h.Log.With("cluster", o.ClusterID.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
+	log := h.Log.With("cluster", o.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
 	log.Info("act tried", "result", out.Result, "reason", out.Reason, "detail", out.Detail, "cause", cmp.Or(out.Cause, report.NoCause), "evidence", out.Evidence)
 	h.count(tried(o, out))
 	if err := h.Events.Put(ctx, emit.FromOutcome(o.ClusterID, out, at)); err != nil {
@@ -62,7 +62,7 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	if err == nil {
 		err = notices.Publish(ctx, m)
 	}
-	h.count(notices.samples(o.ClusterID.Name)...)
+	h.count(notices.samples(o.Name)...)
 	if err != nil {
 		log.Error("notice not sent", "error", err.Error())
 	}

@@ -222,7 +222,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		}
 	}
 	for _, code := range cause.Codes() {
-		agree("ladders: {Unknown/"+string(code)+": []}", true)
+		agree("ladders: {Unknown/"+code+": []}", true)
 	}
 	agree("ladders: {unknown/KernelPanic: []}", false)
 	agree("ladders: {Unknown/: []}", false)

@@ -175,11 +175,11 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			reason: plan.VerdictChanged, detail: "node node-1: its Auto Scaling group keeps its instance i-00000000000000001 in Terminating:Wait; it is not judged",
 		},
 		"the order is of another account": {
-			happen: func(_ *world, o *plan.Order) { o.ClusterID.Account = "123456789012" },
+			happen: func(_ *world, o *plan.Order) { o.Account = "123456789012" },
 			reason: plan.VerdictChanged, detail: "the order is for cluster 123456789012/eu-west-1/demo, the credentials here see 111122223333/eu-west-1/demo",
 		},
 		"the order is of another region": {
-			happen: func(_ *world, o *plan.Order) { o.ClusterID.Region = "eu-central-1" },
+			happen: func(_ *world, o *plan.Order) { o.Region = "eu-central-1" },
 			reason: plan.VerdictChanged,
 		},
 		"the order is for another finding": {

@@ -140,7 +140,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 
 // look looks at the target, and has it judged.
 func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
-	l.snapshot = r.targets.Target(ctx, o.ClusterID.Name, o.Instance, now, doc.Watch())
+	l.snapshot = r.targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
 	if !l.snapshot.Whole() {
 		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
 	}
@@ -157,7 +157,7 @@ func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o 
 
 // judge assesses the look by a policy.
 func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) {
-	l.policy = doc.Cluster(o.ClusterID.Name, l.snapshot.Cluster.ModeTag, r.permitted)
+	l.policy = doc.Cluster(o.Name, l.snapshot.Cluster.ModeTag, r.permitted)
 	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
 		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
 }

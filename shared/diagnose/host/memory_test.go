@@ -61,7 +61,7 @@ func TestAReadyNodeThatRunsShort(t *testing.T) {
 	}
 	for condition, code := range map[string]cause.Code{roll.DiskPressure: cause.DiskPressurePreceded, roll.PIDPressure: cause.PidPressurePreceded} {
 		w := pressed(condition)
-		if got := told(w.analyze()); got != string(code) {
+		if got := told(w.analyze()); got != code {
 			t.Errorf("%s: %s", condition, got)
 		}
 		// It does its work: nothing that is to be pasted ends or reboots it.

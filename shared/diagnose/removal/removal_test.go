@@ -120,7 +120,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 		}
 		clear := map[string]bool{}
 		for _, c := range s.Clear() {
-			clear[string(c)] = true
+			clear[c] = true
 		}
 		for code := range strings.FieldsSeq(tt.out) {
 			if !clear[code] {
