@@ -44,7 +44,7 @@ func (p Policy) causeLadder(kind roll.Kind, why roll.Diagnosis) []Step {
 	for _, code := range cause.Codes() {
 		other, ok := p.CauseLadders[CauseKey{kind, code}]
 		if ok && mayBe(code, why) && (first == "" || cause.Before(code, first)) {
-			steps = alike(steps, other, string(code))
+			steps = alike(steps, other, code)
 		}
 	}
 	return steps

@@ -118,7 +118,7 @@ func TestTheValuesOfADimensionAreListed(t *testing.T) {
 		fine[ByKind] = append(fine[ByKind], string(k))
 	}
 	for _, c := range cause.Codes() {
-		fine[ByCause] = append(fine[ByCause], string(c))
+		fine[ByCause] = append(fine[ByCause], c)
 	}
 	if len(fine) != len(dimensionValues) {
 		t.Errorf("lists of %v", slices.Collect(maps.Keys(dimensionValues)))
