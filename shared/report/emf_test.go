@@ -117,9 +117,7 @@ func TestTheValuesOfADimensionAreListed(t *testing.T) {
 	for _, k := range roll.Kinds() {
 		fine[ByKind] = append(fine[ByKind], string(k))
 	}
-	for _, c := range cause.Codes() {
-		fine[ByCause] = append(fine[ByCause], c)
-	}
+	fine[ByCause] = append(fine[ByCause], cause.Codes()...)
 	if len(fine) != len(dimensionValues) {
 		t.Errorf("lists of %v", slices.Collect(maps.Keys(dimensionValues)))
 	}
