@@ -1,7 +1,7 @@
-// Package memo remembers what was computed from texts: instances from one launch template have the
-// same user data, and a check a minute later reads the same texts again.
+// Package memo remembers what was computed: instances from one launch template have the same user
+// data, and a check a minute later reads the same texts again.
 //
-// A text is remembered by its hash alone, since it may hold secrets.
+// A text is remembered by its hash alone, a [Key], since it may hold secrets.
 package memo
 
 import (
@@ -28,15 +28,15 @@ func Of[T string | []byte](texts ...T) (k Key) {
 
 // Memo remembers at least the values that were asked for last, Most of them, and at most twice as
 // many. It may be used by several goroutines. Values are shared: nobody may change them.
-type Memo[V any] struct {
+type Memo[K comparable, V any] struct {
 	Most int
 
 	mu           sync.Mutex
-	young, older map[Key]V
+	young, older map[K]V
 }
 
 // Get is the value of the key, which is computed if it is not remembered.
-func (m *Memo[V]) Get(k Key, compute func() V) V {
+func (m *Memo[K, V]) Get(k K, compute func() V) V {
 	m.mu.Lock()
 	v, ok := m.young[k]
 	if !ok {
@@ -55,9 +55,9 @@ func (m *Memo[V]) Get(k Key, compute func() V) V {
 	return v
 }
 
-func (m *Memo[V]) put(k Key, v V) {
+func (m *Memo[K, V]) put(k K, v V) {
 	if m.young == nil || len(m.young) >= m.Most {
-		m.older, m.young = m.young, make(map[Key]V, 16)
+		m.older, m.young = m.young, make(map[K]V, 16)
 	}
 	m.young[k] = v
 }

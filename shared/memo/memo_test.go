@@ -7,7 +7,7 @@ import (
 )
 
 func TestWhatWasAskedForLastIsRemembered(t *testing.T) {
-	m := Memo[string]{Most: 3}
+	m := Memo[Key, string]{Most: 3}
 	computed := 0
 	get := func(text string) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestTextsAreToldApart(t *testing.T) {
 }
 
 func TestManyMayAskAtOnce(t *testing.T) {
-	m := Memo[int]{Most: 4}
+	m := Memo[Key, int]{Most: 4}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -1,40 +1,27 @@
 package policy
 
 import (
-	"sync"
-
+	"rollcall/shared/memo"
 	"rollcall/shared/roll"
 )
 
-// policies are effective policies by what they were asked for.
-type policies struct {
-	mu sync.Mutex
-	of map[asked]Policy
-}
-
+// asked is what an effective policy was asked for.
 type asked struct {
 	cluster, clusterTag string
 	of                  roll.Selector
 }
 
-// mostPolicies bounds what is remembered: selectors differ by group, and by the tags of instances.
-const mostPolicies = 1000
+// remembering remembers the effective policies of a document. Selectors differ by group, and by the
+// tags of instances.
+func remembering() *memo.Memo[asked, Policy] { return &memo.Memo[asked, Policy]{Most: 1000} }
 
-func (p *policies) get(a asked, compute func() Policy) Policy {
-	if p == nil {
-		return compute()
+// remembered is For, worked out once where the document remembers.
+func (d *Document) remembered(a asked) Policy {
+	effective := func() Policy { return d.For(a.cluster, a.clusterTag, a.of) }
+	if d.known == nil {
+		return effective()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	got, ok := p.of[a]
-	if !ok {
-		if p.of == nil || len(p.of) >= mostPolicies {
-			p.of = map[asked]Policy{}
-		}
-		got = compute()
-		p.of[a] = got
-	}
-	return got
+	return d.known.Get(a, effective)
 }
 
 // Cluster returns the effective policy of a cluster's groups and instances as a
@@ -51,7 +38,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 	return func(of roll.Selector) Policy {
 		p, ok := known[of]
 		if !ok {
-			p = d.known.get(asked{name, clusterTag, of}, func() Policy { return d.For(name, clusterTag, of) })
+			p = d.remembered(asked{name, clusterTag, of})
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
@@ -68,7 +55,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 // What the document itself says goes before.
 func (d *Document) Deployed(r Registration) *Document {
 	with := *d
-	with.deployed, with.known = nil, new(policies)
+	with.deployed, with.known = nil, remembering()
 	if r.WarnAfter > 0 {
 		with.deployed = append(with.deployed, durationSetting(keyWarnAfter, r.WarnAfter))
 	}

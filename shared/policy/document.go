@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"rollcall/shared/memo"
 	"rollcall/shared/roll"
 )
 
@@ -16,7 +17,7 @@ type Document struct {
 	own       map[string][]setting // its presets, by name
 	overrides []override
 	warnings  []Fault
-	known     *policies // what Cluster told of it; nil remembers nothing
+	known     *memo.Memo[asked, Policy] // what Cluster told of it; nil remembers nothing
 }
 
 // override is one entry of a document's overrides.

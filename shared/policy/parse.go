@@ -54,7 +54,7 @@ func Parse(data []byte) (*Document, error) {
 }
 
 func (r *reader) document(root *yaml.Node) *Document {
-	d := &Document{known: new(policies)}
+	d := &Document{known: remembering()}
 	whole := field{key: root, value: root}
 	found, _ := fields(r, whole, documentKeys)
 	var overrides *field

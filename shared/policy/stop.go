@@ -27,7 +27,7 @@ func (d *Document) Stopped() bool { return d.For("", "", roll.Selector{}).Stop }
 // Halted returns the document with every act halted.
 func (d *Document) Halted() *Document {
 	with := *d
-	with.known = new(policies)
+	with.known = remembering()
 	with.settings = append(slices.Clip(d.settings), stopSetting(true))
 	return &with
 }

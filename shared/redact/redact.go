@@ -95,7 +95,7 @@ type text struct {
 
 // texts are those that were asked for last. With those that are longer they would take much
 // memory; whoever reads such texts again and again remembers what it made of them.
-var texts = memo.Memo[text]{Most: 4096}
+var texts = memo.Memo[memo.Key, text]{Most: 4096}
 
 const longest = 4 << 10
 

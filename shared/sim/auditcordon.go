@@ -45,16 +45,5 @@ func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	}
 	_, held := get(m.tags, roll.TagHold)
 	_, ignored := get(m.tags, roll.TagIgnore)
-	return held || ignored || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.stormy() || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
-}
-
-// stormy reports that calls, messages or functions fail now.
-func (u *auditor) stormy() bool {
-	now := u.a.Now()
-	for i := range u.a.weather.spells {
-		if u.a.weather.spells[i].lasts(now) {
-			return true
-		}
-	}
-	return false
+	return held || ignored || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
 }

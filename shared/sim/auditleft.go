@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 )
 
@@ -69,7 +68,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 		}
 	}
 	if now.Before(l.ended.Add(leftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
-		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
+		u.a.weather.stormy(now) ||
 		u.policyNow(c, g).mode < mayNotify {
 		l.since = now
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	case !checked || first.After(due) || u.verdicts.forgotten.After(due):
 	case !c.exists() || c.status != "ACTIVE" || c.barred:
 	case pol.mode < mayNotify || u.verdicts.quiet[cl.g].After(due):
-	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(due) }):
+	case a.weather.stormySince(due, now):
 	default:
 		for about := range u.sense.told {
 			if about.cluster == c.name && about.kind == string(roll.Stuck) && (about.instance == "" || about.instance == "nodeclaim/"+cl.name || name != "" && about.instance == "node/"+name) {

@@ -17,7 +17,7 @@ func (u *auditor) lacks(g *group) {
 		return
 	}
 	if len(g.members) >= g.desired || !g.c.exists() || g.c.status != "ACTIVE" || g.c.barred || len(u.a.silenced) > 0 || g.suspended || g.halts() ||
-		slices.ContainsFunc(u.a.weather.spells, func(s spell) bool { return s.lasts(now) }) ||
+		u.a.weather.stormy(now) ||
 		u.policyNow(g.c, g).mode < mayNotify {
 		l.since = now
 	}

@@ -265,12 +265,11 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	if !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
 		return
 	}
-	unclear := func(s spell) bool { return s.lasts(inv.begun) }
 	of := launchedFrom{g, m.template.version}
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
 	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	if g.plain && !tries && !slices.ContainsFunc(u.a.weather.spells, unclear) {
+	if g.plain && !tries && !u.a.weather.stormy(inv.begun) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	}
 	if g.unread == "" {
@@ -296,7 +295,7 @@ func (u *auditor) removed(m *machine) {
 	case pol.mode < mayNotify || u.verdicts.quiet[m.g].After(m.launched):
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
 	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
-	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(m.launched) }):
+	case a.weather.stormySince(m.launched, now):
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
 	}
@@ -460,7 +459,7 @@ func (u *auditor) hindered(m *machine) string {
 	switch {
 	case !c.exists() || c.status != "ACTIVE" || c.shifted != "" || c.barred || len(a.silenced) > 0:
 		return "the cluster"
-	case slices.ContainsFunc(a.weather.spells, func(s spell) bool { return s.lasts(now) }):
+	case a.weather.stormy(now):
 		return "calls"
 	case u.policyNow(c, g).mode < mayRemediate:
 		return "the policy"

@@ -67,7 +67,7 @@ func retryOf(name string) retry {
 	switch {
 	case strings.HasPrefix(name, "kubernetes:"):
 		return retry{retryAfter, 10, func(int, dice) time.Duration { return time.Second }}
-	case name == "ec2:TerminateInstances", name == "ec2:RebootInstances":
+	case actsOnMachines(name):
 		return retry{sdkBackoff, 1, nil}
 	}
 	return retry{sdkBackoff, 3, func(n int, d dice) time.Duration {

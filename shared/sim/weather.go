@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,6 +27,16 @@ type spell struct {
 
 // lasts reports whether the spell lasts at a time.
 func (s *spell) lasts(now time.Time) bool { return !now.Before(s.from) && now.Before(s.to) }
+
+// stormy reports that a spell lasts at a time.
+func (w *weather) stormy(now time.Time) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.lasts(now) })
+}
+
+// stormySince reports that a spell lasted at some moment between two times.
+func (w *weather) stormySince(since, now time.Time) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
+}
 
 // meets reports whether the spell is about that cluster too.
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }

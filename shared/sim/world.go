@@ -34,7 +34,7 @@ type account struct {
 	machines map[string]*machine // by instance id; what is long gone is forgotten as EC2 does
 	// reported are machines of which EC2 had something to say: failing checks, or an event.
 	reported []*machine
-	items    memo.Memo[*kube.Item]
+	items    memo.Memo[memo.Key, *kube.Item]
 	weather  *weather
 	tell     func(Event) // of what is worth telling; never nil
 	// bus is called with what is put on the event bus; never nil.

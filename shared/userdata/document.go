@@ -35,7 +35,7 @@ func Read(data []byte) Boot {
 }
 
 // boots are the answers for what was read last: the instances of one template share user data.
-var boots = memo.Memo[Boot]{Most: 256}
+var boots = memo.Memo[memo.Key, Boot]{Most: 256}
 
 func readAnew(data []byte) (boot Boot) {
 	r := newReader()

@@ -10,13 +10,13 @@ func read() []Mutation {
 			Name: "a listing that expired (410) ends", File: client,
 			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\treturn nil\n",
 			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors+"=0.02", sim.FaultNotReady+"=1"),
-			Missed: "the API server forgets a listing between two pages too seldom; the rule whole-look asks",
+			Rules: rules(sim.RuleWhole),
 		},
 		{
 			Name: "a listing that expired (410) begins anew without forgetting", File: client,
 			Old: "\t\trestart()\n\t\terr = list()\n", New: "\t\terr = list()\n",
 			Harm: "nodes are counted twice", Faults: faults(sim.FaultAPIErrors+"=0.02", sim.FaultNotReady+"=1"),
-			Missed: "the API server forgets a listing between two pages too seldom; the rule whole-look asks",
+			Rules: rules(sim.RuleWhole),
 		},
 		{
 			Name: "only the first page of nodes is read", File: client,
@@ -62,7 +62,7 @@ func read() []Mutation {
 			Name: "status checks that could not be read are in order", File: status,
 			Old: "s.StatusRead = roll.Unreadable\n\tif !s.Has(roll.ScopeInstances) {", New: "s.StatusRead = roll.Yes\n\tif !s.Has(roll.ScopeInstances) {",
 			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "no rule asks yet whether what is told to be over is",
+			Rules: rules(sim.RuleTwice),
 		},
 		{
 			Name: "the uid of a node is not compared", File: write,
@@ -98,7 +98,7 @@ func read() []Mutation {
 			Name: "pods that a budget keeps are left", File: drain,
 			Old: "\t\td.Blocked = append(d.Blocked, p.because(\"%s\", refusal(err)))\n", New: "",
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=budget"),
-			Rules: rules(sim.RuleServing),
+			Rules: rules(sim.RuleLadder, sim.RuleServing),
 		},
 		{
 			Name: "pods that are still stopping are gone", File: drain,
@@ -193,7 +193,7 @@ func kept() []Mutation {
 			Name: "any check may send the notices", File: record,
 			Old: "aws.String(\"#version = :read\")", New: "aws.String(\"#version >= :read\")",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
+			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "dropped notices stay", File: record,
@@ -211,7 +211,7 @@ func kept() []Mutation {
 			Name: "a group forgets its replacements", File: record,
 			Old: "w.put(k.sortKey(key), it, err)", New: "if k.name != kindMemory.name {\n\t\t\tw.put(k.sortKey(key), it, err)\n\t\t}",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
-			Missed: "the acts on record say the same for 30 days",
+			Rules: rules(sim.RuleCure),
 		},
 	}
 }

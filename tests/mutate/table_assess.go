@@ -34,7 +34,7 @@ func assessed() []Mutation {
 			Name: "what never was Ready is due at once", File: node,
 			Old: "f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, since.Add(warnAfter))",
 			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultCilium, sim.FaultNoReady+"=2"),
-			Missed: "what is found late here is held by the cause or the owner; the rule of tolerance asks from the launch, which needs a group without either",
+			Rules: rules(sim.RuleNoise, sim.RuleTolerance),
 		},
 		{
 			Name: "the deadline of an instance counts from now", File: unpaired,
@@ -52,7 +52,7 @@ func assessed() []Mutation {
 			Name: "a node that leaves Ready on and off worked never", File: node,
 			Old: "return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue", New: "return claim != nil && claim.Initialized.Status == roll.ConditionTrue && !n.Initialized",
 			Harm: "a node that works is ended for a startup taint", Faults: faults(sim.FaultTaintReturns),
-			Missed: "the taint has to come back when no check remembers that the node worked; the rule healthy-node asks",
+			Rules: rules(sim.RuleHealthy),
 		},
 		{
 			Name: "whether a node worked before the taint is forgotten", File: node,
@@ -63,13 +63,13 @@ func assessed() []Mutation {
 			Name: "status checks that were not read are in order", File: kept,
 			Old: "a.Snapshot.StatusRead != roll.Yes:", New: "a.Snapshot.StatusRead == roll.NotAsked:",
 			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.3"),
-			Missed: "no rule asks yet whether what is told to be over is",
+			Rules: rules(sim.RuleTwice),
 		},
 		{
 			Name: "a node is counted as overdue in its group alone", File: count,
 			Old: "\ta.total.Overdue++\n", New: "",
-			Harm:   "acts go on while a large part of the cluster is unhealthy",
-			Missed: "the group's own share holds first in clusters of three groups; the rule unhealthy-share asks, and needs more of them",
+			Harm:  "acts go on while a large part of the cluster is unhealthy",
+			Rules: rules(sim.RuleShare),
 		},
 		{
 			Name: "instances that never joined do not count as unhealthy", File: count,
@@ -92,7 +92,7 @@ func assessed() []Mutation {
 			Name: "flapping is never noticed", File: flaps,
 			Old: "if len(returns) < roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node", New: "if len(returns) < 100*roll.FlapCount {\n\t\treturn\n\t}\n\tn := m.Node",
 			Harm: "a node that comes and goes is never told", Faults: faults(sim.FaultFlapping),
-			Missed: "a rule that asks for the notice waits for a machine that is alone in its trouble for 75 min, which one that flaps is for less",
+			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "a bastion is meant to be a node since its template has some", File: unpaired,

@@ -15,8 +15,8 @@ func limited() []Mutation {
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
 			Old: `p.Assessment.Count[""], limits.Unhealthy); no != nil {`, New: `p.Assessment.Count[""], limits.Unhealthy); no != nil && no.Detail == "" {`,
-			Harm:     "acts go on while a large part of the cluster is unhealthy",
-			Survives: "the trouble of the cluster as a whole (storm.go) counts the same share, and holds every act as StormCooldown",
+			Harm:  "acts go on while a large part of the cluster is unhealthy",
+			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,
@@ -45,7 +45,7 @@ func limited() []Mutation {
 			Name: "what was found in mode notify is acted on at once in mode remediate", File: limits,
 			Old: "!known.Opened.Before(remediateSince)", New: "known.Opened.Before(remediateSince)",
 			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch+"=notify", sim.FaultNotReady+"=2"),
-			Rules: rules(sim.RuleTruth),
+			Missed: "no rule asks yet whether what was found before remediate was turned on is acted on; the rule backlog asks of the first check",
 		},
 		{
 			Name: "a zone that is down is not noticed", File: object,
@@ -79,7 +79,7 @@ func limited() []Mutation {
 			Name: "a listing of nodes that failed is no fault", File: limits,
 			Old: "case g.Scope == roll.ScopeDetail:", New: "case g.Scope == roll.ScopeDetail, g.Scope == roll.ScopeNodes:",
 			Harm: "nodes that were not read are taken for missing", Faults: faults(sim.FaultAPIErrors),
-			Rules: rules(sim.RuleWhole),
+			Rules: rules(sim.RuleWhole, sim.RuleReport),
 		},
 		{
 			Name: "unreadable termination protection is ignored", File: limits,
@@ -171,7 +171,7 @@ func limited() []Mutation {
 			Name: "every cause is held as shared", File: cause,
 			Old: `if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
 			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady + "=1"),
-			Missed: "no machine here has a decisive cause by itself but where the reason may be true; the rule truth asks for SharedCause",
+			Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "a sibling that could not be looked into does not count", File: cause,

@@ -52,7 +52,7 @@ func climbed() []Mutation {
 			Name: "a drain that is unfinished is taken for a done one", File: climb,
 			Old: "\t\treturn p.unfinished(f, a, pol.Drain)", New: "\t\treturn a.Outcome.At, false",
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Rules: rules(sim.RuleServing),
+			Rules: rules(sim.RuleLadder, sim.RuleServing),
 		},
 		{
 			Name: "a failed step is taken for a done one", File: climb,
@@ -70,12 +70,13 @@ func climbed() []Mutation {
 			Name: "a node that came back keeps a cordon older than an hour", File: recover,
 			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || cordon.Do != string(Cordon)",
 			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Rules: rules(sim.RuleTidy),
+			Rules: rules(sim.RuleCordon, sim.RuleTidy),
 		},
 		{
 			Name: "a node that came back is never uncordoned", File: recover,
 			Old: "cordon.Instance != n.Instance {", New: "cordon.Instance == n.Instance {",
-			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady), Rules: rules(sim.RuleTidy),
+			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
+			Rules: rules(sim.RuleCordon, sim.RuleTidy),
 		},
 		{
 			Name: "a node that is still ill is uncordoned", File: recover,
@@ -198,7 +199,7 @@ func owned() []Mutation {
 			Name: "whether a kubelet renews its lease need not be known", File: owner,
 			Old: "if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
 			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode, sim.FaultAPIErrors+"=0.4"),
-			Missed: "the API server would have to refuse the lease and no listing; the rule healthy-node asks",
+			Rules: rules(sim.RuleHealthy),
 		},
 	}
 }
@@ -223,7 +224,7 @@ func paced() []Mutation {
 			Name: "any Ready node counts as the replacement", File: group,
 			Old: "good.After(last.At) ||", New: "!good.IsZero() ||",
 			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement + "=launches"),
-			Missed: "the launches that fail hold by themselves; the rule pace asks",
+			Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
@@ -289,7 +290,7 @@ func told() []Mutation {
 			Name: "each further instance is news", File: incident,
 			Old: "return now > told && 2*now >= 3*told", New: "return now > told",
 			Harm: "notices nobody reads any more", Faults: faults(sim.FaultTemplate),
-			Missed: "a broken template has two machines here; the rule noise asks of an incident that grows",
+			Rules: rules(sim.RuleNoise),
 		},
 		{
 			Name: "what is past its tolerance is no news", File: incident,
@@ -347,7 +348,8 @@ func remembered() []Mutation {
 		{
 			Name: "a finding is first seen in each check", File: plan,
 			Old: "put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence", New: "put.Opened, put.Allowed, put.Evidence = known.Opened, known.Allowed, known.Evidence",
-			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure, sim.RuleNoise),
+			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence),
+			Rules: rules(sim.RuleTruth, sim.RuleCure, sim.RuleNoise),
 		},
 		{
 			Name: "remediate is on since ever", File: plan,
@@ -471,7 +473,7 @@ func carriedOut() []Mutation {
 			Name: "a call that failed is recorded as done", File: remediate,
 			Old: "case Failed, Refused:", New: "case Refused:",
 			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
-			Missed: "acts that AWS refuses for certain are rare; the rule record asks",
+			Rules: rules(sim.RuleLadder),
 		},
 		{
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
@@ -483,7 +485,7 @@ func carriedOut() []Mutation {
 			Name: "a call of unknown outcome is taken for refused", File: instance,
 			Old: "out.Result = Unclear", New: "out.Result = Failed",
 			Harm: "a machine is rebooted or ended twice", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2"),
-			Missed: "the same act is tried again 15 min later, and the last try counts; the rules once and record ask",
+			Rules: rules(sim.RuleRecord),
 		},
 		{
 			Name: "a person's cordon is taken over", File: node,
@@ -495,7 +497,7 @@ func carriedOut() []Mutation {
 			Name: "a drain is done though pods are left", File: node,
 			Old: "case err == nil && d.Done():", New: "case err == nil:",
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Rules: rules(sim.RuleServing),
+			Rules: rules(sim.RuleLadder, sim.RuleServing),
 		},
 		{
 			Name: "a drain never ends", File: node,
@@ -506,7 +508,8 @@ func carriedOut() []Mutation {
 		{
 			Name: "an order is sent though its notice was not", File: run,
 			Old: "if err := untold[o.ID]; err != nil {", New: "if err := untold[o.ID]; err != nil && o.ID == \"\" {",
-			Harm: "machines are ended without a word", Faults: faults(sim.FaultDenied, sim.FaultSilence), Rules: rules(sim.RuleFirst),
+			Harm: "machines are ended without a word", Faults: faults(sim.FaultDenied+"=0.9", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleFirst),
 		},
 		{
 			Name: "what a notice said is recorded though it was not sent", File: run,
@@ -524,13 +527,13 @@ func carriedOut() []Mutation {
 			Name: "a ledger that could not be written is no obstacle", File: run,
 			Old: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n",
 			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors),
-			Missed: "a notice has to be sent twice for it; the rule report leaves out checks of which a write failed",
+			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "two checks at once both tell", File: run,
 			Old: "if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {\n\t\t\treturn err\n\t\t}", New: "_ = r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion)",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
+			Rules: rules(sim.RuleReport),
 		},
 	}
 }

@@ -76,7 +76,7 @@ func mappings(c *configMap) evidence.AwsAuth {
 	return mapped.Get(memo.Of(texts...), func() evidence.AwsAuth { return awsauth.Parse(c.Data) })
 }
 
-var mapped = memo.Memo[evidence.AwsAuth]{Most: 64}
+var mapped = memo.Memo[memo.Key, evidence.AwsAuth]{Most: 64}
 
 type configMap struct {
 	Data map[string]string `json:"data"`

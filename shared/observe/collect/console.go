@@ -61,4 +61,4 @@ func consoleLog(id roll.InstanceID, out *ec2.GetConsoleOutputOutput, end outcome
 }
 
 // consoleLogs are what console output says that was read last: it changes at boot and hardly ever after.
-var consoleLogs = memo.Memo[console.Log]{Most: 256}
+var consoleLogs = memo.Memo[memo.Key, console.Log]{Most: 256}
