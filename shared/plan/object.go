@@ -187,7 +187,10 @@ func (p *planner) doubted(f roll.Finding, act Action, pol policy.Policy) *Refusa
 }
 
 // sightingObjects asks whether the finding was seen twice, and after remediate was on.
-func (p *planner) sightingObjects(f roll.Finding, _ Action, _ policy.Policy) *Refusal {
+func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
+	if p.Unremembered && pol.Mode != policy.Remediate {
+		return nil
+	}
 	known, seen := p.known(f)
 	if no := notSeenTwice(known, seen, p.Now); no != nil {
 		return no

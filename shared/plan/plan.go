@@ -40,6 +40,10 @@ type Input struct {
 	// Lowered: the mode is lowered for this check only, because the policy could not be
 	// read. Then nobody turned remediate off.
 	Lowered bool
+	// Unremembered: nothing is kept from one check to the next, as when a person looks once.
+	// Where the mode allows no act, the mode is then said to hold it back, and not that it was
+	// seen but once, which would stay so for ever.
+	Unremembered bool
 	// SeenAt is when the snapshot was complete; zero is Now. First sightings date from
 	// it: reading a large cluster takes a while, and two sightings must lie apart.
 	SeenAt time.Time

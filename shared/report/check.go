@@ -32,6 +32,8 @@ type Check struct {
 	// ordered nothing, and its Plan is empty.
 	Overtaken bool
 
+	// Unremembered: no later check will know of this one.
+	Unremembered bool
 	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
 	// turned on; see run.Runner's Look.
 	WhatIf bool

@@ -57,7 +57,7 @@ func (c Check) table(t *text, everything bool) {
 	if everything {
 		c.quiet(t)
 	}
-	if next := c.Plan.Next; !next.IsZero() && (everything || !c.fine()) {
+	if next := c.Plan.Next; !next.IsZero() && !c.Unremembered && (everything || !c.fine()) {
 		t.line("")
 		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
 	}

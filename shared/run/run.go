@@ -67,7 +67,9 @@ type Runner struct {
 	Permitted policy.Mode
 	// Lowered: Permitted is lowered for this check only; see plan.Input.
 	Lowered bool
-	Tags    tagger
+	// Unremembered: the Ledger forgets everything after this check; see plan.Input.
+	Unremembered bool
+	Tags         tagger
 	// Stack is the deployment's CloudFormation stack, for notices; "" outside of one.
 	Stack string
 	// Notices may be nil: then notices are only part of the result.
@@ -99,7 +101,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	r.tell(cluster, "reading")
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
-	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
+	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now, r.Policy.Watch()), Mode: r.Permitted, Unremembered: r.Unremembered}
 	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
 	if err != nil {
 		// Without its memory a check can neither confirm nor count.
@@ -118,7 +120,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	seenAt := r.Clock() // the diagnosis that follows is no sighting
 	c.Mode = highest(pol, c.Assessment.Findings)
 	keep := r.diagnose(ctx, &c, state)
-	c.Plan = r.plan(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered})
+	c.Plan = r.plan(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered, Unremembered: r.Unremembered})
 	r.carryOut(ctx, &c, state, pol, keep)
 	r.tell(cluster, "done")
 	return c

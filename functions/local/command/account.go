@@ -93,7 +93,7 @@ func evidenceIn(cfg aws.Config, place string) (view.Store, error) {
 // plugged in.
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
-		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now,
+		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now, Unremembered: f.ledger == "",
 		ReadTime: f.timeout, WhyTime: f.timeout, ActTime: f.timeout,
 		Tags: mark.New(a.view.EC2, a.principal),
 	}
