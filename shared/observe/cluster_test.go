@@ -154,14 +154,3 @@ func TestListsEveryClusterInOrder(t *testing.T) {
 		t.Errorf("error\n got %s\nwant %s", err, want)
 	}
 }
-
-func TestOnceAsksOnce(t *testing.T) {
-	asked := 0
-	principal := Once(func(context.Context) string { asked++; return "me" })
-	if asked != 0 {
-		t.Error("asked before anybody wanted to know")
-	}
-	if first, second := principal(t.Context()), principal(t.Context()); first != "me" || second != "me" || asked != 1 {
-		t.Errorf("asked %d times", asked)
-	}
-}

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -241,16 +240,5 @@ func (o *Observer) turn(ctx context.Context) error {
 		return ctx.Err()
 	case <-t.C:
 		return nil
-	}
-}
-
-// Once remembers the answer of a function, for a principal that need be asked for
-// only once and only when something failed.
-func Once(f func(context.Context) string) func(context.Context) string {
-	var once sync.Once
-	var answer string
-	return func(ctx context.Context) string {
-		once.Do(func() { answer = f(ctx) })
-		return answer
 	}
 }

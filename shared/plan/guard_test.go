@@ -10,6 +10,20 @@ import (
 	"rollcall/shared/roll"
 )
 
+// Who looks once has no second check to wait for: what else holds an act back is said. In
+// mode remediate a second sighting is asked for all the same.
+func TestWithoutAMemoryTheModeHoldsActsBack(t *testing.T) {
+	for mode, want := range map[policy.Mode]Reason{policy.Observe: ModeObserve, policy.Notify: ModeNotify, policy.Remediate: NotSeenTwice} {
+		w := healthy(20)
+		w.mode, w.unremembered = mode, true
+		w.silent(1, 2*time.Hour)
+		w.state = ledger.NewState()
+		if _, p := w.make(now); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{want}) {
+			t.Errorf("%s: orders %+v, held for %v", mode, p.Orders, reasons(p))
+		}
+	}
+}
+
 // An API server that comes back turns many away at first: a look that was merely
 // incomplete must not end the wait for the gust.
 func TestAnIncompleteLookDoesNotEndACooldown(t *testing.T) {

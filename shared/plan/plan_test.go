@@ -27,9 +27,10 @@ type world struct {
 	mode     policy.Mode
 	causes   map[roll.FindingKey][]roll.Cause
 	// unchecked are the codes of causes that could not be looked for.
-	unchecked map[roll.FindingKey][]string
-	ruledOut  map[roll.FindingKey][]string
-	lowered   bool // nobody could read the policy
+	unchecked    map[roll.FindingKey][]string
+	ruledOut     map[roll.FindingKey][]string
+	lowered      bool // nobody could read the policy
+	unremembered bool // nothing is kept from one check to the next
 }
 
 func newWorld() *world {
@@ -82,7 +83,7 @@ func (w *world) make(at time.Time) (assess.Assessment, Plan) {
 	w.snapshot.At = at
 	pol := w.doc.Cluster("demo", "", w.mode)
 	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: at})
-	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Diagnoses: w.diagnoses(), Policy: pol, Lowered: w.lowered, Now: at})
+	return a, Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Diagnoses: w.diagnoses(), Policy: pol, Lowered: w.lowered, Unremembered: w.unremembered, Now: at})
 }
 
 func (w *world) diagnoses() map[roll.FindingKey]roll.Diagnosis {

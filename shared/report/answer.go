@@ -245,6 +245,12 @@ func (c Check) absent(acted bool) AnswerDocument {
 	if c.Asked.Known == roll.Yes {
 		gone = "EC2 says that it is " + string(i.State)
 	}
+	if c.Memory == nil {
+		if c.Asked.Known == roll.Yes {
+			return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
+		}
+		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("nothing is known of %s: EC2 has no instance of this id, or has it no more", id)}
+	}
 	gone += spotted(c.Memory.State.SpotEnd(id, &i))
 	if c.ended() {
 		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}

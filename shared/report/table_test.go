@@ -196,6 +196,17 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// Where nothing is remembered nobody will look again.
+func TestWithoutAMemoryNoNextCheckIsPromised(t *testing.T) {
+	c := checks()["diagnosed"]
+	if !strings.Contains(table(t, c), "next check at") {
+		t.Fatal("the table tells of no next check in any case")
+	}
+	if c.Unremembered = true; strings.Contains(table(t, c), "next check at") {
+		t.Error("it promises another check")
+	}
+}
+
 // account are the checks of an account: those of checks() under names of their own, and
 // some with nothing to do.
 func account() []Check {

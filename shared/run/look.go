@@ -18,8 +18,8 @@ import (
 // Look looks at one cluster once and answers "what if": every finding counts as seen
 // twice, and as opened after mode remediate was turned on; every other limit applies to
 // what the look shows. What still has time is diagnosed too. Nothing is written, tagged,
-// sent or done, whatever the mode.
-func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report.Check {
+// sent or done, whatever the mode. about is what somebody asks about, "" for all.
+func (r *Runner) Look(ctx context.Context, cluster string, about roll.InstanceID, now time.Time) report.Check {
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
 	c := r.read(reading, cluster, now)
@@ -31,6 +31,9 @@ func (r *Runner) Look(ctx context.Context, cluster string, now time.Time) report
 	in := r.judge(ctx, reading, &c, state, now)
 	in.State = confirmed(state, c.Assessment.Findings, c.Snapshot.Cluster.Created, now)
 	c.Plan = r.plan(in)
+	if about.IsInstance() {
+		c.Asked = r.ask(reading, c.Snapshot, c.Snapshot.Cluster.ID, about)
+	}
 	r.tell(cluster, "done")
 	return c
 }

@@ -27,7 +27,7 @@ func TestALookTellsWhatWouldBeDone(t *testing.T) {
 		s.Ledger = ledger.NewMemory()
 		r := s.runner(mode)
 		r.Notices, r.Orders, r.Tags = s, s, s
-		c := r.Look(t.Context(), "demo", now)
+		c := r.Look(t.Context(), "demo", "", now)
 		if want == "" && (len(c.Plan.Orders) != 1 || c.Plan.Orders[0].Instance != sick) {
 			t.Errorf("%s: orders %+v, held %+v", mode, c.Plan.Orders, c.Plan.Held)
 		}
@@ -49,7 +49,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 	s := newStage()
 	s.Ledger = ledger.NewMemory()
 	s.gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Detail: "throttled"}}
-	if c := s.runner(policy.Remediate).Look(t.Context(), "demo", now); len(c.Plan.Orders) != 0 {
+	if c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 0 {
 		t.Errorf("orders from a partial look: %+v", c.Plan.Orders)
 	}
 	s = newStage()
@@ -60,7 +60,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 		}
 		return map[roll.FindingKey]roll.Diagnosis{findings[0].Key(): {Causes: []roll.Cause{{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait}}}}, nil
 	}
-	if c := r.Look(t.Context(), "demo", now); len(c.Plan.Orders) != 0 || c.Plan.Held[0].Reason != plan.CausePasses {
+	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 0 || c.Plan.Held[0].Reason != plan.CausePasses {
 		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	}
 }
@@ -68,7 +68,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 // What the ledger knows better stays: an act that was carried out is not ordered again.
 func TestALookBelievesTheLedger(t *testing.T) {
 	s := newStage()
-	first := s.runner(policy.Remediate).Look(t.Context(), "demo", now)
+	first := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
 	o := first.Plan.Orders[0]
 	act := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: now.Add(-time.Minute)}
 	if err := s.Begin(t.Context(), cluster, act, ledger.Budget{Max: 5, Since: now.Add(-time.Hour)}); err != nil {
@@ -77,7 +77,7 @@ func TestALookBelievesTheLedger(t *testing.T) {
 	if err := s.Finish(t.Context(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
-	c := s.runner(policy.Remediate).Look(t.Context(), "demo", now)
+	c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
 	if len(c.Plan.Orders) != 0 || !slices.ContainsFunc(c.Plan.Held, func(h plan.Held) bool { return h.Reason == plan.AlreadyBegun }) {
 		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	}
@@ -92,7 +92,7 @@ func TestALookTakesItsMemoryFromElsewhere(t *testing.T) {
 		}
 		return ledger.State{}
 	}
-	if c := r.Look(t.Context(), "demo", now); len(c.Plan.Orders) != 1 || len(c.Faults) != 0 {
+	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Faults) != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -158,7 +158,7 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 			if tt.want != "" && (len(c.Plan.Orders) != 0 || len(c.Plan.Held) != 1 || c.Plan.Held[0].Reason != tt.want) {
 				t.Errorf("orders %+v, held %+v, want %s", c.Plan.Orders, c.Plan.Held, tt.want)
 			}
-			if look := s.runner(policy.Remediate).Look(t.Context(), "demo", now); !look.WhatIf || look.Memory != nil {
+			if look := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now); !look.WhatIf || look.Memory != nil {
 				t.Errorf("a look answers as things stand: %+v", look)
 			}
 		})

@@ -575,7 +575,7 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	if len(c.Outcomes) != 1 || c.Outcomes[0].Order.Instance != "i-00000000000000002" {
 		t.Errorf("outcomes %+v, events %v", c.Outcomes, s.events)
 	}
-	if c := r.Look(t.Context(), "demo", now); len(c.Plan.Orders) != 1 || len(c.Outcomes) != 0 {
+	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Outcomes) != 0 {
 		t.Errorf("a look shows %+v, and did %+v", c.Plan.Orders, c.Outcomes)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -16,7 +18,6 @@ import (
 	"rollcall/shared/archive"
 	"rollcall/shared/awserr"
 	"rollcall/shared/mark"
-	"rollcall/shared/observe"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
@@ -35,43 +36,64 @@ type account struct {
 // identityTime bounds the question who we are, which only serves messages.
 const identityTime = 5 * time.Second
 
+// place is where the account is, and how long it may take.
+type place struct {
+	region   string        // "" as the environment has it
+	evidence string        // where evidence is kept, "" for nowhere
+	timeout  time.Duration // of finding the credentials, and of every attempt of a call
+}
+
 // connect loads the ambient configuration and makes sure that there are
-// credentials, so that their lack is said once and not once per call. evidence is where
-// evidence is kept, "" for nowhere.
-func connect(ctx context.Context, env Environment, region, evidence string) (*account, error) {
-	var options []func(*config.LoadOptions) error
-	if region != "" {
-		options = append(options, config.WithRegion(region))
+// credentials, so that their lack is said once and not once per call. ctx is that of the
+// whole command.
+func connect(ctx context.Context, env Environment, p place) (*account, error) {
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(p.timeout))}
+	if p.region != "" {
+		options = append(options, config.WithRegion(p.region))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	loading, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	cfg, err := config.LoadDefaultConfig(loading, options...)
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region: set AWS_REGION, give --region, or add one to the profile")
 	}
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+	if _, err := cfg.Credentials.Retrieve(loading); err != nil {
 		return nil, errors.New(awserr.Describe(err, "sts:GetCallerIdentity", ""))
 	}
-	identity := sts.NewFromConfig(cfg)
-	principal := observe.Once(func(ctx context.Context) string {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), identityTime)
+	principal := principalOf(ctx, sts.NewFromConfig(cfg), min(identityTime, p.timeout))
+	store, err := evidenceIn(cfg, p.evidence)
+	if err != nil {
+		return nil, err
+	}
+	look, err := view.Open(cfg, "rollcall/"+version(), view.Options{Principal: principal, Store: store, PageInterval: env.PageInterval})
+	if err != nil {
+		return nil, err
+	}
+	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
+}
+
+// principalOf tells whose credentials these are, "" if that is not known. It is asked once,
+// in the time of the whole command: who asks first may have little left. To whoever has none
+// left it matters not, since what he met was no refusal.
+func principalOf(whole context.Context, api *sts.Client, limit time.Duration) func(context.Context) string {
+	ask := sync.OnceValue(func() string {
+		ctx, cancel := context.WithTimeout(whole, limit)
 		defer cancel()
-		out, err := identity.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
 			return "" // only a message will say less
 		}
 		return aws.ToString(out.Arn)
 	})
-	place, err := evidenceIn(cfg, evidence)
-	if err != nil {
-		return nil, err
+	return func(ctx context.Context) string {
+		if ctx.Err() != nil {
+			return ""
+		}
+		return ask()
 	}
-	look, err := view.Open(cfg, "rollcall/"+version(), view.Options{Principal: principal, Store: place, PageInterval: env.PageInterval})
-	if err != nil {
-		return nil, err
-	}
-	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
 }
 
 // evidenceIn is where evidence is kept: a folder, or an S3 bucket as s3://BUCKET; nil for

@@ -79,11 +79,12 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, env, f.region, "")
+	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	command := ctx
+	ctx, cancel := context.WithTimeout(command, f.timeout)
 	defer cancel()
 	now := env.Now()
 	recorder := bundle.NewRecorder(now)
@@ -106,6 +107,9 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	files, err := recorder.Files()
 	if err != nil {
 		return err
+	}
+	if err := command.Err(); err != nil {
+		return err // what a signal cut short looks like a cluster that lacks things
 	}
 	if err := bundle.Write(f.out, files); err != nil {
 		return err

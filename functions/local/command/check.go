@@ -72,7 +72,7 @@ A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises 
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
 	flags.StringVar(&f.chat, "chat-topic", "", "ARN of a second SNS topic, for notices in the format of Amazon Q Developer in chat; needs --topic")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for reading one cluster, and for one act")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for finding the credentials, for listing the clusters, for reading one cluster, for its diagnosis, and for one act")
 	return c
 }
 
@@ -155,7 +155,10 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, env, f.region, f.evidence)
+	p := newProgress(env)
+	p.say("finding the credentials")
+	defer p.clear()
+	a, err := connect(ctx, env, place{f.region, f.evidence, f.timeout})
 	if err != nil {
 		return err
 	}
@@ -165,15 +168,17 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(f.clusters)))
 	if len(names) == 0 {
-		if names, err = a.view.Observer.Clusters(ctx); err != nil {
+		p.say("listing the clusters of " + a.region)
+		if names, err = f.list(ctx, a); err != nil {
 			return err
 		}
 	}
 	if len(names) == 0 {
+		p.clear()
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: no EKS clusters in %s\n", a.region)
 		return nil
 	}
-	p := newProgress(env, len(names))
+	p.total = len(names)
 	runner.Progress = p.tell
 	results := checkAll(ctx, runner, names, env.Now)
 	p.clear()
@@ -183,22 +188,39 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	if err := f.show(env, s.output, results); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return interrupted(fmt.Sprintf("%d of %d clusters were checked", len(results), len(names)))
+	}
 	return verdict(results)
 }
 
-// checkAll checks the clusters side by side.
+// list lists the clusters of the region.
+func (f checkFlags) list(ctx context.Context, a *account) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	return a.view.Observer.Clusters(ctx)
+}
+
+// checkAll checks the clusters side by side. After an interruption it returns those that were
+// checked by then, and those on which something was done.
 func checkAll(ctx context.Context, runner *run.Runner, names []string, now func() time.Time) []report.Check {
 	results := make([]report.Check, len(names))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, name := range names {
 		group.Go(func() error {
-			results[i] = runner.Check(ctx, name, now())
+			if ctx.Err() != nil {
+				return nil
+			}
+			c := runner.Check(ctx, name, now())
+			if ctx.Err() == nil || len(c.Outcomes) > 0 {
+				results[i] = c
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // nothing above returns an error: a check's faults are part of it
-	return results
+	return slices.DeleteFunc(results, func(c report.Check) bool { return c.Snapshot == nil })
 }
 
 // show prints the results, and writes them as a page. What was done is told in either

@@ -21,6 +21,8 @@ const (
 	ExitOK       = 0 // everything was checked and nothing found
 	ExitError    = 1 // something could not be checked or done, so the answer is not whole
 	ExitFindings = 2 // everything was checked, and something found
+	// ExitInterrupted is that of a shell for SIGINT: what was printed is not all there is.
+	ExitInterrupted = 130
 )
 
 // Environment is what the command line takes from its process.
@@ -42,7 +44,13 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// Run runs the command line and returns its exit code.
+// interrupted says how far a command came that a signal ended: "2 of 5 clusters checked".
+type interrupted string
+
+func (i interrupted) Error() string { return "interrupted: " + string(i) }
+
+// Run runs the command line and returns its exit code. A command ends soon after ctx does,
+// and tells what it has by then.
 func Run(ctx context.Context, args []string, env Environment) int {
 	root := &cobra.Command{
 		Use:   "rollcall",
@@ -51,7 +59,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 stayed healthy. It only reads and reports, unless --mode lets it tag, notify, cordon, drain,
 reboot or terminate. stop and resume suspend all acts of a deployment, and allow them again.
 
-Exit codes: 0 nothing found, 1 error, 2 findings.`,
+Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version(),
 	}
@@ -62,9 +70,16 @@ Exit codes: 0 nothing found, 1 error, 2 findings.`,
 	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env))
 	err := root.ExecuteContext(ctx)
 	var code exit
+	var stopped interrupted
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &stopped):
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %v\n", stopped)
+		return ExitInterrupted
+	case ctx.Err() != nil: // whatever failed then, failed for that
+		_, _ = fmt.Fprintln(env.Stderr, "rollcall: interrupted")
+		return ExitInterrupted
 	case errors.As(err, &code):
 		return int(code)
 	}

@@ -158,13 +158,19 @@ func TestExitCodes(t *testing.T) {
 
 func TestProgressOnlyForAPersonAndGoneInTheEnd(t *testing.T) {
 	var w bytes.Buffer
-	p := newProgress(Environment{Stderr: &w}, 2)
+	p := newProgress(Environment{Stderr: &w})
+	p.say("listing")
 	p.tell("demo", "reading")
 	p.clear()
 	if w.Len() != 0 {
 		t.Errorf("wrote %q although nobody watches", w.String())
 	}
-	p = newProgress(Environment{Stderr: &w, Terminal: true}, 2)
+	p = newProgress(Environment{Stderr: &w, Terminal: true})
+	p.say("listing")
+	if !strings.Contains(w.String(), "listing ...") {
+		t.Errorf("wrote %q", w.String())
+	}
+	p.total = 2
 	p.tell("demo", "reading")
 	p.tell("demo", "done")
 	if !strings.Contains(w.String(), "0/2 clusters  demo: reading") || !strings.Contains(w.String(), "1/2") {

@@ -21,8 +21,8 @@ held, and what that cost and saved.
 The deployed functions run; the account and its clock are simulated. Nothing of yours is
 read or changed.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return demo.Run(demo.Options{Out: env.Stdout, Color: env.Color, HTML: html, Whole: whole})
+		RunE: func(c *cobra.Command, _ []string) error {
+			return demo.Run(c.Context(), demo.Options{Out: env.Stdout, Color: env.Color, HTML: html, Whole: whole})
 		},
 	}
 	flags := c.Flags()

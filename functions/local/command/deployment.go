@@ -42,14 +42,14 @@ var shown = []struct{ setting, output, parameter string }{
 }
 
 // readDeployment reads what a stack tells. region and principal are for messages.
-func readDeployment(ctx context.Context, api stacks, name, region, principal string) (deployment, error) {
+func readDeployment(ctx context.Context, api stacks, name, region string, principal func(context.Context) string) (deployment, error) {
 	d := deployment{stack: name}
 	out, err := api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
 	switch {
 	case awserr.IsNoStack(err), err == nil && len(out.Stacks) == 0:
 		return d, fmt.Errorf("--stack: there is no CloudFormation stack %q in %s: check the name, the region and the profile", name, region)
 	case err != nil:
-		return d, errors.New("--stack: " + awserr.Describe(err, "cloudformation:DescribeStacks", principal))
+		return d, errors.New("--stack: " + awserr.Describe(err, "cloudformation:DescribeStacks", principal(ctx)))
 	}
 	s := out.Stacks[0]
 	id, err := arn.Parse(aws.ToString(s.StackId))

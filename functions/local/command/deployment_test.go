@@ -49,7 +49,7 @@ func stack() types.Stack {
 }
 
 func TestAStackTellsItsDeployment(t *testing.T) {
-	d, err := readDeployment(t.Context(), oneStack{stack: stack()}, "rollcall", "eu-west-1", "")
+	d, err := readDeployment(t.Context(), oneStack{stack: stack()}, "rollcall", "eu-west-1", nobody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAStackThatTellsNoDeployment(t *testing.T) {
 		if tt.spoil != nil {
 			tt.spoil(&s)
 		}
-		_, err := readDeployment(t.Context(), oneStack{s, tt.err}, tt.name, "eu-west-1", "")
+		_, err := readDeployment(t.Context(), oneStack{s, tt.err}, tt.name, "eu-west-1", nobody)
 		for _, want := range tt.want {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "--stack: ") {
 				t.Errorf("%s: %v, want %q", name, err, want)
@@ -143,3 +143,6 @@ func TestWhatADeploymentCombinesWith(t *testing.T) {
 		}
 	}
 }
+
+// nobody is whoever is not known.
+func nobody(context.Context) string { return "" }

@@ -74,7 +74,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
 	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, whose ledger and policy to use")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for reading the cluster, and again for the diagnosis")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for finding the cluster, for reading it, and for the diagnosis")
 	return c
 }
 
@@ -163,8 +163,11 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 		return err
 	}
 	runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout, WhyTime: f.timeout}
-	p := newProgress(env, 1)
+	p := newProgress(env)
 	runner.Progress = p.tell
+	if q.bundle == nil {
+		p.say("finding the credentials")
+	}
 	var c report.Check
 	if q.bundle != nil {
 		c, err = f.ofBundle(ctx, runner, q)
@@ -172,8 +175,8 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 		c, err = f.live(ctx, env, runner, q)
 	}
 	p.clear()
-	if err != nil {
-		return err
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return err // what a signal cut short is no answer
 	}
 	return printExplanation(env, q, c)
 }
@@ -218,7 +221,7 @@ func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q questi
 	runner.Observer, runner.Why = look.Observer, look.Explain
 	runner.Memory = func(s *roll.Snapshot) ledger.State { return memory(s, q.bundle) }
 	runner.Clock = func() time.Time { return q.at }
-	c := runner.Look(ctx, q.bundle.ClusterID().Name, q.at)
+	c := runner.Look(ctx, q.bundle.ClusterID().Name, q.instance, q.at)
 	for _, name := range q.bundle.Ignored() {
 		c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
 	}
@@ -227,21 +230,23 @@ func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q questi
 
 // live looks at the account: as things stand if something remembers, and else "what if".
 func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Runner, q question) (report.Check, error) {
-	a, err := connect(ctx, env, f.region, "")
+	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
 	if err != nil {
 		return report.Check{}, err
 	}
 	runner.Observer, runner.Why, runner.Ledger = a.view.Observer, a.view.Explain, ledger.NewMemory()
-	past, err := f.remember(ctx, a, runner, q)
+	finding, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	past, err := f.remember(finding, a, runner, q)
 	if err != nil {
 		return report.Check{}, err
 	}
-	cluster, err := f.clusterOf(ctx, a, past, q.instance)
+	cluster, err := f.clusterOf(finding, a, past, q.instance)
 	if err != nil {
 		return report.Check{}, err
 	}
 	if past == nil {
-		c := runner.Look(ctx, cluster, runner.Clock())
+		c := runner.Look(ctx, cluster, q.instance, runner.Clock())
 		c.Assessment.Notes = append(c.Assessment.Notes, "--stack NAME or --ledger FILE tells how things stand, and what was done")
 		return f.concern(ctx, a.view.Observer, q, c)
 	}
@@ -294,7 +299,7 @@ func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runn
 
 // deployed opens the ledger of a deployment, and reads its policy as its functions do.
 func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
-	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal(ctx))
+	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,19 @@ func TestOneInstanceOfABundle(t *testing.T) {
 	}
 }
 
+// As with a ledger: what is asked about gets an answer, whatever it is.
+func TestWhatNothingIsFoundAboutIsAnsweredWithoutALedger(t *testing.T) {
+	for want, args := range map[string][]string{
+		"nothing is wrong with it: node":             {healthy, "i-0e2b0000000000001"},
+		"nothing is known of i-00000000: EC2 has no": {healthy, "i-00000000"},
+	} {
+		_, text, _ := rollcall(t, append([]string{"explain", "--bundle"}, args...)...)
+		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, want) || strings.Contains(text, "every instance has answered") {
+			t.Errorf("%q:\n%s", args, text)
+		}
+	}
+}
+
 func TestAHealthyBundleHasNothingToExplain(t *testing.T) {
 	if d := explained(t, ExitOK, healthy); len(d.Findings) != 0 {
 		t.Errorf("%+v", d.Findings)

@@ -16,14 +16,22 @@ type progress struct {
 	shown int
 }
 
-func newProgress(env Environment, total int) *progress {
-	p := &progress{total: total}
+func newProgress(env Environment) *progress {
+	p := &progress{total: 1}
 	if env.Terminal {
 		p.w = env.Stderr
 	}
 	return p
 }
 
+// say tells what is done before any cluster is looked at.
+func (p *progress) say(doing string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(doing + " ...")
+}
+
+// tell tells what is done with a cluster.
 func (p *progress) tell(cluster, doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,8 +45,8 @@ func (p *progress) tell(cluster, doing string) {
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.show("")
-	if p.w != nil {
+	if p.w != nil && p.shown > 0 {
+		p.show("")
 		_, _ = fmt.Fprint(p.w, "\r")
 	}
 }

@@ -209,13 +209,16 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	for !failed {
 		for len(queue) < atOnce && more() {
 			done := make(chan ran, 1)
-			go func(seed uint64) { done <- f.run(env, seed) }(first + uint64(begun))
+			go func(seed uint64) { done <- f.run(ctx, env, seed) }(first + uint64(begun))
 			queue, begun = append(queue, done), begun+1
 		}
 		if len(queue) == 0 {
 			break
 		}
-		r := <-queue[0]
+		r, ok := f.next(ctx, queue[0])
+		if !ok {
+			break
+		}
 		queue = queue[1:]
 		if r.err != nil {
 			return r.err
@@ -232,10 +235,28 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	case all.runs > 1 && output(f.output) == outputTable:
 		f.tally(env, all, first, failed)
 	}
-	if failed || len(all.broken) > 0 {
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(fmt.Sprintf("%d of the %d %s begun came to their end", all.runs, begun, roll.Plural(begun, "run", "runs")))
+	case failed || len(all.broken) > 0:
 		return exit(ExitError)
 	}
 	return nil
+}
+
+// next waits for a run. It is not ok if an interruption ended it, or the wait for it: the
+// making of a large account takes seconds. One that prints while it runs is waited for.
+func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok bool) {
+	if f.history {
+		r = <-done
+		return r, ctx.Err() == nil
+	}
+	select {
+	case r = <-done:
+		return r, ctx.Err() == nil
+	case <-ctx.Done():
+		return r, false
+	}
 }
 
 // gcPercent is GOGC while simulations run.
@@ -282,11 +303,11 @@ type ran struct {
 }
 
 // run runs one seed.
-func (f simulateFlags) run(env Environment, seed uint64) ran {
+func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ran {
 	f.seed = seed
 	r := ran{seed: seed, sc: sim.Random(f.options())}
 	began := time.Now()
-	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Tell: func(e sim.Event) {
+	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
 		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
 		if f.history && output(f.output) == outputTable {
 			history(env, e)
@@ -356,7 +377,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	}
 	if f.shrink > 0 {
 		say(env, "\nmaking it small ...\n")
-		sc, r = sim.Shrink(sc, sim.Watch{Guards: f.guards, Stop: func() bool { return ctx.Err() != nil }}, rule, f.shrink, nil)
+		sc, r = sim.Shrink(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx)}, rule, f.shrink, nil)
 	}
 	say(env, "\nthe smallest run that breaks the rule has %d %s:\n", len(sc.Faults), roll.Plural(len(sc.Faults), "fault", "faults"))
 	for _, c := range sc.Clusters {
@@ -369,7 +390,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 		say(env, "  at %s %s\n", fault.At, fault)
 	}
 	say(env, "\nits history:\n")
-	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Tell: func(e sim.Event) { history(env, e) }}); err != nil {
+	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { history(env, e) }}); err != nil {
 		return err
 	}
 	certain := ""
@@ -385,6 +406,9 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
 	return nil
 }
+
+// ended reports that a context has.
+func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // history prints one event.
 func history(env Environment, e sim.Event) {

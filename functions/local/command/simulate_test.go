@@ -140,7 +140,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 		var out bytes.Buffer
 		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: "table", guards: forgetful}
 		env := Environment{Stdout: &out, Now: time.Now}
-		failed, err := f.report(t.Context(), env, f.run(env, seed), &tally{situations: map[sim.Situation]int{}})
+		failed, err := f.report(t.Context(), env, f.run(t.Context(), env, seed), &tally{situations: map[sim.Situation]int{}})
 		if err != nil {
 			t.Fatal(err)
 		}

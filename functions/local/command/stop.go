@@ -22,6 +22,7 @@ import (
 // switchFlags are the flags of rollcall stop and rollcall resume, as given.
 type switchFlags struct {
 	stack, parameter, region, output string
+	timeout                          time.Duration
 }
 
 func stopCommand(env Environment) *cobra.Command {
@@ -75,6 +76,7 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy (default: the stack's)")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of the whole")
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
 	return c
 }
@@ -85,13 +87,18 @@ func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, env, f.region, "")
+	if f.timeout <= 0 {
+		return fmt.Errorf("--timeout %s: it must be more than zero", f.timeout)
+	}
+	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	s := policySwitch{api: ssm.NewFromConfig(a.cfg), name: f.parameter, region: a.region, permitted: policy.Remediate, principal: a.principal, settles: time.Second}
 	if f.parameter == "" {
-		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal(ctx))
+		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
 		if err != nil {
 			return fmt.Errorf("%w\n--parameter NAME does without the stack: /rollcall/policy, unless the stack was given another", err)
 		}

@@ -5,6 +5,7 @@ package demo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -29,19 +30,22 @@ type Options struct {
 	Whole bool
 }
 
-// Run plays the day. An error says that it could not be written down.
-func Run(o Options) error {
-	day := sim.Day()
+// Run plays the day. An error says that it could not be written down, or that ctx ended first.
+func Run(ctx context.Context, o Options) error {
+	day, stop := sim.Day(), func() bool { return ctx.Err() != nil }
 	s := newStory(o, day)
 	s.opening()
-	result, err := sim.Run(day, sim.Watch{Tell: s.tell, Step: s.step, GoOn: true})
+	result, err := sim.Run(day, sim.Watch{Tell: s.tell, Step: s.step, GoOn: true, Stop: stop})
 	if err != nil {
 		return err
 	}
 	s.flush()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	// The same day under a Rollcall that only looks: what it would have come to.
-	untended, err := sim.Run(day.Untended(), sim.Watch{GoOn: true})
-	if err != nil {
+	untended, err := sim.Run(day.Untended(), sim.Watch{GoOn: true, Stop: stop})
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	s.closing(result, untended)
