@@ -71,14 +71,14 @@ func intentCases() []Case {
 				b.Console[m.ID] = console(
 					`[   11.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
 					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
-				return unregistered(m, "UserDataEmpty", "NodeadmFailed")
+				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
 			},
 		},
 		{
 			Name: "shell-alone-on-al2023-without-a-console", Class: Broken,
 			Why:     "The same without a console: an AMI of EKS's own of AL2023 joins by a NodeConfig alone, and nothing in the script writes one or fetches anything.",
 			Sources: []string{docTemplates, docNodeadm},
-			Build:   texted(own, "UserDataEmpty", "#!/bin/bash\nset -e\nsysctl -w vm.max_map_count=262144\n"),
+			Build:   texted(own, "UserDataWrongFormat", "#!/bin/bash\nset -e\nsysctl -w vm.max_map_count=262144\n"),
 		},
 		{
 			Name: "shell-alone-that-fetches-its-bootstrap", Class: Misleading,

@@ -13,7 +13,7 @@ func rootCases() []Case {
 				m := b.Unregistered(BatchGroup)
 				b.Lacks("roles.json", "instance-profiles.json")
 				b.unhealthyGroup(m, "IamNodeRoleNotFound", "The IAM role arn:aws:iam::111122223333:role/payments-batch-node for the node group could not be found")
-				return unregistered(m, "InstanceProfileMissing", "NodeGroupUnhealthy")
+				return unregistered(m, "InstanceProfileMissing", "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "InstanceProfileMissing")
 			},
 		},
 		{
@@ -47,15 +47,16 @@ func rootCases() []Case {
 				m := b.Unregistered(BatchGroup)
 				b.unhealthyGroup(m, "AmiIdNotFound", "The AMI ami-0a23aaaaaaaaaaaa1 for the node group could not be found")
 				b.Attributes[vpc] = dns(false, false)
-				return unregistered(m, "DnsDisabled", "NodeGroupUnhealthy")
+				return unregistered(m, "DnsDisabled", "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "LaunchAmiInvalid")
 			},
 		},
 		{
 			Name: "node-group-that-eks-cannot-reach", Class: Misleading,
-			Why:     "EKS says that a node or EKS itself cannot reach the API server, and every way that was captured is open: a hint.",
+			Why:     "EKS says that a node or EKS itself cannot reach the API server. It is public only, and the routes were not captured: a hint.",
 			Sources: []string{docNodegroupIssue},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.Unregistered(BatchGroup)
+				b.endpoint(true, false)
 				b.Lacks("route-tables.json")
 				b.unhealthyGroup(m, "ClusterUnreachable", "The managed node group is unable to communicate with the cluster's API server")
 				return unregistered(m, "NodeGroupUnhealthy").suggests("ApiEndpointUnreachable")
@@ -114,3 +115,6 @@ func rootCases() []Case {
 		},
 	}
 }
+
+// groupOf is the machine's node group, about which a finding may be.
+func groupOf(m *Machine) *Machine { return &Machine{ID: "nodegroup/" + m.Group.Name} }
