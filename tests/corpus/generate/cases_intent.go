@@ -5,11 +5,11 @@ import "strings"
 // intentCases are about user data from which an instance was certainly meant to become a node,
 // and which its reader gives up.
 func intentCases() []Case {
-	texted := func(g Group, code string, text string, also ...string) func(*Bundle, healthy) *verdict {
+	texted := func(g Group, code, text string) func(*Bundle, healthy) *verdict {
 		return func(b *Bundle, _ healthy) *verdict {
 			m := b.Unregistered(g)
 			b.retext(m, text)
-			return unregistered(m, code, also...)
+			return unregistered(m, code)
 		}
 	}
 	own := BatchGroup // a launch template that names its AMI

@@ -79,7 +79,7 @@ func rootCases() []Case {
 			Name: "silent-and-its-role-no-longer-mapped", Class: Misleading,
 			Why:     "A node fell silent, and its role is in no store; another node of the group is Ready, whose token is still good. That the mapping is gone is likely, and stands first.",
 			Sources: []string{docAuthMode, docNodes},
-			Build: func(b *Bundle, h healthy) *verdict {
+			Build: func(b *Bundle, _ healthy) *verdict {
 				m := worker(b)
 				b.silent(m, 45*time.Minute)
 				b.unmap(Workers)
