@@ -342,6 +342,10 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"a volume of a silent node", roll.Unregistered, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, ""},
 
 		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
+		{"it was told again since", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "again", -5*time.Minute) }, "MonitoringConditionLatched?"},
+		{"it was told when it was set", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "once", silence.Sub(created)) }, "MonitoringConditionLatched"},
+		{"another trouble was told since", roll.ConditionFailed, func(w *world) { w.event("Rebooted", "", -5*time.Minute) }, "MonitoringConditionLatched"},
+		{"its events were not read", roll.ConditionFailed, func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("denied") }, "MonitoringConditionLatched?"},
 		{"two of them", roll.ConditionFailed, func(w *world) { w.condition("NetworkingReady", "False") }, "MonitoringConditionLatched?"},
 		{"it runs short of memory too", roll.ConditionFailed, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MonitoringConditionLatched?"},
 		{"its file system is read-only too", roll.ConditionFailed, func(w *world) {
