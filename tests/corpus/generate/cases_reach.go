@@ -145,5 +145,27 @@ func reachCases() []Case {
 				return finds(m, "Uninitialized", "CniNotReady")
 			},
 		},
+		{
+			Name: "condition-that-happens-again", Class: Misleading,
+			Why:     "The monitoring agent's condition stands alone on a Ready node, and its event came again minutes ago: it is not over.",
+			Sources: []string{docNodeHealth},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.says(m, "KernelReady", "False", "ForkFailedOutOfPID", "Fork failed", 2*time.Hour)
+				b.nodeEvent(m, "eks-node-monitoring-agent", "ForkFailedOutOfPID", "Fork failed", "Warning", 3*time.Minute, 9)
+				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched")
+			},
+		},
+		{
+			Name: "condition-whose-events-were-not-captured", Class: Misleading,
+			Why:     "The monitoring agent's condition stands alone on a Ready node; whether it happened again is in events that nobody captured.",
+			Sources: []string{docNodeHealth},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.says(m, "KernelReady", "False", "ForkFailedOutOfPID", "Fork failed", 2*time.Hour)
+				b.Lacks("k8s-events.json")
+				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched")
+			},
+		},
 	}
 }
