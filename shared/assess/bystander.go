@@ -17,7 +17,7 @@ func (a *assessor) bystander(m roll.Member) {
 	}
 	g := a.countNode(m)
 	ready := n.Ready.Status == roll.ConditionTrue
-	if n.Ready.Status == roll.ConditionUnknown {
+	if n.Ready.Status == roll.ConditionUnknown && !m.Off() {
 		a.out.Silent = append(a.out.Silent, a.past(n.Ready.Since, n.Created))
 	}
 	if f, ok := a.foundOverdue(n.Instance); ok && !ready || a.overdueAlone(m) {

@@ -19,7 +19,8 @@ type Count struct {
 	Overdue int
 }
 
-// ZoneCount counts the nodes of an availability zone.
+// ZoneCount counts the nodes of an availability zone, without those that are silent since their
+// instances were stopped.
 type ZoneCount struct {
 	Nodes  int
 	Ready  int
@@ -64,7 +65,7 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	if ready {
 		a.out.Ready++
 	}
-	if zone := m.Zone(); zone != "" {
+	if zone := m.Zone(); zone != "" && (ready || !m.Off()) {
 		z := a.zone(zone)
 		z.Nodes++
 		switch {

@@ -28,6 +28,7 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 	add("5", "eu-west-1b", roll.ConditionUnknown, roll.StateTerminated)                                      // gone
 	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)                                       // going
 	add("7", "", roll.ConditionUnknown, roll.StateRunning)                                                   // nobody knows where
+	add("a", "eu-west-1a", roll.ConditionUnknown, roll.StateStopped)                                         // a person stopped it
 	for n, age := range map[string]time.Duration{"8": 15*time.Minute - time.Second, "9": 15 * time.Minute} { // starting, and no more
 		of := roll.InstanceID("i-0000000" + n)
 		i := worker(of, age)
@@ -45,8 +46,8 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 	if diff := cmp.Diff(want, a.Zones); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
 	}
-	if a.Nodes != 7 || a.Ready != 2 {
-		t.Errorf("%d nodes, %d ready, want 7 and 2", a.Nodes, a.Ready)
+	if a.Nodes != 8 || a.Ready != 2 || len(a.Silent) != 2 {
+		t.Errorf("%d nodes, %d ready, %d silent, want 8, 2 and 2", a.Nodes, a.Ready, len(a.Silent))
 	}
 }
 
@@ -138,13 +139,15 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	unknown.Compute, unknown.Instance = roll.ComputeUnknown, ""
 	i, n := pair()
 	silent := node(other, roll.ConditionUnknown, time.Hour)
-	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown})
+	off := node("i-0000000000000000d", roll.ConditionUnknown, time.Hour)
+	off.Shutdown = true // of its zone it tells nothing, also where its instance is not read
+	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown, off})
 	s.Target = id
 	a := judge(s, state)
-	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 2 {
+	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 3 {
 		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
 	}
-	if z := a.Zones["eu-west-1a"]; z.Nodes != 2 || z.Silent != 1 || len(a.Silent) != 1 || a.Count[""].Overdue != 1 {
+	if z := a.Zones["eu-west-1a"]; z.Nodes != 2 || z.Silent != 1 || len(a.Silent) != 1 || a.Count[""].Overdue != 2 {
 		t.Errorf("counted beside it: %+v %v %+v", a.Zones, a.Silent, a.Count)
 	}
 	if a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {

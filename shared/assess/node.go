@@ -70,7 +70,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	a.pressGroup(m, group)
 	a.registered(m, group, false)
 	// A node whose instance is stopped is silent for a reason of its own.
-	if n.Ready.Status != roll.ConditionFalse && (i == nil || i.State == roll.StateRunning) {
+	if n.Ready.Status != roll.ConditionFalse && !m.Off() {
 		a.out.Silent = append(a.out.Silent, w.began)
 	}
 	if does == unsaid && a.mayRest(i) {

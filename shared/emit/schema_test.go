@@ -245,7 +245,7 @@ func TestSchemaKnowsEveryWord(t *testing.T) {
 	same("confidence", words("$defs", "finding", "properties", "causes", "items", "properties", "confidence", "enum"), texts([]roll.Confidence{roll.Decisive, roll.Suggestive}))
 	same("severity", words("$defs", "action", "properties", "severity", "enum"), texts([]report.Severity{report.SeverityInfo, report.SeverityWarning, report.SeverityCritical}))
 	same("gaps", words("$defs", "CheckCompleted", "properties", "gaps", "propertyNames", "enum"), texts([]roll.GapKind{
-		roll.GapClusterNotActive, roll.GapClusterGone, roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapDenied, roll.GapThrottled, roll.GapTimeout, roll.GapUnavailable, roll.GapFailed,
+		roll.GapClusterNotActive, roll.GapClusterGone, roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapDenied, roll.GapThrottled, roll.GapTimeout, roll.GapUnavailable, roll.GapLater, roll.GapFailed,
 	}))
 	same("reason", words("$defs", "reason", "enum"), plantest.Constants(t, "Reason"))
 	same("result", words("$defs", "action", "properties", "result", "enum"), texts([]emit.Result{emit.Acted, emit.Failed, emit.Unclear, emit.Held, emit.Refused}))

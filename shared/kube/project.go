@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
+		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintShutdown }),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 	}
 	if n.DeletionTimestamp != nil {
@@ -52,6 +54,9 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 	}
 	return out
 }
+
+// taintShutdown marks the node of an instance that is stopped.
+const taintShutdown = "node.cloudprovider.kubernetes.io/shutdown"
 
 // finalizersKept bounds the finalizers of one object that are told.
 const finalizersKept = 10

@@ -27,6 +27,7 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		got.CordonedBy != n.Annotations[roll.AnnotationCordoned],
 		got.BootID != "" && got.Ready.Status == roll.ConditionTrue,
 		got.StartupTaint != "" && len(n.Spec.Taints) == 0,
+		got.Shutdown && len(n.Spec.Taints) == 0,
 		got.DeletedAt.IsZero() != n.DeletionTimestamp.IsZero():
 		t.Fatalf("%+v\nof %+v", got, n)
 	}
@@ -102,6 +103,15 @@ func TestTellsTheFirstStartupTaint(t *testing.T) {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: tt.taints}}
 		if got := (&projector{watch: tt.watch}).node(n).StartupTaint; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestTellsThatItsMachineIsShutDown(t *testing.T) {
+	for key, want := range map[string]bool{"node.cloudprovider.kubernetes.io/shutdown": true, "node.kubernetes.io/unreachable": false} {
+		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated"}, {Key: key, Effect: corev1.TaintEffectNoSchedule}}}}
+		if got := (&projector{}).node(n).Shutdown; got != want {
+			t.Errorf("with the taint %s: %t", key, got)
 		}
 	}
 }

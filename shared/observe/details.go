@@ -19,7 +19,7 @@ import (
 const (
 	// attributeReads bounds the reads of DescribeInstanceAttribute per round, each
 	// of which tells one attribute of one instance. What lies beyond is not known,
-	// and so is not acted on.
+	// and so is not acted on before another check reads it.
 	attributeReads = 50
 	// autoScalingBatch is the most ids that DescribeAutoScalingInstances takes.
 	autoScalingBatch = 50
@@ -60,7 +60,7 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 		}
 		if calls++; calls > autoScalingReads {
 			failed = true
-			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
+			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
 			continue
 		}
 		known, err := o.autoScalingInstances(ctx, batch)
@@ -119,16 +119,24 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	}
 	asked := 0
 	for _, q := range questions {
+		for _, wanted := range []bool{q.UserData, q.Protection} {
+			if wanted {
+				asked++
+			}
+		}
+	}
+	if asked > attributeReads {
+		questions = inTurn(slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !q.UserData && !q.Protection }), attributeReads/4, s.At)
+	}
+	for _, q := range questions {
 		d := s.Details[q.Instance]
 		if q.UserData {
-			asked++
 			d.Bootstraps = roll.Unreadable
 			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster.ID.Name)
+				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster)
 			})
 		}
 		if q.Protection {
-			asked++
 			d.TerminationProtected = roll.Unreadable
 			read(q.Instance, types.InstanceAttributeNameDisableApiTermination, func(out *ec2.DescribeInstanceAttributeOutput) {
 				d.TerminationProtected = terminationProtected(out)
@@ -137,13 +145,14 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		s.Details[q.Instance] = d
 	}
 	if !f.over && asked > attributeReads {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, the most urgent first; what is not known is not acted on", asked, attributeReads)})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, those of the most urgent and others in turn; what is not known is not acted on", asked, attributeReads)})
 	}
 }
 
 // bootstraps answers in memory: user data may hold secrets, and nothing of it is kept but
-// the name of the cluster that it bootstraps a node of, if that is another one.
-func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours roll.Answer, other string) {
+// the name of the cluster that it bootstraps a node of, if that is another one. A text that
+// does not parse bootstraps none, and may show all the same that it was meant to.
+func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster roll.Cluster) (ours roll.Answer, other string) {
 	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
 		return roll.No, ""
 	}
@@ -153,7 +162,7 @@ func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours 
 	}
 	found := userdata.Read(data)
 	switch {
-	case found.For(cluster):
+	case found.For(cluster.ID.Name), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
 		return roll.Yes, ""
 	case len(found.Unreadable) > 0:
 		return roll.Unreadable, ""

@@ -46,7 +46,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 	}
 	if all := len(groups); all > groupReads {
 		groups = groups[:groupReads]
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads)})
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads)})
 	}
 	o.readNodeGroups(ctx, s, groups)
 	o.readSuspensions(ctx, s, groups)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
 
-// leaseReads bounds the leases that are read per round. What lies beyond is not known.
+// leaseReads bounds the leases that are read per round. What lies beyond is not known before another
+// check reads it.
 const leaseReads = 50
 
 // readLeases reads when the kubelets of instances without a Node last renewed a lease: by
@@ -25,10 +27,8 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 		o.unread(ctx, s, roll.CallLease, err)
 	}
 	reads, left := 0, 0
-	for _, q := range questions {
-		if !q.Lease {
-			continue
-		}
+	asked := slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !q.Lease })
+	for _, q := range inTurn(asked, leaseReads/4, s.At) {
 		d := s.Details[q.Instance]
 		d.LeaseRead = roll.No
 		unread := len(names[q.Instance]) == 0
@@ -57,7 +57,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 		s.Details[q.Instance] = d
 	}
 	if left > 0 && !over {
-		unknown(s, roll.CallLease, roll.GapFailed, fmt.Sprintf("%d leases of instances without a node were wanted, and %d were read", reads+left, reads))
+		unknown(s, roll.CallLease, roll.GapLater, fmt.Sprintf("%d leases of instances without a node were wanted, and %d were read", reads+left, reads))
 	}
 }
 

@@ -27,9 +27,13 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 		d.Pods = &pods
 		s.Details[id] = d
 	}
-	now, later := inTurn(asked, s.At)
-	for _, q := range later {
-		set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
+	now := asked
+	if len(asked) > podReads {
+		asked = inTurn(asked, podReads/2, s.At)
+		now = asked[:podReads]
+		for _, q := range asked[podReads:] {
+			set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
+		}
 	}
 	client, err := o.kube.Dial(s.Cluster)
 	if err != nil {
@@ -58,28 +62,18 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 }
 
-// inTurn divides suspects into those that are read now and those that another check reads:
-// half of the reads are for the most urgent, the others go round, so that what is held for
-// long keeps nobody waiting for ever. Where they begin is drawn by the minute of the check:
-// any step from minute to minute would, at some interval of checks, leave out the same ones.
-func inTurn(asked []roll.Question, at time.Time) (now, later []roll.Question) {
-	if len(asked) <= podReads {
-		return asked, nil
+// inTurn is the order in which suspects are read of whom a check reads only so many: so many of the
+// most urgent, then the others, which go round, so that what is held for long keeps nobody waiting
+// for ever. Where they begin is drawn by the minute of the check: any step from minute to minute
+// would, at some interval of checks, leave out the same ones.
+func inTurn(asked []roll.Question, urgent int, at time.Time) []roll.Question {
+	if len(asked) <= urgent {
+		return asked
 	}
-	const urgent = podReads / 2
-	now = slices.Clone(asked[:urgent])
 	rest := asked[urgent:]
 	drawn := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()/60)))
 	from := int(binary.BigEndian.Uint64(drawn[:]) % uint64(len(rest)))
-	for i := range rest {
-		q := rest[(from+i)%len(rest)]
-		if i < podReads-urgent {
-			now = append(now, q)
-		} else {
-			later = append(later, q)
-		}
-	}
-	return now, later
+	return slices.Concat(asked[:urgent], rest[from:], rest[:from])
 }
 
 // whole reads what is listed once for all suspects.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
 // Whatever the interval of checks, and however many are silent: with time each is read.
 func TestEveryoneHasATurn(t *testing.T) {
 	for minutes := 1; minutes <= 15; minutes++ {
-		for _, n := range []int{podReads + 1, 12, 15, 17, 25, 26, 35, 50, 65, 97, 125} {
+		for _, n := range []int{podReads, podReads + 1, 12, 15, 17, 25, 26, 35, 50, 65, 97, 125} {
 			var asked []roll.Question
 			for i := range n {
 				asked = append(asked, roll.Question{Instance: roll.InstanceID(instanceID(i))})
@@ -98,12 +99,16 @@ func TestEveryoneHasATurn(t *testing.T) {
 			read := map[roll.InstanceID]bool{}
 			checks := 0
 			for at := at; len(read) < n && checks < 4*n; at = at.Add(time.Duration(minutes) * time.Minute) {
-				now, later := inTurn(asked, at)
-				for _, q := range now {
+				order := inTurn(asked, podReads/2, at)
+				for _, q := range order[:podReads] {
 					read[q.Instance] = true
 				}
-				if checks++; len(now) != podReads || len(now)+len(later) != n {
-					t.Fatalf("%d now, %d later of %d", len(now), len(later), n)
+				each := map[roll.InstanceID]bool{}
+				for _, q := range order {
+					each[q.Instance] = true
+				}
+				if checks++; len(order) != n || len(each) != n || !slices.Equal(order[:podReads/2], asked[:podReads/2]) {
+					t.Fatalf("%v of %d", order, n)
 				}
 			}
 			if len(read) < n {

@@ -165,6 +165,9 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		t.line("")
 		t.item("%d. %s, %s", i+1, cause.Code, cause.Confidence)
 		t.wrap(7, cause.Summary)
+		if len(cause.NotChecked) > 0 {
+			t.wrap(7, "not checked: "+strings.Join(cause.NotChecked, ", ")+", any of which would explain it")
+		}
 		for _, e := range cause.Evidence {
 			t.wrap(9, evidenceInWords(e))
 		}

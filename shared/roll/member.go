@@ -69,6 +69,16 @@ func (m Member) ID() InstanceID {
 	return ""
 }
 
+// Off reports that the member's instance does not run, such as one that a person stopped: its node
+// is silent for that, and tells nothing of its zone or of the cluster. Where the instance was not
+// read, the node tells it.
+func (m Member) Off() bool {
+	if m.Instance != nil {
+		return m.Instance.State != StateRunning
+	}
+	return m.Node != nil && m.Node.Shutdown
+}
+
 // NodeName is the node's name, "" when there is no node.
 func (m Member) NodeName() string {
 	if m.Node != nil {

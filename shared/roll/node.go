@@ -109,6 +109,10 @@ type Node struct {
 	// and that is ready for work.
 	Registered, Initialized bool
 	Unschedulable           bool
+	// Shutdown: it has the taint by which the cloud's node lifecycle controller marks a node that is not
+	// Ready and whose instance is stopped.
+	// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-shutdown
+	Shutdown bool
 	// CordonedBy is the order by which Rollcall cordoned it, "" if it did not.
 	CordonedBy string
 	BootID     string // of a node that is not Ready, else ""

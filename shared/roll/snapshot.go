@@ -110,13 +110,14 @@ const (
 	GapThrottled          GapKind = "Throttled"
 	GapTimeout            GapKind = "Timeout"     // the time of the check ran out
 	GapUnavailable        GapKind = "Unavailable" // the service itself failed
+	GapLater              GapKind = "Later"       // one check reads only so much, and this comes in another
 	GapFailed             GapKind = "Failed"
 )
 
 // Passing reports what another try may well not meet again.
 func (k GapKind) Passing() bool {
 	switch k {
-	case GapClusterUnreachable, GapThrottled, GapTimeout, GapUnavailable:
+	case GapClusterUnreachable, GapThrottled, GapTimeout, GapUnavailable, GapLater:
 		return true
 	}
 	return false

@@ -196,8 +196,8 @@ var ofCluster = map[string]func(excuse) string{
 	"MassSilence": func(e excuse) string {
 		nodes, silent := 0, 0
 		for n := range e.inv.seen.eachNode() {
-			if e.u.a.machines[instanceOf(n)] == nil {
-				continue // of Fargate, a hybrid node, or of what is gone
+			if m := e.u.a.machines[instanceOf(n)]; m == nil || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
+				continue // of Fargate, a hybrid node, of what is gone, or silent since a person stopped it
 			}
 			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
@@ -281,18 +281,13 @@ var ofCluster = map[string]func(excuse) string{
 // it is.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
-		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || e.m.shown == nil || e.m.shown.State.Name != types.InstanceStateNameRunning
+		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(func(i *types.Instance) bool { return i.State.Name == types.InstanceStateNameRunning })
 	},
 	"ActionStuck":     func(e excuse) bool { return e.acted(24 * time.Hour) },
 	"AlreadyBegun":    func(e excuse) bool { return e.acted(24 * time.Hour) },
 	"DrainUnfinished": func(e excuse) bool { return e.did(actEvict) },
 	"InstanceNotSeen": func(e excuse) bool {
-		for i := range e.inv.seen.eachInstance() {
-			if *i.InstanceId == e.m.id {
-				return false
-			}
-		}
-		return true
+		return !e.listed(func(*types.Instance) bool { return true })
 	},
 	"InstanceIgnored":  func(e excuse) bool { return e.tagged(roll.TagIgnore) },
 	"InstanceHeld":     func(e excuse) bool { return e.tagged(roll.TagHold) },
@@ -300,7 +295,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },
 	"OlderThanCluster": func(e excuse) bool { return e.m.launched.Before(e.c.created) },
 	"InstanceNotRunning": func(e excuse) bool {
-		return e.m.state != running || e.m.shown.State.Name != types.InstanceStateNameRunning
+		return e.m.state != running || e.listed(func(i *types.Instance) bool { return i.State.Name != types.InstanceStateNameRunning })
 	},
 	"MachineSound": func(e excuse) bool { return e.m.ail != impaired },
 	"NodeReady":    func(e excuse) bool { return e.node(readyNode) },
@@ -336,8 +331,10 @@ var ofMachine = map[string]func(excuse) bool{
 		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil
 		return leaving || e.inv.missed || e.u.a.Now().Sub(e.troubled()) < ownersTurn || e.acted(ownersTurn)
 	},
-	"OwnerDidNotAct":         func(e excuse) bool { return e.g.owner != nobody },
-	"ReplacementUnavailable": func(e excuse) bool { return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn },
+	"OwnerDidNotAct": func(e excuse) bool { return e.g.owner != nobody },
+	"ReplacementUnavailable": func(e excuse) bool {
+		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) // however long ago: nothing shows that the next one would work
+	},
 	"NoNodeIntent": func(e excuse) bool {
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
 	},
@@ -345,8 +342,8 @@ var ofMachine = map[string]func(excuse) bool{
 	"ScaleInProtected":     nil, // nobody sets it here
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
-		// Of silent nodes one check reads the pods of some.
-		return e.inv.missed || e.kind == "Unknown" && slices.ContainsFunc(e.k.found, func(a about) bool { return a.kind == "Unknown" && a.instance != e.instance })
+		// Of silent nodes one check reads the pods of some; and of many suspects not all.
+		return e.inv.missed || len(e.k.found) >= 25 || e.kind == "Unknown" && slices.ContainsFunc(e.k.found, func(a about) bool { return a.kind == "Unknown" && a.instance != e.instance })
 	},
 	"NotInService": func(e excuse) bool {
 		return e.m.state != running || !slices.Contains(e.g.members, e.m) || e.u.a.Now().Sub(e.m.launched) < lag
@@ -513,12 +510,20 @@ func (e excuse) tagged(key string) bool {
 	if _, ok := get(e.m.tags, key); ok {
 		return true
 	}
+	return e.listed(func(i *types.Instance) bool {
+		return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
+	})
+}
+
+// listed reports whether the instance is so as the check was told of it, in a listing or by its id.
+func (e excuse) listed(is func(*types.Instance) bool) bool {
 	for i := range e.inv.seen.eachInstance() {
-		if *i.InstanceId == e.m.id {
-			return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
+		if *i.InstanceId == e.m.id && is(i) {
+			return true
 		}
 	}
-	return false
+	i := e.inv.seen.looked[e.m.id].instance
+	return i != nil && is(i)
 }
 
 // node reports whether a node of the instance that the check was told of is so.

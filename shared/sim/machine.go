@@ -53,7 +53,7 @@ func (g *group) launch(zone string) *machine {
 		m.since = m.launched
 	}
 	g.members = append(g.members, m)
-	c.machines = append(c.machines, m)
+	g.launched, c.machines = m.launched, append(c.machines, m)
 	a.machines[m.id] = m
 	m.touch()
 	if a.founding {

@@ -24,6 +24,7 @@ var soaks = []struct {
 	{2001, 8, 1, Options{Hours: 8, Clusters: 1, Nodes: 200}},
 	{3001, 8, 1, Options{Hours: 10, Clusters: 4, Nodes: 10}},
 	{6, 1, 1, Options{Certain: []FaultKind{FaultSmallZone}}}, // a replacement that does not come
+	{1, 3, 0, Options{Clusters: 3, Nodes: 10, Faults: 150}},  // a storm: machines that people stopped, and what EC2 shows late
 }
 
 // Whatever befalls the account, no rule is broken. What never happens in any of the runs

@@ -152,11 +152,12 @@ type groupPlight struct {
 	// failing is how each of its launches fails, "" if they do not; failedBy is the fault.
 	failing  string
 	failedBy int
-	// refused is when a launch last did not come about; lacking is set while FaultUnlaunched lasts.
-	refused time.Time
-	lacking *lack
-	status  string   // of the managed node group; "" is ACTIVE
-	issues  []string // codes of its health issues
+	// refused is when a launch last did not come about, and launched when one last did; lacking is set
+	// while FaultUnlaunched lasts.
+	refused, launched time.Time
+	lacking           *lack
+	status            string   // of the managed node group; "" is ACTIVE
+	issues            []string // codes of its health issues
 	// youth is for how long what it launches works, zero if for good; diedYoung counts how
 	// often Rollcall ended such a machine.
 	youth     time.Duration

@@ -27,9 +27,7 @@ func beyond(t *testing.T) []cause.Code {
 	t.Helper()
 	var out []cause.Code
 	for _, row := range table(t, coverage, "| code | in our words |") {
-		for _, name := range names(row[0]) {
-			out = append(out, name)
-		}
+		out = append(out, names(row[0])...)
 	}
 	return out
 }

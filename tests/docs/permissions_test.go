@@ -56,7 +56,7 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
 func TestTheAccessPageNamesCausesThatExist(t *testing.T) {
 	for _, row := range table(t, "infra/README.md", "| action of `Diagnose` | read of | not checked without it |") {
 		for _, code := range names(row[2]) {
-			if !cause.Known(cause.Code(code)) {
+			if !cause.Known(code) {
 				t.Errorf("without %s, %s is not checked, which is no cause", row[0], code)
 			}
 		}

@@ -283,6 +283,7 @@ func TestNodesOfEachZone(t *testing.T) {
 			{Name: "a", Zone: "z2", ZoneID: "id2", Ready: unknown(5), Compute: roll.ComputeEC2}, {Name: "b", Zone: "z2", ZoneID: "id2", Ready: unknown(9), Compute: roll.ComputeEC2},
 			{Name: "c", Zone: "z1", ZoneID: "id1", Ready: roll.Condition{Status: roll.ConditionTrue}, Compute: roll.ComputeEC2},
 			{Name: "d", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeFargate}, {Name: "e", Ready: unknown(1)},
+			{Name: "f", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeEC2, Shutdown: true},
 		},
 		Shifts: []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
 	}

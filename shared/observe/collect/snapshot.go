@@ -43,7 +43,8 @@ func (l *look) fromSnapshot() {
 	}
 }
 
-// zones counts the EC2 nodes of each zone.
+// zones counts the EC2 nodes of each zone, without those that are silent since their instances
+// were stopped.
 func zones(s *roll.Snapshot) []evidence.Zone {
 	shifted := map[string]bool{}
 	for _, shift := range s.Shifts {
@@ -52,7 +53,8 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 	by := map[string]*evidence.Zone{}
 	var names []string
 	for _, m := range roll.Pair(s) {
-		if m.Node == nil || m.Zone() == "" || m.Node.Compute == roll.ComputeFargate || m.Node.Compute == roll.ComputeHybrid {
+		if m.Node == nil || m.Zone() == "" || m.Node.Compute == roll.ComputeFargate || m.Node.Compute == roll.ComputeHybrid ||
+			m.Off() && m.Node.Ready.Status != roll.ConditionTrue {
 			continue
 		}
 		z := by[m.Zone()]
