@@ -134,7 +134,7 @@ func (m member) asked(holder *value) bool {
 func (m member) there(holder *value) bool {
 	for name := range strings.SplitSeq(m.has, "|") {
 		v := holder.get(name)
-		if v != nil && (m.list || v.kind != null) && !(m.filled && v.blank()) {
+		if v != nil && (m.list || v.kind != null) && (!m.filled || !v.blank()) {
 			return true
 		}
 	}
