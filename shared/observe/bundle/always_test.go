@@ -45,7 +45,6 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 		"an entry of TCP, its ports taken":   {fileNetworkACLs, acl(`, "Entries": [{"Protocol": "6", ` + entry + `}]`), "Entries[].PortRange"},
 		"a table without routes":             {fileRouteTables, table(`, "Associations": [{"Main": true}], "Routes": []`), ""},
 		"a table, its routes taken out":      {fileRouteTables, table(`, "Associations": [{"Main": true}]`), "Routes"},
-		"a table, whose subnet was taken":    {fileRouteTables, table(`, "Associations": [{"Main": false}], "Routes": []`), "Associations[].SubnetId or GatewayId"},
 		"a profile without roles":            {fileProfiles, `{"InstanceProfiles": [{"InstanceProfileName": "x", "Roles": []}]}`, ""},
 		"a profile, its roles taken out":     {fileProfiles, `{"InstanceProfiles": [{"InstanceProfileName": "x"}]}`, "Roles"},
 		"an access entry":                    {fileAccessEntries, `{"accessEntries": [{"principalArn": "x", "type": "STANDARD"}]}`, ""},
