@@ -138,6 +138,10 @@ const (
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
 
+// clusterAPINode is the role that Cluster API's AWS provider writes on machines that become nodes.
+// https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/api/v1beta2/tags.go
+const clusterAPINode = "node"
+
 // intent tells what shows that an instance is meant to be a node, and if nothing does, why
 // not. The cluster's tag alone does not: bastions and NAT instances get it from whoever
 // tags everything. Nor does the launch template alone, which has versions for other
@@ -147,6 +151,10 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
 		return intentShown, ""
+	case roll.OwnerClusterAPI:
+		if i.ClusterAPIRole == clusterAPINode {
+			return intentShown, ""
+		}
 	}
 	group := roll.Origin(roll.AutoScalingGroup(i.ASG))
 	switch {

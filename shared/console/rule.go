@@ -115,6 +115,9 @@ var rules = []rule{
 	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: words(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
 	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: words(`\[eks-bootstrap\] ERROR: `)},
 	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: words(`\[eks-bootstrap\] ERROR: (.*)`)},
+	// Cluster API's script that fetches what bootstraps a machine.
+	// https://github.com/kubernetes-sigs/cluster-api-provider-aws/tree/main/pkg/cloud/services/secretsmanager
+	{needle: "aws.cluster.x-k8s.io encrypted cloud-init script", sign: BootstrapFailed, detail: "Cluster API's script, status $1", says: words(`encrypted cloud-init script \S+ exiting with status ([1-9]\d*)`)},
 	{needle: "Exited with error on line ", sign: BootstrapFailed, detail: "line $1", says: words(`^Exited with error on line (\d+)$`)},
 	{needle: bootstrapPath + ": ", sign: BootstrapMissing, says: words(bootstrapPath + `: (?:No such file or directory|not found)`)},
 	{needle: "bootstrap.sh has been removed from AL2023-based EKS AMIs", sign: BootstrapRemoved},

@@ -118,6 +118,8 @@ var said = []struct {
 	{`my-tool[7]: Command failed {"error": "x"}`, ""},
 
 	// bootstrap.sh.
+	{"cloud-init[7]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 1", "BootstrapFailed: Cluster API's script, status 1"},
+	{"cloud-init[7]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 0", ""},
 	{"cloud-init[7]: 2024-03-20T15:00:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!", "BootstrapFailed: Exhausted retries while describing cluster!"},
 	{"cloud-init[7]: ++ bash -x /etc/eks/bootstrap.sh x", "BootstrapRan"},
 	{"cloud-init[7]: Exited with error on line x", ""},

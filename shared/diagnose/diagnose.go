@@ -27,9 +27,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// analyzers look for one group of causes each.
+// analyzers look for one group of causes each. Fleet is last: what EKS says of a node group
+// counts as far as nobody looked closer.
 var analyzers = []func(*evidence.Case, *cause.Sheet){
-	fleet.Analyze, identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze,
+	identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze, fleet.Analyze,
 }
 
 // about are the analyzers for a kind of finding: those of instances and nodes know nothing of

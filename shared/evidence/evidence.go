@@ -26,6 +26,9 @@ type Evidence struct {
 	Templates map[string]Fact[LaunchTemplate] // by id:version
 	Groups    map[roll.Group]Group
 	Network   Network
+	// Sound are instances whose nodes are Ready and have no finding: one for each group and
+	// instance profile; nil if Alone.
+	Sound []Sound
 	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
 	// Alone: one instance alone was looked at, as before an act. That others are not among
@@ -49,6 +52,13 @@ func (e *Evidence) Remembered() map[string]Remembered {
 		}
 	}
 	return out
+}
+
+// Sound is an instance in order, and what it may have in common with one that is not.
+type Sound struct {
+	Instance roll.InstanceID
+	Group    roll.Group
+	Profile  string // ARN of its instance profile, "" if it is not known
 }
 
 // Zone is how the nodes of one availability zone are.

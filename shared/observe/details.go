@@ -133,7 +133,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		if q.UserData {
 			d.Bootstraps = roll.Unreadable
 			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster.ID.Name)
+				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster)
 			})
 		}
 		if q.Protection {
@@ -150,8 +150,9 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 }
 
 // bootstraps answers in memory: user data may hold secrets, and nothing of it is kept but
-// the name of the cluster that it bootstraps a node of, if that is another one.
-func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours roll.Answer, other string) {
+// the name of the cluster that it bootstraps a node of, if that is another one. A text that
+// does not parse bootstraps none, and may show all the same that it was meant to.
+func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster roll.Cluster) (ours roll.Answer, other string) {
 	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
 		return roll.No, ""
 	}
@@ -161,7 +162,7 @@ func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster string) (ours 
 	}
 	found := userdata.Read(data)
 	switch {
-	case found.For(cluster):
+	case found.For(cluster.ID.Name), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
 		return roll.Yes, ""
 	case len(found.Unreadable) > 0:
 		return roll.Unreadable, ""

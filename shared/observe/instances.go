@@ -273,6 +273,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Named:          tags.NamedBy(cluster),
 		OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),
 		Hold:           p.texts.One(tags.Hold),
+		ClusterAPIRole: tags.ClusterAPIRole,
 		Ignore:         tags.Ignore,
 		Replace:        tags.Replace,
 		Marks:          tags.Marks,

@@ -19,6 +19,10 @@ func (c Check) Explain(w io.Writer) error {
 	t.wrap(0, c.headline())
 	c.basis(t)
 	explained := c.Explained()
+	if gist := c.Gist(); gist != "" {
+		t.line("")
+		t.wrap(2, gist)
+	}
 	for _, a := range c.beside() {
 		t.line("")
 		t.answer(2, a)
@@ -165,6 +169,9 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		t.line("")
 		t.item("%d. %s, %s", i+1, cause.Code, cause.Confidence)
 		t.wrap(7, cause.Summary)
+		if len(cause.NotChecked) > 0 {
+			t.wrap(7, "not checked: "+strings.Join(cause.NotChecked, ", ")+", any of which would explain it")
+		}
 		for _, e := range cause.Evidence {
 			t.wrap(9, evidenceInWords(e))
 		}
@@ -232,6 +239,8 @@ type ExplanationDocument struct {
 	Memory   string `json:"memory,omitempty"`
 	Instance string `json:"instance,omitempty"` // that is asked about, "" for all
 	Subject  string `json:"subject,omitempty"`  // that is asked about in place of an instance
+	// Summary is the explanation in one paragraph, "" if nothing is explained.
+	Summary string `json:"summary,omitempty"`
 	// Answers are short; those about findings are in the order of these.
 	Answers []AnswerDocument `json:"answers"`
 	// History is what is remembered of the instance, its group and its cluster.
@@ -244,7 +253,7 @@ type ExplanationDocument struct {
 // Explanation renders the check as JSON for an explanation: its findings are those that
 // are explained, also such as still have time.
 func (c Check) Explanation() ExplanationDocument {
-	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
+	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Summary: c.Gist(), Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())
 	if c.Asked != nil {
 		d.Instance = string(c.Asked.ID)

@@ -31,6 +31,9 @@ type Cause struct {
 	// Symptom: it only says how the trouble shows, as every start of a node may for a
 	// while; it is no news while the finding has time.
 	Symptom bool `json:"-"`
+	// NotChecked are, of a symptom that nothing proven explains, the codes of the causes that
+	// would explain it and could not be looked for. The diagnosis has the reasons.
+	NotChecked []string `json:"notChecked,omitempty"`
 }
 
 // Cure is what helps against a cause.

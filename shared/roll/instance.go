@@ -91,6 +91,7 @@ type Instance struct {
 	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
 	Named          bool   // a tag that EKS or eksctl writes names the cluster, not kubernetes.io/cluster/ alone
 	OtherCluster   string // the cluster that its tags name, if it is another one
+	ClusterAPIRole string // what Cluster API made it for, such as node or bastion, "" if it did not
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Replace        bool   // rollcall:replace is true

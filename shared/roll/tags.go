@@ -70,6 +70,7 @@ const (
 	tagNodeGroup         = "eks:nodegroup-name"
 	tagAutoScalingGroup  = "aws:autoscaling:groupName"
 	tagClusterAPIPrefix  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	tagClusterAPIRole    = "sigs.k8s.io/cluster-api-provider-aws/role"
 	tagTemplate          = "aws:ec2launchtemplate:id"
 	tagTemplateVersion   = "aws:ec2launchtemplate:version"
 	tagName              = "Name"
@@ -134,6 +135,10 @@ type TagSet struct {
 	template, templateVersion                                     string
 	autoModePool, karpenterPool, karpenterOldPool, nodeGroup, asg string
 	clusterAPI                                                    bool
+
+	// ClusterAPIRole is what Cluster API made the machine for, such as node or bastion, ""
+	// if it did not.
+	ClusterAPIRole string
 }
 
 // Add reads one tag.
@@ -169,6 +174,8 @@ func (t *TagSet) Add(key, value string) {
 		t.nodeGroup = value
 	case tagAutoScalingGroup:
 		t.asg = value
+	case tagClusterAPIRole:
+		t.ClusterAPIRole = value
 	case tagTemplate:
 		t.template = value
 	case tagTemplateVersion:

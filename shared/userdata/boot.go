@@ -39,6 +39,13 @@ type Boot struct {
 	// of their own, and an AMI may join by itself.
 	Joins []Join
 
+	// Traces are the tools that would join the instance to a cluster and that the text names
+	// where it does not parse: what a reader gives up shows all the same what it was meant for.
+	Traces []Trace
+	// Opaque: a script runs or fetches something that is not in the user data, and that is not
+	// one of the usual commands: it may do anything, also join a cluster.
+	Opaque bool
+
 	Proxy Proxy
 	// Edits are what the user data changes under the tools' feet; flags and
 	// settings are then not all to be seen here.
@@ -182,6 +189,7 @@ func (r *reader) finish(data []byte) Boot {
 	b.Empty = len(strings.TrimSpace(string(data))) == 0
 	b.Gzip = strings.HasPrefix(string(data), string(gzipMagic))
 	b.Fetches = r.used()
+	b.Traces = r.traces
 	if len(r.nodeConfigs) > 0 {
 		b.Joins = append(b.Joins, mergedJoin(Nodeadm, r.nodeConfigs))
 	}

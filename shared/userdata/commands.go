@@ -98,6 +98,7 @@ func (s *shell) call(args []field) (output string) {
 			s.shell(rest)
 		}
 	}
+	s.opaque(base(name), rest)
 	return ""
 }
 

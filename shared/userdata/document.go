@@ -63,10 +63,12 @@ type reader struct {
 	merged     string            // cluster of the merged NodeConfig
 	mergedPart string            // the part that named it
 
-	nodeConfigs []nodeDocument  // those that nodeadm merges
-	cut         map[string]int  // lines cut from the beginning of a part
-	exported    map[string]bool // variables that reach the programs that scripts run
-	fetches     []fetch         // what curl and wget fetch
+	nodeConfigs []nodeDocument    // those that nodeadm merges
+	cut         map[string]int    // lines cut from the beginning of a part
+	exported    map[string]bool   // variables that reach the programs that scripts run
+	fetches     []fetch           // what curl and wget fetch
+	texts       map[string]string // of the parts, by their names
+	traces      []Trace
 }
 
 // script is what runs on the instance. own: it is the part's own text, so that
@@ -79,7 +81,7 @@ type script struct {
 func newReader() *reader {
 	return &reader{
 		room: MaxText, work: maxWork, files: map[string]string{},
-		cut: map[string]int{}, exported: map[string]bool{},
+		cut: map[string]int{}, exported: map[string]bool{}, texts: map[string]string{},
 	}
 }
 
@@ -93,6 +95,7 @@ func (r *reader) read(data []byte) Boot {
 		sh.run(s.text)
 	}
 	r.dropIns()
+	r.trace()
 	if r.merged != "" {
 		r.cluster(r.merged, r.mergedPart, NodeConfig)
 	}
@@ -121,6 +124,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		r.empty(mediaType, part)
 		return
 	}
+	r.texts[part] = text
 	format, ok := formatOf[mediaType]
 	if strings.HasPrefix(mediaType, "text/x-shellscript") {
 		format, ok = Shell, true

@@ -86,6 +86,7 @@ const (
 	NoValue         Reason = "has an option without its value"
 	UnknownOption   Reason = "has an option that bootstrap.sh does not have"
 	FlagForValue    Reason = "has a kubelet flag outside the quotes of --kubelet-extra-args"
+	UnknownParam    Reason = "has a parameter that Start-EKSBootstrap.ps1 does not have"
 	IgnoredArgument Reason = "has arguments that bootstrap.sh ignores"
 )
 

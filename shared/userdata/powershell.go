@@ -249,7 +249,15 @@ func (p *powershell) arguments(args []string) map[string]string {
 	for i := 0; i < len(args); i++ {
 		name, value, _ := strings.Cut(args[i], ":")
 		full := windowsParameter(asciiLower(name))
-		switch {
+		switch common := commonParameter(asciiLower(name)); {
+		case full == "" && common == valued && value == "":
+			i++
+		case full == "" && common != "":
+		case full == "" && len(name) > 1 && name[0] == '-' && psName.MatchString(name):
+			p.r.fault(Fault{Problem: Problem{p.part, PowerShell, UnknownParam}, By: ByWindowsScript, Effect: Fails})
+			if value == "" && i+1 < len(args) && args[i+1][0] != '-' {
+				i++
+			}
 		case full != "" && value != "":
 			values[full] = p.text(value)
 		case full != "" && i+1 < len(args):
@@ -262,6 +270,41 @@ func (p *powershell) arguments(args []string) map[string]string {
 		}
 	}
 	return values
+}
+
+// psName is how PowerShell tells a parameter's name from a value: a negative number is none.
+var psName = regexp.MustCompile(`^-[A-Za-z_?]`)
+
+// valued and a flag are the sorts of PowerShell's common parameters, which a script with
+// parameters of that kind has beside its own.
+// https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters
+const (
+	valued = "valued"
+	aFlag  = "flag"
+)
+
+var commonParameters = map[string]string{
+	"-debug": aFlag, "-db": aFlag, "-verbose": aFlag, "-vb": aFlag, "-whatif": aFlag, "-wi": aFlag, "-confirm": aFlag, "-cf": aFlag,
+	"-erroraction": valued, "-ea": valued, "-errorvariable": valued, "-ev": valued, "-warningaction": valued, "-wa": valued, "-warningvariable": valued, "-wv": valued,
+	"-informationaction": valued, "-infa": valued, "-informationvariable": valued, "-iv": valued, "-outvariable": valued, "-ov": valued,
+	"-outbuffer": valued, "-ob": valued, "-pipelinevariable": valued, "-pv": valued, "-progressaction": valued, "-proga": valued,
+}
+
+// commonParameter is the sort of the common parameter that a name, which may be shortened,
+// stands for; "" if for none.
+func commonParameter(name string) string {
+	if sort, ok := commonParameters[name]; ok {
+		return sort
+	}
+	if len(name) < 4 {
+		return ""
+	}
+	for full, sort := range commonParameters {
+		if strings.HasPrefix(full, name) {
+			return sort
+		}
+	}
+	return ""
 }
 
 func windowsParameter(name string) string {

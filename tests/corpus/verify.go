@@ -98,15 +98,22 @@ func (v *verifier) first(subject, code string, w Finding) {
 	}
 }
 
-// order sees to it that no suggestive cause stands before a decisive one.
+// symptoms are the codes that only say how the trouble shows: a suggested root stands before
+// such a one.
+var symptoms = []string{
+	"InstanceStatusImpaired", "NodeadmFailed", "CloudInitFailed", "CniNotReady", "NeverReported", "KubeletSilent", "ReplacementRepeats", "NodeGroupUnhealthy", "DuplicateLaunch",
+}
+
+// order sees to it that no suggestive cause stands before a decisive root, and no symptom
+// before one.
 func (v *verifier) order(subject string, causes []Cause) {
-	suggested := ""
+	before := ""
 	for _, c := range causes {
 		switch {
-		case c.Confidence == Suggestive:
-			suggested = c.Code
-		case suggested != "":
-			v.say("%s: the decisive %s stands behind the suggestive %s", subject, c.Code, suggested)
+		case c.Confidence == Suggestive, slices.Contains(symptoms, c.Code):
+			before = c.Code
+		case before != "":
+			v.say("%s: the decisive %s stands behind %s", subject, c.Code, before)
 			return
 		}
 	}

@@ -326,7 +326,8 @@ func noUserData() []example {
 		}(), "UserDataEmpty"},
 		{"Karpenter's family Custom", nodeadm().karpenter("Custom").without(), "UserDataEmpty"},
 		{"Karpenter adds its part to others", nodeadm().karpenter("AL2023").without(), "UserDataEmpty?"},
-		{"a script that does something else", nodeadm().data(script("echo hello")), "UserDataEmpty?"},
+		{"a script that does something else", nodeadm().data(script("echo hello")), "UserDataWrongFormat"},
+		{"a script that runs what it fetches", nodeadm().data(script("curl -fsSL https://example.com/join.sh | bash")), "UserDataEmpty?"},
 		{"a script that starts the kubelet in a way of its own", legacy().data(script("systemctl start kubelet")), "AmiFamilyUnsupported?"},
 		{"TOML that says nothing of a cluster", rocket().data("[settings.motd]\nx = 1\n"), "UserDataEmpty?"},
 	}

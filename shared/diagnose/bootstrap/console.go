@@ -183,7 +183,7 @@ func (b *start) cloudInitCause(f console.Found) roll.Cause {
 		detail = " (" + f.Detail + ")"
 	}
 	words := map[console.Sign]string{
-		console.BootstrapFailed:    "/etc/eks/bootstrap.sh failed" + detail,
+		console.BootstrapFailed:    "what bootstraps the node failed" + detail,
 		console.BottlerocketFailed: "a program that makes settings of the user data failed" + detail,
 		console.EmergencyMode:      "the boot stopped in emergency mode",
 		console.CloudInitFailed:    "cloud-init failed" + detail,

@@ -122,27 +122,28 @@ func sureOf(odd []oddity) bool {
 	return slices.ContainsFunc(odd, func(o oddity) bool { return o.sure })
 }
 
-// scriptArguments are arguments that bootstrap.sh does not take as they were meant.
+// scripts are the scripts that join an instance, and who stumbles over their arguments.
+var scripts = map[userdata.Reader]userdata.Tool{userdata.ByBootstrap: userdata.BootstrapScript, userdata.ByWindowsScript: userdata.WindowsScript}
+
+// scriptArguments are arguments that the script does not take as they were meant.
 func (b *start) scriptArguments() []oddity {
-	if !b.os.fits(userdata.BootstrapScript) {
-		return nil
-	}
 	var out []oddity
 	for _, f := range b.data.Value.Faults {
-		if f.By != userdata.ByBootstrap {
+		tool, script := scripts[f.By]
+		if !script || !b.os.fits(tool) {
 			continue
 		}
-		sure := f.Effect == userdata.Fails && b.os.family != "" && b.calledOnce()
-		out = append(out, oddity{sure, place(f), string(f.Reason), "arguments that bootstrap.sh takes", fmt.Sprintf("bootstrap.sh %s on them", f.Effect)})
+		sure := f.Effect == userdata.Fails && b.os.family != "" && b.calledOnce(tool)
+		out = append(out, oddity{sure, place(f), string(f.Reason), "arguments that " + string(tool) + " takes", fmt.Sprintf("%s %s on them", tool, f.Effect)})
 	}
 	return out
 }
 
-// calledOnce reports whether bootstrap.sh is called once, and certainly.
-func (b *start) calledOnce() bool {
+// calledOnce reports whether the script is called once, and for certain.
+func (b *start) calledOnce(script userdata.Tool) bool {
 	n := 0
 	for _, j := range b.data.Value.Joins {
-		if j.Tool == userdata.BootstrapScript {
+		if j.Tool == script {
 			n++
 			if j.Conditional {
 				return false

@@ -87,10 +87,47 @@ func (b *start) misfit() (observed string, wrong bool) {
 		return "", false // it is there; whether nodeadm can read it is another question
 	case d.Uses(userdata.BootstrapScript) && b.os.family == al2023:
 		return "only a call of /etc/eks/bootstrap.sh, which was removed there", true
+	case b.withoutNodeConfig():
+		return "no NodeConfig, only " + joinForms(d.Formats), true
 	case slices.ContainsFunc(d.Formats, b.isForeign) && !slices.Contains(d.Edits, userdata.RestartsKubelet):
 		return b.foreignForms(), true
 	}
 	return "", false
+}
+
+// withoutNodeConfig reports whether all of the user data was followed, and gives nodeadm nothing,
+// on an AMI of EKS that joins by nodeadm alone. Scripts that run what is not in the user data may
+// write a NodeConfig where nodeadm looks for it; that nodeadm found none shows that they do not.
+func (b *start) withoutNodeConfig() bool {
+	d := b.data.Value
+	scripts := func(f userdata.Format) bool {
+		return f == userdata.Shell || f == userdata.CloudConfig || f == userdata.Multipart || f == userdata.Archive
+	}
+	if b.os.family != al2023 || !b.os.eks || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
+		return false
+	}
+	if slices.ContainsFunc(d.Formats, func(f userdata.Format) bool { return !scripts(f) }) {
+		return false
+	}
+	log := b.Instance().Console
+	_, missing := inLastBoot(log.Value, console.NodeConfigMissing)
+	return !d.Opaque || log.Known() && missing && !later(log.Value, 0, started...)
+}
+
+// joinForms names forms of user data.
+func joinForms(forms []userdata.Format) string {
+	var out []string
+	for _, f := range forms {
+		out = append(out, formName[f])
+	}
+	return strings.Join(out, " and ")
+}
+
+// formName are the words for forms of user data.
+var formName = map[userdata.Format]string{
+	userdata.Shell: "a shell script", userdata.CloudConfig: "a cloud-config", userdata.Archive: "a cloud-config archive",
+	userdata.Multipart: "a MIME document", userdata.NodeConfig: "a NodeConfig", userdata.Bottlerocket: "TOML settings for Bottlerocket",
+	userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include",
 }
 
 // ofSystem are the ways of joining that are there on the system, whether they are run or
@@ -108,17 +145,7 @@ func (b *start) ofSystem() []userdata.Join {
 func (b *start) isForeign(f userdata.Format) bool { return slices.Contains(foreign[b.os.family], f) }
 
 func (b *start) foreignForms() string {
-	var out []string
-	for _, f := range b.data.Value.Formats {
-		if b.isForeign(f) {
-			out = append(out, map[userdata.Format]string{
-				userdata.Shell: "a shell script", userdata.CloudConfig: "a cloud-config", userdata.Archive: "a cloud-config archive",
-				userdata.Multipart: "a MIME document", userdata.NodeConfig: "a NodeConfig", userdata.Bottlerocket: "TOML settings for Bottlerocket",
-				userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include",
-			}[f])
-		}
-	}
-	return strings.Join(out, " and ")
+	return joinForms(slices.DeleteFunc(slices.Clone(b.data.Value.Formats), func(f userdata.Format) bool { return !b.isForeign(f) }))
 }
 
 // fault finds a fault of the reason that the reader stumbles over.

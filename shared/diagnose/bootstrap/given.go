@@ -98,7 +98,7 @@ func (b *start) custom() bool {
 func (b *start) joinless() {
 	d := b.data.Value
 	other := slices.ContainsFunc(d.Formats, b.isForeign) || b.os.family == al2023 && slices.Contains(d.Formats, userdata.NodeConfig)
-	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other {
+	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other || b.withoutNodeConfig() {
 		b.s.RuledOut(cause.UserDataEmpty)
 		return
 	}

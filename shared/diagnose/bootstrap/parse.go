@@ -2,9 +2,11 @@ package bootstrap
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
@@ -56,13 +58,35 @@ func (b *start) stumbles() []userdata.Fault {
 	var out []userdata.Fault
 	for _, f := range b.data.Value.Faults {
 		matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(readers[b.os.family], f.By)
-		about := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap
+		about := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam
 		skipped := f.Effect == userdata.Skipped && f.By == userdata.CloudInit
-		if matters && !about && (f.Effect == userdata.Fails || skipped) {
+		if matters && !about && (f.Effect == userdata.Fails || skipped || b.noSuchVersion(f)) {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// knownUntil is the last release of EKS's AMIs whose nodeadm was looked at: up to it nodeadm
+// knows NodeConfigs of node.eks.aws/v1alpha1 and of no other version.
+// https://github.com/awslabs/amazon-eks-ami/tree/main/nodeadm/api
+const knownUntil = "20260731"
+
+var release = regexp.MustCompile(`-v(\d{8})$`)
+
+// noSuchVersion reports a NodeConfig of a version that the AMI's nodeadm does not know: by the
+// AMI's release, or because nodeadm failed.
+func (b *start) noSuchVersion(f userdata.Fault) bool {
+	if f.Reason != userdata.WrongKind || f.Effect != userdata.Depends {
+		return false
+	}
+	if log := b.Instance().Console; log.Known() {
+		if _, failed := inLastBoot(log.Value, console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid); failed {
+			return true
+		}
+	}
+	m := release.FindStringSubmatch(b.Image().Value.Name)
+	return b.os.eks && m != nil && m[1] <= knownUntil
 }
 
 // certain reports whether the faults keep the instance from joining: nodeadm and
@@ -74,7 +98,13 @@ func (b *start) certain(faults []userdata.Fault) bool {
 	case bottlerocket:
 		return true
 	case al2, ubuntu:
-		return len(b.joins()) == 0 && !b.data.Value.Unread() && slices.ContainsFunc(faults, func(f userdata.Fault) bool { return f.By == userdata.CloudInit })
+		if len(b.joins()) > 0 || b.data.Value.Unread() {
+			return false
+		}
+		// A shell runs what stands before the fault, so the call must stand behind it.
+		return slices.ContainsFunc(faults, func(f userdata.Fault) bool {
+			return f.By == userdata.CloudInit || f.By == userdata.ByShell && slices.Contains(b.data.Value.Traces, userdata.Trace{Part: f.Part, Tool: userdata.BootstrapScript})
+		})
 	}
 	return false
 }
@@ -108,6 +138,9 @@ func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) roll.C
 			}
 		}
 		seen = append(seen, roll.Evidence{Source: b.source, Field: place(f), Observed: string(f.Reason), Expected: fmt.Sprintf("text that %s can read", f.By)})
+	}
+	for _, t := range b.data.Value.Traces {
+		seen = append(seen, roll.Evidence{Source: b.source, Field: t.Part, Observed: fmt.Sprintf("names %s, by which it was meant to join", t.Tool), Expected: "text that can be read"})
 	}
 	if lacks != nil {
 		if what == "" {

@@ -58,24 +58,95 @@ func TestEveryCodeIsInTheCatalogueOnce(t *testing.T) {
 }
 
 func TestTheRootStandsBeforeWhatShowsIt(t *testing.T) {
-	s := &cause.Sheet{}
-	s.Found(found(cause.RolePoliciesMissing, roll.Suggestive))
-	s.Found(found(cause.KubeletSilent, roll.Decisive))
-	s.Found(found(cause.LaunchTemplateDrift, roll.Suggestive))
-	s.Found(found(cause.InstanceStatusImpaired, roll.Decisive))
-	s.Found(found(cause.MemoryPressurePreceded, roll.Decisive))
-	want := []cause.Code{cause.MemoryPressurePreceded, cause.InstanceStatusImpaired, cause.KubeletSilent, cause.RolePoliciesMissing, cause.LaunchTemplateDrift}
-	if got := codes(s.Causes()); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	for _, c := range []struct {
+		name               string
+		decisive, suggests []cause.Code
+		want               []cause.Code
+	}{
+		{"a proven root, and hints beside it", []cause.Code{cause.KubeletSilent, cause.InstanceStatusImpaired, cause.MemoryPressurePreceded}, []cause.Code{cause.RolePoliciesMissing, cause.LaunchTemplateDrift},
+			[]cause.Code{cause.MemoryPressurePreceded, cause.InstanceStatusImpaired, cause.KubeletSilent, cause.RolePoliciesMissing, cause.LaunchTemplateDrift}},
+		{"a likely root", []cause.Code{cause.KubeletSilent}, []cause.Code{cause.NodeRoleNotMapped, cause.LaunchTemplateDrift},
+			[]cause.Code{cause.NodeRoleNotMapped, cause.KubeletSilent, cause.LaunchTemplateDrift}},
+		{"a symptom that nothing explains", []cause.Code{cause.NodeadmFailed}, []cause.Code{cause.AmiFamilyUnsupported},
+			[]cause.Code{cause.NodeadmFailed, cause.AmiFamilyUnsupported}},
+		{"symptoms that explain each other", []cause.Code{cause.NodeGroupUnhealthy, cause.ReplacementRepeats, cause.CniNotReady}, nil,
+			[]cause.Code{cause.CniNotReady, cause.ReplacementRepeats, cause.NodeGroupUnhealthy}},
+		{"one of two symptoms is explained for certain", []cause.Code{cause.KubeletSilent, cause.NodeGroupUnhealthy, cause.InstanceStopped}, []cause.Code{cause.SubnetIpsExhausted},
+			[]cause.Code{cause.InstanceStopped, cause.KubeletSilent, cause.NodeGroupUnhealthy, cause.SubnetIpsExhausted}},
+	} {
+		s := &cause.Sheet{}
+		for _, code := range c.suggests {
+			s.Found(found(code, roll.Suggestive))
+		}
+		for _, code := range c.decisive {
+			s.Found(found(code, roll.Decisive))
+		}
+		if got := codes(s.Causes()); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
 	}
 }
 
-func TestASymptomStandsFirstWhereNothingExplainsIt(t *testing.T) {
-	s := &cause.Sheet{}
-	s.Found(found(cause.RolePoliciesMissing, roll.Suggestive))
-	s.Found(found(cause.NodeadmFailed, roll.Decisive))
-	if got := codes(s.Causes()); got[0] != cause.NodeadmFailed {
-		t.Errorf("got %v: what is decisive comes before what is only suggestive", got)
+// A symptom that nothing proven explains names what was not looked for and would explain it.
+func TestASymptomNamesWhatCouldExplainIt(t *testing.T) {
+	sheet := func() *cause.Sheet {
+		s := &cause.Sheet{}
+		s.Found(found(cause.KubeletSilent, roll.Decisive))
+		s.NotChecked("iam:GetRole is denied", cause.NodeRoleNotMapped, cause.UserDataEmpty)
+		s.RuledOut(cause.KernelPanic)
+		return s
+	}
+	s := sheet()
+	if got := s.Causes()[0].NotChecked; !slices.Equal(got, []cause.Code{cause.NodeRoleNotMapped}) {
+		t.Errorf("got %v: user data does not explain why a node fell silent, and the panic is ruled out", got)
+	}
+	s.Found(found(cause.OutOfMemory, roll.Suggestive))
+	if got := s.Causes(); got[0].Code != cause.OutOfMemory || got[0].NotChecked != nil || len(got[1].NotChecked) != 1 {
+		t.Errorf("got %v: what is only likely explains nothing for certain", got)
+	}
+	s.Found(found(cause.OutOfMemory, roll.Decisive))
+	if got := s.Causes(); got[1].NotChecked != nil {
+		t.Errorf("got %v: it is explained", got)
+	}
+}
+
+// The relation has no cycles, each of its codes is in the catalogue, and the catalogue has no
+// symptom before what explains it.
+func TestWhatExplainsWhatHasNoCycles(t *testing.T) {
+	symptoms := 0
+	for _, s := range cause.Codes() {
+		if !cause.Symptom(s) {
+			continue
+		}
+		symptoms++
+		for _, r := range cause.Codes() {
+			if cause.Explains(r, s) && !cause.Before(r, s) {
+				t.Errorf("%s explains %s, and stands behind it", r, s)
+			}
+		}
+		seen := map[cause.Code]bool{}
+		var climb func(cause.Code)
+		climb = func(c cause.Code) {
+			for _, r := range cause.Codes() {
+				if cause.Explains(r, c) && !seen[r] {
+					seen[r] = true
+					climb(r)
+				}
+			}
+		}
+		climb(s)
+		if seen[s] {
+			t.Errorf("%s explains itself", s)
+		}
+		if len(seen) < 3 {
+			t.Errorf("%s: %d codes explain it", s, len(seen))
+		}
+	}
+	if symptoms < 9 {
+		t.Errorf("%d symptoms", symptoms)
+	}
+	if bad := cause.Unknown(); len(bad) > 0 {
+		t.Errorf("the relation names what is no code: %v", bad)
 	}
 }
 

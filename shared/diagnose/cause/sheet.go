@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"maps"
 	"slices"
 
 	"rollcall/shared/roll"
@@ -26,7 +27,10 @@ func (s *Sheet) Found(c roll.Cause) {
 	s.found[c.Code] = c
 }
 
-func stronger(a, b roll.Cause) bool { return place(a) <= place(b) }
+// stronger reports whether a verdict about a code is at least as strong as another about it.
+func stronger(a, b roll.Cause) bool {
+	return a.Confidence == roll.Decisive || b.Confidence != roll.Decisive
+}
 
 // RuledOut notes that the causes were looked for and are certainly not there.
 func (s *Sheet) RuledOut(codes ...Code) {
@@ -51,17 +55,41 @@ func (s *Sheet) NotChecked(reason string, codes ...Code) {
 	}
 }
 
+// Decided reports whether the cause was found or ruled out.
+func (s *Sheet) Decided(c Code) bool {
+	_, found := s.found[c]
+	_, open := s.unchecked[c]
+	return found || s.ruledOut[c] && !open
+}
+
 // Causes are the causes that were found, in the order of the report, with what the
-// catalogue knows of each.
+// catalogue knows of each. A symptom that nothing proven explains names what might, and
+// could not be looked for.
 func (s *Sheet) Causes() []roll.Cause {
 	out := make([]roll.Cause, 0, len(s.found))
 	for _, code := range Codes() {
 		if c, ok := s.found[code]; ok {
 			c.Cure, c.Symptom = CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
+			c.NotChecked = s.mayExplain(code)
 			out = append(out, c)
 		}
 	}
 	Order(out)
+	return out
+}
+
+// mayExplain are the codes that explain a symptom and were neither found nor ruled out, for
+// want of data; none where a proven root explains it.
+func (s *Sheet) mayExplain(symptom Code) (out []Code) {
+	if explained(symptom, slices.Collect(maps.Values(s.found))) {
+		return nil
+	}
+	for _, root := range Codes() {
+		_, found := s.found[root]
+		if _, open := s.unchecked[root]; open && !found && Explains(root, symptom) {
+			out = append(out, root)
+		}
+	}
 	return out
 }
 

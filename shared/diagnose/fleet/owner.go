@@ -3,8 +3,10 @@ package fleet
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/launch"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -87,6 +89,49 @@ func nodeGroup(c *evidence.Case, s *cause.Sheet) {
 		Code: cause.NodeGroupUnhealthy, Confidence: roll.Decisive, Subject: "nodegroup/" + g.Name,
 		Summary:  fmt.Sprintf("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message),
 		Evidence: seen,
-		Fix:      fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", c.Region, c.ClusterID.Name, g.Name),
+		Fix:      showHealth(c, g.Name),
+	})
+	for i, issue := range g.Issues {
+		named(c, s, g.Name, seen[i], issue)
+	}
+}
+
+func showHealth(c *evidence.Case, name string) string {
+	return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", c.Region, c.ClusterID.Name, name)
+}
+
+// named notes the cause that a health issue's code names, unless somebody looked closer. An
+// issue about what nodes sign in with, or join from, is proof for an instance that did not
+// register; one about launches says nothing certain of an instance that runs, and of access
+// the issue alone does not tell whether it is the nodes' or that of EKS itself.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
+// https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#troubleshoot-managed-node-groups
+func named(c *evidence.Case, s *cause.Sheet, group string, seen roll.Evidence, issue roll.HealthIssue) {
+	code, known := launch.OfIssue(issue.Code)
+	sure := false
+	switch issue.Code {
+	case "AccessDenied":
+		code, known = cause.NodeRoleNotMapped, true
+		sure = strings.Contains(issue.Message, "aws-auth") || strings.Contains(issue.Message, "access entr")
+		if slices.ContainsFunc(s.Causes(), func(found roll.Cause) bool { return found.Confidence == roll.Decisive && cause.AboutAccess(found.Code) }) {
+			return // which mapping is wrong, and how, is known
+		}
+	case "ClusterUnreachable":
+		code, known = cause.ApiEndpointUnreachable, true
+	case "IamNodeRoleNotFound", "IamInstanceProfileNotFound":
+		sure = true
+	}
+	if !known || s.Decided(code) || code == cause.OwnerGone {
+		return
+	}
+	confidence := roll.Suggestive
+	if sure && c.Finding.Kind == roll.Unregistered {
+		confidence = roll.Decisive
+	}
+	s.Found(roll.Cause{
+		Code: code, Confidence: confidence, Subject: "nodegroup/" + group,
+		Summary:  fmt.Sprintf("EKS says of node group %s: %s (%s)", group, issue.Code, strings.TrimSuffix(issue.Message, ".")),
+		Evidence: []roll.Evidence{seen},
+		Fix:      showHealth(c, group) + "   # and mend what it names",
 	})
 }

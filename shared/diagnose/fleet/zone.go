@@ -19,9 +19,10 @@ const (
 	together = 10 * time.Minute
 )
 
-// zone asks whether the finding is one of many in its zone, while others are well.
+// zone asks whether the finding is one of many in its zone, while others are well. An instance
+// that fails EC2's checks where its zone fell silent has the same trouble.
 func zone(c *evidence.Case, s *cause.Sheet) {
-	if c.Finding.Kind != roll.Unknown || c.Finding.Zone == "" {
+	if c.Finding.Kind != roll.Unknown && c.Finding.Kind != roll.Impaired || c.Finding.Zone == "" {
 		return
 	}
 	if len(c.Zones) == 0 {

@@ -158,17 +158,17 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"short of memory at the check before", func(w *world) { w.remember(roll.MemoryPressure, "True", 4*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
 		{"short of disk at the check before", func(w *world) { w.remember(roll.DiskPressure, "True", 4*time.Minute) }, "DiskPressurePreceded KubeletSilent"},
 		{"short of processes at the check before", func(w *world) { w.remember(roll.PIDPressure, "True", 4*time.Minute) }, "PidPressurePreceded KubeletSilent"},
-		{"short of memory hours before", func(w *world) { w.remember(roll.MemoryPressure, "True", 3*time.Hour) }, "KubeletSilent MemoryPressurePreceded?"},
+		{"short of memory hours before", func(w *world) { w.remember(roll.MemoryPressure, "True", 3*time.Hour) }, "MemoryPressurePreceded? KubeletSilent"},
 		{"short of memory, and said to be over", func(w *world) {
 			w.remember(roll.MemoryPressure, "True", 10*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"short of memory since it went silent", func(w *world) {
 			w.remember(roll.MemoryPressure, "True", -20*time.Minute)
 		}, "KubeletSilent"},
 		{"the ledger saw it end", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-6 * time.Minute)}}
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"the ledger saw it end long ago", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-50 * time.Minute)}}
 		}, "KubeletSilent"},
@@ -180,7 +180,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its kubelet took it back just before", func(w *world) {
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"its kubelet took it back, and said so again", func(w *world) {
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 10*time.Minute)
@@ -203,7 +203,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		}, "MemoryPressurePreceded KubeletSilent"},
 		{"the kernel killed for want of memory half an hour before", func(w *world) {
 			w.event("SystemOOM", "System OOM encountered", 30*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"it reclaimed memory", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim memory", 3*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
 		{"it reclaimed disk", func(w *world) {
 			w.event("EvictionThresholdMet", "Attempting to reclaim ephemeral-storage", 3*time.Minute)
@@ -212,16 +212,16 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"it reclaimed memory, and had enough then", func(w *world) {
 			w.event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed in an earlier boot", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.Console.Value.Boots = 2
-		}, "KubeletSilent OutOfMemory?"},
+		}, "OutOfMemory? KubeletSilent"},
 		{"it killed, in output from just before", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded? OutOfMemory?"},
+		}, "MemoryPressurePreceded? OutOfMemory? KubeletSilent"},
 		{"it killed, in output from long before", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.ConsoleAt = silence.Add(-10 * time.Hour)
@@ -235,7 +235,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its kernel panicked, and booted since", func(w *world) {
 			w.shows(console.KernelPanic, "Fatal exception", 1)
 			w.instance.Console.Value.Boots = 2
-		}, "KubeletSilent KernelPanic?"},
+		}, "KernelPanic? KubeletSilent"},
 		{"its kernel panicked, and the node was heard after that", func(w *world) {
 			w.shows(console.KernelPanic, "Fatal exception", 1)
 			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
@@ -248,7 +248,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its disk was full an earlier boot", func(w *world) {
 			w.shows(console.DiskFull, "containerd", 1)
 			w.instance.Console.Value.Boots = 2
-		}, "KubeletSilent DiskFull?"},
+		}, "DiskFull? KubeletSilent"},
 
 		{"EC2 does not reach its system", func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired KubeletSilent"},
 		{"the host below it fails", func(w *world) { w.instance.Status.Value.System = "impaired" }, "SystemStatusImpaired KubeletSilent"},
@@ -342,6 +342,10 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"a volume of a silent node", roll.Unregistered, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, ""},
 
 		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
+		{"it was told again since", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "again", -5*time.Minute) }, "MonitoringConditionLatched?"},
+		{"it was told when it was set", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "once", silence.Sub(created)) }, "MonitoringConditionLatched"},
+		{"another trouble was told since", roll.ConditionFailed, func(w *world) { w.event("Rebooted", "", -5*time.Minute) }, "MonitoringConditionLatched"},
+		{"its events were not read", roll.ConditionFailed, func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("denied") }, "MonitoringConditionLatched?"},
 		{"two of them", roll.ConditionFailed, func(w *world) { w.condition("NetworkingReady", "False") }, "MonitoringConditionLatched?"},
 		{"it runs short of memory too", roll.ConditionFailed, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MonitoringConditionLatched?"},
 		{"its file system is read-only too", roll.ConditionFailed, func(w *world) {

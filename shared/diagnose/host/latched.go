@@ -63,6 +63,11 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 	if others := l.beside(n); len(others) > 0 {
 		confidence, more = roll.Suggestive, "; beside it "+strings.Join(others, ", ")
 	}
+	if e, again, unread := l.repeated(c); again {
+		confidence, more = roll.Suggestive, more+"; it was told again at "+roll.Clock(e.Last)
+	} else if unread != "" {
+		confidence, more = roll.Suggestive, more+"; whether it happened again was not read: "+unread
+	}
 	return roll.Cause{
 		Code: cause.MonitoringConditionLatched, Confidence: confidence,
 		Summary: fmt.Sprintf("the node monitoring agent said %s=False of node %s at %s (%s), and never takes that back by itself; the node is Ready and renews its lease%s",
@@ -75,6 +80,21 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 		},
 		Fix: paste.Lines(paste.Command("kubectl", "describe", "node", n.Name)+"   # does what the message names still happen?", l.restartAgent(n.Name)+"   # its conditions begin anew: what is still wrong is said again"),
 	}
+}
+
+// repeated is an event of the node by which the condition's reason was told again since, or why
+// that is not known.
+func (l *look) repeated(c evidence.Condition) (e evidence.Event, again bool, unread string) {
+	events := l.Node().Events
+	if !events.Settled() {
+		return e, false, events.Missing("the events of node " + l.Finding.Node)
+	}
+	for _, e := range events.Value {
+		if c.Reason != "" && e.Reason == c.Reason && e.Last.After(c.Since.Add(slack)) {
+			return e, true, ""
+		}
+	}
+	return e, false, ""
 }
 
 // beside is what else speaks against the node.

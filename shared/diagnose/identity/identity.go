@@ -16,6 +16,8 @@
 package identity
 
 import (
+	"slices"
+
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
@@ -47,15 +49,23 @@ func confidence(c *evidence.Case) roll.Confidence {
 	if c.Finding.Kind == roll.Unregistered {
 		return roll.Decisive
 	}
-	if c.Alone {
+	if c.Alone || slices.ContainsFunc(c.Sound, func(s evidence.Sound) bool { return sharesRole(c, s) }) {
 		return roll.Suggestive
 	}
-	for _, m := range c.Group().Members {
-		if m.Healthy {
-			return roll.Suggestive
-		}
-	}
 	return roll.Decisive
+}
+
+// sharesRole reports whether an instance in order has the role of the finding's instance.
+// Of its own group that is taken to be so unless its role is known to be another one.
+func sharesRole(c *evidence.Case, s evidence.Sound) bool {
+	mine, theirs := c.Profile(), c.Profiles[s.Profile]
+	switch {
+	case s.Profile != "" && s.Profile == c.Config().Value.ProfileARN:
+		return true
+	case mine.Known() && theirs.Known():
+		return slices.Equal(mine.Value.Roles, theirs.Value.Roles)
+	}
+	return s.Group == c.Finding.Group && s.Group != roll.GroupNone
 }
 
 // door is what an instance has to come through to be known to its cluster.

@@ -366,26 +366,35 @@ func TestASoundInstanceHasAllRuledOut(t *testing.T) {
 	}
 }
 
-// A node that went silent has lost its mapping only if none of its like is well.
-func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherIsWell(t *testing.T) {
-	e := sound("CONFIG_MAP")
-	e.Cluster.AwsAuth = roles()
-	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped" {
-		t.Errorf("alone: %q", got)
-	}
-	g := e.Groups[groupOfNode]
-	g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true}}
-	e.Groups[groupOfNode] = g
-	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped?" {
-		t.Errorf("with others that are well: %q", got)
-	}
-	g.Members = nil
-	e.Groups[groupOfNode], e.Alone = g, true
-	if got := told(analyze(e, roll.Unknown)); got != "NodeRoleNotMapped?" {
-		t.Errorf("where nobody looked at the others: %q", got)
-	}
-	if got := told(analyze(e, roll.NotReady)); got != "" {
-		t.Errorf("a node that reports is known to its cluster: %q", got)
+// A node that went silent has lost its mapping only if no node with its role is well.
+func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t *testing.T) {
+	const twin, other, unread = profile + "-twin", profile + "-other", profile + "-unread"
+	for name, tt := range map[string]struct {
+		sound []evidence.Sound
+		alone bool
+		want  string
+	}{
+		"no other is well":                                   {nil, false, "NodeRoleNotMapped"},
+		"nobody looked at the others":                        {nil, true, "NodeRoleNotMapped?"},
+		"one of its group, with its profile":                 {[]evidence.Sound{{Group: groupOfNode, Profile: profile}}, false, "NodeRoleNotMapped?"},
+		"one of another group, with its profile":             {[]evidence.Sound{{Group: "asg/other", Profile: profile}}, false, "NodeRoleNotMapped?"},
+		"one of another group, whose profile holds its role": {[]evidence.Sound{{Group: "asg/other", Profile: twin}}, false, "NodeRoleNotMapped?"},
+		"one of its group, with another role":                {[]evidence.Sound{{Group: groupOfNode, Profile: other}}, false, "NodeRoleNotMapped"},
+		"one of another group, with another role":            {[]evidence.Sound{{Group: "asg/other", Profile: other}}, false, "NodeRoleNotMapped"},
+		"one of its group, whose role was not read":          {[]evidence.Sound{{Group: groupOfNode, Profile: unread}}, false, "NodeRoleNotMapped?"},
+		"one of another group, whose role was not read":      {[]evidence.Sound{{Group: "asg/other", Profile: unread}}, false, "NodeRoleNotMapped"},
+	} {
+		e := sound("CONFIG_MAP")
+		e.Cluster.AwsAuth = roles()
+		e.Profiles[twin] = e.Profiles[profile]
+		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
+		e.Sound, e.Alone = tt.sound, tt.alone
+		if got := told(analyze(e, roll.Unknown)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if got := told(analyze(e, roll.NotReady)); got != "" {
+			t.Errorf("%s: a node that reports is known to its cluster: %q", name, got)
+		}
 	}
 }
 

@@ -18,9 +18,44 @@ var (
 	pullPolicies   = []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess", "AdministratorAccess", "PowerUserAccess"}
 )
 
+// refusedEvent is the reason of the event by which the Amazon VPC CNI tells that EC2 refuses it
+// a call, which its message names.
+// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md
+const refusedEvent = "MissingIAMPermissions"
+
+// refused is that the CNI on the node says so: proof of a node that waits for its CNI. Whose role it is, the nodes' or that of its
+// service account, it does not tell.
+func refused(c *evidence.Case) (roll.Cause, bool) {
+	confidence := roll.Suggestive
+	if ready, _ := c.Node().Object.Value.Condition("Ready"); strings.Contains(ready.Message, "NetworkPluginNotReady") {
+		confidence = roll.Decisive
+	}
+	for _, p := range c.Node().Pods.Value {
+		if _, set, _ := strings.Cut(p.Owner, "/"); set != "aws-node" {
+			continue
+		}
+		for _, e := range p.Events {
+			if e.Reason == refusedEvent {
+				return roll.Cause{
+					Code: cause.RolePoliciesMissing, Confidence: confidence, Subject: "cni/" + c.ClusterID.Name,
+					Summary:  fmt.Sprintf("the CNI on node %s may not do what it must: %s", c.Finding.Node, strings.TrimSuffix(e.Message, ".")),
+					Evidence: []roll.Evidence{{Source: "pod " + p.Namespace + "/" + p.Name, Field: "event " + e.Reason, Observed: e.Message, Expected: "EC2 answers the call"}},
+					Fix: "kubectl -n kube-system get serviceaccount aws-node -o yaml   # with a role of its own, or else by the role of the nodes\n" +
+						"# attach AmazonEKS_CNI_Policy to that role; with IPv6 it needs a policy of your own with ec2:AssignIpv6Addresses: https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html",
+				}, true
+			}
+		}
+	}
+	return roll.Cause{}, false
+}
+
 // policies looks for the permissions of a node. What is missing is suggestive at most:
-// a policy of one's own may grant the same.
+// a policy of one's own may grant the same. That EC2 refused the CNI is proof.
 func policies(c *evidence.Case, s *cause.Sheet) {
+	if found, ok := refused(c); ok {
+		s.Found(found)
+		return
+	}
 	role := c.Role()
 	if role.State == evidence.Absent {
 		return // there is nothing to hold a permission; told by other codes

@@ -75,6 +75,12 @@ var issues = map[string]cause.Code{
 	"SourceEc2LaunchTemplateNotFound":          cause.LaunchTemplateInvalid,
 }
 
+// OfIssue is the cause that the code of a node group's health issue names; false if it names none.
+func OfIssue(code string) (cause.Code, bool) {
+	c, ok := issues[code]
+	return c, ok
+}
+
 // reported is one cause with what reported it.
 type reported struct {
 	rule

@@ -28,7 +28,8 @@ func (l *look) addresses() {
 		return
 	}
 	n := f.Value.FreeAddresses
-	if n >= fewAddresses {
+	prefix, scattered := l.podSays(noPrefix)
+	if n >= fewAddresses && !scattered {
 		l.s.RuledOut(code)
 		return
 	}
@@ -41,6 +42,18 @@ func (l *look) addresses() {
 			l.aws("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table"),
 			"# let the Amazon VPC CNI keep fewer addresses in advance:",
 			command("kubectl", "-n", "kube-system", "set", "env", "daemonset/aws-node", "WARM_IP_TARGET=1", "MINIMUM_IP_TARGET=2")),
+	}
+	if scattered && n >= fewAddresses {
+		c.Confidence, c.Summary = roll.Decisive, fmt.Sprintf("the subnet %s (%s) has %d free addresses and no contiguous /28 among them, and the CNI gives out prefixes of that size", l.i.Subnet, f.Value.CIDR, n)
+		c.Evidence[0].Expected = "a contiguous block of 16"
+		c.Evidence = append(c.Evidence, prefix)
+		c.Fix = paste.Lines(
+			"# reserve blocks for prefixes in a subnet, here or in one of its own for nodes, so that single addresses do not scatter them:",
+			l.aws("ec2", "create-subnet-cidr-reservation", "--subnet-id", l.i.Subnet, "--reservation-type", "prefix", "--cidr", "CIDR"),
+			"# or go without prefixes:",
+			command("kubectl", "-n", "kube-system", "set", "env", "daemonset/aws-node", "ENABLE_PREFIX_DELEGATION=false"))
+		l.s.Found(c)
+		return
 	}
 	if e, ok := l.cniError(); ok {
 		c.Confidence, c.Evidence = roll.Decisive, append(c.Evidence, e)
@@ -60,24 +73,32 @@ func (l *look) addresses() {
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 var noAddress = []string{"failed to assign an IP address to container", "InsufficientFreeAddressesInSubnet", "IPAMDNoIPs"}
 
+// noPrefix is EC2's word, as the Amazon VPC CNI repeats it, for a subnet without a contiguous
+// block, whatever single addresses it has.
+// https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
+var noPrefix = []string{"InsufficientCidrBlocks"}
+
 // cniError is a pod of the node, or an event about it or the node, that says so.
-func (l *look) cniError() (roll.Evidence, bool) {
+func (l *look) cniError() (roll.Evidence, bool) { return l.podSays(noAddress) }
+
+// podSays is a pod of the node, or an event about it or the node, that has one of the words.
+func (l *look) podSays(words []string) (roll.Evidence, bool) {
 	if l.Finding.Kind == roll.Unregistered {
 		return roll.Evidence{}, false
 	}
 	n := l.Node()
 	for _, e := range n.Events.Value {
-		if says(e.Message, noAddress) {
+		if says(e.Message, words) {
 			return eventEvidence("events", e), true
 		}
 	}
 	for _, p := range n.Pods.Value {
 		source := "pod " + p.Namespace + "/" + p.Name
-		if says(p.Message, noAddress) {
+		if says(p.Message, words) {
 			return roll.Evidence{Source: source, Field: "state.waiting", Observed: p.Message, Expected: "an address"}, true
 		}
 		for _, e := range p.Events {
-			if says(e.Message, noAddress) {
+			if says(e.Message, words) {
 				return eventEvidence(source, e), true
 			}
 		}

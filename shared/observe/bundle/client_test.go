@@ -89,7 +89,7 @@ func TestStatusChecks(t *testing.T) {
 		t.Errorf("the stopped one is %s", got)
 	}
 
-	fsys["instance-status.json"] = &fstest.MapFile{Data: []byte(`{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}}]}`)}
+	fsys["instance-status.json"] = &fstest.MapFile{Data: []byte(`{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}, "InstanceStatus": {"Status": "ok"}, "SystemStatus": {"Status": "ok"}}]}`)}
 	e = of(opened(t, fsys)).ec2
 	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f100000000000001", "i-0f200000000000001"}}); got != "i-0f200000000000001 is not in instance-status.json of the bundle" {
 		t.Errorf("a status that was not captured is %s", got)
@@ -200,10 +200,10 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 // One thing by itself is what somebody asked for, not all that there is.
 func TestOneThingByItselfIsNoListing(t *testing.T) {
 	fsys := least(t)
-	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers"}}`)}
+	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "health": {"issues": []}}}`)}
 	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}}`)}
-	fsys["nodepools.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}}`)}
-	fsys["vpc-endpoints.json"] = &fstest.MapFile{Data: []byte(`{"VpcEndpointId": "vpce-1", "VpcId": "vpc-1"}`)}
+	fsys["nodepools.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": {"template": {"spec": {}}}}`)}
+	fsys["vpc-endpoints.json"] = &fstest.MapFile{Data: []byte(`{"VpcEndpointId": "vpce-1", "VpcId": "vpc-1", "VpcEndpointType": "GatewayLoadBalancer", "ServiceName": "x", "State": "available"}`)}
 	b := opened(t, fsys)
 	k := client(t, b)
 	call := func(_ any, err error) error { return err }

@@ -74,11 +74,21 @@ func (c *contents) unknown(ids []string) error {
 }
 
 func (c *contents) instanceStatus(in *ec2.DescribeInstanceStatusInput) (*ec2.DescribeInstanceStatusOutput, error) {
-	if err := c.statuses.listing(); err != nil {
+	if err := c.statuses.missing(); err != nil {
 		return nil, err
 	}
 	if err := c.unknown(in.InstanceIds); err != nil {
 		return nil, err
+	}
+	if len(in.InstanceIds) == 0 {
+		if err := c.statuses.listing(); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range in.InstanceIds {
+		if err := c.statuses.cutDown(id); err != nil {
+			return nil, err
+		}
 	}
 	out := &ec2.DescribeInstanceStatusOutput{}
 	for i := range c.statuses.rows {
@@ -161,7 +171,7 @@ func (c *contents) document(t *table[document], id string) (*string, error) {
 func documentName(folder, id string) string { return folder + "/" + id + ".txt" }
 
 func (c *contents) templateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
-	if err := c.templates.missing(); err != nil {
+	if err := c.templates.listing(); err != nil {
 		return nil, err
 	}
 	var of []types.LaunchTemplateVersion

@@ -22,6 +22,9 @@ func (c *contents) answerEKS(in any) (any, error) {
 	case *eks.ListNodegroupsInput:
 		return &eks.ListNodegroupsOutput{Nodegroups: c.nodeGroups.keys()}, c.nodeGroups.listing()
 	case *eks.DescribeNodegroupInput:
+		if err := c.nodeGroups.cutDown(aws.ToString(in.NodegroupName)); err != nil {
+			return nil, err
+		}
 		if at, ok := c.nodeGroups.at[aws.ToString(in.NodegroupName)]; ok {
 			return &eks.DescribeNodegroupOutput{Nodegroup: &c.nodeGroups.rows[at]}, nil
 		}
@@ -46,6 +49,9 @@ func notFound(format string, args ...any) error {
 
 func (c *contents) accessEntry(principal string) (*eks.DescribeAccessEntryOutput, error) {
 	if err := c.entries.missing(); err != nil {
+		return nil, err
+	}
+	if err := c.entries.cutDown(principal); err != nil {
 		return nil, err
 	}
 	at, ok := c.entries.at[principal]

@@ -71,7 +71,7 @@ func (e encoder) list(v reflect.Value, name string) (any, bool) {
 		}
 		out = append(out, item)
 	}
-	return out, len(out) > 0
+	return out, !v.IsNil() // that there are none is an answer too
 }
 
 func (e encoder) members(v reflect.Value) map[string]any {

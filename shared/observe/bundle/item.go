@@ -152,6 +152,11 @@ func readObjects(c *contents, in *input, v *value) {
 		default:
 			t.put(i)
 			at[i.key()] = row.from
+			if in.spec.required {
+				in.refuseTrimmed(row)
+			} else if lacks := in.trimmed(row); lacks != "" {
+				t.trim(i.key(), lacks)
+			}
 		}
 	}
 	if in.spec.name == fileNodes && readNodes(t.rows) != nil {

@@ -119,6 +119,9 @@ func (q query) one(r *http.Request, t *table[item]) (*http.Response, error) {
 	for i := range t.rows {
 		o := &t.rows[i]
 		if o.Metadata.Name == q.name && o.Metadata.Namespace == q.namespace && q.is(o) {
+			if err := t.cutDown(o.key()); err != nil {
+				return nil, notHeld{err}
+			}
 			return answer(r, http.StatusOK, o.raw)
 		}
 	}

@@ -83,7 +83,7 @@ func (b *Bundle) oneOfMany() Faults {
 
 // read reads one JSON file.
 func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
-	data, err := fs.ReadFile(fsys, s.name)
+	data, err := readRegular(fsys, s.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.required:
 		return Faults{{File: s.name, Problem: "there is no such file, and it must be there: write it with: " + s.command}}
@@ -111,6 +111,32 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	return in.told()
 }
 
+// readRegular reads a file, or what a symbolic link leads to. A device or a pipe is refused
+// before it is opened: it may never end, or never begin.
+func readRegular(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is no regular file but %s", special(info.Mode()))
+	}
+	return fs.ReadFile(fsys, name)
+}
+
+// special says what a file is that is no regular one.
+func special(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
 // cause leaves out the path, which is told already.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -120,7 +146,7 @@ func cause(err error) error {
 }
 
 func (b *Bundle) readAt(fsys fs.FS) Faults {
-	data, err := fs.ReadFile(fsys, fileAt)
+	data, err := readRegular(fsys, fileAt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -155,7 +181,7 @@ func (b *Bundle) readDocuments(fsys fs.FS, t *table[document], read func([]byte)
 			b.ignored = append(b.ignored, name)
 			continue
 		}
-		data, err := fs.ReadFile(fsys, name)
+		data, err := readRegular(fsys, name)
 		if err != nil {
 			faults = append(faults, Fault{File: name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))})
 			continue

@@ -130,13 +130,13 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 		"another list":        {"instances.json", `{"Subnets": []}`, `instances.json:1:1: there is no array "Reservations" in this: it should be what ` + instances + ` prints`},
 		"a page":              {"instances.json", "{\"Reservations\": [],\n \"NextToken\": \"abc\"}", `instances.json:2:15: NextToken says that this is not all: write it again without --no-paginate and --max-items: ` + instances},
 		"a page of kubectl":   {"nodes.json", `{"kind": "NodeList", "metadata": {"continue": "abc"}, "items": []}`, `nodes.json:1:47: metadata.continue says that this is not all: write it again with: kubectl get nodes -o json`},
-		"a bad time":          {"instances.json", "{\"Reservations\": [{\"Instances\": [{\"InstanceId\": \"i-1\",\n  \"LaunchTime\": \"2026-01-02 15:04:05\"}]}]}", `instances.json:2:17: Instances[0].LaunchTime: "2026-01-02 15:04:05" is no time with its zone, such as 2026-01-02T15:04:05Z`},
-		"milliseconds":        {"instances.json", `[{"InstanceId": "i-1", "LaunchTime": 1767366245000}]`, `instances.json:1:38: LaunchTime: 1767366245000 is no time in seconds since 1970`},
-		"a bad kind":          {"instances.json", `[{"InstanceId": "i-1", "Tags": {"Name": "x"}}]`, `instances.json:1:32: Tags is an object, not an array`},
+		"a bad time":          {"instances.json", "{\"Reservations\": [{\"Instances\": [{\"InstanceId\": \"i-1\", \"State\": {\"Name\": \"running\"},\n  \"LaunchTime\": \"2026-01-02 15:04:05\"}]}]}", `instances.json:2:17: Instances[0].LaunchTime: "2026-01-02 15:04:05" is no time with its zone, such as 2026-01-02T15:04:05Z`},
+		"milliseconds":        {"instances.json", `[{"InstanceId": "i-1", "LaunchTime": 1767366245000, "State": {"Name": "running"}}]`, `instances.json:1:38: LaunchTime: 1767366245000 is no time in seconds since 1970`},
+		"a bad kind":          {"instances.json", `[{"InstanceId": "i-1", "Tags": {"Name": "x"}, "LaunchTime": 1, "State": {"Name": "running"}}]`, `instances.json:1:32: Tags is an object, not an array`},
 		"a bad number":        {"subnets.json", `{"Subnets": [{"SubnetId": "subnet-1", "AvailableIpAddressCount": 1.5}]}`, `subnets.json:1:66: AvailableIpAddressCount: 1.5 is no whole number of 32 bits`},
 		"no id":               {"instances.json", `{"Reservations": [{"Instances": [{"ImageId": "ami-1"}]}]}`, `instances.json:1:19: an instance in this has no InstanceId`},
 		"a status of success": {"nodes.json", `{"kind": "Status", "status": "Success"}`, `nodes.json:1:1: this is a Status without a failure and its code: the file should hold what kubectl get nodes -o json prints`},
-		"one of many nodes":   {"nodes.json", `{"kind": "Node", "metadata": {"name": "a"}}`, `nodes.json: this is one Node, and instances.json has 3 instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json`},
+		"one of many nodes":   {"nodes.json", `{"kind": "Node", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z"}}`, `nodes.json: this is one Node, and instances.json has 3 instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json`},
 		"another object":      {"nodes.json", `{"kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]}`, `nodes.json:1:28: this is a Pod, which does not belong here: the file should hold what kubectl get nodes -o json prints`},
 		"another version":     {"k8s-events.json", `{"kind": "List", "items": [{"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "a"}}]}`, `k8s-events.json:1:28: this Event is of events.k8s.io/v1, not of v1: write it again with: kubectl get events -A -o json`},
 		"a nameless node":     {"nodes.json", `{"kind": "List", "items": [{"kind": "Node", "metadata": {}}]}`, `nodes.json:1:28: this is no Node: it has no metadata.name`},
@@ -160,7 +160,7 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 
 func TestANodeThatCannotBeReadIsTold(t *testing.T) {
 	fsys := least(t)
-	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\"}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}}]}")}
+	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}}]}")}
 	_, err := OpenFS(fsys)
 	if err == nil || !strings.HasPrefix(err.Error(), "nodes.json:3:1: the Node b cannot be read: ") {
 		t.Errorf("got %v", err)
@@ -177,8 +177,8 @@ func TestManyFaultsOfOneFileAreBounded(t *testing.T) {
 }
 
 func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
-	instance := `{"InstanceId": "i-0f100000000000001", "State": {"Name": "running"}}`
-	node := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}`
+	instance := `{"InstanceId": "i-0f100000000000001", "LaunchTime": "2026-03-02T11:19:40Z", "State": {"Name": "running"}}`
+	node := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}}`
 	cases := map[string]struct {
 		file string
 		data []byte
@@ -194,7 +194,7 @@ func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 		"one instance":             {"instances.json", []byte(instance)},
 		"slurped pages":            {"instances.json", []byte(`[{"Reservations": [{"Instances": [` + instance + `]}]}, {"Reservations": []}]`)},
 		"an empty token":           {"instances.json", []byte(`{"NextToken": "", "Reservations": [{"Instances": [` + instance + `]}]}`)},
-		"a list of the API server": {"nodes.json", []byte(`{"apiVersion": "v1", "kind": "NodeList", "metadata": {"continue": ""}, "items": [{"metadata": {"name": "n1"}}]}`)},
+		"a list of the API server": {"nodes.json", []byte(`{"apiVersion": "v1", "kind": "NodeList", "metadata": {"continue": ""}, "items": [{"metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}}]}`)},
 		"one node":                 {"nodes.json", []byte(node)},
 		"items by jq":              {"nodes.json", []byte(`[` + node + `]`)},
 	}
@@ -240,7 +240,7 @@ func TestReadsTimesOfBothVersionsOfTheCLI(t *testing.T) {
 		`1767366245.123456`:                  want.Add(123456 * time.Microsecond),
 	} {
 		fsys := least(t)
-		fsys["instances.json"] = &fstest.MapFile{Data: []byte(`[{"InstanceId": "i-1", "LaunchTime": ` + written + `}]`)}
+		fsys["instances.json"] = &fstest.MapFile{Data: []byte(`[{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": ` + written + `}]`)}
 		if got := opened(t, fsys).c.instances.rows[0].LaunchTime; got == nil || !got.Equal(at) {
 			t.Errorf("%s is read as %v, not %v", written, got, at)
 		}
@@ -284,5 +284,37 @@ func TestOpenNamesTheDirectory(t *testing.T) {
 	}
 	if _, err := Open(file); err == nil || err.Error() != "open the bundle "+file+": it is a file, and a bundle is a directory" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is no regular file is refused before it is opened: a pipe would never answer.
+func TestRefusesWhatIsNoRegularFile(t *testing.T) {
+	for mode, what := range map[fs.FileMode]string{
+		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket", fs.ModeDevice: "a device", fs.ModeDevice | fs.ModeCharDevice: "a device", fs.ModeDir: "a directory",
+	} {
+		for _, name := range []string{fileRoles, fileNodes, fileAt, documentName(folderConsole, "i-0123456789abcdef0")} {
+			fsys := least(t)
+			fsys[name] = &fstest.MapFile{Mode: mode}
+			_, err := OpenFS(fsys)
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "no regular file but "+what) {
+				t.Errorf("%s is %s: %v", name, what, err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, small(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink("/dev/zero", filepath.Join(dir, fileRoles))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fileRoles) || !strings.Contains(err.Error(), "a device") {
+		t.Errorf("a link to a device: %v", err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink(fileNodes, filepath.Join(dir, fileRoles))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || strings.Contains(err.Error(), "regular") {
+		t.Errorf("a link to a file is read: %v", err)
 	}
 }

@@ -29,6 +29,7 @@ func readCluster(c *contents, in *input, v *value) {
 		in.fail(v.get("arn").from, "arn: %q has not the form arn:<partition>:eks:<region>:<account>:cluster/<name>", aws.ToString(cluster.Arn))
 		return
 	}
+	in.refuseTrimmed(v)
 	if cluster.Name == nil {
 		cluster.Name = &id.Name
 	}
@@ -44,6 +45,7 @@ func readInstances(c *contents, in *input, v *value) {
 			var i types.Instance
 			in.decode(row, &i)
 			c.putInstance(in, row, instance{Instance: i})
+			in.refuseTrimmed(row)
 			continue
 		}
 		var r types.Reservation
@@ -52,6 +54,9 @@ func readInstances(c *contents, in *input, v *value) {
 		r.Instances = nil
 		for n := range all {
 			c.putInstance(in, row, instance{Instance: all[n], reservation: r})
+		}
+		for _, i := range row.down("Instances[]") {
+			in.refuseTrimmed(i)
 		}
 	}
 }
@@ -101,6 +106,9 @@ func (c *contents) putAccessEntry(in *input, v *value) {
 	var e accessEntry
 	in.decode(v, &e.AccessEntry)
 	c.entries.put(e)
+	if lacks := in.trimmed(v); lacks != "" {
+		c.entries.trim(aws.ToString(e.PrincipalArn), lacks)
+	}
 	if v.has("associatedAccessPolicies") {
 		p := accessPolicies{principal: aws.ToString(e.PrincipalArn)}
 		in.decode(v.get("associatedAccessPolicies"), &p.AssociatedAccessPolicies)

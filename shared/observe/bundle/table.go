@@ -20,9 +20,11 @@ type table[T any] struct {
 	// single: the file holds one thing by itself, where the CLI prints a list. Somebody
 	// asked for that one, so nothing is known of others.
 	single bool
-	rows   []T
-	at     map[string]int // key -> index of rows
-	key    func(*T) string
+	// trimmed are the rows that lack something which the tool always prints, and what.
+	trimmed map[string]string
+	rows    []T
+	at      map[string]int // key -> index of rows
+	key     func(*T) string
 }
 
 func newTable[T any](file string, key func(*T) string) table[T] {
@@ -34,6 +36,7 @@ func (t *table[T]) put(rows ...T) {
 	t.held = true
 	for i := range rows {
 		k := t.key(&rows[i])
+		delete(t.trimmed, k)
 		if at, ok := t.at[k]; ok {
 			t.rows[at] = rows[i]
 			continue
@@ -63,6 +66,9 @@ func (t *table[T]) find(key string) (*T, error) {
 	if err := t.missing(); err != nil {
 		return new(T), err
 	}
+	if err := t.cutDown(key); err != nil {
+		return new(T), err
+	}
 	if at, ok := t.at[key]; ok {
 		return &t.rows[at], nil
 	}
@@ -78,13 +84,16 @@ func (t *table[T]) keys() []string {
 	return out
 }
 
-// listing says that the file is not there, or that nobody can tell from it what else
-// there is.
+// listing says that the file is not there, that nobody can tell from it what else there
+// is, or that something was taken out of it.
 func (t *table[T]) listing() error {
 	if t.single {
 		return &awserr.NotCaptured{What: t.file, Why: "holds one thing in the bundle, and not the list of all"}
 	}
-	return t.missing()
+	if err := t.missing(); err != nil {
+		return err
+	}
+	return t.anyCutDown()
 }
 
 func (t *table[T]) lacks(key string) error {
@@ -103,6 +112,9 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter, of func
 	for _, k := range keys {
 		if !t.has(k) {
 			return nil, t.lacks(k)
+		}
+		if err := t.cutDown(k); err != nil {
+			return nil, err
 		}
 	}
 	var out []T

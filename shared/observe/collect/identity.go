@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // rolesTotal is how many instance profiles, and so roles, are read in one check.
@@ -35,6 +36,26 @@ func (l *look) readIdentity() {
 	for _, name := range distinct(roles) {
 		l.ev.Roles[name] = l.role(role, name)
 		l.ev.Policies[name] = l.policies(attached, inline, name)
+	}
+	l.readSoundProfiles(profile, len(arns))
+}
+
+// readSoundProfiles reads the instance profiles of instances in order, where a node fell
+// silent: a role that works elsewhere is known to the cluster. read is how many profiles
+// were read before.
+func (l *look) readSoundProfiles(a *action, read int) {
+	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown }) {
+		return
+	}
+	var arns []string
+	for _, s := range l.ev.Sound {
+		if _, done := l.ev.Profiles[s.Profile]; !done {
+			arns = append(arns, s.Profile)
+		}
+	}
+	arns, _ = first(distinct(arns), l.most(rolesTotal-read))
+	for _, arn := range arns {
+		l.ev.Profiles[arn] = l.profile(a, arn)
 	}
 }
 

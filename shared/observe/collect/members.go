@@ -24,10 +24,18 @@ func (l *look) readMembers() {
 		l.group(group, func(g *evidence.Group) { g.Acts, g.Proven = l.acts(group), l.in.State.Groups[group].Proven })
 	}
 	delete(affected, roll.GroupNone)
+	seen := map[evidence.Sound]bool{}
 	for _, m := range roll.Pair(l.in.Snapshot) {
-		if m.Instance != nil && affected[m.Group()] {
-			member := memberOf(m, found)
+		if m.Instance == nil {
+			continue
+		}
+		member := memberOf(m, found)
+		if affected[m.Group()] {
 			l.group(m.Group(), func(g *evidence.Group) { g.Members = append(g.Members, member) })
+		}
+		if like := (evidence.Sound{Group: m.Group(), Profile: m.Instance.Profile}); member.Healthy && !l.ev.Alone && !seen[like] {
+			seen[like] = true
+			l.ev.Sound = append(l.ev.Sound, evidence.Sound{Instance: m.ID(), Group: like.Group, Profile: like.Profile})
 		}
 	}
 }

@@ -12,6 +12,7 @@ const (
 	al2023       = "AL2023"
 	al2          = "AL2"
 	bottlerocket = "Bottlerocket"
+	windows      = "Windows"
 )
 
 // Image is an AMI.
@@ -29,6 +30,7 @@ var (
 	imageAL2          = Image{"ami-0a02aaaaaaaaaaaa1", "amazon-eks-node-1.32-v20251112", ownerEKS, "x86_64", al2, "v1.32.9-eks-113cf36"}
 	imageBottlerocket = Image{"ami-0b07aaaaaaaaaaaa1", "bottlerocket-aws-k8s-1.35-x86_64-v1.55.0-f3ac4e6c", ownerBottlerocket, "x86_64", bottlerocket, "v1.35.0-eks-70ce843"}
 	imageBottlerArm   = Image{"ami-0b07aaaaaaaaaaaa2", "bottlerocket-aws-k8s-1.35-aarch64-v1.55.0-f3ac4e6c", ownerBottlerocket, "arm64", bottlerocket, "v1.35.0-eks-70ce843"}
+	imageWindows      = Image{"ami-0d0eaaaaaaaaaaaa1", "Windows_Server-2022-English-Core-EKS_Optimized-1.35-2026.02.24", ownerEKS, "x86_64", windows, "v1.35.0-eks-70ce843"}
 	imageOwn          = Image{"ami-0c05aaaaaaaaaaaa1", "payments-golden-base-2026-02", Account, "x86_64", al2023, "v1.35.0-eks-70ce843"}
 )
 

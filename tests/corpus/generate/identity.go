@@ -22,7 +22,11 @@ func (b *Bundle) identity(g Group) {
 	if g.InAwsAuth {
 		b.MapRoles = append(b.MapRoles, mapNode(g.RoleARN()))
 	} else {
-		b.Entries = append(b.Entries, entry(g.RoleARN(), "EC2_LINUX"))
+		kind := "EC2_LINUX"
+		if g.Image.OS == windows {
+			kind = "EC2_WINDOWS"
+		}
+		b.Entries = append(b.Entries, entry(g.RoleARN(), kind))
 	}
 }
 

@@ -44,6 +44,9 @@ func (b *Bundle) Launch(id, address, zone string, g Group, age time.Duration) *M
 		"MetadataOptions":    object{"State": "applied", "HttpTokens": "required", "HttpPutResponseHopLimit": hopLimit(g), "HttpEndpoint": "enabled"},
 		"Tags":               tags(m),
 	}
+	if g.Image.OS == windows {
+		m.Instance["Platform"], m.Instance["PlatformDetails"] = "windows", "Windows"
+	}
 	m.Status = status(m)
 	b.Instances, b.Statuses = append(b.Instances, m.Instance), append(b.Statuses, m.Status)
 	switch g.Owner {

@@ -38,6 +38,9 @@ func (b *Bundle) image(i Image) {
 		"ImageId": i.ID, "Name": i.Name, "OwnerId": i.Owner, "Architecture": i.Arch, "State": "available",
 		"CreationDate": "2026-02-25T01:12:07.000Z", "Public": i.Owner != Account, "PlatformDetails": "Linux/UNIX", "VirtualizationType": "hvm",
 	}
+	if i.OS == windows {
+		o["Platform"], o["PlatformDetails"] = "windows", "Windows"
+	}
 	if i.Owner != Account {
 		o["ImageOwnerAlias"] = "amazon"
 	}

@@ -12,6 +12,8 @@ func UserData(g Group) string {
 		return bottlerocketData(Cluster)
 	case g.Image.OS == al2:
 		return bootstrapData("--apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA)
+	case g.Image.OS == windows:
+		return windowsData("-EKSClusterName " + Cluster)
 	case g.Owner == byKarpenter:
 		return karpenterData(g)
 	}

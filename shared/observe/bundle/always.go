@@ -1,0 +1,208 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/awserr"
+)
+
+// member is something that a tool prints of every thing of a kind, whatever there is to
+// say: an empty list where there is nothing. Where it is not there, somebody took it out,
+// and what it would say is not known.
+type member struct {
+	// in leads to the objects that have it, such as Entries[].PortRange; "" is the thing
+	// itself. Objects that are not there need not have it.
+	in string
+	// has is its name; of several, with | between them, one must be there.
+	has string
+	// list: it is a list, of which null says that it is empty.
+	list bool
+	// filled: an empty one says nothing either.
+	filled bool
+	// when is a member and the values with which an object must have it, such as
+	// Protocol=6|17; "" is always.
+	when string
+}
+
+// always are the members that the tools print of every thing, by file. Only those stand
+// here without which a conclusion would be wrong.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Types.html
+var always = map[string][]member{
+	fileCluster: {{has: "status"}},
+	fileInstances: {
+		{has: "LaunchTime"}, {has: "State"}, {in: "State", has: "Name"}, {in: "IamInstanceProfile", has: "Arn"},
+		{in: "SecurityGroups[]", has: "GroupId"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"},
+	},
+	fileStatuses: {
+		{has: "InstanceStatus"}, {has: "SystemStatus"}, {in: "InstanceStatus", has: "Status"}, {in: "SystemStatus", has: "Status"}, {in: "Events[]", has: "Code"},
+	},
+	fileSubnets: {{has: "AvailableIpAddressCount"}},
+	// More of a table would leave all tables unread, and with them the causes that hold acts.
+	fileRouteTables: {{has: "Routes", list: true}},
+	fileSecurityGroups: {
+		{has: "IpPermissions", list: true}, {has: "IpPermissionsEgress", list: true},
+		{in: "IpPermissions[]", has: "IpProtocol"}, {in: "IpPermissionsEgress[]", has: "IpProtocol"},
+		{in: "IpPermissions[]", has: rulePeers, filled: true}, {in: "IpPermissionsEgress[]", has: rulePeers, filled: true},
+		{in: "IpPermissions[]", has: "FromPort", when: "IpProtocol=tcp|udp|6|17"}, {in: "IpPermissionsEgress[]", has: "FromPort", when: "IpProtocol=tcp|udp|6|17"},
+		{in: "IpPermissions[]", has: "ToPort", when: "IpProtocol=tcp|udp|6|17"}, {in: "IpPermissionsEgress[]", has: "ToPort", when: "IpProtocol=tcp|udp|6|17"},
+		{in: "IpPermissions[].IpRanges[]", has: "CidrIp"}, {in: "IpPermissionsEgress[].IpRanges[]", has: "CidrIp"},
+		{in: "IpPermissions[].Ipv6Ranges[]", has: "CidrIpv6"}, {in: "IpPermissionsEgress[].Ipv6Ranges[]", has: "CidrIpv6"},
+		{in: "IpPermissions[].UserIdGroupPairs[]", has: "GroupId"}, {in: "IpPermissionsEgress[].UserIdGroupPairs[]", has: "GroupId"},
+		{in: "IpPermissions[].PrefixListIds[]", has: "PrefixListId"}, {in: "IpPermissionsEgress[].PrefixListIds[]", has: "PrefixListId"},
+	},
+	fileNetworkACLs: {
+		{has: "VpcId"}, {has: "Entries", list: true}, {has: "Associations", list: true}, {in: "Associations[]", has: "SubnetId"},
+		{in: "Entries[]", has: "Egress"}, {in: "Entries[]", has: "Protocol"}, {in: "Entries[]", has: "RuleAction"}, {in: "Entries[]", has: "RuleNumber"},
+		{in: "Entries[]", has: "CidrBlock|Ipv6CidrBlock"}, {in: "Entries[]", has: "PortRange", when: "Protocol=6|17|tcp|udp"},
+		{in: "Entries[].PortRange", has: "From"}, {in: "Entries[].PortRange", has: "To"},
+	},
+	fileVPCEndpoints: {
+		{has: "VpcId"}, {has: "ServiceName"}, {has: "State"}, {has: "VpcEndpointType"},
+		{has: "Groups", list: true, when: "VpcEndpointType=Interface"}, {has: "PrivateDnsEnabled", when: "VpcEndpointType=Interface"},
+		{has: "RouteTableIds", list: true, when: "VpcEndpointType=Gateway"}, {in: "Groups[]", has: "GroupId"},
+	},
+	fileNATGateways:   {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
+	fileDHCPOptions:   {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
+	fileTemplates:     {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
+	fileASGInstances:  {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
+	fileASGs:          {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
+	fileActivities:    {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}},
+	fileNodeGroups:    {{has: "status"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
+	fileProfiles:      {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
+	fileRoles:         {{has: "Arn"}},
+	fileAccessEntries: {{has: "type"}},
+	fileNodes: {
+		{in: "metadata", has: "creationTimestamp"}, {in: "spec.taints[]", has: "key"}, {in: "spec.taints[]", has: "effect"},
+		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime", when: "type=Ready"},
+	},
+	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
+	fileNodeClaims: {
+		{in: "metadata", has: "labels"},
+		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime"},
+	},
+	fileNodePools: {
+		{has: "spec"}, {in: "spec", has: "template"}, {in: "spec.template", has: "spec"},
+		{in: "spec.template.spec.startupTaints[]", has: "key"}, {in: "spec.template.spec.startupTaints[]", has: "effect"},
+	},
+	fileNodeClasses: {{has: "spec"}},
+	fileWebhooks: {
+		{in: "webhooks[]", has: "clientConfig"}, {in: "webhooks[].clientConfig", has: "service|url"},
+		{in: "webhooks[].clientConfig.service", has: "name"}, {in: "webhooks[].clientConfig.service", has: "namespace"},
+		{in: "webhooks[]", has: "failurePolicy"}, {in: "webhooks[].rules[]", has: "apiGroups"}, {in: "webhooks[].rules[]", has: "operations"}, {in: "webhooks[].rules[]", has: "resources"},
+	},
+}
+
+// rulePeers are whom a rule of a security group lets through: EC2 keeps no rule without one.
+const rulePeers = "IpRanges|Ipv6Ranges|UserIdGroupPairs|PrefixListIds"
+
+// trimmed is the first member of a thing that the tool prints of all and this one lacks,
+// such as Entries[].Protocol; "" if it has them all.
+func (in *input) trimmed(thing *value) string {
+	for _, m := range always[in.spec.name] {
+		for _, holder := range thing.down(m.in) {
+			if holder.kind == object && m.asked(holder) && !m.there(holder) {
+				return strings.TrimPrefix(m.in+"."+m.has, ".")
+			}
+		}
+	}
+	return ""
+}
+
+// refuseTrimmed notes what a thing lacks that must be there whole.
+func (in *input) refuseTrimmed(thing *value) {
+	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // or else that is told first
+		in.fail(thing.from, "this has no %s, which is always printed, so it was taken out: write it again with: %s", strings.ReplaceAll(lacks, "|", " or "), in.spec.command)
+	}
+}
+
+// asked reports whether an object must have the member.
+func (m member) asked(holder *value) bool {
+	name, values, some := strings.Cut(m.when, "=")
+	if !some {
+		return true
+	}
+	told := holder.get(name)
+	return told != nil && slices.Contains(strings.Split(values, "|"), told.text)
+}
+
+func (m member) there(holder *value) bool {
+	for name := range strings.SplitSeq(m.has, "|") {
+		v := holder.get(name)
+		if v != nil && (m.list || v.kind != null) && (!m.filled || !v.blank()) {
+			return true
+		}
+	}
+	return false
+}
+
+// blank reports a list, an object or a text with nothing in it.
+func (v *value) blank() bool {
+	switch v.kind {
+	case object:
+		return len(v.fields) == 0
+	case array:
+		return len(v.items) == 0
+	case text:
+		return v.text == ""
+	}
+	return false
+}
+
+// down follows a path of members with dots between them. [] after a name is each item of a
+// list.
+func (v *value) down(path string) []*value {
+	at := []*value{v}
+	if path == "" {
+		return at
+	}
+	for step := range strings.SplitSeq(path, ".") {
+		name, each := strings.CutSuffix(step, "[]")
+		var next []*value
+		for _, holder := range at {
+			inner := holder.get(name)
+			switch {
+			case inner == nil:
+			case each && inner.kind == array:
+				for i := range inner.items {
+					next = append(next, &inner.items[i])
+				}
+			default:
+				next = append(next, inner)
+			}
+		}
+		at = next
+	}
+	return at
+}
+
+// trim notes that the thing of a key lacks a member that the tool always prints.
+func (t *table[T]) trim(key, lacks string) {
+	if t.trimmed == nil {
+		t.trimmed = map[string]string{}
+	}
+	t.trimmed[key] = lacks
+}
+
+// cutDown says of the thing of a key what was taken out of it, nil if nothing was.
+func (t *table[T]) cutDown(key string) error {
+	lacks, ok := t.trimmed[key]
+	if !ok {
+		return nil
+	}
+	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", strings.ReplaceAll(lacks, "|", " or "), t.file)}
+}
+
+// anyCutDown says it of the first thing of the table, in its order, that lacks something.
+func (t *table[T]) anyCutDown() error {
+	if len(t.trimmed) == 0 {
+		return nil
+	}
+	for i := range t.rows {
+		if err := t.cutDown(t.key(&t.rows[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rollcall/shared/roll"
+)
+
+// Gist is the explanation in one paragraph: of the first finding what is wrong, since when, why as
+// far as that is known, what to run first, and how many others share the cause; "" if nothing is
+// explained.
+func (c Check) Gist() string {
+	explained := c.Explained()
+	if len(explained) == 0 {
+		return ""
+	}
+	f := explained[0]
+	d := c.Diagnoses[f.Key()]
+	s := c.state(f)
+	if len(d.Causes) == 0 {
+		return s + ". Why is not known: nothing that was checked explains it." + others(len(explained)-1, "is found as well", "are found as well")
+	}
+	first := d.Causes[0]
+	why := "because"
+	if first.Confidence != roll.Decisive {
+		why = "perhaps because"
+	}
+	s += ", " + why + " " + strings.TrimSuffix(first.Summary, ".") + "."
+	if len(first.NotChecked) > 0 {
+		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked) + ")."
+	}
+	if run := command(first.Fix); run != "" {
+		s += " Run `" + run + "`."
+	}
+	same := 0
+	for _, other := range explained[1:] {
+		if o := c.Diagnoses[other.Key()].Causes; len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
+			same++
+		}
+	}
+	return s + others(same, "shares it", "share it") + others(len(explained)-1-same, "has another cause, or none that is known", "have other causes, or none that is known")
+}
+
+// state says what is wrong with a finding, and for how long.
+func (c Check) state(f roll.Finding) string {
+	who, long := string(f.Instance), Age(c.Snapshot.At.Sub(f.Since))
+	switch f.Kind {
+	case roll.Unregistered:
+		return fmt.Sprintf("%s has not joined %s for %s", who, c.Snapshot.Cluster.ID.Name, long)
+	case roll.Uninitialized:
+		return fmt.Sprintf("%s registered and has not become ready for work for %s", who, long)
+	case roll.NotReady:
+		return fmt.Sprintf("%s has not been ready for %s", who, long)
+	case roll.Unknown:
+		return fmt.Sprintf("%s has been silent for %s", who, long)
+	case roll.Impaired:
+		return fmt.Sprintf("%s has failed a status check of EC2 for %s", who, long)
+	}
+	return fmt.Sprintf("%s has been %s for %s", who, kindInWords(f), long)
+}
+
+// command is the first command of a fix, without what is said about it.
+func command(fix string) string {
+	for line := range strings.Lines(fix) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "   #")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
+}
+
+func others(n int, one, several string) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d %s.", n, roll.Plural(n, "other "+one, "others "+several))
+}
+
+// few names at most three codes.
+func few(codes []string) string {
+	if len(codes) <= 3 {
+		return strings.Join(codes, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(codes[:3], ", "), len(codes)-3)
+}

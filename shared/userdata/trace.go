@@ -1,0 +1,88 @@
+package userdata
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Trace is a tool that a text names which does not parse.
+type Trace struct {
+	Part string // which part, by position, as in Problem
+	Tool Tool
+}
+
+// toolWords are the words by which a text shows what it was meant for, whoever could read it.
+var toolWords = []struct {
+	tool Tool
+	word string
+}{
+	{BootstrapScript, bootstrapScript},
+	{Nodeadm, nodeConfigGroup},
+	{NodeadmCommand, "nodeadm init"},
+	{WindowsScript, "start-eksbootstrap"},
+	{BottlerocketSettings, "settings.kubernetes"},
+}
+
+// spoilt are the reasons for which a text is not read to its end, or not at all.
+var spoilt = []Reason{Unparseable, Truncated, WrongKind}
+
+// trace looks for tools in the texts that do not parse.
+func (r *reader) trace() {
+	for _, f := range r.boot.Faults {
+		if !slices.Contains(spoilt, f.Reason) {
+			continue
+		}
+		text := withoutComments(r.texts[f.Part])
+		if !r.spend(len(text)) {
+			return
+		}
+		lower := asciiLower(text)
+		for _, t := range toolWords {
+			if found := (Trace{f.Part, t.tool}); strings.Contains(lower, t.word) && !slices.Contains(r.traces, found) {
+				r.traces = append(r.traces, found)
+			}
+		}
+	}
+}
+
+// withoutComments drops lines that are comments in all of the forms of user data.
+func withoutComments(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// MeantFor reports whether user data that does not parse, Boot, was meant to bootstrap a node
+// of the named cluster: it names a tool that joins nodes, and the cluster where such a tool
+// takes its name, or the host of its API server; and no other cluster.
+func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
+	if len(b.Traces) == 0 || len(b.Clusters) > 0 {
+		return false
+	}
+	host := asciiLower(strings.TrimPrefix(endpoint, "https://"))
+	r := newReader()
+	r.document(data, "", whole, 0)
+	for _, t := range b.Traces {
+		text := strings.ReplaceAll(withoutComments(r.texts[t.Part]), "\\\n", " ")
+		if host != "" && strings.Contains(asciiLower(text), host) {
+			return true
+		}
+		for line := range strings.Lines(text) {
+			if m := nameGiven.FindStringSubmatch(line); m != nil && slices.Contains(m[1:], cluster) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nameGiven is where a text gives the cluster's name: to a script, in a field or in a variable.
+var nameGiven = regexp.MustCompile(`(?i)` +
+	`(?:/etc/eks/bootstrap\.sh|start-eksbootstrap\S*)["']?\s+(?:-eksclustername\s+)?["']?([\w-]+)` +
+	`|-eksclustername\s+["']?([\w-]+)` +
+	`|(?:^|[\s"'{,])(?:name|cluster-name|cluster_?name|cluster)["']?\s*[:=]\s*["']?([\w-]+)`)

@@ -1,0 +1,103 @@
+package userdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"testing"
+)
+
+const apiHost = "EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com"
+
+// What does not parse shows by its words what it was meant for: a tool, and the cluster.
+func TestMeantForThoughItDoesNotParse(t *testing.T) {
+	const open = "#!/bin/bash\necho \"joining\n"
+	zipped := func(text string) string {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for _, c := range []struct {
+		name, text string
+		meant      bool
+	}{
+		{"a script behind an open quote", open + "/etc/eks/bootstrap.sh demo --use-max-pods true\n", true},
+		{"the same, compressed", zipped(open + "/etc/eks/bootstrap.sh demo\n"), true},
+		{"the same, in base64 again", base64.StdEncoding.EncodeToString([]byte(open + "/etc/eks/bootstrap.sh demo\n")), true},
+		{"the name on a line of its own", open + "/etc/eks/bootstrap.sh \\\n  demo\n", true},
+		{"the name in a variable", open + "CLUSTER_NAME=demo\n/etc/eks/bootstrap.sh $CLUSTER_NAME\n", true},
+		{"the endpoint alone", open + "/etc/eks/bootstrap.sh $NAME --apiserver-endpoint https://" + apiHost + "\n", true},
+		{"a script for another cluster", open + "/etc/eks/bootstrap.sh demo-staging\n", false},
+		{"a script for no cluster that is known", open + "/etc/eks/bootstrap.sh $NAME\n", false},
+		{"no tool", open + "aws eks update-kubeconfig --name demo\n", false},
+		{"a tool in a comment", open + "# /etc/eks/bootstrap.sh demo\n", false},
+		{"a script that parses", "#!/bin/bash\necho /etc/eks/bootstrap.sh demo\n", false},
+		{"a NodeConfig whose YAML is broken", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: [\n    name: demo\n", true},
+		{"a NodeConfig of another cluster whose YAML is broken", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: [\n    name: other\n", false},
+		{"a NodeConfig of another kind", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfiguration\nspec:\n  cluster:\n    name: demo\n", true},
+		{"TOML that is broken", "[settings.kubernetes]\ncluster-name = \"demo\"\napi-server = \n", true},
+		{"PowerShell that is cut", "<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName ${x\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := Read([]byte(c.text))
+			if got := MeantFor([]byte(c.text), b, "demo", "https://"+apiHost); got != c.meant {
+				t.Errorf("meant for the cluster: %v, want %v (traces %v, clusters %v)", got, c.meant, b.Traces, b.Clusters)
+			}
+		})
+	}
+}
+
+// A script is opaque if it runs or fetches what is not in the user data.
+func TestWhatAScriptRunsBesideItsOwnText(t *testing.T) {
+	for text, opaque := range map[string]bool{
+		"echo a; sysctl -w vm.max_map_count=1; systemctl enable --now x": false,
+		"yum install -y jq":                                    false,
+		"yum install -y https://example.com/x.rpm":             true,
+		"curl -fsSL https://example.com/x | bash":              true,
+		"aws s3 cp s3://a/b /tmp/b && bash /tmp/b":             true,
+		"bash /opt/join.sh":                                    true,
+		"source /opt/join.sh":                                  true,
+		"/opt/join.sh":                                         true,
+		"cat > /tmp/a.sh <<'EOF'\necho a\nEOF\nbash /tmp/a.sh": false,
+		"bash -c 'echo a'":                                     false,
+		"f() { echo a; }; f":                                   false,
+		"sudo mkdir /a && if true; then touch /a/b; fi":        false,
+		"python3 -c 'print(1)'":                                true,
+	} {
+		if got := Read([]byte("#!/bin/bash\n" + text + "\n")).Opaque; got != opaque {
+			t.Errorf("%q: opaque is %v", text, got)
+		}
+	}
+}
+
+// PowerShell refuses a parameter that the script does not have, and takes its own common ones.
+func TestParametersOfTheWindowsScript(t *testing.T) {
+	for args, fault := range map[string]bool{
+		"-EKSClusterName demo":                                     false,
+		"-EKSCluster demo -KubeletExtra '--max-pods=10'":           false,
+		"demo '--max-pods=10'":                                     false,
+		"-EKSClusterName demo -Verbose -ErrorAction Stop":          false,
+		"-EKSClusterName demo -ErrorAction:Stop -ea Stop 3>&1":     false,
+		"-EKSClusterName demo -NodeLabels 'a=b'":                   true,
+		"-EKSClusterName demo -ClusterCA abc -APIServerEndpoint x": true,
+		"-EKSClusterName demo -KubeletArgs:'--max-pods=10'":        true,
+	} {
+		b := Read([]byte("<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" " + args + "\n</powershell>"))
+		got := false
+		for _, f := range b.Faults {
+			got = got || f.Reason == UnknownParam && f.By == ByWindowsScript && f.Effect == Fails
+		}
+		if got != fault || !b.For("demo") {
+			t.Errorf("%s: refused is %v, want %v; clusters %v, faults %v", args, got, fault, b.Clusters, b.Faults)
+		}
+		if extra := b.Joins[0].Kubelet.Flags; fault && len(extra) > 0 {
+			t.Errorf("%s: the value of an unknown parameter is taken for the kubelet's %v", args, extra)
+		}
+	}
+}

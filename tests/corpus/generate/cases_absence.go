@@ -1,0 +1,58 @@
+package generate
+
+import "time"
+
+// absenceCases are about what a bundle does not show, and about what only seems to speak
+// against a cause.
+func absenceCases() []Case {
+	mapping := []string{"https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html", "https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html"}
+	// moved gives a machine the profile and the role of another group.
+	moved := func(b *Bundle, m *Machine, to Group) {
+		b.identity(to)
+		m.Instance["IamInstanceProfile"] = object{"Arn": "arn:aws:iam::" + Account + ":instance-profile/" + to.Profile(), "Id": "AIPA" + token(to.Profile())}
+	}
+	return []Case{
+		{
+			Name: "old-role-of-the-pool-unmapped", Class: Broken,
+			Why:     "The EC2NodeClass got another role, and the access entry of the old one was deleted. The node that still has the old role went silent; a newer one of the pool is well, with the new role.",
+			Sources: append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"),
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
+				b.Join(m, 5*day-time.Minute)
+				b.silent(m, 45*time.Minute)
+				b.unmap(Batch)
+				newer := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
+				b.Join(newer, 2*time.Hour-time.Minute)
+				moved(b, newer, Workers)
+				return finds(m, "Unknown", "NodeRoleNotMapped", "KubeletSilent").holds("")
+			},
+		},
+		{
+			Name: "unmapped-role-with-which-another-of-the-pool-works", Class: Misleading,
+			Why:     "The node went silent, and its role has no access entry; another node of the pool has the same role and reports, so the cluster knows the role still, or the entry was deleted a moment ago.",
+			Sources: mapping,
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
+				b.Join(m, 5*day-time.Minute)
+				b.silent(m, 45*time.Minute)
+				b.unmap(Batch)
+				newer := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
+				b.Join(newer, 2*time.Hour-time.Minute)
+				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
+			},
+		},
+		{
+			Name: "unmapped-role-with-which-another-group-works", Class: Misleading,
+			Why:     "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
+			Sources: mapping,
+			Build: func(b *Bundle, h healthy) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
+				b.Join(m, 5*day-time.Minute)
+				b.silent(m, 45*time.Minute)
+				b.unmap(Batch)
+				moved(b, h.worker, Batch)
+				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
+			},
+		},
+	}
+}
