@@ -115,8 +115,7 @@ type FindingDocument struct {
 	Due     time.Time      `json:"due"`
 	Summary string         `json:"summary"`
 	Next    *StepDocument  `json:"next,omitempty"`
-	// Causes holds decisive ones first, and among them the root before what only shows
-	// it; RuledOut and NotChecked the codes of what was looked for and is not there, and
+	// Causes are in the order of roll.Diagnosis; RuledOut and NotChecked the codes of what was looked for and is not there, and
 	// of what could not be looked for. All three are empty where no diagnosis was made.
 	Causes     []roll.Cause      `json:"causes"`
 	RuledOut   []string          `json:"ruledOut"`

@@ -19,9 +19,15 @@ func (c Check) Explain(w io.Writer) error {
 	t.wrap(0, c.headline())
 	c.basis(t)
 	explained := c.Explained()
-	if gist := c.Gist(); gist != "" {
+	if why, run, rest := c.gist(); why != "" {
 		t.line("")
-		t.wrap(2, gist)
+		if run == "" {
+			t.wrap(2, why+rest)
+		} else {
+			t.wrap(2, why+" Run:")
+			t.line("    %s", run)
+			t.wrap(2, strings.TrimSpace(rest))
+		}
 	}
 	for _, a := range c.beside() {
 		t.line("")

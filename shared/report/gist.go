@@ -11,15 +11,25 @@ import (
 // far as that is known, what to run first, and how many others share the cause; "" if nothing is
 // explained.
 func (c Check) Gist() string {
+	why, run, rest := c.gist()
+	if run != "" {
+		why += " Run `" + run + "`."
+	}
+	return why + rest
+}
+
+// gist is the paragraph in parts, since a command that is broken in two is not the same
+// command: what is wrong and why, what to run, and who else has it.
+func (c Check) gist() (told, run, rest string) {
 	explained := c.Explained()
 	if len(explained) == 0 {
-		return ""
+		return "", "", ""
 	}
 	f := explained[0]
 	d := c.Diagnoses[f.Key()]
 	s := c.state(f)
 	if len(d.Causes) == 0 {
-		return s + ". Why is not known: nothing that was checked explains it." + others(len(explained)-1, "is found as well", "are found as well")
+		return s + ". Why is not known: nothing that was checked explains it.", "", others(len(explained)-1, "is found as well", "are found as well")
 	}
 	first := d.Causes[0]
 	why := "because"
@@ -30,16 +40,13 @@ func (c Check) Gist() string {
 	if len(first.NotChecked) > 0 {
 		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked) + ")."
 	}
-	if run := command(first.Fix); run != "" {
-		s += " Run `" + run + "`."
-	}
 	same := 0
 	for _, other := range explained[1:] {
 		if o := c.Diagnoses[other.Key()].Causes; len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
 			same++
 		}
 	}
-	return s + others(same, "shares it", "share it") + others(len(explained)-1-same, "has another cause, or none that is known", "have other causes, or none that is known")
+	return s, command(first.Fix), others(same, "shares it", "share it") + others(len(explained)-1-same, "has another cause, or none that is known", "have other causes, or none that is known")
 }
 
 // state says what is wrong with a finding, and for how long.

@@ -51,8 +51,8 @@ const (
 
 // Diagnosis is why something is wrong, as far as that could be found out.
 type Diagnosis struct {
-	// Causes are what was found: decisive ones first, and among them the root before
-	// what only shows it.
+	// Causes are what was found: proven roots first, then likely roots of a symptom that
+	// nothing proven explains, then what only shows the trouble, then other hints.
 	Causes []Cause
 	// RuledOut are the codes of causes that were looked for and are not there.
 	RuledOut []string
