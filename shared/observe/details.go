@@ -119,14 +119,15 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	}
 	asked := 0
 	for _, q := range questions {
-		for _, wanted := range []bool{q.UserData, q.Protection} {
-			if wanted {
-				asked++
-			}
+		if q.UserData {
+			asked++
+		}
+		if q.Protection {
+			asked++
 		}
 	}
 	if asked > attributeReads {
-		questions = inTurn(slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !q.UserData && !q.Protection }), attributeReads/4, s.At)
+		questions = inTurn(wanting(questions, func(q roll.Question) bool { return q.UserData || q.Protection }), attributeReads/4, s.At)
 	}
 	for _, q := range questions {
 		d := s.Details[q.Instance]

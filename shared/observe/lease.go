@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
@@ -27,7 +26,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 		o.unread(ctx, s, roll.CallLease, err)
 	}
 	reads, left := 0, 0
-	asked := slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !q.Lease })
+	asked := wanting(questions, func(q roll.Question) bool { return q.Lease })
 	for _, q := range inTurn(asked, leaseReads/4, s.At) {
 		d := s.Details[q.Instance]
 		d.LeaseRead = roll.No

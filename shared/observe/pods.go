@@ -18,7 +18,7 @@ const podReads = 10
 
 // readPods reads what runs on the silent nodes of suspects.
 func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	asked := slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return q.Pods == "" })
+	asked := wanting(questions, func(q roll.Question) bool { return q.Pods != "" })
 	if len(asked) == 0 {
 		return
 	}
@@ -60,6 +60,11 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 		pods.BudgetsRead, pods.VolumesRead = budgetsRead, volumesRead
 		set(q.Instance, pods)
 	}
+}
+
+// wanting are the questions that want something, in their order.
+func wanting(questions []roll.Question, wants func(roll.Question) bool) []roll.Question {
+	return slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !wants(q) })
 }
 
 // inTurn is the order in which suspects are read of whom a check reads only so many: so many of the

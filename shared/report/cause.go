@@ -76,12 +76,17 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell fun
 
 // ofWhom names the instances that share a cause, at most so many.
 func (s shared) ofWhom(most int) string {
+	return few(s.instances, most)
+}
+
+// few names at most so many, and counts the others.
+func few[S ~string](all []S, most int) string {
 	names := make([]string, 0, most)
-	for i, id := range s.instances {
+	for i, name := range all {
 		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(s.instances)-most)
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(all)-most)
 		}
-		names = append(names, string(id))
+		names = append(names, string(name))
 	}
 	return strings.Join(names, ", ")
 }

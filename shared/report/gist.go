@@ -38,7 +38,7 @@ func (c Check) gist() (told, run, rest string) {
 	}
 	s += ", " + why + " " + strings.TrimSuffix(first.Summary, ".") + "."
 	if len(first.NotChecked) > 0 {
-		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked) + ")."
+		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked, 3) + ")."
 	}
 	same := 0
 	for _, other := range explained[1:] {
@@ -83,12 +83,4 @@ func others(n int, one, several string) string {
 		return ""
 	}
 	return fmt.Sprintf(" %d %s.", n, roll.Plural(n, "other "+one, "others "+several))
-}
-
-// few names at most three codes.
-func few(codes []string) string {
-	if len(codes) <= 3 {
-		return strings.Join(codes, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(codes[:3], ", "), len(codes)-3)
 }

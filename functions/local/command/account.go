@@ -43,6 +43,14 @@ type place struct {
 	timeout  time.Duration // of finding the credentials, and of every attempt of a call
 }
 
+// someTime checks --timeout.
+func someTime(timeout time.Duration) error {
+	if timeout <= 0 {
+		return fmt.Errorf("--timeout %s: it must be more than zero", timeout)
+	}
+	return nil
+}
+
 // connect loads the ambient configuration and makes sure that there are
 // credentials, so that their lack is said once and not once per call. ctx is that of the
 // whole command.

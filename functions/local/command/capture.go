@@ -58,8 +58,8 @@ func (f captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	if f.out == "" {
 		faults = append(faults, errors.New("--out: name the directory"))
 	}
-	if f.timeout <= 0 {
-		faults = append(faults, fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
+	if err := someTime(f.timeout); err != nil {
+		faults = append(faults, err)
 	}
 	doc, err := readPolicy(f.policy)
 	if err != nil {

@@ -100,9 +100,7 @@ func (f checkFlags) settle() (settings, error) {
 	}
 	s.output, err = parseOutput(f.output)
 	keep(err)
-	if f.timeout <= 0 {
-		keep(fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
-	}
+	keep(someTime(f.timeout))
 	if f.chat != "" && f.topic == "" {
 		keep(errors.New("--chat-topic needs --topic: what is sent, and what is news, is told by that"))
 	}

@@ -121,9 +121,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	if f.stack != "" && f.ledger != "" {
 		keep(errors.New("--ledger is of no use with --stack, which has a ledger of its own"))
 	}
-	if f.timeout <= 0 {
-		keep(fmt.Errorf("--timeout %s: it must be more than zero", f.timeout))
-	}
+	keep(someTime(f.timeout))
 	if f.at != "" {
 		if q.at, err = time.Parse(time.RFC3339, f.at); err != nil {
 			keep(fmt.Errorf("--at %q: it takes a time as RFC 3339 has it, such as 2026-03-02T12:00:00Z", f.at))

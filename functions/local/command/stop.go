@@ -87,8 +87,8 @@ func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error
 	if err != nil {
 		return err
 	}
-	if f.timeout <= 0 {
-		return fmt.Errorf("--timeout %s: it must be more than zero", f.timeout)
+	if err := someTime(f.timeout); err != nil {
+		return err
 	}
 	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
 	if err != nil {

@@ -100,19 +100,19 @@ func (b *start) misfit() (observed string, wrong bool) {
 // write a NodeConfig where nodeadm looks for it; that nodeadm found none shows that they do not.
 func (b *start) withoutNodeConfig() bool {
 	d := b.data.Value
-	scripts := func(f userdata.Format) bool {
-		return f == userdata.Shell || f == userdata.CloudConfig || f == userdata.Multipart || f == userdata.Archive
-	}
 	if b.os.family != al2023 || !b.os.eks || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
 		return false
 	}
-	if slices.ContainsFunc(d.Formats, func(f userdata.Format) bool { return !scripts(f) }) {
+	if slices.ContainsFunc(d.Formats, func(f userdata.Format) bool { return !slices.Contains(followed, f) }) {
 		return false
 	}
 	log := b.Instance().Console
 	_, missing := inLastBoot(log.Value, console.NodeConfigMissing)
 	return !d.Opaque || log.Known() && missing && !later(log.Value, 0, started...)
 }
+
+// followed are the forms of user data whose commands are followed.
+var followed = []userdata.Format{userdata.Shell, userdata.CloudConfig, userdata.Multipart, userdata.Archive}
 
 // joinForms names forms of user data.
 func joinForms(forms []userdata.Format) string {

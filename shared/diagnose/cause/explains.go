@@ -36,9 +36,13 @@ var (
 		LaunchDenied, LaunchKmsDenied, LaunchAmiInvalid, LaunchSnapshotMissing, LaunchSubnetInvalid, LaunchTemplateInvalid, LaunchTypeUnavailable,
 		LaunchQuotaExceeded, LaunchSpotPriceTooLow, LaunchNoCapacity, LaunchInternalError, SubnetIpsExhausted,
 	}
+	// notStarted: whatever keeps an instance from booting as a node that is let in.
+	notStarted = slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost)
 	// neverJoined: whatever keeps an instance from becoming a node that works.
-	neverJoined = slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost,
+	neverJoined = slices.Concat(notStarted,
 		[]Code{KubeletVersionSkew, AmiFamilyUnsupported, UserDataTaintConflict, SubnetIpsExhausted, ClusterTagMissing, AdmissionWebhookBlocks, ImdsHopLimit, StartupTaintNotRemoved, ResourceNotRegistered})
+	// ofOneNode are the symptoms of single nodes: they explain those of a group.
+	ofOneNode = []Code{InstanceStatusImpaired, NodeadmFailed, CloudInitFailed, CniNotReady, NeverReported, KubeletSilent}
 )
 
 // explainedBy has, of each symptom, the codes that explain it: a symptom only says how the
@@ -46,14 +50,14 @@ var (
 // The relation has no cycles.
 var explainedBy = map[Code][]Code{
 	InstanceStatusImpaired: slices.Concat(aboveTheNode, brokenHost),
-	NodeadmFailed:          slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost),
-	CloudInitFailed:        slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost, []Code{NodeadmFailed}),
+	NodeadmFailed:          notStarted,
+	CloudInitFailed:        slices.Concat(notStarted, []Code{NodeadmFailed}),
 	CniNotReady: slices.Concat(aboveTheNode, cutOff, brokenHost,
 		[]Code{SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks}),
 	NeverReported:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired}),
 	KubeletSilent:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired, NeverReported}),
-	ReplacementRepeats: slices.Concat(neverJoined, notLaunched, []Code{InstanceStatusImpaired, NodeadmFailed, CloudInitFailed, CniNotReady, NeverReported, KubeletSilent}),
-	NodeGroupUnhealthy: slices.Concat(neverJoined, notLaunched, []Code{InstanceStatusImpaired, NodeadmFailed, CloudInitFailed, CniNotReady, NeverReported, KubeletSilent, ReplacementRepeats}),
+	ReplacementRepeats: slices.Concat(neverJoined, notLaunched, ofOneNode),
+	NodeGroupUnhealthy: slices.Concat(neverJoined, notLaunched, ofOneNode, []Code{ReplacementRepeats}),
 	DuplicateLaunch:    {UndeclaredStartupTaint, StartupTaintMissing, UserDataTaintConflict, UserDataMalformedFlags, KubeletRestartedDuringStartup, StartupTaintNotRemoved, CniNotReady},
 }
 

@@ -98,12 +98,12 @@ var always = map[string][]member{
 const rulePeers = "IpRanges|Ipv6Ranges|UserIdGroupPairs|PrefixListIds"
 
 // trimmed is the first member of a thing that the tool prints of all and this one lacks,
-// such as Entries[].Protocol; "" if it has them all.
+// such as Entries[].Protocol, for a person; "" if it has them all.
 func (in *input) trimmed(thing *value) string {
 	for _, m := range always[in.spec.name] {
 		for _, holder := range thing.down(m.in) {
 			if holder.kind == object && m.asked(holder) && !m.there(holder) {
-				return strings.TrimPrefix(m.in+"."+m.has, ".")
+				return strings.TrimPrefix(m.in+"."+strings.ReplaceAll(m.has, "|", " or "), ".")
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (in *input) trimmed(thing *value) string {
 // refuseTrimmed notes what a thing lacks that must be there whole.
 func (in *input) refuseTrimmed(thing *value) {
 	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // or else that is told first
-		in.fail(thing.from, "this has no %s, which is always printed, so it was taken out: write it again with: %s", strings.ReplaceAll(lacks, "|", " or "), in.spec.command)
+		in.fail(thing.from, "this has no %s, which is always printed, so it was taken out: write it again with: %s", lacks, in.spec.command)
 	}
 }
 
@@ -177,8 +177,11 @@ func (v *value) down(path string) []*value {
 	return at
 }
 
-// trim notes that the thing of a key lacks a member that the tool always prints.
+// trim notes which member that the tool always prints the thing of a key lacks, "" if none.
 func (t *table[T]) trim(key, lacks string) {
+	if lacks == "" {
+		return
+	}
 	if t.trimmed == nil {
 		t.trimmed = map[string]string{}
 	}
@@ -191,7 +194,7 @@ func (t *table[T]) cutDown(key string) error {
 	if !ok {
 		return nil
 	}
-	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", strings.ReplaceAll(lacks, "|", " or "), t.file)}
+	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", lacks, t.file)}
 }
 
 // anyCutDown says it of the first thing of the table, in its order, that lacks something.

@@ -154,8 +154,8 @@ func readObjects(c *contents, in *input, v *value) {
 			at[i.key()] = row.from
 			if in.spec.required {
 				in.refuseTrimmed(row)
-			} else if lacks := in.trimmed(row); lacks != "" {
-				t.trim(i.key(), lacks)
+			} else {
+				t.trim(i.key(), in.trimmed(row))
 			}
 		}
 	}

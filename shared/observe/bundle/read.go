@@ -106,9 +106,7 @@ func (c *contents) putAccessEntry(in *input, v *value) {
 	var e accessEntry
 	in.decode(v, &e.AccessEntry)
 	c.entries.put(e)
-	if lacks := in.trimmed(v); lacks != "" {
-		c.entries.trim(aws.ToString(e.PrincipalArn), lacks)
-	}
+	c.entries.trim(aws.ToString(e.PrincipalArn), in.trimmed(v))
 	if v.has("associatedAccessPolicies") {
 		p := accessPolicies{principal: aws.ToString(e.PrincipalArn)}
 		in.decode(v.get("associatedAccessPolicies"), &p.AssociatedAccessPolicies)

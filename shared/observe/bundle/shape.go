@@ -25,9 +25,7 @@ func listing[T any](s shape, table func(*contents) *table[T]) spec {
 					continue
 				}
 				t.put(thing)
-				if lacks := in.trimmed(row); lacks != "" {
-					t.trim(t.key(&thing), lacks)
-				}
+				t.trim(t.key(&thing), in.trimmed(row))
 			}
 		},
 		blank: func(c *contents) { table(c).empty = true },

@@ -29,13 +29,20 @@ func (l *look) readMembers() {
 		if m.Instance == nil {
 			continue
 		}
-		member := memberOf(m, found)
-		if affected[m.Group()] {
-			l.group(m.Group(), func(g *evidence.Group) { g.Members = append(g.Members, member) })
+		group := m.Group()
+		like := evidence.Sound{Group: group, Profile: m.Instance.Profile}
+		unlike := !l.ev.Alone && !seen[like]
+		if !affected[group] && !unlike {
+			continue // as are most instances of a large cluster
 		}
-		if like := (evidence.Sound{Group: m.Group(), Profile: m.Instance.Profile}); member.Healthy && !l.ev.Alone && !seen[like] {
+		member := memberOf(m, found)
+		if affected[group] {
+			l.group(group, func(g *evidence.Group) { g.Members = append(g.Members, member) })
+		}
+		if unlike && member.Healthy {
 			seen[like] = true
-			l.ev.Sound = append(l.ev.Sound, evidence.Sound{Instance: m.ID(), Group: like.Group, Profile: like.Profile})
+			like.Instance = m.ID()
+			l.ev.Sound = append(l.ev.Sound, like)
 		}
 	}
 }

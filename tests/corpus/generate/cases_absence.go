@@ -11,19 +11,28 @@ func absenceCases() []Case {
 		b.identity(to)
 		m.Instance["IamInstanceProfile"] = object{"Arn": "arn:aws:iam::" + Account + ":instance-profile/" + to.Profile(), "Id": "AIPA" + token(to.Profile())}
 	}
+	// unmapped is a node of the pool that fell silent, and whose role has no access entry.
+	unmapped := func(b *Bundle) *Machine {
+		m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
+		b.Join(m, 5*day-time.Minute)
+		b.silent(m, 45*time.Minute)
+		b.unmap(Batch)
+		return m
+	}
+	// newer is a later node of the pool that is well.
+	newer := func(b *Bundle) *Machine {
+		m := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
+		b.Join(m, 2*time.Hour-time.Minute)
+		return m
+	}
 	return []Case{
 		{
 			Name: "old-role-of-the-pool-unmapped", Class: Broken,
 			Why:     "The EC2NodeClass got another role, and the access entry of the old one was deleted. The node that still has the old role went silent; a newer one of the pool is well, with the new role.",
 			Sources: append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"),
 			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-				b.Join(m, 5*day-time.Minute)
-				b.silent(m, 45*time.Minute)
-				b.unmap(Batch)
-				newer := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
-				b.Join(newer, 2*time.Hour-time.Minute)
-				moved(b, newer, Workers)
+				m := unmapped(b)
+				moved(b, newer(b), Workers)
 				return finds(m, "Unknown", "NodeRoleNotMapped", "KubeletSilent").holds("")
 			},
 		},
@@ -32,12 +41,8 @@ func absenceCases() []Case {
 			Why:     "The node went silent, and its role has no access entry; another node of the pool has the same role and reports, so the cluster knows the role still, or the entry was deleted a moment ago.",
 			Sources: mapping,
 			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-				b.Join(m, 5*day-time.Minute)
-				b.silent(m, 45*time.Minute)
-				b.unmap(Batch)
-				newer := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
-				b.Join(newer, 2*time.Hour-time.Minute)
+				m := unmapped(b)
+				newer(b)
 				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
 			},
 		},
@@ -46,10 +51,7 @@ func absenceCases() []Case {
 			Why:     "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
 			Sources: mapping,
 			Build: func(b *Bundle, h healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-				b.Join(m, 5*day-time.Minute)
-				b.silent(m, 45*time.Minute)
-				b.unmap(Batch)
+				m := unmapped(b)
 				moved(b, h.worker, Batch)
 				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
 			},
