@@ -62,7 +62,9 @@ func kubernetesSpecs() []spec {
 		}
 		out = append(out, spec{
 			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
-			read:  readObjects,
+			// The objects of a list are read one by one: of a large cluster's events the whole tree would
+			// take a gigabyte.
+			read: readObjects, folded: true,
 			blank: func(c *contents) { c.objects[r.file].empty = true },
 			// Without these nothing is left unexplained, only what runs on a silent node, and
 			// whose a role is that no node has.
@@ -136,7 +138,8 @@ func readObjects(c *contents, in *input, v *value) {
 	}
 	t.single = v.kind == object && !v.has("items")
 	at := map[string]int{}
-	for _, row := range in.objects(v) {
+	for _, folded := range in.objects(v) {
+		row := new(in.unfold(folded, whole))
 		r := in.resourceOf(row)
 		if r == nil {
 			continue
@@ -205,7 +208,8 @@ func (in *input) objects(v *value) []*value {
 	case v.kind == array:
 		var out []*value
 		for i := range v.items {
-			out = append(out, in.objects(&v.items[i])...)
+			inner := in.unfold(&v.items[i], 1)
+			out = append(out, in.objects(&inner)...)
 		}
 		return out
 	case v.kind != object:
@@ -218,7 +222,7 @@ func (in *input) objects(v *value) []*value {
 			}
 		}
 		var out []*value
-		items := v.get("items")
+		items := in.unfold(v.get("items"), 1)
 		for i := range items.items {
 			out = append(out, &items.items[i])
 		}

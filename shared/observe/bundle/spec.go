@@ -70,6 +70,7 @@ type spec struct {
 	command  string // that writes it, for messages
 	required bool
 	beyond   bool // the file is one of those that a capture may hold beyond the others
+	folded   bool // of the file's value what is more than two levels deep is folded: see reader.value
 	read     func(*contents, *input, *value)
 	blank    func(*contents) // notes that the file is there and empty
 }

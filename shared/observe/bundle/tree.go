@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // kind is what a JSON value is.
@@ -58,13 +59,22 @@ func (v *value) has(name string) bool {
 
 // parse reads the file's JSON and notes why it is none.
 func (in *input) parse() (value, bool) {
-	var whole json.RawMessage
-	if err := json.Unmarshal(in.data, &whole); err != nil {
-		in.notJSON(err)
+	if !json.Valid(in.data) {
+		var v json.RawMessage
+		in.notJSON(json.Unmarshal(in.data, &v)) // which says where
 		return value{}, false
 	}
 	r := &reader{data: in.data}
-	return r.value(), true
+	if in.spec.folded {
+		return r.value(2), true
+	}
+	return r.value(whole), true
+}
+
+// unfold reads a value anew with so many levels of what is in it: see reader.value.
+func (in *input) unfold(v *value, levels int) value {
+	r := &reader{data: in.data, at: v.from}
+	return r.value(levels)
 }
 
 // notJSON tells what a file holds that is no JSON, as far as that can be seen.
@@ -120,25 +130,25 @@ func (r *reader) space() {
 	}
 }
 
-func (r *reader) value() value {
+// whole is every level of a value.
+const whole = -1
+
+// value reads a value with so many levels of what is in it. Objects and arrays below them
+// are folded: their kind and place is known, and they look as if nothing were in them.
+func (r *reader) value(levels int) value {
 	r.space()
 	v := value{from: r.at}
 	switch c := r.data[r.at]; c {
-	case '{':
-		r.at++
-		v.kind = object
-		for r.space(); r.data[r.at] != '}'; r.space() {
-			name := r.quoted()
-			v.fields = append(v.fields, field{name, r.value()})
-		}
-		r.at++
-	case '[':
-		r.at++
+	case '{', '[':
 		v.kind = array
-		for r.space(); r.data[r.at] != ']'; r.space() {
-			v.items = append(v.items, r.value())
+		if c == '{' {
+			v.kind = object
 		}
-		r.at++
+		if levels == 0 {
+			r.skip()
+			break
+		}
+		r.inside(&v, levels-1)
 	case '"':
 		v.kind, v.text = text, r.quoted()
 	default:
@@ -159,15 +169,57 @@ func (r *reader) value() value {
 	return v
 }
 
-// quoted reads a string.
-func (r *reader) quoted() string {
-	from := r.at
-	for r.at++; r.data[r.at] != '"'; r.at++ {
-		if r.data[r.at] == '\\' {
-			r.at++
+// inside reads what is in an object or an array.
+func (r *reader) inside(v *value, levels int) {
+	r.at++
+	for r.space(); r.data[r.at] != '}' && r.data[r.at] != ']'; r.space() {
+		if v.kind == object {
+			name := r.quoted()
+			v.fields = append(v.fields, field{name, r.value(levels)})
+		} else {
+			v.items = append(v.items, r.value(levels))
 		}
 	}
 	r.at++
+}
+
+// skip passes over an object or an array.
+func (r *reader) skip() {
+	for open := 0; ; r.at++ {
+		switch r.data[r.at] {
+		case '{', '[':
+			open++
+		case '}', ']':
+			open--
+		case '"':
+			r.toQuote()
+		}
+		if open == 0 {
+			r.at++
+			return
+		}
+	}
+}
+
+// toQuote passes from a quote to the one that ends the string.
+func (r *reader) toQuote() (escaped bool) {
+	for r.at++; r.data[r.at] != '"'; r.at++ {
+		if r.data[r.at] == '\\' {
+			escaped = true
+			r.at++
+		}
+	}
+	return escaped
+}
+
+// quoted reads a string.
+func (r *reader) quoted() string {
+	from := r.at
+	escaped := r.toQuote()
+	r.at++
+	if plain := r.data[from+1 : r.at-1]; !escaped && utf8.Valid(plain) {
+		return string(plain)
+	}
 	var s string
 	if err := json.Unmarshal(r.data[from:r.at], &s); err != nil {
 		panic(fmt.Sprintf("valid JSON with an invalid string: %v", err)) // parse has looked at it
