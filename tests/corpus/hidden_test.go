@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,4 +152,26 @@ func without(c generate.Made, h hiding) generate.Made {
 		c.Files[h.file] = text
 	}
 	return c
+}
+
+// A time in the year 9999, by which some say "never", breaks no output.
+func TestATimeInTheYear9999IsAnswered(t *testing.T) {
+	stamp := regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]*(Z|\+00:00)"`)
+	for _, name := range []string{"role-in-neither-store", "silent", "kubelet-restarted-while-it-started", "pool-without-capacity", "replacements-fail-alike", "instance-status-impaired"} {
+		c := generate.Named(t, name)
+		for file, text := range c.Files {
+			if !strings.HasSuffix(file, ".json") || !stamp.Match(text) {
+				continue
+			}
+			never := without(c, hiding{file: file, hide: func(text []byte) []byte { return stamp.ReplaceAll(text, []byte(`"9999-12-31T23:59:59Z"`)) }})
+			if _, err := explain(t.Context(), never); err != nil {
+				t.Errorf("%s of %s: %v", file, name, err)
+			}
+		}
+	}
+	c := generate.Named(t, "silent")
+	c = without(c, hiding{file: "at.txt", hide: func([]byte) []byte { return []byte("9999-12-31T23:59:59Z") }})
+	if _, err := explain(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is no time of a capture") {
+		t.Errorf("a capture in the year 9999: %v", err)
+	}
 }

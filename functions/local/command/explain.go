@@ -123,8 +123,8 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	}
 	keep(someTime(f.timeout))
 	if f.at != "" {
-		if q.at, err = time.Parse(time.RFC3339, f.at); err != nil {
-			keep(fmt.Errorf("--at %q: it takes a time as RFC 3339 has it, such as 2026-03-02T12:00:00Z", f.at))
+		if q.at, err = bundle.ParseAt(f.at); err != nil {
+			keep(fmt.Errorf("--at: %w", err))
 		}
 	}
 	switch {

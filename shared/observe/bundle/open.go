@@ -154,12 +154,22 @@ func (b *Bundle) readAt(fsys fs.FS) Faults {
 		return Faults{{File: fileAt, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))}}
 	}
 	said := strings.TrimSpace(string(plain(data)))
-	at, err := time.Parse(time.RFC3339, said)
+	at, err := ParseAt(said)
 	if err != nil {
-		return Faults{{File: fileAt, Line: 1, Column: 1, Problem: fmt.Sprintf("%q is no time in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))}}
+		return Faults{{File: fileAt, Line: 1, Column: 1, Problem: err.Error()}}
 	}
-	b.c.at = at.UTC()
+	b.c.at = at
 	return nil
+}
+
+// ParseAt reads the time of a capture, in RFC 3339. One beyond the year 2500 is refused: deadlines
+// that follow from the year 9999 could not be written.
+func ParseAt(said string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, said)
+	if err != nil || at.Unix() > maxSeconds || at.Unix() < 0 {
+		return time.Time{}, fmt.Errorf("%q is no time of a capture in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))
+	}
+	return at.UTC(), nil
 }
 
 // readDocuments reads a folder of texts, each named after its instance.
