@@ -39,6 +39,9 @@ type Evidence struct {
 	Findings []roll.Finding
 	// Proven are the decisive causes that earlier checks found, of the same trouble.
 	Proven map[roll.FindingKey][]roll.Proof
+	// Unread are the calls that failed, as the facts say why, and whether for a reason that passes by
+	// itself.
+	Unread map[string]bool
 	// Gaps are those of the snapshot: what it could not read.
 	Gaps []roll.Gap
 }

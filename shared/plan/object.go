@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -127,6 +128,9 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no := p.doubted(f, act, pol); no != nil {
 		return no
 	}
+	if no := p.outsideUnread(f, why, pol); no != nil {
+		return no
+	}
 	for _, c := range why.Causes {
 		switch {
 		case c.Confidence != roll.Decisive:
@@ -154,6 +158,41 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 		if tried, ok := p.triedFor(f, c.Code); ok {
 			return refuse(CauseOutside, "%s, as %s had, which was ended at %s", told, tried.Instance, roll.Clock(tried.At))
 		}
+	}
+	return nil
+}
+
+// outsideUnread tells of a cause outside of the instance that may be there, since what proves it or
+// rules it out could not be read, and of which nothing that was proven takes the place: a
+// replacement may well have it too. The policy may allow to try that once in a group.
+func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
+	first := ""
+	for _, c := range why.Causes {
+		if c.Confidence == roll.Decisive && !c.Symptom {
+			return nil
+		}
+		if c.Confidence == roll.Decisive && first == "" {
+			first = c.Code
+		}
+	}
+	var open []roll.NotChecked
+	for _, n := range why.NotChecked {
+		if n.Unread && cause.Outside(cause.Code(n.Code)) {
+			open = append(open, n)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	n := open[max(0, slices.IndexFunc(open, func(n roll.NotChecked) bool { return !n.Passing }))]
+	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too; it could not be looked for: %s", n.Code, n.Reason)
+	switch tried, ok := p.triedFor(f, first); {
+	case n.Passing:
+		return refuse(NotReadYet, "%s", told)
+	case pol.Limits.CauseOutside != policy.CauseOutsideTryOnce:
+		return refuse(CauseNotChecked, "%s", told)
+	case ok:
+		return refuse(CauseNotChecked, "%s; %s was ended at %s", told, tried.Instance, roll.Clock(tried.At))
 	}
 	return nil
 }

@@ -77,8 +77,9 @@ const (
 	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster, and
 	// a person has to mend it there.
 	CauseOutside Reason = "CauseOutside"
-	// CauseNotChecked: a cause that has a ladder of its own could not be ruled out, and that
-	// ladder does not have the act.
+	// CauseNotChecked: what tells of a cause that a replacement would have too could not be read,
+	// and no cause was proven; or a cause that has a ladder of its own could not be ruled out, and
+	// that ladder does not have the act.
 	CauseNotChecked Reason = "CauseNotChecked"
 	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
 	// node starts up, or is not its own.
@@ -109,8 +110,9 @@ const (
 	// ProtectionUnknown: whether it is protected, what its Auto Scaling group is doing with
 	// it, or whether it renews a lease though it has no node, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
-	// NotReadYet: what its owner does about it, whether it is protected, or whether a zonal
-	// shift is active, could not be read in this check, for a reason that passes.
+	// NotReadYet: what its owner does about it, whether it is protected, whether a zonal
+	// shift is active, or what tells of a cause that a replacement would have too, could not be read
+	// in this check, for a reason that passes.
 	NotReadYet Reason = "NotReadYet"
 	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
 	// does not know it.
@@ -228,7 +230,7 @@ var ends = map[Reason]string{
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	SharedCause:            "when you mend what the instances have in common",
 	CauseOutside:           "when you mend the cause where it lies, or set limits.causeOutside: tryOnce",
-	CauseNotChecked:        "when a check finds the cause for certain or rules it out, or you give its ladder the act, too",
+	CauseNotChecked:        "when a check can look for the cause, or you set limits.causeOutside: tryOnce, or give the cause's ladder the act, too",
 	CausePasses:            "when the cause is gone",
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
 	GroupSuspended:         "when you resume the processes of the Auto Scaling group",

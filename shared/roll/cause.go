@@ -64,6 +64,11 @@ type Diagnosis struct {
 type NotChecked struct {
 	Code   string `json:"code"`
 	Reason string `json:"reason"` // what stood in the way, and what to do about it
+	// Unread: a call that tells of it failed. Else nothing that can be read proves it here, such as
+	// a console that shows nothing, or it was left out of a sample.
+	Unread bool `json:"unread,omitempty"`
+	// Passing: it failed for a reason that passes by itself.
+	Passing bool `json:"-"`
 }
 
 // Decisive is the first decisive cause; false if none was found.

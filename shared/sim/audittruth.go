@@ -312,7 +312,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
 	},
 	"CauseNotChecked": func(e excuse) bool {
-		return slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
+		return e.inv.missed || slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
 	},
 	"CausePasses": func(e excuse) bool {
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady

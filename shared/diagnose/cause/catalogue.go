@@ -1,6 +1,10 @@
 package cause
 
-import "rollcall/shared/roll"
+import (
+	"slices"
+
+	"rollcall/shared/roll"
+)
 
 // entry is what is known of a code whatever the case.
 type entry struct {
@@ -139,6 +143,14 @@ func Codes() []Code {
 
 // Known reports whether the code is one of the catalogue.
 func Known(c Code) bool { _, ok := rank[c]; return ok }
+
+// weak are the codes that a person has to change and of which an answer of AWS or Kubernetes alone
+// is never proof: the console is, or nothing.
+var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, DhcpOptionsWrong, RolePoliciesMissing, ImdsHopLimit, LaunchTemplateDrift}
+
+// Outside reports the codes of what a replacement has too, which an answer of AWS or Kubernetes
+// proves: while that could not be read, nobody knows that ending the instance helps.
+func Outside(c Code) bool { return CureOf(c) == roll.CureChange && !slices.Contains(weak, c) }
 
 // CureOf is what helps against the cause.
 func CureOf(c Code) roll.Cure {

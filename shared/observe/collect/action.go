@@ -39,10 +39,20 @@ func ask[T any](a *action, call func(context.Context) (T, error)) (answer T, end
 		return answer, outcome{}
 	}
 	end = outcome{err: err, gone: awserr.IsNotFound(err), why: awserr.Describe(err, a.name, a.l.Principal(a.l.ctx))}
+	if !end.gone {
+		a.l.unread(end.why, awserr.IsThrottled(err) || awserr.IsTimeout(err) || awserr.IsUnreachable(err) || a.l.ctx.Err() != nil)
+	}
 	if general(err) || a.l.ctx.Err() != nil {
 		a.over = end.why
 	}
 	return answer, end
+}
+
+// unread notes a call that failed.
+func (l *look) unread(why string, passing bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ev.Unread[why] = passing
 }
 
 // general reports errors that say nothing about what was asked for: the next call would

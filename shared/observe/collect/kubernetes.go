@@ -78,6 +78,7 @@ func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why stri
 		return nil, true, ""
 	}
 	kind, why := kube.Fault(t.k.l.in.Snapshot.Cluster, err, t.k.l.Principal(t.k.l.ctx))
+	t.k.l.unread(why, kind.Passing())
 	switch {
 	case unreachable(kind):
 		t.k.mu.Lock()

@@ -43,7 +43,7 @@ func newLook(ctx context.Context, c *Collector, in Input) *look {
 	l.kube = newKubeClient(l)
 	l.ev = &evidence.Evidence{
 		At: s.At, Region: c.AWS.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
-		Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},
+		Unread: map[string]bool{}, Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},
 		Profiles: map[string]evidence.Fact[evidence.InstanceProfile]{}, Roles: map[string]evidence.Fact[evidence.Role]{}, Policies: map[string]evidence.Fact[evidence.Policies]{}, Documents: map[string]evidence.Fact[[]evidence.PolicyDocument]{},
 		Images: map[string]evidence.Fact[evidence.Image]{}, Templates: map[string]evidence.Fact[evidence.LaunchTemplate]{},
 		Groups: map[roll.Group]evidence.Group{},

@@ -1,0 +1,174 @@
+package corpus_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"rollcall/tests/corpus"
+	"rollcall/tests/corpus/generate"
+)
+
+// everything asks for every file and field of every case, which takes half an hour, in place of
+// a sample:
+//
+//	go test ./tests/corpus -run TestWhatIsNotKnownProvesNothing -timeout 2h -everything
+var everything = flag.Bool("everything", false, "drop every file and every field of every case")
+
+// Of the files one in filesIn is dropped, and of the fields one in fieldsIn.
+const filesIn, fieldsIn = 8, 150
+
+// loss is a file or a field that a bundle lacks.
+type loss struct {
+	file, field string // field "" is the whole file
+	text        []byte
+}
+
+func (l loss) String() string { return strings.TrimSpace(l.file + " " + l.field) }
+
+// losses are all of a case.
+func losses(files map[string][]byte) (out []loss) {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, loss{file: file})
+		var v any
+		if !strings.HasSuffix(file, ".json") || json.Unmarshal(files[file], &v) != nil {
+			continue
+		}
+		walk(v, "", func(path string, without func() func()) {
+			restore := without()
+			text, err := json.Marshal(v)
+			restore()
+			if err == nil {
+				out = append(out, loss{file, path, text})
+			}
+		})
+	}
+	return out
+}
+
+// walk visits every field below a value. without takes it out, and what that returns puts it back.
+func walk(at any, path string, visit func(path string, without func() func())) {
+	switch at := at.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(at)) {
+			inner, kept := strings.TrimPrefix(path+"."+key, "."), at[key]
+			visit(inner, func() func() {
+				delete(at, key)
+				return func() { at[key] = kept }
+			})
+			walk(kept, inner, visit)
+		}
+	case []any:
+		for i := range at {
+			walk(at[i], fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	}
+}
+
+// allowed are losses after which a cause may be found, or be ruled out, all the same: of what is left
+// nobody can tell that something is missing.
+var allowed = []struct{ what, why string }{}
+
+func (l loss) allowed() bool {
+	return slices.ContainsFunc(allowed, func(a struct{ what, why string }) bool { return regexp.MustCompile(a.what).MatchString(l.String()) })
+}
+
+// What is taken out of a bundle proves nothing: no cause becomes decisive by it, no act is ordered
+// by it, and a cause that is no longer found is not ruled out but not checked.
+func TestWhatIsNotKnownProvesNothing(t *testing.T) {
+	type job struct {
+		c    generate.Made
+		base corpus.Document
+		l    loss
+	}
+	jobs, asked := make(chan job), 0
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for j := range jobs {
+				proves(t, j.c, j.base, j.l)
+			}
+		})
+	}
+	for _, c := range generate.All() {
+		base, err := explain(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range losses(c.Files) {
+			if l.allowed() || !*everything && !chosen(c.Name, l) {
+				continue
+			}
+			asked++
+			jobs <- job{c, base, l}
+		}
+	}
+	close(jobs)
+	wg.Wait()
+	if asked < 1000 {
+		t.Errorf("only %d losses were tried", asked)
+	}
+	t.Logf("%d losses", asked)
+}
+
+// chosen reports whether a loss is of the sample.
+func chosen(name string, l loss) bool {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, name, l)
+	if l.field == "" {
+		return h.Sum32()%filesIn == 0
+	}
+	return h.Sum32()%fieldsIn == 0
+}
+
+// proves compares what is said of a bundle with what is said without a part of it.
+func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
+	got, err := explain(t.Context(), without(c, hiding{file: l.file, hide: func([]byte) []byte { return l.text }}))
+	if err != nil {
+		if !strings.Contains(err.Error(), ".json") && !strings.Contains(err.Error(), "at.txt") { // refused, with the place
+			t.Errorf("%s without %s: %v", c.Name, l, err)
+		}
+		return
+	}
+	for _, f := range got.Findings {
+		was, _ := same(base, f)
+		for _, cause := range f.Causes {
+			if cause.Confidence == corpus.Decisive && !slices.ContainsFunc(was.Causes, func(b corpus.Cause) bool { return b.Code == cause.Code && b.Confidence == corpus.Decisive }) {
+				t.Errorf("%s without %s: %s is decisive of %s %s", c.Name, l, cause.Code, f.Kind, f.Instance)
+			}
+		}
+	}
+	for _, o := range got.Orders {
+		held := of(base.Held, o.Instance)
+		turn := slices.Contains(held, "OneAtATime") || slices.Contains(held, "ActionsPerCheck")
+		if !slices.Contains(base.Orders, o) && !turn {
+			t.Errorf("%s without %s: %s of %s is ordered, which is held by the whole bundle: %q", c.Name, l, o.Action, o.Instance, held)
+		}
+	}
+	for _, b := range base.Findings {
+		f, found := same(got, b)
+		for _, cause := range b.Causes {
+			if found && slices.Contains(f.RuledOut, cause.Code) {
+				t.Errorf("%s without %s: %s of %s %s is ruled out", c.Name, l, cause.Code, b.Kind, b.Instance)
+			}
+		}
+	}
+}
+
+// same is the finding of a document that is about what another one is about.
+func same(d corpus.Document, f corpus.Observed) (corpus.Observed, bool) {
+	i := slices.IndexFunc(d.Findings, func(g corpus.Observed) bool {
+		return g.Instance == f.Instance && g.Kind == f.Kind && g.Subject == f.Subject && (f.Instance != "" || g.Node == f.Node)
+	})
+	if i < 0 {
+		return corpus.Observed{}, false
+	}
+	return d.Findings[i], true
+}
