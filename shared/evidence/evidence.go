@@ -162,10 +162,18 @@ func (c *Case) VPC() VPC {
 // were read and none has it.
 func (c *Case) NodeClaim() Fact[NodeClaim] {
 	return follow(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {
+		launched := c.Config().Value.Launched
+		untold := ""
 		for _, n := range claims {
 			if n.Instance == c.Finding.Instance || n.Name == c.Finding.Removal.Claim && n.Name != "" {
 				return Read(n)
 			}
+			if n.Instance == "" && !n.Created.After(launched) {
+				untold = n.Name
+			}
+		}
+		if untold != "" {
+			return Failed[NodeClaim]("NodeClaim " + untold + ", which is older than the instance, does not tell whose it is")
 		}
 		return None[NodeClaim]()
 	})

@@ -101,8 +101,10 @@ type Pod struct {
 	NotToDisrupt string
 	// OutOfMemory: a container of it was killed for want of memory.
 	OutOfMemory bool
-	// Events are warnings about it, newest last; nil if none were read.
-	Events []Event
+	// Events are warnings about it, newest last; nil if none were read. EventsUnread says why they
+	// could not be, "" if nobody asked or there is an answer.
+	Events       []Event
+	EventsUnread string
 }
 
 // Evictable reports whether a drain evicts the pod: it is neither finished nor of a

@@ -48,7 +48,11 @@ func (b *start) wrongFormat() bool {
 		return false
 	}
 	observed, wrong := b.misfit()
-	if !wrong {
+	switch image := b.Image(); {
+	case !wrong && !image.Settled():
+		b.s.NotChecked(image.Gap(), cause.UserDataWrongFormat) // whether EKS's tools are on it
+		return false
+	case !wrong:
 		b.s.RuledOut(cause.UserDataWrongFormat)
 		return false
 	}

@@ -153,6 +153,8 @@ func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) {
 	switch {
 	case b.Finding.Kind == roll.Uninitialized && !b.Node().Object.Known():
 		b.s.NotChecked(b.Node().Object.Missing("node "+b.Finding.Node), cause.StartupTaintMissing)
+	case claim.Known() && !claim.Value.Events.Settled():
+		b.s.NotChecked(claim.Value.Events.Missing("list of events of NodeClaim "+claim.Value.Name), cause.StartupTaintMissing)
 	case claim.Known() && registered(claim.Value):
 		b.s.RuledOut(cause.StartupTaintMissing)
 	case b.Finding.Kind == roll.Uninitialized && !claim.Known():

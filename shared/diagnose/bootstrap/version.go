@@ -78,7 +78,11 @@ func (b *start) skew() {
 		return
 	}
 	words := skewed(kubelet, server)
-	if words == "" {
+	switch image := b.Image(); {
+	case words == "" && v.source == "node group" && !image.Settled():
+		b.s.NotChecked(image.Gap(), cause.KubeletVersionSkew) // the AMI may be older than what the group has now
+		return
+	case words == "":
 		b.s.RuledOut(cause.KubeletVersionSkew)
 		return
 	}

@@ -40,6 +40,8 @@ func repeats(c *evidence.Case, s *cause.Sheet) {
 		}
 	}
 	switch {
+	case g.Activities.State == evidence.Unreadable:
+		s.NotChecked(g.Activities.Gap(), cause.ReplacementRepeats)
 	case g.Acts.Settled():
 		s.RuledOut(cause.ReplacementRepeats)
 	case g.Activities.Known():

@@ -42,7 +42,8 @@ func (d *door) mapped(r evidence.Role) {
 	}
 	mode := config.Value.AuthenticationMode
 	if mode == "" {
-		mode = modeConfigMap
+		d.s.NotChecked("the EKS cluster does not tell its authentication mode", mapping...)
+		return
 	}
 	if mode != modeConfigMap {
 		if decided := d.entry(r, mode); decided {

@@ -49,11 +49,31 @@ func refused(c *evidence.Case) (roll.Cause, bool) {
 	return roll.Cause{}, false
 }
 
+// untold says why nobody knows what the CNI on a node that waits for it tells, "" if somebody does.
+func untold(c *evidence.Case) string {
+	if ready, _ := c.Node().Object.Value.Condition("Ready"); !strings.Contains(ready.Message, "NetworkPluginNotReady") {
+		return ""
+	}
+	for _, p := range c.Node().Pods.Value {
+		if _, set, _ := strings.Cut(p.Owner, "/"); set == "aws-node" && p.EventsUnread != "" {
+			return p.EventsUnread
+		}
+	}
+	if pods := c.Node().Pods; !pods.Settled() {
+		return pods.Missing("list of pods of node " + c.Finding.Node)
+	}
+	return ""
+}
+
 // policies looks for the permissions of a node. What is missing is suggestive at most:
 // a policy of one's own may grant the same. That EC2 refused the CNI is proof.
 func policies(c *evidence.Case, s *cause.Sheet) {
 	if found, ok := refused(c); ok {
 		s.Found(found)
+		return
+	}
+	if why := untold(c); why != "" {
+		s.NotChecked(why, cause.RolePoliciesMissing)
 		return
 	}
 	role := c.Role()

@@ -12,7 +12,7 @@ import (
 // version, or that of another instance of its group launched from the same version,
 // since user data is read of a few of many alike.
 func (l *look) boot() evidence.Fact[userdata.Boot] {
-	own := l.Instance().UserData
+	own, _ := l.UserData()
 	if own.Settled() || own.State == evidence.Unreadable || l.i.LaunchTemplate == "" || l.i.LaunchTemplateVersion == "" {
 		return own
 	}

@@ -183,6 +183,9 @@ func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	case kind == "nat" && !v6:
 		return l.nat(t, r)
 	}
+	if endpoints := l.VPC().Endpoints; kind == "vpce" && !endpoints.Settled() {
+		return way{gap: endpoints.Missing("the endpoints of " + l.i.VPC)}
+	}
 	return way{gap: behind(r)}
 }
 

@@ -456,7 +456,7 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			w.aged(3 * minute)
 			w.tainted(taint(cilium, noSchedule))
 			w.pool = evidence.Failed[evidence.NodePool]("why")
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "kubectl edit nodepool default"},
+		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", "kubectl edit nodepool default"},
 		{"neither was read", func(w *world) {
 			w.aged(3 * minute)
 			w.tainted(taint(cilium, noSchedule))

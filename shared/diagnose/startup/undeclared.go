@@ -122,7 +122,7 @@ func (l *look) undeclared() {
 		return
 	}
 	confidence := roll.Suggestive
-	if l.starts() && l.age(n) < young && found[0].sure() && counted(n) {
+	if l.starts() && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled() {
 		confidence = roll.Decisive
 	}
 	l.s.Found(l.undeclaredCause(n, d, found, confidence))

@@ -15,7 +15,7 @@ type member struct {
 	// in leads to the objects that have it, such as Entries[].PortRange; "" is the thing
 	// itself. Objects that are not there need not have it.
 	in string
-	// has is its name; of several, with | between them, one must be there.
+	// has is its name, or a path with [] in it; of several, with | between them, one must be there.
 	has string
 	// list: it is a list, of which null says that it is empty.
 	list bool
@@ -63,15 +63,18 @@ var always = map[string][]member{
 		{has: "Groups", list: true, when: "VpcEndpointType=Interface"}, {has: "PrivateDnsEnabled", when: "VpcEndpointType=Interface"},
 		{has: "RouteTableIds", list: true, when: "VpcEndpointType=Gateway"}, {in: "Groups[]", has: "GroupId"},
 	},
-	fileNATGateways:   {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
-	fileDHCPOptions:   {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
-	fileTemplates:     {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
-	fileASGInstances:  {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
-	fileASGs:          {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
-	fileActivities:    {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}},
-	fileNodeGroups:    {{has: "status"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
-	fileProfiles:      {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
-	fileRoles:         {{has: "Arn"}},
+	fileNATGateways:  {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
+	fileDHCPOptions:  {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
+	fileTemplates:    {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
+	fileASGInstances: {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
+	fileASGs:         {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
+	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}},
+	fileNodeGroups:   {{has: "status"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
+	fileProfiles:     {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
+	fileRoles: {
+		{has: "Arn"}, {in: "AssumeRolePolicyDocument", has: "Statement"}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Effect"},
+		{in: "AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},
+	},
 	fileAccessEntries: {{has: "type"}},
 	fileNodes: {
 		{in: "metadata", has: "creationTimestamp"}, {in: "spec.taints[]", has: "key"}, {in: "spec.taints[]", has: "effect"},
@@ -79,14 +82,14 @@ var always = map[string][]member{
 	},
 	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
 	fileNodeClaims: {
-		{in: "metadata", has: "labels"},
+		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"},
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime"},
 	},
 	fileNodePools: {
 		{has: "spec"}, {in: "spec", has: "template"}, {in: "spec.template", has: "spec"},
 		{in: "spec.template.spec.startupTaints[]", has: "key"}, {in: "spec.template.spec.startupTaints[]", has: "effect"},
 	},
-	fileNodeClasses: {{has: "spec"}},
+	fileNodeClasses: {{has: "spec"}, {in: "spec", has: "amiFamily|amiSelectorTerms[].alias"}},
 	fileWebhooks: {
 		{in: "webhooks[]", has: "clientConfig"}, {in: "webhooks[].clientConfig", has: "service|url"},
 		{in: "webhooks[].clientConfig.service", has: "name"}, {in: "webhooks[].clientConfig.service", has: "namespace"},
@@ -129,9 +132,14 @@ func (m member) asked(holder *value) bool {
 
 func (m member) there(holder *value) bool {
 	for name := range strings.SplitSeq(m.has, "|") {
-		v := holder.get(name)
-		if v != nil && (m.list || v.kind != null) && (!m.filled || !v.blank()) {
-			return true
+		found := []*value{holder.get(name)}
+		if strings.Contains(name, "[]") {
+			found = holder.down(name)
+		}
+		for _, v := range found {
+			if v != nil && (m.list || v.kind != null) && (!m.filled || !v.blank()) {
+				return true
+			}
 		}
 	}
 	return false

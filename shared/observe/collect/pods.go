@@ -30,7 +30,11 @@ func (l *look) readPodEvents() {
 		for _, i := range troubled {
 			asked++
 			p := &pods[i] // the list is this task's alone: no other one of this step looks at it
-			p.Events = slices.DeleteFunc(inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event)).Value, func(e evidence.Event) bool { return e.Type != "Warning" })
+			events := inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event))
+			if events.State == evidence.Unreadable {
+				p.EventsUnread = events.Gap()
+			}
+			p.Events = slices.DeleteFunc(events.Value, func(e evidence.Event) bool { return e.Type != "Warning" })
 			for _, e := range p.Events {
 				if e.Reason == "Evicted" {
 					p.MemoryUsed = max(p.MemoryUsed, evictedUsing(e.Message))
