@@ -240,3 +240,46 @@ func TestACauseOutsideIsTriedOnce(t *testing.T) {
 		}
 	}
 }
+
+// What could not be read about what a replacement would have too holds acts, unless something was
+// proven that explains the trouble by itself. That a console shows nothing does not.
+func TestWhatMayLieOutsideAndWasNotReadHolds(t *testing.T) {
+	open := func(code string, unread, passing bool) func(*world) {
+		return func(w *world) {
+			w.unread = append(w.unread, roll.NotChecked{Code: code, Reason: "iam:GetRole: no permission", Unread: unread, Passing: passing})
+		}
+	}
+	role := open("NodeRoleNotMapped", true, false)
+	tried := []ledger.Action{{ID: "t", Do: string(Terminate), Instance: instanceID(9), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-24 * time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-24 * time.Hour)}}}
+	for name, tt := range map[string]struct {
+		limits string
+		spoil  []func(*world)
+		want   Reason // "" is an order
+	}{
+		"a denied read":                          {"", []func(*world){role}, CauseNotChecked},
+		"one that failed for now":                {"", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
+		"one of each":                            {"", []func(*world){open("NaclBlocksApi", true, true), role}, CauseNotChecked},
+		"a console that shows nothing":           {"", []func(*world){open("KernelPanic", true, false)}, ""},
+		"a cause that only a console proves":     {"", []func(*world){open("AmiWithoutKubernetes", true, false)}, ""},
+		"what nothing that can be read proves":   {"", []func(*world){open("UserDataClusterMismatch", false, false)}, ""},
+		"a root is proven":                       {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Decisive, roll.CureReboot, "") }}, ""},
+		"a root is suggested":                    {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Suggestive, roll.CureReboot, "") }}, CauseNotChecked},
+		"to be tried once":                       {"causeOutside: tryOnce", []func(*world){role}, ""},
+		"to be tried once, and tried":            {"causeOutside: tryOnce", []func(*world){role, func(w *world) { w.state.Actions = tried }}, CauseNotChecked},
+		"to be tried once, and it passes anyway": {"causeOutside: tryOnce", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
+	} {
+		w := sick()
+		limits := "withoutReplacement: proceed"
+		if tt.limits != "" {
+			limits += ", " + tt.limits
+		}
+		w.doc = with("limits: {" + limits + "}\n")
+		for _, spoil := range tt.spoil {
+			spoil(w)
+		}
+		_, p := w.make(now)
+		if got := reasons(p); tt.want == "" && len(p.Orders) != 1 || tt.want != "" && !slices.Equal(got, []Reason{tt.want}) {
+			t.Errorf("%s: %d orders, held for %v, want %q", name, len(p.Orders), got, tt.want)
+		}
+	}
+}

@@ -26,6 +26,8 @@ type world struct {
 	doc      *policy.Document
 	mode     policy.Mode
 	causes   map[roll.FindingKey][]roll.Cause
+	// unread are causes of the first instance that could not be looked for, since a call failed.
+	unread []roll.NotChecked
 	// unchecked are the codes of causes that could not be looked for.
 	unchecked    map[roll.FindingKey][]string
 	ruledOut     map[roll.FindingKey][]string
@@ -93,6 +95,12 @@ func (w *world) diagnoses() map[roll.FindingKey]roll.Diagnosis {
 	}
 	for key, codes := range w.unchecked {
 		out[key] = diagnosis(out[key].Causes, codes)
+	}
+	if len(w.unread) > 0 {
+		key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+		d := out[key]
+		d.NotChecked = append(d.NotChecked, w.unread...)
+		out[key] = d
 	}
 	for key, codes := range w.ruledOut {
 		d := out[key]
