@@ -177,7 +177,7 @@ func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.P
 	}
 	var open []roll.NotChecked
 	for _, n := range why.NotChecked {
-		if n.Unread && cause.Outside(cause.Code(n.Code)) {
+		if n.Unread && cause.Outside(n.Code) {
 			open = append(open, n)
 		}
 	}
