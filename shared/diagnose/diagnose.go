@@ -78,7 +78,8 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 // fact, which repeats what the call met.
 func unread(open []roll.NotChecked, failed map[string]bool) []roll.NotChecked {
 	for i := range open {
-		open[i].Passing, open[i].Unread = failed[open[i].Reason]
+		passing, unread := failed[open[i].Reason]
+		open[i].Passing, open[i].Unread = passing, unread || open[i].Unread
 	}
 	return open
 }

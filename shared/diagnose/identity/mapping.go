@@ -42,7 +42,7 @@ func (d *door) mapped(r evidence.Role) {
 	}
 	mode := config.Value.AuthenticationMode
 	if mode == "" {
-		d.s.NotChecked("the EKS cluster does not tell its authentication mode", mapping...)
+		d.s.Unread("the answer of eks:DescribeCluster lacks accessConfig.authenticationMode", mapping...)
 		return
 	}
 	if mode != modeConfigMap {
