@@ -13,6 +13,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rollcall/shared/diagnose/bootstrap"
 	"rollcall/shared/diagnose/cause"
@@ -75,11 +76,11 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 }
 
 // unread marks what could not be looked for because a call failed: the reason is then that of the
-// fact, which repeats what the call met.
+// fact, which repeats what the call met, or says what its answer lacks.
 func unread(open []roll.NotChecked, failed map[string]bool) []roll.NotChecked {
 	for i := range open {
 		passing, unread := failed[open[i].Reason]
-		open[i].Passing, open[i].Unread = passing, unread || open[i].Unread
+		open[i].Passing, open[i].Unread = passing, unread || strings.HasPrefix(open[i].Reason, evidence.AnswerOf)
 	}
 	return open
 }

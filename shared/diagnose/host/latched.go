@@ -57,7 +57,7 @@ func (l *look) latched() {
 
 func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) roll.Cause {
 	confidence, more := roll.Decisive, ""
-	if broken(c) {
+	if broken(c) || c.Reason == "" {
 		confidence = roll.Suggestive // hardware that failed does not get well by itself
 	}
 	if others := l.beside(n); len(others) > 0 {

@@ -34,7 +34,7 @@ func (l *look) clusterRead(code cause.Code) bool {
 		if l.k.PublicAccess || l.k.PrivateAccess {
 			return true
 		}
-		l.s.Unread("the answer of eks:DescribeCluster lacks resourcesVpcConfig", code) // one way in there always is
+		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks resourcesVpcConfig", code) // one way in there always is
 		return false
 	}
 	l.s.NotChecked(l.Cluster.Config.Missing("the EKS cluster"), code)

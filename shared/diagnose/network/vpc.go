@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -17,7 +18,7 @@ func (l *look) wrongVPC() {
 	case !l.clusterRead(code):
 		return
 	case l.i.VPC == "" || l.k.VPC == "":
-		l.s.Unread("the answer of eks:DescribeCluster lacks the VPC of the cluster", code)
+		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the VPC of the cluster", code)
 		return
 	case !l.foreign():
 		l.s.RuledOut(code)

@@ -86,6 +86,7 @@ var always = map[string][]member{
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime", when: "type=Ready"},
 	},
 	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
+	filePods:   {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
 	fileNodeClaims: {
 		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"},
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime"},
