@@ -186,7 +186,9 @@ var mapped = []string{"NodeRoleNotMapped", "ControllerRoleMapped"}
 func was(d corpus.Document, kind, code string) bool {
 	return slices.ContainsFunc(d.Findings, func(f corpus.Observed) bool {
 		return f.Kind == kind && slices.ContainsFunc(f.Causes, func(c corpus.Cause) bool {
-			return c.Confidence == corpus.Decisive && (c.Code == code || slices.Contains(mapped, c.Code) && slices.Contains(mapped, code))
+			// EKS says so itself, and only what was taken out contradicts it.
+			said := c.Code == "NodeGroupUnhealthy" && code == "NodeRoleNotMapped"
+			return c.Confidence == corpus.Decisive && (said || c.Code == code || slices.Contains(mapped, c.Code) && slices.Contains(mapped, code))
 		})
 	})
 }

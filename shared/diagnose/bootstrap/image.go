@@ -114,7 +114,7 @@ func (b *start) unsupported() {
 		switch image := b.Image(); {
 		case b.os.family == "":
 			b.s.NotChecked(b.os.gap, cause.AmiFamilyUnsupported)
-		case b.os.source == "node group" && !image.Settled():
+		case !image.Settled():
 			b.s.NotChecked(image.Gap(), cause.AmiFamilyUnsupported)
 		default:
 			b.s.RuledOut(cause.AmiFamilyUnsupported)

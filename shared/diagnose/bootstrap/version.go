@@ -72,6 +72,10 @@ func (b *start) skew() {
 		b.s.NotChecked(v.gap, cause.KubeletVersionSkew)
 		return
 	}
+	if config.Value.Version == "" {
+		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the cluster's version", cause.KubeletVersionSkew)
+		return
+	}
 	server, ok := minorOf(config.Value.Version)
 	kubelet, known := minorOf(v.version)
 	if !ok || !known {

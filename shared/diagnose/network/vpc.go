@@ -6,7 +6,6 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
-	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -16,9 +15,6 @@ func (l *look) wrongVPC() {
 	const code = cause.WrongVpc
 	switch {
 	case !l.clusterRead(code):
-		return
-	case l.i.VPC == "" || l.k.VPC == "":
-		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the VPC of the cluster", code)
 		return
 	case !l.foreign():
 		l.s.RuledOut(code)
