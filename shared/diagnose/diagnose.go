@@ -69,19 +69,20 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 		s.NotChecked(broken, undecided(s)...)
 	}
 	remembered(s, e.Proven[f.Key()])
-	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: unread(s.Open(), e.Unread)}
+	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
+	for i := range d.NotChecked {
+		unread(&d.NotChecked[i], e.Unread)
+	}
+	for i := range d.Causes {
+		unread(&d.Causes[i].Unsettled, e.Unread)
+	}
 	secrets.scrub(&d)
 	return d
 }
 
 // unread marks what could not be looked for because a call failed: the reason is then that of the
 // fact, which repeats what the call met.
-func unread(open []roll.NotChecked, failed map[string]bool) []roll.NotChecked {
-	for i := range open {
-		open[i].Passing, open[i].Unread = failed[open[i].Reason]
-	}
-	return open
-}
+func unread(n *roll.NotChecked, failed map[string]bool) { n.Passing, n.Unread = failed[n.Reason] }
 
 // remembered notes what an earlier check proved of the same trouble, unless it is ruled out
 // by now: a verdict does not weaken because what proved it shows no more.

@@ -175,8 +175,12 @@ func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.P
 			first = c.Code
 		}
 	}
+	asked := slices.Clone(why.NotChecked)
+	for _, c := range why.Causes {
+		asked = append(asked, c.Unsettled)
+	}
 	var open []roll.NotChecked
-	for _, n := range why.NotChecked {
+	for _, n := range asked {
 		if n.Unread && cause.Outside(n.Code) {
 			open = append(open, n)
 		}
@@ -185,7 +189,7 @@ func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.P
 		return nil
 	}
 	n := open[max(0, slices.IndexFunc(open, func(n roll.NotChecked) bool { return !n.Passing }))]
-	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too; it could not be looked for: %s", n.Code, n.Reason)
+	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too; what would tell could not be read: %s", n.Code, n.Reason)
 	switch tried, ok := p.triedFor(f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)

@@ -34,6 +34,9 @@ type Cause struct {
 	// NotChecked are, of a symptom that nothing proven explains, the codes of the causes that
 	// would explain it and could not be looked for. The diagnosis has the reasons.
 	NotChecked []string `json:"notChecked,omitempty"`
+	// Unsettled is, of a suggested cause, what would prove it or rule it out and could not be
+	// read; zero where nothing like that is missing.
+	Unsettled NotChecked `json:"unsettled,omitzero"`
 }
 
 // Cure is what helps against a cause.
