@@ -105,7 +105,7 @@ func registryCases() []Case {
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := refused(b, Legacy)
 				b.Lacks("launch-template-versions.json")
-				return finds(m, "Unknown", "KubeletSilent").suggests("SecurityGroupBlocksApi")
+				return finds(m, "Unknown", "KubeletSilent").suggests("SecurityGroupBlocksApi").holds("CauseNotChecked")
 			},
 		},
 	}
