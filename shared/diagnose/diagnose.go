@@ -82,7 +82,10 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 
 // unread marks what could not be looked for because a call failed: the reason is then that of the
 // fact, which repeats what the call met.
-func unread(n *roll.NotChecked, failed map[string]bool) { n.Passing, n.Unread = failed[n.Reason] }
+func unread(n *roll.NotChecked, failed map[string]bool) {
+	passing, failing := failed[n.Reason]
+	n.Passing, n.Unread = passing, n.Unread || failing
+}
 
 // remembered notes what an earlier check proved of the same trouble, unless it is ruled out
 // by now: a verdict does not weaken because what proved it shows no more.

@@ -91,6 +91,9 @@ type Document struct {
 	Held     []HeldDocument    `json:"held"`
 	Outcomes []OutcomeDocument `json:"outcomes"`
 	NotNodes []NotNodeDocument `json:"taggedNotNodes"`
+	// Unjudged are the instances past their warning time of which could not be read whether they
+	// are nodes that failed.
+	Unjudged []roll.InstanceID `json:"unjudged,omitempty"`
 	// Registration is how long the latest nodes of each group took to register.
 	Registration []RegistrationDocument `json:"registration"`
 	Next         time.Time              `json:"nextCheck,omitzero"`
@@ -195,7 +198,7 @@ func (c Check) Document() Document {
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),
 		Orders: []OrderDocument{}, Held: []HeldDocument{}, Outcomes: []OutcomeDocument{}, NotNodes: []NotNodeDocument{},
-		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence,
+		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence, Unjudged: c.Assessment.Unjudged,
 	}
 	if c.Plan.Next.IsZero() {
 		d.Next = time.Time{}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -33,7 +34,11 @@ func (c Check) Explain(w io.Writer) error {
 		t.line("")
 		t.answer(2, a)
 	}
+	notes := c.Notes()
 	if len(explained) == 0 && c.Asked == nil {
+		unjudged := c.notJudged()
+		t.list("not judged", unjudged)
+		notes = slices.DeleteFunc(notes, func(n string) bool { return slices.Contains(unjudged, n) })
 		t.line("")
 		t.line("  nothing to explain: %s", c.unexplained())
 	}
@@ -41,13 +46,34 @@ func (c Check) Explain(w io.Writer) error {
 		c.explainOne(t, f)
 	}
 	c.remembered(t)
-	if notes := c.Notes(); len(notes) > 0 {
-		t.section("notes")
-		for _, n := range notes {
-			t.wrap(4, n)
+	t.list("notes", notes)
+	return t.err
+}
+
+// notJudged says of what nothing can be concluded, and why. An all-clear is worth as much as this is
+// short.
+func (c Check) notJudged() (lines []string) {
+	for _, g := range c.Snapshot.Gaps {
+		lines = append(lines, g.Detail)
+	}
+	for _, n := range c.Assessment.NotNodes {
+		if !slices.Contains(c.Assessment.Unjudged, n.Instance) {
+			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag, and is taken for no node: %s", n.Instance, n.Why))
 		}
 	}
-	return t.err
+	return append(lines, c.unjudgedLines()...)
+}
+
+// unjudgedLines say of each instance that could not be judged why.
+func (c Check) unjudgedLines() (lines []string) {
+	why := map[roll.InstanceID]string{}
+	for _, n := range c.Assessment.NotNodes {
+		why[n.Instance] = n.Why
+	}
+	for _, id := range c.Assessment.Unjudged {
+		lines = append(lines, fmt.Sprintf("%s runs without a node: %s", id, cmp.Or(why[id], "what its Auto Scaling group does with it could not be read")))
+	}
+	return lines
 }
 
 // unexplained says that there is nothing to explain.
@@ -314,6 +340,7 @@ func (c Check) about(ids []roll.InstanceID) Check {
 	others := func(f roll.Finding) bool { return other(f.Instance) }
 	c.Assessment.Findings = slices.DeleteFunc(slices.Clone(c.Assessment.Findings), others)
 	c.Assessment.Starting = slices.DeleteFunc(slices.Clone(c.Assessment.Starting), others)
+	c.Assessment.Unjudged = slices.DeleteFunc(slices.Clone(c.Assessment.Unjudged), other)
 	c.Assessment.NotNodes = slices.DeleteFunc(slices.Clone(c.Assessment.NotNodes), func(n assess.NotNode) bool { return other(n.Instance) })
 	c.Plan.Orders = slices.DeleteFunc(slices.Clone(c.Plan.Orders), func(o plan.Order) bool { return other(o.Instance) })
 	c.Plan.Held = slices.DeleteFunc(slices.Clone(c.Plan.Held), func(h plan.Held) bool { return other(h.Instance) })

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -339,5 +340,50 @@ func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
 	}
 	if c := review(wasEnded()).Only(asked); len(c.Faults) != 0 {
 		t.Errorf("what is remembered is told, and no fault: %q", c.Faults)
+	}
+}
+
+// An all-clear comes after what was not judged, and says no more than was judged.
+func TestAnAllClearIsEarned(t *testing.T) {
+	tagged := assess.NotNode{Instance: instanceID(5), Why: "its user data bootstraps no node of this cluster"}
+	unread := assess.NotNode{Instance: instanceID(6), Why: "its user data could not be read"}
+	for name, tt := range map[string]struct {
+		spoil      func(*Check)
+		before     []string // that stand before the last line
+		conclusion string
+	}{
+		"all answered": {func(*Check) {}, nil, "every instance has answered"},
+		"a bastion": {func(c *Check) { c.Assessment.NotNodes = []assess.NotNode{tagged} },
+			[]string{"not judged", string(tagged.Instance), "bootstraps no node"}, "every instance that is meant to be a node has answered"},
+		"user data that could not be read": {func(c *Check) {
+			c.Assessment.NotNodes, c.Assessment.Unjudged = []assess.NotNode{unread}, []roll.InstanceID{unread.Instance}
+		}, []string{"not judged", string(unread.Instance), "could not be read"}, "no finding, but 1 instance could not be judged"},
+		"a group that could not be read": {func(c *Check) { c.Assessment.Unjudged = []roll.InstanceID{instanceID(7)} },
+			[]string{"not judged", string(instanceID(7)), "Auto Scaling group"}, "no finding, but 1 instance could not be judged"},
+		"a gap": {func(c *Check) {
+			c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied, Detail: "ec2:DescribeInstanceStatus is denied"}}
+		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not all could be read"},
+	} {
+		c := checks()["healthy"]
+		c.Snapshot = new(*c.Snapshot)
+		c.Assessment.Notes = nil
+		tt.spoil(&c)
+		var b bytes.Buffer
+		if err := c.Explain(&b); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), " ")
+		before, after, found := strings.Cut(text, "nothing to explain: ")
+		if !found || after != tt.conclusion {
+			t.Errorf("%s: concludes %q, want %q", name, after, tt.conclusion)
+		}
+		for _, w := range tt.before {
+			if !strings.Contains(before, w) {
+				t.Errorf("%s: %q does not come first in\n%s", name, w, b.String())
+			}
+		}
+		if tt.before == nil && strings.Contains(before, "not judged") {
+			t.Errorf("%s: something is not judged", name)
+		}
 	}
 }

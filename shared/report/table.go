@@ -41,8 +41,10 @@ func Tables(w io.Writer, checks []Check, everything bool) error {
 	return t.err
 }
 
-// fine reports that all was read and nothing found.
-func (c Check) fine() bool { return c.Complete() && len(c.Findings()) == 0 }
+// fine reports that all was read and judged, and nothing found.
+func (c Check) fine() bool {
+	return c.Complete() && len(c.Findings()) == 0 && len(c.Assessment.Unjudged) == 0
+}
 
 func (c Check) table(t *text, everything bool) {
 	if c.fine() {
@@ -61,12 +63,12 @@ func (c Check) table(t *text, everything bool) {
 		t.line("")
 		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
 	}
-	if notes := c.Notes(); len(notes) > 0 {
-		t.section("notes")
-		for _, n := range notes {
-			t.wrap(4, n)
-		}
+	unjudged := c.unjudgedLines()
+	if more := len(unjudged) - tableRows; more > 0 && !everything {
+		unjudged = append(unjudged[:tableRows], fmt.Sprintf("and %d more instances; --verbose tells all of them", more))
 	}
+	t.list("not judged", unjudged)
+	t.list("notes", c.Notes())
 	if left := c.leftOut(); left != "" && !everything && !c.fine() {
 		t.line("")
 		t.wrap(2, left+": see --verbose")
@@ -280,8 +282,16 @@ func (c Check) calm() string {
 	if n := len(c.Watching()); n > 0 {
 		return fmt.Sprintf("%d %s, still within tolerance", n, roll.Plural(n, "finding", "findings"))
 	}
-	if len(c.Assessment.Notes) > 0 {
+	switch {
+	case len(c.Assessment.Unjudged) > 0:
+		n := len(c.Assessment.Unjudged)
+		return fmt.Sprintf("no finding, but %d %s could not be judged", n, roll.Plural(n, "instance", "instances"))
+	case !c.Complete():
+		return "no finding, but not all could be read"
+	case len(c.Assessment.Notes) > 0:
 		return "no finding; see the notes for what was not judged"
+	case len(c.Assessment.NotNodes) > 0:
+		return "every instance that is meant to be a node has answered"
 	}
 	return "every instance has answered"
 }
@@ -421,6 +431,17 @@ func (t *text) line(format string, args ...any) {
 func (t *text) section(name string) {
 	t.line("")
 	t.line("  %s", name)
+}
+
+// list writes a section of paragraphs, nothing if there are none.
+func (t *text) list(name string, paragraphs []string) {
+	if len(paragraphs) == 0 {
+		return
+	}
+	t.section(name)
+	for _, p := range paragraphs {
+		t.wrap(4, p)
+	}
 }
 
 // item writes one line of a list; what does not fit goes on below it, indented.

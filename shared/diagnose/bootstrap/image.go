@@ -129,7 +129,12 @@ func (b *start) unsupported() {
 		b.s.NotChecked(config.Gap(), cause.AmiFamilyUnsupported)
 		return
 	}
-	if minor, ok := minorOf(config.Value.Version); !ok || minor < lastWithoutAL2 {
+	minor, ok := minorOf(config.Value.Version)
+	if !ok {
+		b.s.Unread("the answer of eks:DescribeCluster lacks the cluster's version", cause.AmiFamilyUnsupported)
+		return
+	}
+	if minor < lastWithoutAL2 {
 		b.s.RuledOut(cause.AmiFamilyUnsupported)
 		return
 	}

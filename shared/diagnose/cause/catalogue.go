@@ -146,7 +146,7 @@ func Known(c Code) bool { _, ok := rank[c]; return ok }
 
 // weak are the codes that a person has to change and of which an answer of AWS or Kubernetes alone
 // is never proof: the console is, or nothing.
-var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, DhcpOptionsWrong, ImdsHopLimit, LaunchTemplateDrift}
+var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, ImdsHopLimit, LaunchTemplateDrift}
 
 // Outside reports the codes of what a replacement has too, which an answer of AWS or Kubernetes
 // proves: while that could not be read, nobody knows that ending the instance helps.

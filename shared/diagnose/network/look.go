@@ -31,7 +31,11 @@ const (
 // clusterRead notes the code as not checked unless the cluster was read.
 func (l *look) clusterRead(code cause.Code) bool {
 	if l.Cluster.Config.Known() {
-		return true
+		if l.k.PublicAccess || l.k.PrivateAccess {
+			return true
+		}
+		l.s.Unread("the answer of eks:DescribeCluster lacks resourcesVpcConfig", code) // one way in there always is
+		return false
 	}
 	l.s.NotChecked(l.Cluster.Config.Missing("the EKS cluster"), code)
 	return false

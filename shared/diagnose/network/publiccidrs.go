@@ -20,8 +20,12 @@ func (l *look) publicCIDRs() {
 	if !ok {
 		return
 	}
+	if a.place == public && len(l.k.PublicCIDRs) == 0 { // by default all addresses stand there
+		l.s.Unread("the answer of eks:DescribeCluster lacks resourcesVpcConfig.publicAccessCidrs", code)
+		return
+	}
 	four, six := admitted(l.k.PublicCIDRs)
-	if a.place == private || len(l.k.PublicCIDRs) == 0 || len(everything4.without(four)) == 0 {
+	if a.place == private || len(everything4.without(four)) == 0 {
 		l.s.RuledOut(code)
 		return
 	}

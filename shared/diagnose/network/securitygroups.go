@@ -19,7 +19,7 @@ func (l *look) securityGroups() {
 		return
 	}
 	if a.place == private && len(l.clusterGroups()) == 0 {
-		l.s.NotChecked("the EKS cluster tells no security group", code)
+		l.s.Unread("the answer of eks:DescribeCluster lacks the security group of the cluster", code)
 		return
 	}
 	out, in := l.groupsOut(a.place), result{state: open}

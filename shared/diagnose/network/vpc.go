@@ -17,7 +17,7 @@ func (l *look) wrongVPC() {
 	case !l.clusterRead(code):
 		return
 	case l.i.VPC == "" || l.k.VPC == "":
-		l.s.NotChecked("the VPC of the instance or of the cluster is not told", code)
+		l.s.Unread("the answer of eks:DescribeCluster lacks the VPC of the cluster", code)
 		return
 	case !l.foreign():
 		l.s.RuledOut(code)

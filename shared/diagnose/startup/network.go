@@ -44,6 +44,10 @@ func (l *look) network() {
 		return
 	}
 	r := ready(n)
+	if r.Status == string(roll.ConditionFalse) && r.Message == "" {
+		l.s.Unread("the condition Ready of node "+n.Name+" lacks its message", cause.CniNotReady)
+		return
+	}
 	if !networkMissing(r) {
 		l.s.RuledOut(cause.CniNotReady)
 		return

@@ -30,7 +30,9 @@ type member struct {
 // here without which a conclusion would be wrong.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Types.html
 var always = map[string][]member{
-	fileCluster: {{has: "status"}},
+	fileCluster: {
+		{has: "status"}, {in: "resourcesVpcConfig", has: "endpointPublicAccess"}, {in: "resourcesVpcConfig", has: "endpointPrivateAccess"},
+	},
 	fileInstances: {
 		{has: "LaunchTime"}, {has: "State"}, {in: "State", has: "Name"}, {in: "IamInstanceProfile", has: "Arn"},
 		{in: "SecurityGroups[]", has: "GroupId"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"},
@@ -39,8 +41,10 @@ var always = map[string][]member{
 		{has: "InstanceStatus"}, {has: "SystemStatus"}, {in: "InstanceStatus", has: "Status"}, {in: "SystemStatus", has: "Status"}, {in: "Events[]", has: "Code"},
 	},
 	fileSubnets: {{has: "AvailableIpAddressCount"}},
-	// More of a table would leave all tables unread, and with them the causes that hold acts.
-	fileRouteTables: {{has: "Routes", list: true}},
+	fileRouteTables: {
+		{has: "VpcId"}, {has: "Routes", list: true}, {has: "Associations", list: true}, {in: "Associations[]", has: "SubnetId|GatewayId", when: "Main=false"},
+		{in: "Routes[]", has: "DestinationCidrBlock|DestinationIpv6CidrBlock|DestinationPrefixListId"}, {in: "Routes[]", has: routeTargets, when: "State=active"},
+	},
 	fileSecurityGroups: {
 		{has: "IpPermissions", list: true}, {has: "IpPermissionsEgress", list: true},
 		{in: "IpPermissions[]", has: "IpProtocol"}, {in: "IpPermissionsEgress[]", has: "IpProtocol"},
@@ -64,12 +68,13 @@ var always = map[string][]member{
 		{has: "RouteTableIds", list: true, when: "VpcEndpointType=Gateway"}, {in: "Groups[]", has: "GroupId"},
 	},
 	fileNATGateways:  {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
+	fileImages:       {{has: "Name"}, {has: "Architecture"}},
 	fileDHCPOptions:  {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
 	fileTemplates:    {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
 	fileASGInstances: {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
 	fileASGs:         {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
-	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}},
-	fileNodeGroups:   {{has: "status"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
+	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}, {has: "Cause"}},
+	fileNodeGroups:   {{has: "status"}, {has: "amiType"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
 	fileProfiles:     {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
 	fileRoles: {
 		{has: "Arn"}, {in: "AssumeRolePolicyDocument", has: "Statement"}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Effect"},
@@ -77,7 +82,7 @@ var always = map[string][]member{
 	},
 	fileAccessEntries: {{has: "type"}},
 	fileNodes: {
-		{in: "metadata", has: "creationTimestamp"}, {in: "spec.taints[]", has: "key"}, {in: "spec.taints[]", has: "effect"},
+		{in: "metadata", has: "creationTimestamp"}, {has: "status"}, {in: "status", has: "conditions", filled: true}, {in: "spec.taints[]", has: "key"}, {in: "spec.taints[]", has: "effect"},
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime", when: "type=Ready"},
 	},
 	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
@@ -96,6 +101,10 @@ var always = map[string][]member{
 		{in: "webhooks[]", has: "failurePolicy"}, {in: "webhooks[].rules[]", has: "apiGroups"}, {in: "webhooks[].rules[]", has: "operations"}, {in: "webhooks[].rules[]", has: "resources"},
 	},
 }
+
+// routeTargets are what a route that works leads to.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Route.html
+const routeTargets = "GatewayId|NatGatewayId|TransitGatewayId|VpcPeeringConnectionId|NetworkInterfaceId|InstanceId|EgressOnlyInternetGatewayId|LocalGatewayId|CarrierGatewayId|CoreNetworkArn|OdbNetworkArn"
 
 // rulePeers are whom a rule of a security group lets through: EC2 keeps no rule without one.
 const rulePeers = "IpRanges|Ipv6Ranges|UserIdGroupPairs|PrefixListIds"

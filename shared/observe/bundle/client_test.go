@@ -200,7 +200,7 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 // One thing by itself is what somebody asked for, not all that there is.
 func TestOneThingByItselfIsNoListing(t *testing.T) {
 	fsys := least(t)
-	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "health": {"issues": []}}}`)}
+	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "amiType": "AL2023_x86_64_STANDARD", "health": {"issues": []}}}`)}
 	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}}`)}
 	fsys["nodepools.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": {"template": {"spec": {}}}}`)}
 	fsys["vpc-endpoints.json"] = &fstest.MapFile{Data: []byte(`{"VpcEndpointId": "vpce-1", "VpcId": "vpc-1", "VpcEndpointType": "GatewayLoadBalancer", "ServiceName": "x", "State": "available"}`)}

@@ -129,7 +129,7 @@ func TestListsOfManyPages(t *testing.T) {
 	fsys := least(t)
 	var items []string
 	for i := range 2*kube.PageSize + 1 {
-		items = append(items, fmt.Sprintf(`{"metadata": {"name": "n%d", "creationTimestamp": "2026-03-02T11:19:40Z"}}`, i))
+		items = append(items, fmt.Sprintf(`{"metadata": {"name": "n%d", "creationTimestamp": "2026-03-02T11:19:40Z"}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}`, i))
 	}
 	fsys["nodes.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "v1", "kind": "NodeList", "items": [` + strings.Join(items, ",") + `]}`)}
 	seen := map[string]bool{}

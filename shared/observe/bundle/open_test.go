@@ -136,7 +136,7 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 		"a bad number":        {"subnets.json", `{"Subnets": [{"SubnetId": "subnet-1", "AvailableIpAddressCount": 1.5}]}`, `subnets.json:1:66: AvailableIpAddressCount: 1.5 is no whole number of 32 bits`},
 		"no id":               {"instances.json", `{"Reservations": [{"Instances": [{"ImageId": "ami-1"}]}]}`, `instances.json:1:19: an instance in this has no InstanceId`},
 		"a status of success": {"nodes.json", `{"kind": "Status", "status": "Success"}`, `nodes.json:1:1: this is a Status without a failure and its code: the file should hold what kubectl get nodes -o json prints`},
-		"one of many nodes":   {"nodes.json", `{"kind": "Node", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z"}}`, `nodes.json: this is one Node, and instances.json has 3 instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json`},
+		"one of many nodes":   {"nodes.json", `{"kind": "Node", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z"}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}`, `nodes.json: this is one Node, and instances.json has 3 instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json`},
 		"another object":      {"nodes.json", `{"kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]}`, `nodes.json:1:28: this is a Pod, which does not belong here: the file should hold what kubectl get nodes -o json prints`},
 		"another version":     {"k8s-events.json", `{"kind": "List", "items": [{"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "a"}}]}`, `k8s-events.json:1:28: this Event is of events.k8s.io/v1, not of v1: write it again with: kubectl get events -A -o json`},
 		"a nameless node":     {"nodes.json", `{"kind": "List", "items": [{"kind": "Node", "metadata": {}}]}`, `nodes.json:1:28: this is no Node: it has no metadata.name`},
@@ -160,7 +160,7 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 
 func TestANodeThatCannotBeReadIsTold(t *testing.T) {
 	fsys := least(t)
-	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}}]}")}
+	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}}]}")}
 	_, err := OpenFS(fsys)
 	if err == nil || !strings.HasPrefix(err.Error(), "nodes.json:3:1: the Node b cannot be read: ") {
 		t.Errorf("got %v", err)
@@ -178,7 +178,7 @@ func TestManyFaultsOfOneFileAreBounded(t *testing.T) {
 
 func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 	instance := `{"InstanceId": "i-0f100000000000001", "LaunchTime": "2026-03-02T11:19:40Z", "State": {"Name": "running"}}`
-	node := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}}`
+	node := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}`
 	cases := map[string]struct {
 		file string
 		data []byte
@@ -194,7 +194,7 @@ func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 		"one instance":             {"instances.json", []byte(instance)},
 		"slurped pages":            {"instances.json", []byte(`[{"Reservations": [{"Instances": [` + instance + `]}]}, {"Reservations": []}]`)},
 		"an empty token":           {"instances.json", []byte(`{"NextToken": "", "Reservations": [{"Instances": [` + instance + `]}]}`)},
-		"a list of the API server": {"nodes.json", []byte(`{"apiVersion": "v1", "kind": "NodeList", "metadata": {"continue": ""}, "items": [{"metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}}]}`)},
+		"a list of the API server": {"nodes.json", []byte(`{"apiVersion": "v1", "kind": "NodeList", "metadata": {"continue": ""}, "items": [{"metadata": {"name": "n1", "creationTimestamp": "2026-03-02T11:19:40Z"}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}]}`)},
 		"one node":                 {"nodes.json", []byte(node)},
 		"items by jq":              {"nodes.json", []byte(`[` + node + `]`)},
 	}

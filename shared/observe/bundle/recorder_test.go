@@ -319,7 +319,7 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 	for _, key := range []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
 		value := map[bool]string{true: "false", false: "true"}[strings.HasSuffix(key, "safe-to-evict")]
 		r := NewRecorder(captured)
-		r.note(kube.AllNodes(), []*kube.Item{kube.NewItem(json.RawMessage(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "creationTimestamp": "2026-03-02T11:19:40Z", "annotations": {"` + key + `": "` + value + `", "other": "x"}}}`))}, nil)
+		r.note(kube.AllNodes(), []*kube.Item{kube.NewItem(json.RawMessage(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "creationTimestamp": "2026-03-02T11:19:40Z", "annotations": {"` + key + `": "` + value + `", "other": "x"}}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}`))}, nil)
 		r.note(kube.PodsOf("n"), nil, nil)
 		files := least(t)
 		for file, text := range written(t, r) {

@@ -208,7 +208,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 	}, func(out *eks.DescribeAccessEntryOutput) evidence.Fact[evidence.AccessEntry] {
 		e := out.AccessEntry
 		if e == nil {
-			return evidence.Failed[evidence.AccessEntry]("eks:DescribeAccessEntry of " + principal + ": the answer holds none")
+			return hollow[evidence.AccessEntry](l, "eks:DescribeAccessEntry of "+principal+": the answer holds none")
 		}
 		return evidence.Read(evidence.AccessEntry{Principal: aws.ToString(e.PrincipalArn), Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Groups: e.KubernetesGroups, Created: aws.ToTime(e.CreatedAt).UTC()})
 	})

@@ -55,6 +55,12 @@ func (l *look) unread(why string, passing bool) {
 	l.ev.Unread[why] = passing
 }
 
+// hollow is a fact that could not be read, since the answer lacks what it always has.
+func hollow[V any](l *look, why string) evidence.Fact[V] {
+	l.unread(why, false)
+	return evidence.Failed[V](why)
+}
+
 // general reports errors that say nothing about what was asked for: the next call would
 // meet them too.
 func general(err error) bool {

@@ -19,7 +19,7 @@ func (l *look) readCluster() {
 		return l.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
 		if out.Cluster == nil {
-			return evidence.Failed[evidence.ClusterConfig]("eks:DescribeCluster of " + name + ": the answer holds no cluster")
+			return hollow[evidence.ClusterConfig](l, "eks:DescribeCluster of "+name+": the answer holds no cluster")
 		}
 		return evidence.Read(clusterConfig(out.Cluster))
 	})

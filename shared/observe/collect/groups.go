@@ -42,7 +42,7 @@ func (l *look) readNodeGroups() {
 			return l.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)})
 		}, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
 			if out.Nodegroup == nil {
-				return evidence.Failed[evidence.NodeGroup]("eks:DescribeNodegroup of " + name + ": the answer holds none")
+				return hollow[evidence.NodeGroup](l, "eks:DescribeNodegroup of "+name+": the answer holds none")
 			}
 			return evidence.Read(project.NodeGroup(out.Nodegroup))
 		})

@@ -64,7 +64,7 @@ func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstancePro
 		return l.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))})
 	}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
 		if out.InstanceProfile == nil {
-			return evidence.Failed[evidence.InstanceProfile]("iam:GetInstanceProfile of " + arn + ": the answer holds none")
+			return hollow[evidence.InstanceProfile](l, "iam:GetInstanceProfile of "+arn+": the answer holds none")
 		}
 		p := evidence.InstanceProfile{ARN: aws.ToString(out.InstanceProfile.Arn), Name: aws.ToString(out.InstanceProfile.InstanceProfileName)}
 		for _, r := range out.InstanceProfile.Roles {
@@ -83,7 +83,7 @@ func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
 	}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
 		r := out.Role
 		if r == nil {
-			return evidence.Failed[evidence.Role]("iam:GetRole of " + name + ": the answer holds none")
+			return hollow[evidence.Role](l, "iam:GetRole of "+name+": the answer holds none")
 		}
 		return evidence.Read(evidence.Role{
 			ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), ID: aws.ToString(r.RoleId), Created: aws.ToTime(r.CreateDate).UTC(),
@@ -192,7 +192,7 @@ func (l *look) managedDocument(policy, version *action, arn string) evidence.Fac
 		return l.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
 	}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
 		if out.Policy == nil {
-			return evidence.Failed[string]("iam:GetPolicy of " + arn + ": the answer holds none")
+			return hollow[string](l, "iam:GetPolicy of "+arn+": the answer holds none")
 		}
 		return evidence.Read(aws.ToString(out.Policy.DefaultVersionId))
 	})
@@ -203,7 +203,7 @@ func (l *look) managedDocument(policy, version *action, arn string) evidence.Fac
 		return l.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
 	}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
 		if out.PolicyVersion == nil {
-			return evidence.Failed[evidence.PolicyDocument]("iam:GetPolicyVersion of " + arn + ": the answer holds none")
+			return hollow[evidence.PolicyDocument](l, "iam:GetPolicyVersion of "+arn+": the answer holds none")
 		}
 		return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
 	})

@@ -289,6 +289,6 @@ func (l *look) vpcAttribute(a *action, id string, name types.VpcAttributeName, v
 		if v := value(out); v != nil && v.Value != nil {
 			return evidence.Read(*v.Value)
 		}
-		return evidence.Failed[bool](fmt.Sprintf("ec2:DescribeVpcAttribute of %s: the answer holds no %s", id, name))
+		return hollow[bool](l, fmt.Sprintf("ec2:DescribeVpcAttribute of %s: the answer holds no %s", id, name))
 	})
 }

@@ -82,7 +82,7 @@ func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
 		}
 	}
 	if main == nil {
-		return evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables shows neither a route table of " + subnet + " nor a main one of " + vpc)
+		return hollow[evidence.RouteTable](l, "ec2:DescribeRouteTables shows neither a route table of "+subnet+" nor a main one of "+vpc)
 	}
 	return evidence.Read(routeTable(main, true))
 }
@@ -133,7 +133,7 @@ func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
 		}
 	}
 	if fallback == nil {
-		return evidence.Failed[evidence.ACL]("ec2:DescribeNetworkAcls shows neither an ACL of " + subnet + " nor a default one of " + vpc)
+		return hollow[evidence.ACL](l, "ec2:DescribeNetworkAcls shows neither an ACL of "+subnet+" nor a default one of "+vpc)
 	}
 	return evidence.Read(acl(fallback))
 }
