@@ -70,21 +70,23 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	}
 	remembered(s, e.Proven[f.Key()])
 	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
-	for i := range d.NotChecked {
-		unread(&d.NotChecked[i], e.Unread)
-	}
-	for i := range d.Causes {
-		unread(&d.Causes[i].Unsettled, e.Unread)
-	}
+	unread(&d, e.Unread)
 	secrets.scrub(&d)
 	return d
 }
 
-// unread marks what could not be looked for because a call failed: the reason is then that of the
+// unread marks what could not be looked for, or settled, because a call failed: the reason is then that of the
 // fact, which repeats what the call met.
-func unread(n *roll.NotChecked, failed map[string]bool) {
-	passing, failing := failed[n.Reason]
-	n.Passing, n.Unread = passing, n.Unread || failing
+func unread(d *roll.Diagnosis, failed map[string]bool) {
+	for i := range d.NotChecked {
+		n := &d.NotChecked[i]
+		passing, failing := failed[n.Reason]
+		n.Passing, n.Unread = passing, n.Unread || failing
+	}
+	for i := range d.Causes {
+		c := &d.Causes[i]
+		c.Passing, c.Unread = failed[c.Unsettled]
+	}
 }
 
 // remembered notes what an earlier check proved of the same trouble, unless it is ruled out

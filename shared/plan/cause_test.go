@@ -253,7 +253,8 @@ func TestWhatMayLieOutsideAndWasNotReadHolds(t *testing.T) {
 	unsettled := func(unread bool) func(*world) {
 		return func(w *world) {
 			w.because("SecurityGroupBlocksApi", roll.Suggestive, roll.CureChange, "security-group/x")
-			w.causes[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}][0].Unsettled = roll.NotChecked{Code: "SecurityGroupBlocksApi", Reason: "ec2:DescribeInstanceAttribute: no permission", Unread: unread}
+			c := &w.causes[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}][0]
+			c.Unsettled, c.Unread = "ec2:DescribeInstanceAttribute: no permission", unread
 		}
 	}
 	tried := []ledger.Action{{ID: "t", Do: string(Terminate), Instance: instanceID(9), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-24 * time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-24 * time.Hour)}}}

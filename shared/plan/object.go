@@ -177,7 +177,7 @@ func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.P
 	}
 	asked := slices.Clone(why.NotChecked)
 	for _, c := range why.Causes {
-		asked = append(asked, c.Unsettled)
+		asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: c.Unread, Passing: c.Passing})
 	}
 	var open []roll.NotChecked
 	for _, n := range asked {

@@ -83,7 +83,7 @@ func weaker(c roll.Confidence, sure bool) roll.Confidence {
 // where nobody could read that.
 func (l *look) found(c roll.Cause) {
 	if proxied, why := l.proxied(); proxied == unsure && c.Confidence != roll.Decisive {
-		c.Unsettled = roll.NotChecked{Code: c.Code, Reason: why}
+		c.Unsettled = why
 	}
 	lease := l.Node().Lease
 	if l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
