@@ -70,19 +70,27 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 		s.NotChecked(broken, undecided(s)...)
 	}
 	remembered(s, e.Proven[f.Key()])
-	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: unread(s.Open(), e.Unread)}
+	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
+	unread(&d, e.Unread)
 	secrets.scrub(&d)
 	return d
 }
 
-// unread marks what could not be looked for because a call failed: the reason is then that of the
+// unread marks what could not be looked for, or settled, because a call failed: the reason is then that of the
 // fact, which repeats what the call met, or says what its answer lacks.
-func unread(open []roll.NotChecked, failed map[string]bool) []roll.NotChecked {
-	for i := range open {
-		passing, unread := failed[open[i].Reason]
-		open[i].Passing, open[i].Unread = passing, unread || strings.HasPrefix(open[i].Reason, evidence.AnswerOf)
+func unread(d *roll.Diagnosis, failed map[string]bool) {
+	told := func(reason string) (passing, unread bool) {
+		passing, unread = failed[reason]
+		return passing, unread || strings.HasPrefix(reason, evidence.AnswerOf)
 	}
-	return open
+	for i := range d.NotChecked {
+		n := &d.NotChecked[i]
+		n.Passing, n.Unread = told(n.Reason)
+	}
+	for i := range d.Causes {
+		c := &d.Causes[i]
+		c.Passing, c.Unread = told(c.Unsettled)
+	}
 }
 
 // remembered notes what an earlier check proved of the same trouble, unless it is ruled out

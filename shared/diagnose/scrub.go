@@ -24,7 +24,7 @@ func newScrubber() *scrubber {
 func (s *scrubber) scrub(d *roll.Diagnosis) {
 	for i := range d.Causes {
 		c := &d.Causes[i]
-		c.Summary, c.Fix = s.clean(c.Summary), s.clean(c.Fix)
+		c.Summary, c.Fix, c.Unsettled = s.clean(c.Summary), s.clean(c.Fix), s.clean(c.Unsettled)
 		for j := range c.Evidence {
 			e := &c.Evidence[j]
 			e.Observed, e.Expected = s.named(e.Field, e.Observed), s.named(e.Field, e.Expected)

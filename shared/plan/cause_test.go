@@ -250,23 +250,32 @@ func TestWhatMayLieOutsideAndWasNotReadHolds(t *testing.T) {
 		}
 	}
 	role := open("NodeRoleNotMapped", true, false)
+	unsettled := func(unread bool) func(*world) {
+		return func(w *world) {
+			w.because("SecurityGroupBlocksApi", roll.Suggestive, roll.CureChange, "security-group/x")
+			c := &w.causes[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}][0]
+			c.Unsettled, c.Unread = "ec2:DescribeInstanceAttribute: no permission", unread
+		}
+	}
 	tried := []ledger.Action{{ID: "t", Do: string(Terminate), Instance: instanceID(9), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-24 * time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-24 * time.Hour)}}}
 	for name, tt := range map[string]struct {
 		limits string
 		spoil  []func(*world)
 		want   Reason // "" is an order
 	}{
-		"a denied read":                          {"", []func(*world){role}, CauseNotChecked},
-		"one that failed for now":                {"", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
-		"one of each":                            {"", []func(*world){open("NaclBlocksApi", true, true), role}, CauseNotChecked},
-		"a console that shows nothing":           {"", []func(*world){open("KernelPanic", true, false)}, ""},
-		"a cause that only a console proves":     {"", []func(*world){open("AmiWithoutKubernetes", true, false)}, ""},
-		"what nothing that can be read proves":   {"", []func(*world){open("UserDataClusterMismatch", false, false)}, ""},
-		"a root is proven":                       {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Decisive, roll.CureReboot, "") }}, ""},
-		"a root is suggested":                    {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Suggestive, roll.CureReboot, "") }}, CauseNotChecked},
-		"to be tried once":                       {"causeOutside: tryOnce", []func(*world){role}, ""},
-		"to be tried once, and tried":            {"causeOutside: tryOnce", []func(*world){role, func(w *world) { w.state.Actions = tried }}, CauseNotChecked},
-		"to be tried once, and it passes anyway": {"causeOutside: tryOnce", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
+		"a denied read":                           {"", []func(*world){role}, CauseNotChecked},
+		"one that failed for now":                 {"", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
+		"one of each":                             {"", []func(*world){open("NaclBlocksApi", true, true), role}, CauseNotChecked},
+		"a console that shows nothing":            {"", []func(*world){open("KernelPanic", true, false)}, ""},
+		"a cause that only a console proves":      {"", []func(*world){open("AmiWithoutKubernetes", true, false)}, ""},
+		"what nothing that can be read proves":    {"", []func(*world){open("UserDataClusterMismatch", false, false)}, ""},
+		"a root is proven":                        {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Decisive, roll.CureReboot, "") }}, ""},
+		"what would settle a hint was not read":   {"", []func(*world){unsettled(true)}, CauseNotChecked},
+		"what would settle a hint cannot be read": {"", []func(*world){unsettled(false)}, ""},
+		"a root is suggested":                     {"", []func(*world){role, func(w *world) { w.because("KernelPanic", roll.Suggestive, roll.CureReboot, "") }}, CauseNotChecked},
+		"to be tried once":                        {"causeOutside: tryOnce", []func(*world){role}, ""},
+		"to be tried once, and tried":             {"causeOutside: tryOnce", []func(*world){role, func(w *world) { w.state.Actions = tried }}, CauseNotChecked},
+		"to be tried once, and it passes anyway":  {"causeOutside: tryOnce", []func(*world){open("NaclBlocksApi", true, true)}, NotReadYet},
 	} {
 		w := sick()
 		limits := "withoutReplacement: proceed"

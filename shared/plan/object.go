@@ -164,31 +164,26 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 }
 
 // outsideUnread tells of a cause that would speak against the act and may be there, since what proves
-// it or rules it out could not be read, and of which nothing that was proven takes the place: a
-// replacement may well have it too. So it is with one that is suggested, where anything about the
-// instance could not be read but its console. The policy may allow to try that once in a group.
+// it, settles it or rules it out could not be read, and of which nothing that was proven takes the
+// place: a replacement may well have it too. The policy may allow to try that once in a group.
 func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
-	first, suggested := "", ""
+	first := ""
+	asked := slices.Clone(why.NotChecked)
 	for _, c := range why.Causes {
-		switch {
-		case c.Confidence == roll.Decisive && !c.Symptom:
+		if c.Confidence == roll.Decisive && !c.Symptom {
 			return nil
-		case c.Confidence == roll.Decisive:
-			first = cmp.Or(first, c.Code)
-		case c.Subject != "" && cause.Spares(c.Code):
-			suggested = cmp.Or(suggested, c.Code)
 		}
+		if c.Confidence == roll.Decisive {
+			first = cmp.Or(first, c.Code)
+		}
+		asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: c.Unread, Passing: c.Passing})
 	}
-	n, ok := open(why, func(code cause.Code) bool { return cause.Spares(code) })
-	code, may := n.Code, "may be the cause, and a replacement would have it too, or it passes; it could not be looked for"
-	if !ok && suggested != "" {
-		n, ok = open(why, func(code cause.Code) bool { return !cause.ByConsole(code) })
-		code, may = suggested, "is likely the cause, and a replacement would have it too; what would prove it could not be read"
-	}
-	if !ok {
+	asked = slices.DeleteFunc(asked, func(n roll.NotChecked) bool { return !n.Unread || !cause.Spares(n.Code) })
+	if len(asked) == 0 {
 		return nil
 	}
-	told := fmt.Sprintf("%s %s: %s", code, may, n.Reason)
+	n := asked[max(0, slices.IndexFunc(asked, func(n roll.NotChecked) bool { return !n.Passing }))]
+	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too, or it passes; what would tell could not be read: %s", n.Code, n.Reason)
 	switch tried, ok := p.triedFor(f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)
@@ -198,17 +193,6 @@ func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.P
 		return refuse(CauseNotChecked, "%s; %s was ended at %s", told, tried.Instance, roll.Clock(tried.At))
 	}
 	return nil
-}
-
-// open is the first of some codes that could not be looked for since a call failed, one before others
-// for which the call failed for now.
-func open(why roll.Diagnosis, of func(cause.Code) bool) (first roll.NotChecked, found bool) {
-	for _, n := range why.NotChecked {
-		if n.Unread && of(n.Code) && (!found || first.Passing && !n.Passing) {
-			first, found = n, true
-		}
-	}
-	return first, found
 }
 
 // triedFor finds another instance of the group that was ended for the same cause.

@@ -204,6 +204,9 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		if len(cause.NotChecked) > 0 {
 			t.wrap(7, "not checked: "+strings.Join(cause.NotChecked, ", ")+", any of which would explain it")
 		}
+		if why := cause.Unsettled; why != "" {
+			t.wrap(7, "not proven: "+why)
+		}
 		for _, e := range cause.Evidence {
 			t.wrap(9, evidenceInWords(e))
 		}

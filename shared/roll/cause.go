@@ -34,6 +34,11 @@ type Cause struct {
 	// NotChecked are, of a symptom that nothing proven explains, the codes of the causes that
 	// would explain it and could not be looked for. The diagnosis has the reasons.
 	NotChecked []string `json:"notChecked,omitempty"`
+	// Unsettled says of a suggested cause why what would prove it, or rule it out, is not known;
+	// "" where nothing like that is missing.
+	Unsettled string `json:"unsettled,omitempty"`
+	// Unread and Passing are of Unsettled, as of NotChecked.
+	Unread, Passing bool `json:"-"`
 }
 
 // Cure is what helps against a cause.

@@ -156,12 +156,6 @@ func Spares(c Code) bool {
 	return (cure == roll.CureChange || cure == roll.CureWait) && !slices.Contains(weak, c)
 }
 
-// byConsole are the codes that the console proves.
-var byConsole = []Code{KernelPanic, OutOfMemory, DiskFull, NodeadmFailed, CloudInitFailed, AmiWithoutKubernetes, ArchitectureMismatch}
-
-// ByConsole reports the codes that the console proves, which may be empty at any time.
-func ByConsole(c Code) bool { return slices.Contains(byConsole, c) }
-
 // CureOf is what helps against the cause.
 func CureOf(c Code) roll.Cure {
 	if i, ok := rank[c]; ok {

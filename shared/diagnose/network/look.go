@@ -79,8 +79,12 @@ func weaker(c roll.Confidence, sure bool) roll.Confidence {
 }
 
 // found notes a cause that closes the way to the API server, with the lease of a node
-// that fell silent and what the console says of it.
+// that fell silent and what the console says of it. Whether a proxy is the way instead is not settled
+// where nobody could read that.
 func (l *look) found(c roll.Cause) {
+	if proxied, why := l.proxied(); proxied == unsure && c.Confidence != roll.Decisive {
+		c.Unsettled = why
+	}
 	lease := l.Node().Lease
 	if l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
 		c.Evidence = append(c.Evidence, roll.Evidence{

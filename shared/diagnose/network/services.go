@@ -53,7 +53,7 @@ func (l *look) services() {
 		l.s.NotChecked(why.gap, code)
 		return
 	}
-	if proxied, said := l.proxied(); proxied == open && !l.symptom().direct {
+	if proxied, said := l.proxied(); proxied == open && !l.symptom(toBeReady).direct {
 		l.s.NotChecked(said, code)
 		return
 	}
@@ -295,7 +295,7 @@ func (l *look) lackFound(why way, lacks []lack) {
 		e = append(e, k.evidence)
 		subject, sure = orElse(subject, k.subject), sure && !k.hint
 	}
-	pull := l.symptom()
+	pull := l.symptom(names)
 	if pull.shown && names[0] != sts && l.Finding.Kind != roll.Unregistered {
 		e = append(e, pull.evidence)
 	}
@@ -332,7 +332,9 @@ type pull struct {
 	evidence roll.Evidence
 }
 
-func (l *look) symptom() pull {
+// symptom is a pull that fails because one of the services is out of reach, as far as its words
+// tell.
+func (l *look) symptom(services []string) pull {
 	for _, p := range l.Node().Pods.Value {
 		if !l.awaited(p) || p.Waiting != "ImagePullBackOff" && p.Waiting != "ErrImagePull" {
 			continue
@@ -345,12 +347,40 @@ func (l *look) symptom() pull {
 		if !strings.Contains(all, ".dkr.ecr."+l.Region+".") || answered(all) {
 			continue
 		}
+		about := lackedBy(all)
+		if len(about) > 0 && !slices.ContainsFunc(about, func(s string) bool { return slices.Contains(services, s) }) {
+			continue
+		}
 		return pull{
 			shown: true, direct: strings.Contains(all, "dial tcp") && !strings.Contains(all, "proxyconnect"),
 			evidence: roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state.waiting", Observed: p.Waiting + ": " + p.Message, Expected: "the image pulled from ECR"},
 		}
 	}
 	return pull{}
+}
+
+// noToken is what a runtime says that was given no token of the registry, which the kubelet
+// gets from the service ecr.api.
+const noToken = "no basic auth credentials"
+
+// lackedBy are the services that the words of a failed pull say are out of reach, none if they do
+// not tell which: the token comes from ecr.api, the manifest from ecr.dkr, and the layers come from a
+// bucket of S3.
+// https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
+func lackedBy(words string) (services []string) {
+	for line := range strings.Lines(words) {
+		line = strings.ToLower(line)
+		switch {
+		case strings.Contains(line, noToken):
+			services = append(services, "ecr.api")
+		case !strings.Contains(line, "dial tcp") && !strings.Contains(line, "timeout") && !strings.Contains(line, "deadline exceeded"):
+		case strings.Contains(line, "starport-layer-bucket"):
+			services = append(services, "s3")
+		default:
+			services = append(services, "ecr.dkr")
+		}
+	}
+	return services
 }
 
 // awaited: the node does not become ready without the pod: it is of a DaemonSet, and
@@ -381,12 +411,18 @@ func (l *look) noCNI() bool {
 	return strings.Contains(ready.Message, "NetworkPluginNotReady") || strings.Contains(ready.Message, "cni config uninitialized")
 }
 
-// answered: a pull failed with an answer of the registry, so it was reached.
-func answered(message string) bool {
-	m := strings.ToLower(message)
-	for _, word := range []string{"not found", "forbidden", "unauthorized", "denied", "no basic auth", "manifest unknown", "no match for platform", " 401", " 403", " 404"} {
-		if strings.Contains(m, word) {
-			return true
+// answered: a pull failed with an answer of the registry that another endpoint would not
+// change. That it asks for a token, which the pull had none of, is no such answer.
+func answered(words string) bool {
+	for line := range strings.Lines(words) {
+		line = strings.ToLower(line)
+		if strings.Contains(line, noToken) {
+			continue
+		}
+		for _, word := range []string{"not found", "forbidden", "unauthorized", "denied", "manifest unknown", "no match for platform", " 401", " 403", " 404"} {
+			if strings.Contains(line, word) {
+				return true
+			}
 		}
 	}
 	return false

@@ -11,6 +11,12 @@ import (
 
 const imagePull = `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
 
+// What containerd says of a pull without a token, and of one whose layer does not come.
+const (
+	noLogin = `: failed to resolve reference: pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`
+	noLayer = `: failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com/a": dial tcp 203.0.113.7:443: i/o timeout`
+)
+
 func TestVpcEndpointMissingForRegistration(t *testing.T) {
 	const code = cause.VpcEndpointMissing
 	cutOff := func(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
@@ -131,6 +137,16 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 		{name: "no pod waits for an image", change: node([]string{"ec2"}), hint: codes(code)},
 		{name: "a pod waits for an image from elsewhere", change: node([]string{"ec2"}, daemon("cilium", "ImagePullBackOff", `Back-off pulling image "quay.io/cilium/cilium:v1.18"`)), hint: codes(code)},
 		{name: "the registry answered", change: node([]string{"ec2"}, daemon("aws-node", "ErrImagePull", imagePull+": not found")), hint: codes(code)},
+		{name: "no token, and no endpoint to get one from", change: node([]string{"ecr.dkr", "s3", "sts"}, daemon("aws-node", "ImagePullBackOff", imagePull+noLogin)), decisive: codes(code)},
+		{name: "no token, and a layer's endpoint is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, daemon("aws-node", "ImagePullBackOff", imagePull+noLogin)), hint: codes(code)},
+		{name: "no layer, and S3 is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, daemon("aws-node", "ErrImagePull", imagePull+noLayer)), decisive: codes(code)},
+		{name: "no layer, and the token's endpoint is missing", change: node([]string{"ecr.dkr", "s3", "sts"}, daemon("aws-node", "ErrImagePull", imagePull+noLayer)), hint: codes(code)},
+		{name: "no manifest, and S3 is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, daemon("aws-node", "ErrImagePull", imagePull+": dial tcp 203.0.113.5:443: i/o timeout")), hint: codes(code)},
+		{name: "the registry answered once, and another pull had no token", change: func(w *world) {
+			p := daemon("aws-node", "ImagePullBackOff", imagePull+noLogin)
+			p.Events = []evidence.Event{{Type: "Warning", Reason: "Failed", Message: imagePull + ": not found"}}
+			node([]string{"ecr.dkr", "s3", "sts"}, p)(w)
+		}, hint: codes(code)},
 		{
 			name: "pods not read", change: func(w *world) { node([]string{"ec2"})(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }, hint: codes(code),
 		},

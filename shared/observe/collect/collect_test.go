@@ -36,7 +36,6 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 		".Groups[nodepool/default].AutoScaling: not asked",
 		".Groups[nodepool/default].NodeGroup: not asked",
 		".Instances[" + string(instanceID(1)) + "].AutoScaling: absent",
-		".Instances[" + string(instanceID(2)) + "].UserData: not asked",
 		".Nodes[node-2].Budgets: not asked",
 	}
 	if !slices.Equal(got, want) {

@@ -32,12 +32,13 @@ const (
 // An instance that never registered may have failed at anything between its user data
 // and the API server's door. A node that is there got through that door, but user data
 // also says with which taints and flags it came. One that was in order and went silent
-// may have lost its way or its right to speak since, and its user data is not why.
+// may have lost its way or its right to speak since: its user data is not why, but tells
+// whether that way leads through a proxy.
 var needs = map[roll.Kind]need{
 	roll.Unregistered:    needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needWebhooks | needOwner,
 	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
 	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
-	roll.Unknown:         needStatus | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
+	roll.Unknown:         needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
 	roll.ConditionFailed: needStatus | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Impaired:        needStatus | needConsole | needNode | needOwner,
