@@ -74,8 +74,8 @@ func siblingCases() []Case {
 				b.access("API")
 				m := b.Unregistered(Edge)
 				other := b.Another(m)
-				b.UserData[other.ID] = b.UserData[m.ID][:60]
-				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped", "UserDataUnparseable").holds("SharedCause")
+				b.UserData[other.ID] = "#!/bin/bash\nset -o errexit\n"
+				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped", "UserDataWrongFormat").holds("SharedCause")
 			},
 		},
 		{
