@@ -107,12 +107,25 @@ func (c *Case) Group() Group { return c.Groups[c.Finding.Group] }
 // Config is what EC2 says of the finding's instance.
 func (c *Case) Config() Fact[InstanceConfig] { return c.Instance().Config }
 
+// listed is Config for what hangs on it: of an instance that EC2 does not list nothing is known,
+// neither what it has nor what it lacks.
+func (c *Case) listed() Fact[InstanceConfig] {
+	config := c.Config()
+	if config.State == Absent {
+		return Failed[InstanceConfig]("EC2 does not list " + string(c.Finding.Instance))
+	}
+	return config
+}
+
 // UserData is the instance's user data, and where it was read. Where its own was not read,
 // that of its launch template is the same, if an Auto Scaling group launched it: the group
 // has no other to give.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
 func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	own := c.Instance().UserData
+	if own.State == Absent && c.Config().State == Absent {
+		return follow(c.listed(), func(InstanceConfig) Fact[userdata.Boot] { return own }), "user data"
+	}
 	if i := c.Config(); !own.Settled() && i.Known() && i.Value.ASG != "" && i.Value.LaunchTemplate != "" {
 		t := c.Templates[i.Value.LaunchTemplate+":"+i.Value.LaunchTemplateVersion]
 		if t.Known() && t.Value.UserData.Settled() {
@@ -124,7 +137,7 @@ func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 
 // Image is the AMI of the finding's instance.
 func (c *Case) Image() Fact[Image] {
-	return follow(c.Config(), func(i InstanceConfig) Fact[Image] {
+	return follow(c.listed(), func(i InstanceConfig) Fact[Image] {
 		if i.Image == "" {
 			return Failed[Image](AnswerOf + "ec2:DescribeInstances lacks the AMI of " + string(c.Finding.Instance))
 		}
@@ -134,7 +147,7 @@ func (c *Case) Image() Fact[Image] {
 
 // Profile is the instance profile of the finding's instance; Absent if it has none.
 func (c *Case) Profile() Fact[InstanceProfile] {
-	return follow(c.Config(), func(i InstanceConfig) Fact[InstanceProfile] {
+	return follow(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
 		if i.ProfileARN == "" {
 			return None[InstanceProfile]()
 		}
@@ -155,17 +168,17 @@ func (c *Case) Role() Fact[Role] {
 
 // Subnet is the subnet of the finding's instance.
 func (c *Case) Subnet() Fact[Subnet] {
-	return follow(c.Config(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
+	return follow(c.listed(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
 }
 
 // RouteTable is that of the instance's subnet.
 func (c *Case) RouteTable() Fact[RouteTable] {
-	return follow(c.Config(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
+	return follow(c.listed(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
 }
 
 // ACL is that of the instance's subnet.
 func (c *Case) ACL() Fact[ACL] {
-	return follow(c.Config(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
+	return follow(c.listed(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
 }
 
 // VPC is that of the instance; its facts are NotAsked if the instance is not known.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
 )
 
 // What a person reads of a value that a check lacks names the thing, unless the reader of
@@ -25,5 +27,32 @@ func TestMissingSaysWhyAValueIsNotKnown(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Of an instance that EC2 does not list nothing is known: neither what it has nor what it lacks.
+func TestAnInstanceThatEC2DoesNotListLacksNothing(t *testing.T) {
+	const id = roll.InstanceID("i-0000000000000000a")
+	c := func(config evidence.Fact[evidence.InstanceConfig]) *evidence.Case {
+		i := evidence.Instance{Config: config, UserData: evidence.None[userdata.Boot]()}
+		return &evidence.Case{Evidence: &evidence.Evidence{Instances: map[roll.InstanceID]evidence.Instance{id: i}}, Finding: roll.Finding{Instance: id}}
+	}
+	states := func(c *evidence.Case) map[string]evidence.State {
+		data, _ := c.UserData()
+		return map[string]evidence.State{
+			"profile": c.Profile().State, "role": c.Role().State, "image": c.Image().State, "subnet": c.Subnet().State,
+			"routes": c.RouteTable().State, "ACL": c.ACL().State, "user data": data.State,
+		}
+	}
+	for what, state := range states(c(evidence.None[evidence.InstanceConfig]())) {
+		if state != evidence.Unreadable {
+			t.Errorf("the %s of an instance that is not listed is %s", what, state)
+		}
+	}
+	listed := states(c(evidence.Read(evidence.InstanceConfig{})))
+	for _, what := range []string{"profile", "role", "user data"} {
+		if listed[what] != evidence.Absent {
+			t.Errorf("the %s of an instance without one is %s", what, listed[what])
+		}
 	}
 }

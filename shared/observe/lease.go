@@ -43,6 +43,9 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 			at, err := client.LeaseRenewed(ctx, name)
 			switch {
 			case errors.Is(err, kube.ErrGone):
+			case errors.Is(err, kube.ErrNotCaptured): // it may work
+				unknown(s, roll.CallLease, roll.GapFailed, "whether instances without a node renew a lease was not captured")
+				unread = true
 			case err != nil:
 				unread = o.unread(ctx, s, roll.CallLease, err) == roll.Unreadable || unread
 				over = meetsAll(s.Cluster, err)

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/policy"
@@ -108,7 +109,7 @@ func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	no := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
 	if i := p.instances[f.Instance]; no.Reason == ProtectionUnknown && i.PrivateDNS == "" {
 		no.Detail += ": EC2 gives it no private DNS name, by which its lease would be called"
-	} else if no.Reason == ProtectionUnknown {
+	} else if no.Reason == ProtectionUnknown && slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLease && g.Kind == roll.GapDenied }) {
 		no.Detail += ": apply infra/rbac.yaml"
 	}
 	return no

@@ -79,13 +79,19 @@ func weaker(c roll.Confidence, sure bool) roll.Confidence {
 }
 
 // found notes a cause that closes the way to the API server, with the lease of a node
-// that fell silent and what the console says of it. Whether a proxy is the way instead is not settled
-// where nobody could read that.
+// that fell silent and what the console says of it. Whether a proxy is the way instead, or
+// the node still speaks, is not settled where nobody could read that.
 func (l *look) found(c roll.Cause) {
-	if proxied, why := l.proxied(); proxied == unsure && c.Confidence != roll.Decisive {
-		c.Unsettled = why
-	}
 	lease := l.Node().Lease
+	if c.Confidence != roll.Decisive {
+		proxied, why := l.proxied()
+		switch {
+		case proxied == unsure:
+			c.Unsettled = why
+		case l.Finding.Kind == roll.Unknown && !lease.Settled():
+			c.Unsettled = lease.Missing("lease of node " + l.Finding.Node)
+		}
+	}
 	if l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
 		c.Evidence = append(c.Evidence, roll.Evidence{
 			Source: "lease", Field: "spec.renewTime", Observed: lease.Value.Renewed.UTC().Format(time.RFC3339), Expected: "renewed within " + lease.Value.Term().String(),

@@ -66,7 +66,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 	config := c.Config()
 	if !config.Known() {
-		s.NotChecked(config.Missing("the instance"), asked...)
+		s.NotChecked(config.Missing("instance "+string(c.Finding.Instance)+" in EC2"), asked...)
 		return
 	}
 	l := &look{Case: c, s: s, i: config.Value, k: c.Cluster.Config.Value}

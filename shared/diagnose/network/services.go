@@ -299,8 +299,12 @@ func (l *look) lackFound(why way, lacks []lack) {
 	if pull.shown && names[0] != sts && l.Finding.Kind != roll.Unregistered {
 		e = append(e, pull.evidence)
 	}
+	confidence, unsettled := l.lackConfidence(names, sure, pull), ""
+	if confidence != roll.Decisive && sure && names[0] != sts && l.Finding.Kind != roll.Unregistered {
+		unsettled = pull.gap
+	}
 	l.s.Found(roll.Cause{
-		Code: cause.VpcEndpointMissing, Confidence: l.lackConfidence(names, sure, pull), Subject: orElse(subject, "vpc/"+l.i.VPC),
+		Code: cause.VpcEndpointMissing, Confidence: confidence, Subject: orElse(subject, "vpc/"+l.i.VPC), Unsettled: unsettled,
 		Summary:  fmt.Sprintf("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
 		Evidence: e, Fix: paste.Lines(fixes...),
 	})
@@ -327,6 +331,8 @@ func (l *look) lackConfidence(names []string, sure bool, s pull) roll.Confidence
 // waits for.
 type pull struct {
 	shown bool
+	// gap is why nobody knows whether there is one, "" if somebody does.
+	gap string
 	// direct: the registry was dialed itself, not through a proxy, and did not answer.
 	direct   bool
 	evidence roll.Evidence
@@ -335,7 +341,12 @@ type pull struct {
 // symptom is a pull that fails because one of the services is out of reach, as far as its words
 // tell.
 func (l *look) symptom(services []string) pull {
-	for _, p := range l.Node().Pods.Value {
+	pods := l.Node().Pods
+	if !pods.Settled() {
+		return pull{gap: pods.Missing("list of pods of node " + l.Finding.Node)}
+	}
+	untold := pull{}
+	for _, p := range pods.Value {
 		if !l.awaited(p) || p.Waiting != "ImagePullBackOff" && p.Waiting != "ErrImagePull" {
 			continue
 		}
@@ -348,6 +359,10 @@ func (l *look) symptom(services []string) pull {
 			continue
 		}
 		about := lackedBy(all)
+		if len(about) == 0 && p.EventsUnread != "" && !containsAll(services, toBeReady) {
+			untold.gap = p.EventsUnread
+			continue
+		}
 		if len(about) > 0 && !slices.ContainsFunc(about, func(s string) bool { return slices.Contains(services, s) }) {
 			continue
 		}
@@ -356,7 +371,11 @@ func (l *look) symptom(services []string) pull {
 			evidence: roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state.waiting", Observed: p.Waiting + ": " + p.Message, Expected: "the image pulled from ECR"},
 		}
 	}
-	return pull{}
+	return untold
+}
+
+func containsAll(all, of []string) bool {
+	return !slices.ContainsFunc(of, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // noToken is what a runtime says that was given no token of the registry, which the kubelet

@@ -352,3 +352,37 @@ func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
+
+// Without the list of instances the groups' own lists tell, where they have every instance that
+// is asked about, and all that is asked.
+func TestAutoScalingGroupsTellOfTheirInstances(t *testing.T) {
+	group := func(members string) string {
+		return `{"AutoScalingGroups": [{"AutoScalingGroupName": "w", "DesiredCapacity": 1, "SuspendedProcesses": []` + members + `}]}`
+	}
+	standby := `, "Instances": [{"InstanceId": "i-0f100000000000001", "LifecycleState": "Standby", "HealthStatus": "Healthy", "ProtectedFromScaleIn": true}]`
+	ask := func(groups string, ids ...string) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+		fsys := small(t)
+		delete(fsys, "auto-scaling-instances.json")
+		fsys["auto-scaling-groups.json"] = &fstest.MapFile{Data: []byte(groups)}
+		return of(opened(t, fsys)).asg.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
+	}
+	out, err := ask(group(standby), "i-0f100000000000001")
+	if err != nil || len(out.AutoScalingInstances) != 1 || aws.ToString(out.AutoScalingInstances[0].LifecycleState) != "Standby" ||
+		aws.ToString(out.AutoScalingInstances[0].AutoScalingGroupName) != "w" || !aws.ToBool(out.AutoScalingInstances[0].ProtectedFromScaleIn) {
+		t.Errorf("%v %+v", err, out)
+	}
+	for name, c := range map[string]struct {
+		groups string
+		ids    []string
+	}{
+		"one that no group lists":     {group(standby), []string{"i-0f100000000000001", "i-0f200000000000001"}},
+		"all there are":               {group(standby), nil},
+		"a group without its list":    {group(""), []string{"i-0f100000000000001"}},
+		"a list without their states": {group(strings.Replace(standby, `"LifecycleState": "Standby", `, "", 1)), []string{"i-0f100000000000001"}},
+		"without their protection":    {group(strings.Replace(standby, `, "ProtectedFromScaleIn": true`, "", 1)), []string{"i-0f100000000000001"}},
+	} {
+		if _, err := ask(c.groups, c.ids...); !errors.As(err, new(*awserr.NotCaptured)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

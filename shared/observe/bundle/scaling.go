@@ -14,13 +14,19 @@ import (
 func (c *contents) answerAutoScaling(in any) (any, error) {
 	switch in := in.(type) {
 	case *autoscaling.DescribeAutoScalingInstancesInput:
+		all, err := c.asgInstances.rows, c.asgInstances.listing()
+		if !c.asgInstances.held {
+			if listed := c.membersOfGroups(); holdsAll(listed, in.InstanceIds) {
+				all, err = listed, nil
+			}
+		}
 		out := &autoscaling.DescribeAutoScalingInstancesOutput{}
-		for _, i := range c.asgInstances.rows {
+		for _, i := range all {
 			if len(in.InstanceIds) == 0 || slices.Contains(in.InstanceIds, aws.ToString(i.InstanceId)) {
 				out.AutoScalingInstances = append(out.AutoScalingInstances, i)
 			}
 		}
-		return out, c.asgInstances.listing()
+		return out, err
 	case *autoscaling.DescribeAutoScalingGroupsInput:
 		return c.scalingGroups(in)
 	case *autoscaling.DescribeScalingActivitiesInput:
@@ -39,6 +45,31 @@ func (c *contents) answerAutoScaling(in any) (any, error) {
 		return out, c.activities.listing()
 	}
 	return c.answerIAM(in)
+}
+
+// membersOfGroups are the instances that the Auto Scaling groups themselves list.
+func (c *contents) membersOfGroups() (out []types.AutoScalingInstanceDetails) {
+	for _, g := range c.asgs.rows {
+		for _, i := range g.Instances {
+			if i.LifecycleState == "" || i.ProtectedFromScaleIn == nil {
+				continue // somebody took it out
+			}
+			out = append(out, types.AutoScalingInstanceDetails{
+				InstanceId: i.InstanceId, InstanceType: i.InstanceType, AutoScalingGroupName: g.AutoScalingGroupName, AvailabilityZone: i.AvailabilityZone,
+				LifecycleState: aws.String(string(i.LifecycleState)), HealthStatus: i.HealthStatus, ProtectedFromScaleIn: i.ProtectedFromScaleIn,
+				LaunchTemplate: i.LaunchTemplate,
+			})
+		}
+	}
+	return out
+}
+
+// holdsAll reports that every instance that is asked for is listed, so that none is taken for one
+// of no group. Who asks for all there are asks for none by its id.
+func holdsAll(listed []types.AutoScalingInstanceDetails, ids []string) bool {
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool {
+		return !slices.ContainsFunc(listed, func(i types.AutoScalingInstanceDetails) bool { return aws.ToString(i.InstanceId) == id })
+	})
 }
 
 func (c *contents) scalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {

@@ -55,7 +55,7 @@ type Case struct {
 // Cases are all cases, by topic.
 func Cases() []Case {
 	return slices.Concat(identityCases(), controllerCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
-		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), rootCases(), intentCases(), reachCases(), registryCases(), absenceCases(), wellCases())
+		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), absenceCases(), wellCases())
 }
 
 // All makes all cases.
