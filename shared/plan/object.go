@@ -21,7 +21,7 @@ func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refu
 		return p.fault
 	}
 	for _, ask := range []func(roll.Finding, Action, policy.Policy) *Refusal{
-		p.targetObjects, p.causeObjects, p.ownerObjects, p.sightingObjects, p.clusterObjects, p.podsObject, p.historyObjects, p.budgetObjects,
+		p.targetObjects, p.causeObjects, p.ownerObjects, p.unreadObjects, p.sightingObjects, p.clusterObjects, p.podsObject, p.historyObjects, p.budgetObjects,
 	} {
 		if no := ask(f, act, pol); no != nil {
 			return no
@@ -129,9 +129,6 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no := p.doubted(f, act, pol); no != nil {
 		return no
 	}
-	if no := p.outsideUnread(f, why, pol); no != nil {
-		return no
-	}
 	for _, c := range why.Causes {
 		switch {
 		case c.Confidence != roll.Decisive:
@@ -163,11 +160,15 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 	return nil
 }
 
-// outsideUnread tells of a cause that would speak against the act and may be there, since what proves
+// unreadObjects tells of a cause that would speak against the act and may be there, since what proves
 // it, settles it or rules it out could not be read, and of which nothing that was proven takes the
-// place: a replacement may well have it too. The policy may allow to try that once in a group.
-func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
-	first := ""
+// place: a replacement may well have it too. It comes after the owner, of whom more is known. The
+// policy may allow to try that once in a group.
+func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
+	if act == DeleteNode { // no replacement follows from it
+		return nil
+	}
+	first, why := "", p.Diagnoses[f.Key()]
 	asked := slices.Clone(why.NotChecked)
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive && !c.Symptom {

@@ -362,6 +362,14 @@ var ofMachine = map[string]func(excuse) bool{
 		if !e.m.since.IsZero() && e.m.since.Before(before) { // it may have been cured this moment, and a node that turns from Unknown to False is in the same trouble
 			before = e.m.since
 		}
+		e.node(func(n *corev1.Node) bool { // a second ailment before the node was Ready again is the same trouble
+			for _, c := range n.Status.Conditions {
+				if at := c.LastTransitionTime.Time; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && at.Before(before) {
+					before = at
+				}
+			}
+			return false
+		})
 		return !checked || before.Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
