@@ -241,8 +241,8 @@ func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	}
 }
 
-// A permission that is missing costs what it shows, and no more: what could not be
-// checked is said so, and the instance is ended all the same.
+// A permission that is missing is no verdict: what could not be checked is said so, and the instance is
+// left until the policy has one of its group tried.
 func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
@@ -250,7 +250,13 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	id := launch(t)
 	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetRole", Kind: testbed.Deny}))
 	must(t, s.Advance(t.Context(), 24*time.Minute))
-	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
+	same(t, "terminations", acts(t, "TerminateInstances"), nil)
+	if out := s.Output(Inspect); !strings.Contains(out, `"heldFor":{"CauseNotChecked":1}`) {
+		t.Errorf("it is not held for what was not read:\n%s", out)
+	}
+	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
+	must(t, s.Advance(t.Context(), 12*time.Minute))
+	same(t, "terminations, to be tried", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
 	reasons := map[string]string{}
 	for _, f := range d.Findings {
