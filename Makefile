@@ -17,7 +17,8 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the command-line tool into bin/rollcall
-	$(GO) build -trimpath -o $(BIN)/rollcall ./functions/local
+	@echo "building bin/rollcall: minutes the first time, since the SDKs are compiled, then seconds"
+	$(GO) build -ldflags "-s -w" -o $(BIN)/rollcall ./functions/local
 
 .PHONY: demo
 demo: build ## Watch a simulated account live through a day; needs nothing but Go

@@ -18,7 +18,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so a second signal ends the process at once
 	code := command.Run(ctx, os.Args[1:], command.Environment{
-		Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		// https://no-color.org
 		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",

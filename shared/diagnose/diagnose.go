@@ -13,6 +13,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rollcall/shared/diagnose/bootstrap"
 	"rollcall/shared/diagnose/cause"
@@ -76,16 +77,19 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 }
 
 // unread marks what could not be looked for, or settled, because a call failed: the reason is then that of the
-// fact, which repeats what the call met.
+// fact, which repeats what the call met, or says what its answer lacks.
 func unread(d *roll.Diagnosis, failed map[string]bool) {
+	told := func(reason string) (passing, unread bool) {
+		passing, unread = failed[reason]
+		return passing, unread || strings.HasPrefix(reason, evidence.AnswerOf)
+	}
 	for i := range d.NotChecked {
 		n := &d.NotChecked[i]
-		passing, failing := failed[n.Reason]
-		n.Passing, n.Unread = passing, n.Unread || failing
+		n.Passing, n.Unread = told(n.Reason)
 	}
 	for i := range d.Causes {
 		c := &d.Causes[i]
-		c.Passing, c.Unread = failed[c.Unsettled]
+		c.Passing, c.Unread = told(c.Unsettled)
 	}
 }
 

@@ -87,6 +87,20 @@ func (c *Case) Instance() Instance { return c.Instances[c.Finding.Instance] }
 // the finding has none.
 func (c *Case) Node() Node { return c.Nodes[c.Finding.Node] }
 
+// Untold says why nobody knows what the Amazon VPC CNI's pod on the finding's node tells by its events,
+// "" if that was read, or is not there.
+func (c *Case) Untold() string {
+	for _, p := range c.Node().Pods.Value {
+		if p.Owner == "DaemonSet/aws-node" && p.EventsUnread != "" {
+			return p.EventsUnread
+		}
+	}
+	if pods := c.Node().Pods; !pods.Settled() {
+		return pods.Missing("list of pods of node " + c.Finding.Node)
+	}
+	return ""
+}
+
 // Group is the finding's group.
 func (c *Case) Group() Group { return c.Groups[c.Finding.Group] }
 
@@ -123,7 +137,12 @@ func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 
 // Image is the AMI of the finding's instance.
 func (c *Case) Image() Fact[Image] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[Image] { return c.Images[i.Image] })
+	return follow(c.listed(), func(i InstanceConfig) Fact[Image] {
+		if i.Image == "" {
+			return Failed[Image](AnswerOf + "ec2:DescribeInstances lacks the AMI of " + string(c.Finding.Instance))
+		}
+		return c.Images[i.Image]
+	})
 }
 
 // Profile is the instance profile of the finding's instance; Absent if it has none.
@@ -186,7 +205,7 @@ func (c *Case) NodeClaim() Fact[NodeClaim] {
 			}
 		}
 		if untold != "" {
-			return Failed[NodeClaim]("NodeClaim " + untold + ", which is older than the instance, does not tell whose it is")
+			return Failed[NodeClaim](AnswerOf + "the Kubernetes API lacks whose NodeClaim " + untold + " is, which is older than the instance")
 		}
 		return None[NodeClaim]()
 	})

@@ -57,6 +57,10 @@ func Failed[T any](why string) Fact[T] { return Fact[T]{State: Unreadable, Why: 
 // Skipped is a fact that was not asked for.
 func Skipped[T any](why string) Fact[T] { return Fact[T]{State: NotAsked, Why: why} }
 
+// AnswerOf begins the reason why something is not known where the answer of an API lacks what it
+// always has, as one that was cut down does: that is as if the call had failed.
+const AnswerOf = "the answer of "
+
 // Known reports whether there is a value.
 func (f Fact[T]) Known() bool { return f.State == Known }
 

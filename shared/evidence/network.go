@@ -101,6 +101,7 @@ type VPCEndpoint struct {
 	Subnets        []string
 	SecurityGroups []string
 	RouteTables    []string // of a gateway endpoint
+	Policy         string   // JSON; "" allows everything
 }
 
 // DHCPOptions is a set of DHCP options.

@@ -351,6 +351,9 @@ type Incident struct {
 	// notice was sent.
 	Total int `json:"total,omitempty"`
 	Told  int `json:"told,omitempty"`
+	// Left is how many instances lost the trouble and are not remembered any more, though nobody
+	// was told that it is over for them.
+	Left int `json:"left,omitempty"`
 	// Gists are what the notices said of instances, in short, as far as it is not forgotten.
 	Gists []string `json:"gists,omitempty"`
 }

@@ -64,7 +64,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			p.next(known.Over.Add(overAfter))
 		case p.Lowered && !tells:
 			// Nobody turned notices off; it is said when the policy can be read again.
-		case len(known.Members) == 0, !tells, p.otherwise(known):
+		case len(known.Members) == 0, !tells, p.otherwise(known) && known.Incident.Left == 0:
 			p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, key)
 		default:
 			known.Incident.Sent++

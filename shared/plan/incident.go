@@ -292,6 +292,9 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 			n.Said.Members[id] = said
 		default:
 			gone = true
+			if !p.otherwise(ledger.Notice{Members: map[roll.InstanceID]string{id: said}}) {
+				n.Incident.Left++
+			}
 		}
 	}
 	return gone

@@ -626,3 +626,32 @@ func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
 		t.Errorf("new to the last notice %v: %v, want %v", last.News, fresh, want)
 	}
 }
+
+// An instance whose trouble ended is forgotten after an hour, and that it ended is told all the same
+// when what is left of the incident becomes trouble of another kind.
+func TestAnEndThatWasForgottenIsTold(t *testing.T) {
+	w := newIncidents(t)
+	node := func(n int, status roll.ConditionStatus, since int) roll.Node {
+		at := now.Add(time.Duration(since) * time.Minute)
+		return roll.Node{
+			Name: fmt.Sprintf("node-%d", n), Compute: roll.ComputeEC2, Instance: instanceID(n), Created: now.Add(16 * time.Minute), Group: "nodegroup/w",
+			Ready: roll.Condition{Status: status, Since: at},
+		}
+	}
+	w.launch(now, 1, 2)
+	w.look(now.Add(6 * time.Minute))
+	w.look(now.Add(15 * time.Minute))
+	w.want("two that do not register", "6 [opened] 2", "15 [held] 2")
+	w.snapshot.Nodes = []roll.Node{node(1, roll.ConditionTrue, 17)}
+	for minute := 20; minute <= 140; minute += 10 {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("one of them does")
+	w.snapshot.Nodes = append(w.snapshot.Nodes, node(2, roll.ConditionUnknown, 17))
+	for minute := 141; minute <= 160; minute++ {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	if !slices.Contains(w.said, "151 [resolved] 0") {
+		t.Errorf("told %q, and not that the first trouble is over", w.said)
+	}
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -162,34 +163,27 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 	return nil
 }
 
-// outsideUnread tells of a cause outside of the instance that may be there, since what proves it or
-// rules it out could not be read, and of which nothing that was proven takes the place: a
-// replacement may well have it too. The policy may allow to try that once in a group.
+// outsideUnread tells of a cause that would speak against the act and may be there, since what proves
+// it, settles it or rules it out could not be read, and of which nothing that was proven takes the
+// place: a replacement may well have it too. The policy may allow to try that once in a group.
 func (p *planner) outsideUnread(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
 	first := ""
+	asked := slices.Clone(why.NotChecked)
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive && !c.Symptom {
 			return nil
 		}
-		if c.Confidence == roll.Decisive && first == "" {
-			first = c.Code
+		if c.Confidence == roll.Decisive {
+			first = cmp.Or(first, c.Code)
 		}
-	}
-	asked := slices.Clone(why.NotChecked)
-	for _, c := range why.Causes {
 		asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: c.Unread, Passing: c.Passing})
 	}
-	var open []roll.NotChecked
-	for _, n := range asked {
-		if n.Unread && cause.Outside(n.Code) {
-			open = append(open, n)
-		}
-	}
-	if len(open) == 0 {
+	asked = slices.DeleteFunc(asked, func(n roll.NotChecked) bool { return !n.Unread || !cause.Spares(n.Code) })
+	if len(asked) == 0 {
 		return nil
 	}
-	n := open[max(0, slices.IndexFunc(open, func(n roll.NotChecked) bool { return !n.Passing }))]
-	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too; what would tell could not be read: %s", n.Code, n.Reason)
+	n := asked[max(0, slices.IndexFunc(asked, func(n roll.NotChecked) bool { return !n.Passing }))]
+	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too, or it passes; what would tell could not be read: %s", n.Code, n.Reason)
 	switch tried, ok := p.triedFor(f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)

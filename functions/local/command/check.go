@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -64,7 +66,7 @@ A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises 
 	flags.StringArrayVar(&f.clusters, "cluster", nil, "cluster to check; repeat for several (default all of the region)")
 	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
-	flags.StringVar(&f.output, "output", string(outputTable), "table or json (one object per cluster)")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json (one object per cluster)")
 	flags.BoolVar(&f.verbose, "verbose", false, "also list instances within their tolerance, instances that are not nodes, and registration times")
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this file")
 	flags.StringVar(&f.ledger, "ledger", "", "file that stores findings and acts between checks")
@@ -101,6 +103,11 @@ func (f checkFlags) settle() (settings, error) {
 	s.output, err = parseOutput(f.output)
 	keep(err)
 	keep(someTime(f.timeout))
+	for flag, topic := range map[string]string{"--topic": f.topic, "--chat-topic": f.chat} {
+		if a, err := arn.Parse(topic); topic != "" && (err != nil || a.Service != "sns" || a.Region == "" || a.AccountID == "" || strings.Contains(a.Resource, ":")) {
+			keep(fmt.Errorf("%s %q: it takes the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:rollcall", flag, topic))
+		}
+	}
 	if f.chat != "" && f.topic == "" {
 		keep(errors.New("--chat-topic needs --topic: what is sent, and what is news, is told by that"))
 	}

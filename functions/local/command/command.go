@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/observe/bundle"
+	"rollcall/shared/policy"
 )
 
 // Exit codes.
@@ -27,6 +28,7 @@ const (
 
 // Environment is what the command line takes from its process.
 type Environment struct {
+	Stdin          io.Reader // read where a file is called -
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
 	// Terminal: a person watches standard error.
@@ -68,6 +70,7 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env))
+	complete(root)
 	err := root.ExecuteContext(ctx)
 	var code exit
 	var stopped interrupted
@@ -89,18 +92,39 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	return ExitError
 }
 
-// version is the module's version, or the commit it was built from.
+// complete has a shell offer the values of flags that take one of a few, in all commands below.
+func complete(c *cobra.Command) {
+	for name, values := range map[string][]string{
+		"mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)}, "cluster-mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)},
+		"output": {string(outputTable), string(outputJSON)},
+	} {
+		if c.Flags().Lookup(name) != nil {
+			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is there, and once
+		}
+	}
+	for _, below := range c.Commands() {
+		complete(below)
+	}
+}
+
+// version is the module's version with the commit that it was built from, and when that was made.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
+	built := map[string]string{}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
+		built[s.Key] = s.Value
 	}
-	return info.Main.Version
+	revision, changed := built["vcs.revision"], ""
+	if len(revision) < 12 {
+		return info.Main.Version
+	}
+	if built["vcs.modified"] == "true" {
+		changed = ", with changes"
+	}
+	return fmt.Sprintf("%s (commit %s of %s%s)", info.Main.Version, revision[:12], built["vcs.time"], changed)
 }
 
 // output is the form in which results are printed.

@@ -192,3 +192,27 @@ func TestHelpNamesTheModes(t *testing.T) {
 		}
 	}
 }
+
+// What is mistyped is said to be, and shells offer what a flag takes.
+func TestHabits(t *testing.T) {
+	for _, tt := range []struct {
+		args     []string
+		code     int
+		out, err string
+	}{
+		{[]string{"policy", "foo"}, ExitError, "", `unknown command "foo" of rollcall policy`},
+		{[]string{"policy"}, ExitOK, "schema", ""},
+		{[]string{"policy", "check", "-"}, ExitOK, "standard input", ""},
+		{[]string{"check", "--topic", "alerts"}, ExitError, "", `--topic "alerts": it takes the ARN of an SNS topic`},
+		{[]string{"check", "--topic", "arn:aws:sqs:eu-west-1:111122223333:alerts", "--mode", "on"}, ExitError, "", "--mode"},
+		{[]string{"__complete", "check", "--mode", ""}, ExitOK, "observe\nnotify\nremediate\n", ""},
+		{[]string{"__complete", "explain", "-o", ""}, ExitOK, "table\njson\n", ""},
+		{[]string{"__complete", "policy", "check", "--cluster-mode", ""}, ExitOK, "remediate", ""},
+	} {
+		var out, fault bytes.Buffer
+		code := Run(t.Context(), tt.args, Environment{Stdin: strings.NewReader("apiVersion: rollcall/v1\n"), Stdout: &out, Stderr: &fault, Now: time.Now})
+		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(fault.String(), tt.err) {
+			t.Errorf("rollcall %s: exit %d, %q, %q", strings.Join(tt.args, " "), code, out.String(), fault.String())
+		}
+	}
+}

@@ -70,7 +70,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default: from its tags, or from the ledger)")
 	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: explain what would happen in this mode (default observe, or the stack's)")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy, or the stack's)")
-	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
 	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
 	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, whose ledger and policy to use")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")

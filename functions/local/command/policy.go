@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,15 @@ import (
 )
 
 func policyCommand(env Environment) *cobra.Command {
-	c := &cobra.Command{Use: "policy", Short: "Validate a policy file, or print the schema of policies"}
+	c := &cobra.Command{
+		Use: "policy", Short: "Validate a policy file, or print the schema of policies", Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q of %s: it has check and schema", args[0], c.CommandPath())
+			}
+			return c.Help()
+		},
+	}
 	c.AddCommand(policyCheckCommand(env), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of policies",
@@ -41,10 +50,11 @@ func policyCheckCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a policy file, and show the settings in effect",
-		Long: `Validates a policy file and reports all errors at once, each with line and key. For a valid
+		Long: `Validates a policy file (- is standard input) and reports all errors at once, each with line and key. For a valid
 file it prints the settings in effect and where each comes from: for the cluster, group and
 instance that the flags name, or without flags for those that no override matches.
 
+  rollcall policy check - < policy.yaml
   rollcall policy check FILE --cluster production --group nodepool/default
   rollcall policy check FILE --cluster production --cluster-mode notify
   rollcall policy check FILE --group asg/training --preset gpu \
@@ -58,7 +68,7 @@ instance that the flags name, or without flags for those that no override matche
 	flags.StringVar(&f.group, "group", "", "show the settings for this group, such as nodepool/default")
 	flags.StringVar(&f.preset, "preset", "", "preset that the instance's platform or type selects, such as gpu")
 	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as KEY=VALUE; repeat for several")
-	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
 	return c
 }
 
@@ -114,7 +124,13 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	if err = errors.Join(err, wrong); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(file)
+	var data []byte
+	if file == "-" {
+		file = "standard input"
+		data, err = io.ReadAll(env.Stdin)
+	} else {
+		data, err = os.ReadFile(file)
+	}
 	if err != nil {
 		return fmt.Errorf("read the policy: %w", err)
 	}

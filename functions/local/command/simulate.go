@@ -89,7 +89,7 @@ Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
 	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds; go on after one that breaks a rule, and name it")
 	flags.BoolVar(&f.history, "history", false, "print everything that happens, also if no rule is broken")
-	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
 	return c
 }
 

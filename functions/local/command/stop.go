@@ -75,7 +75,7 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
 	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy (default: the stack's)")
 	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.StringVar(&f.output, "output", string(outputTable), "table or json")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of the whole")
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
 	return c

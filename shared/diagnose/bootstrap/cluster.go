@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -42,6 +43,8 @@ func (b *start) clusterMismatch() {
 	switch {
 	case !config.Known():
 		b.s.NotChecked(config.Gap(), cause.UserDataClusterMismatch)
+	case config.Value.CAHash == "" && slices.ContainsFunc(joins, func(j userdata.Join) bool { return j.CA.State == userdata.Given }):
+		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the certificate authority", cause.UserDataClusterMismatch)
 	case computed(joins):
 		b.s.NotChecked("the user data computes the cluster's name, endpoint or certificate authority on the instance", cause.UserDataClusterMismatch)
 	case !named:

@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/shared/userdata"
 )
@@ -48,9 +49,12 @@ func (b *start) wrongFormat() bool {
 		return false
 	}
 	observed, wrong := b.misfit()
-	switch image := b.Image(); {
+	switch image, group := b.Image(), b.Group().NodeGroup; {
 	case !wrong && !image.Settled():
 		b.s.NotChecked(image.Gap(), cause.UserDataWrongFormat) // whether EKS's tools are on it
+		return false
+	case !wrong && group.State == evidence.Unreadable:
+		b.s.NotChecked(group.Gap(), cause.UserDataWrongFormat) // whether EKS adds to it
 		return false
 	case !wrong:
 		b.s.RuledOut(cause.UserDataWrongFormat)

@@ -99,7 +99,11 @@ func (b *start) joinless() {
 	d := b.data.Value
 	other := slices.ContainsFunc(d.Formats, b.isForeign) || b.os.family == al2023 && slices.Contains(d.Formats, userdata.NodeConfig)
 	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other || b.withoutNodeConfig() {
-		b.s.RuledOut(cause.UserDataEmpty)
+		if image := b.Image(); b.os.family == "" && !image.Settled() {
+			b.s.NotChecked(image.Gap(), cause.UserDataEmpty)
+		} else {
+			b.s.RuledOut(cause.UserDataEmpty)
+		}
 		return
 	}
 	b.given(false, roll.Cause{

@@ -111,9 +111,12 @@ func (b *start) unsupported() {
 		return
 	}
 	if b.os.family != al2 {
-		if b.os.family == "" {
+		switch image := b.Image(); {
+		case b.os.family == "":
 			b.s.NotChecked(b.os.gap, cause.AmiFamilyUnsupported)
-		} else {
+		case !image.Settled():
+			b.s.NotChecked(image.Gap(), cause.AmiFamilyUnsupported)
+		default:
 			b.s.RuledOut(cause.AmiFamilyUnsupported)
 		}
 		return
@@ -131,7 +134,7 @@ func (b *start) unsupported() {
 	}
 	minor, ok := minorOf(config.Value.Version)
 	if !ok {
-		b.s.Unread("the answer of eks:DescribeCluster lacks the cluster's version", cause.AmiFamilyUnsupported)
+		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the cluster's version", cause.AmiFamilyUnsupported)
 		return
 	}
 	if minor < lastWithoutAL2 {

@@ -39,6 +39,9 @@ func (b *start) privateArgs() {
 	case !config.Known():
 		b.s.NotChecked(config.Gap(), cause.UserDataPrivateClusterArgs)
 		return
+	case !config.Value.PrivateAccess && !config.Value.PublicAccess:
+		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks resourcesVpcConfig", cause.UserDataPrivateClusterArgs)
+		return
 	case !config.Value.PrivateAccess:
 		// To a public endpoint nodes need a way out anyhow.
 		b.s.RuledOut(cause.UserDataPrivateClusterArgs)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -36,7 +37,7 @@ func (b *start) kubelet() kubeletVersion {
 	case b.Finding.Kind != roll.Unregistered && !node.Settled():
 		return kubeletVersion{gap: node.Gap()}
 	case b.Finding.Kind != roll.Unregistered:
-		return kubeletVersion{gap: "the node does not tell its kubelet's version"}
+		return kubeletVersion{gap: evidence.AnswerOf + "the Kubernetes API about node " + b.Finding.Node + " lacks its kubelet's version"}
 	case log.Known() && log.Value.KubeletVersion != "":
 		return kubeletVersion{log.Value.KubeletVersion, "console", "kubelet version", true, ""}
 	case image.Known() && image.Value.Kubernetes != "":
@@ -69,6 +70,10 @@ func (b *start) skew() {
 	}
 	if v.version == "" {
 		b.s.NotChecked(v.gap, cause.KubeletVersionSkew)
+		return
+	}
+	if config.Value.Version == "" {
+		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the cluster's version", cause.KubeletVersionSkew)
 		return
 	}
 	server, ok := minorOf(config.Value.Version)

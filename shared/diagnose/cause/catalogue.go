@@ -144,13 +144,17 @@ func Codes() []Code {
 // Known reports whether the code is one of the catalogue.
 func Known(c Code) bool { _, ok := rank[c]; return ok }
 
-// weak are the codes that a person has to change and of which an answer of AWS or Kubernetes alone
-// is never proof: the console is, or nothing.
+// weak are codes of which an answer of AWS or Kubernetes alone is never proof: the console is, or
+// nothing.
 var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, ImdsHopLimit, LaunchTemplateDrift}
 
-// Outside reports the codes of what a replacement has too, which an answer of AWS or Kubernetes
-// proves: while that could not be read, nobody knows that ending the instance helps.
-func Outside(c Code) bool { return CureOf(c) == roll.CureChange && !slices.Contains(weak, c) }
+// Spares reports the codes that speak against ending an instance, since a replacement has the cause
+// too or it passes by itself, and that an answer of AWS or Kubernetes proves: while that could not be
+// read, nobody knows that ending it helps.
+func Spares(c Code) bool {
+	cure := CureOf(c)
+	return (cure == roll.CureChange || cure == roll.CureWait) && !slices.Contains(weak, c)
+}
 
 // CureOf is what helps against the cause.
 func CureOf(c Code) roll.Cure {

@@ -13,7 +13,6 @@ import (
 type Sheet struct {
 	found     map[Code]roll.Cause
 	unchecked map[Code]string
-	unread    map[Code]bool // of unchecked: what would tell is missing from what was read
 	ruledOut  map[Code]bool
 }
 
@@ -54,18 +53,6 @@ func (s *Sheet) NotChecked(reason string, codes ...Code) {
 			s.unchecked[c] = reason
 		}
 	}
-}
-
-// Unread notes that the causes could not be looked for, since an answer lacks what it always has.
-func (s *Sheet) Unread(reason string, codes ...Code) {
-	if s.unread == nil {
-		s.unread = map[Code]bool{}
-	}
-	for _, c := range codes {
-		s.unread[c] = true
-		delete(s.unchecked, c)
-	}
-	s.NotChecked(reason, codes...)
 }
 
 // Decided reports whether the cause was found or ruled out.
@@ -121,7 +108,7 @@ func (s *Sheet) Open() []roll.NotChecked {
 	for _, code := range Codes() {
 		if reason, ok := s.unchecked[code]; ok {
 			if _, found := s.found[code]; !found {
-				out = append(out, roll.NotChecked{Code: code, Reason: reason, Unread: s.unread[code]})
+				out = append(out, roll.NotChecked{Code: code, Reason: reason})
 			}
 		}
 	}

@@ -179,7 +179,7 @@ func (l *look) after(code cause.Code) string {
 	case cause.KernelPanic:
 		return paste.Lines(l.screen(), l.reboot(), l.replace())
 	case cause.DiskFull:
-		return paste.Lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods")
+		return paste.Lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods; a disk is full of files, too (df -i)")
 	}
 	if l.Finding.Node == "" {
 		return paste.Lines(l.screen(), l.reboot(), "# and give the group instances with more memory, or start less at boot")

@@ -57,7 +57,7 @@ func (l *look) latched() {
 
 func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) roll.Cause {
 	confidence, more := roll.Decisive, ""
-	if broken(c) {
+	if broken(c) || c.Reason == "" {
 		confidence = roll.Suggestive // hardware that failed does not get well by itself
 	}
 	if others := l.beside(n); len(others) > 0 {
@@ -67,6 +67,9 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 		confidence, more = roll.Suggestive, more+"; it was told again at "+roll.Clock(e.Last)
 	} else if unread != "" {
 		confidence, more = roll.Suggestive, more+"; whether it happened again was not read: "+unread
+	}
+	if shown := l.consoleDoubt(); shown != "" {
+		confidence, more = roll.Suggestive, more+"; "+shown
 	}
 	return roll.Cause{
 		Code: cause.MonitoringConditionLatched, Confidence: confidence,
@@ -80,6 +83,24 @@ func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence
 		},
 		Fix: paste.Lines(paste.Command("kubectl", "describe", "node", n.Name)+"   # does what the message names still happen?", l.restartAgent(n.Name)+"   # its conditions begin anew: what is still wrong is said again"),
 	}
+}
+
+// consoleDoubt is what the console shows that may be why, or why that is not known; "" if it was read
+// and shows nothing of the kind.
+func (l *look) consoleDoubt() string {
+	log := l.Instance().Console
+	if !log.Settled() {
+		return "its console was not read: " + log.Missing("console output of "+string(l.Finding.Instance))
+	}
+	for _, t := range traces {
+		if f, when := l.sign(t.sign); when == current {
+			return "its console tells that " + t.words(f)
+		}
+	}
+	if f, ok := l.xid(); ok {
+		return "its console shows Xid " + f.Detail
+	}
+	return ""
 }
 
 // repeated is an event of the node by which the condition's reason was told again since, or why

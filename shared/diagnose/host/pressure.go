@@ -168,9 +168,9 @@ func (l *look) shortBefore(p pressure, proofs []proof) roll.Cause {
 		}
 		seen = append(seen, proof.Evidence)
 	}
-	told := "ran short of " + p.what + " before it went silent"
+	told := "ran short of " + l.what(p) + " before it went silent"
 	if confidence != roll.Decisive {
-		told = "may have run short of " + p.what + " before it went silent"
+		told = "may have run short of " + l.what(p) + " before it went silent"
 	}
 	since := l.quiet()
 	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {
@@ -183,6 +183,32 @@ func (l *look) shortBefore(p pressure, proofs []proof) roll.Cause {
 	}, since)
 }
 
+// what is what the node runs short of, in words.
+func (l *look) what(p pressure) string {
+	if p.condition == roll.DiskPressure && l.inodes() {
+		return "inodes, that is of files that its disk can hold, whatever is free of it"
+	}
+	return p.what
+}
+
+// inodes reports that the kubelet says so: of the condition alone bytes and inodes cannot be told apart.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals
+func (l *look) inodes() bool {
+	for _, e := range l.Node().Events.Value {
+		if e.Reason == "EvictionThresholdMet" && strings.HasSuffix(e.Message, "reclaim inodes") {
+			return true
+		}
+	}
+	for _, p := range l.Node().Pods.Value {
+		for _, e := range p.Events {
+			if e.Reason == "Evicted" && strings.Contains(e.Message, "low on resource: inodes") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // relieve is what helps a node that runs short, and what keeps it from coming back. To
 // look comes first: with the instance goes what there is to see. A node that is in order but
 // for its pressure does its work, and is not to be ended for it.
@@ -193,6 +219,9 @@ func (l *look) relieve(p pressure, broken bool) string {
 		look = limits(l.Finding.Node) + "   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)"
 	case roll.DiskPressure:
 		look, end = pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace()
+		if l.inodes() {
+			look = pods(l.Finding.Node) + "   # which of them make so many files (df -i)? have them delete some, or give the group larger volumes, which hold more"
+		}
 	}
 	if !broken {
 		return look
@@ -253,7 +282,7 @@ func (l *look) shortNow(p pressure, c evidence.Condition) roll.Cause {
 	}
 	return l.more(p, roll.Cause{
 		Code: p.code, Confidence: confidence,
-		Summary:  fmt.Sprintf("node %s runs short of %s since %s: %s", l.Finding.Node, p.what, roll.Clock(c.Since), follows),
+		Summary:  fmt.Sprintf("node %s runs short of %s since %s: %s", l.Finding.Node, l.what(p), roll.Clock(c.Since), follows),
 		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[" + p.condition + "]", Observed: said(c), Expected: "False"}},
 		Fix:      l.relieve(p, l.Finding.Kind != roll.ConditionFailed),
 	}, c.Since)

@@ -42,7 +42,7 @@ func (d *door) mapped(r evidence.Role) {
 	}
 	mode := config.Value.AuthenticationMode
 	if mode == "" {
-		d.s.Unread("the answer of eks:DescribeCluster lacks accessConfig.authenticationMode", mapping...)
+		d.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks accessConfig.authenticationMode", mapping...)
 		return
 	}
 	if mode != modeConfigMap {
@@ -97,7 +97,7 @@ func (d *door) judgeEntry(r evidence.Role, e evidence.AccessEntry, mode string) 
 		d.s.RuledOut(cause.AccessEntryWrongType)
 	}
 	if r.Created.IsZero() || e.Created.IsZero() {
-		d.s.Unread("the answers of iam:GetRole and eks:DescribeAccessEntry lack when the role or its access entry was created", cause.AccessEntryStale)
+		d.s.NotChecked(evidence.AnswerOf+"iam:GetRole or eks:DescribeAccessEntry lacks when the role or its access entry was created", cause.AccessEntryStale)
 		return
 	}
 	if !e.Created.Before(r.Created) {

@@ -27,7 +27,7 @@ const refusedEvent = "MissingIAMPermissions"
 // service account, it does not tell.
 func refused(c *evidence.Case) (roll.Cause, bool) {
 	confidence := roll.Suggestive
-	if ready, _ := c.Node().Object.Value.Condition("Ready"); strings.Contains(ready.Message, "NetworkPluginNotReady") {
+	if waitsForCNI(c) {
 		confidence = roll.Decisive
 	}
 	for _, p := range c.Node().Pods.Value {
@@ -49,20 +49,10 @@ func refused(c *evidence.Case) (roll.Cause, bool) {
 	return roll.Cause{}, false
 }
 
-// untold says why nobody knows what the CNI on a node that waits for it tells, "" if somebody does.
-func untold(c *evidence.Case) string {
-	if ready, _ := c.Node().Object.Value.Condition("Ready"); !strings.Contains(ready.Message, "NetworkPluginNotReady") {
-		return ""
-	}
-	for _, p := range c.Node().Pods.Value {
-		if _, set, _ := strings.Cut(p.Owner, "/"); set == "aws-node" && p.EventsUnread != "" {
-			return p.EventsUnread
-		}
-	}
-	if pods := c.Node().Pods; !pods.Settled() {
-		return pods.Missing("list of pods of node " + c.Finding.Node)
-	}
-	return ""
+// waitsForCNI reports a node that says so.
+func waitsForCNI(c *evidence.Case) bool {
+	ready, _ := c.Node().Object.Value.Condition("Ready")
+	return strings.Contains(ready.Message, "NetworkPluginNotReady")
 }
 
 // policies looks for the permissions of a node. What is missing is suggestive at most:
@@ -72,7 +62,7 @@ func policies(c *evidence.Case, s *cause.Sheet) {
 		s.Found(found)
 		return
 	}
-	if why := untold(c); why != "" {
+	if why := c.Untold(); why != "" && waitsForCNI(c) {
 		s.NotChecked(why, cause.RolePoliciesMissing)
 		return
 	}

@@ -31,10 +31,10 @@ const (
 // clusterRead notes the code as not checked unless the cluster was read.
 func (l *look) clusterRead(code cause.Code) bool {
 	if l.Cluster.Config.Known() {
-		if l.k.PublicAccess || l.k.PrivateAccess {
+		if (l.k.PublicAccess || l.k.PrivateAccess) && l.k.VPC != "" { // one way in there always is
 			return true
 		}
-		l.s.Unread("the answer of eks:DescribeCluster lacks resourcesVpcConfig", code) // one way in there always is
+		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks resourcesVpcConfig, or the VPC in it", code)
 		return false
 	}
 	l.s.NotChecked(l.Cluster.Config.Missing("the EKS cluster"), code)

@@ -71,7 +71,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 	l := &look{Case: c, s: s, i: config.Value, k: c.Cluster.Config.Value}
 	if l.i.VPC == "" || l.i.Subnet == "" || len(l.i.SecurityGroups) == 0 {
-		s.Unread("the answer of ec2:DescribeInstances lacks the VPC, the subnet or the security groups of "+string(c.Finding.Instance), asked...)
+		s.NotChecked(evidence.AnswerOf+"ec2:DescribeInstances lacks the VPC, the subnet or the security groups of "+string(c.Finding.Instance), asked...)
 		return
 	}
 	for _, code := range asked {

@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -21,7 +22,7 @@ func (l *look) publicCIDRs() {
 		return
 	}
 	if a.place == public && len(l.k.PublicCIDRs) == 0 { // by default all addresses stand there
-		l.s.Unread("the answer of eks:DescribeCluster lacks resourcesVpcConfig.publicAccessCidrs", code)
+		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks resourcesVpcConfig.publicAccessCidrs", code)
 		return
 	}
 	four, six := admitted(l.k.PublicCIDRs)
@@ -39,7 +40,7 @@ func (l *look) publicCIDRs() {
 		l.s.NotChecked("there is no way out of which the address could be compared: "+w.why, code)
 		return
 	case len(w.sources) == 0:
-		l.s.NotChecked(orElse(w.gap, "the public address of "+w.via+" is not told"), code)
+		l.s.NotChecked(orElse(w.gap, evidence.AnswerOf+"EC2 lacks the public address of "+w.via), code)
 		return
 	}
 	out := outsiders(w.sources, four)

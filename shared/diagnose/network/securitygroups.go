@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -19,7 +20,7 @@ func (l *look) securityGroups() {
 		return
 	}
 	if a.place == private && len(l.clusterGroups()) == 0 {
-		l.s.Unread("the answer of eks:DescribeCluster lacks the security group of the cluster", code)
+		l.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the security group of the cluster", code)
 		return
 	}
 	out, in := l.groupsOut(a.place), result{state: open}

@@ -39,10 +39,15 @@ func (l *look) services() {
 	case a.place == public:
 		return // what cuts it off is told as ApiEndpointUnreachable
 	}
+	endpoints := l.VPC().Endpoints
+	refused, unclear := l.refusing(endpoints.Value)
+	if refused {
+		return
+	}
 	why := l.internet()
 	switch why.state {
 	case open:
-		l.s.RuledOut(code)
+		l.reached(endpoints, unclear)
 		return
 	case unsure:
 		l.s.NotChecked(why.gap, code)
@@ -52,16 +57,27 @@ func (l *look) services() {
 		l.s.NotChecked(said, code)
 		return
 	}
-	endpoints := l.VPC().Endpoints
 	if !endpoints.Settled() {
 		l.s.NotChecked(endpoints.Missing("the endpoints of "+l.i.VPC), code)
 		return
 	}
-	l.lacking(why, endpoints.Value)
+	l.lacking(why, endpoints.Value, unclear)
+}
+
+// reached notes that no service is out of reach, as far as the policies of the endpoints were read.
+func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear string) {
+	switch {
+	case !endpoints.Settled():
+		l.s.NotChecked(endpoints.Missing("the endpoints of "+l.i.VPC), cause.VpcEndpointMissing)
+	case unclear != "":
+		l.s.NotChecked(unclear, cause.VpcEndpointMissing)
+	default:
+		l.s.RuledOut(cause.VpcEndpointMissing)
+	}
 }
 
 // lacking looks for each service that is needed, and then for STS.
-func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint) {
+func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) {
 	const code = cause.VpcEndpointMissing
 	needed := toBeReady
 	if l.Finding.Kind == roll.Unregistered {
@@ -84,7 +100,7 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint) {
 	case open != "":
 		l.s.NotChecked(open, code)
 	default:
-		l.s.RuledOut(code)
+		l.reached(evidence.Read(endpoints), unclear)
 	}
 }
 

@@ -30,7 +30,11 @@ func (l *look) addresses() {
 	n := f.Value.FreeAddresses
 	prefix, scattered := l.podSays(noPrefix)
 	if n >= fewAddresses && !scattered {
-		l.s.RuledOut(code)
+		if why := l.Untold(); why != "" && l.noCNI() {
+			l.s.NotChecked(why, code)
+		} else {
+			l.s.RuledOut(code)
+		}
 		return
 	}
 	c := roll.Cause{

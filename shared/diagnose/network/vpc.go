@@ -16,9 +16,6 @@ func (l *look) wrongVPC() {
 	switch {
 	case !l.clusterRead(code):
 		return
-	case l.i.VPC == "" || l.k.VPC == "":
-		l.s.Unread("the answer of eks:DescribeCluster lacks the VPC of the cluster", code)
-		return
 	case !l.foreign():
 		l.s.RuledOut(code)
 		return

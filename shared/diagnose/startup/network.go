@@ -45,7 +45,7 @@ func (l *look) network() {
 	}
 	r := ready(n)
 	if r.Status == string(roll.ConditionFalse) && r.Message == "" {
-		l.s.Unread("the condition Ready of node "+n.Name+" lacks its message", cause.CniNotReady)
+		l.s.NotChecked(evidence.AnswerOf+"the Kubernetes API about node "+n.Name+" lacks the message of its condition Ready", cause.CniNotReady)
 		return
 	}
 	if !networkMissing(r) {

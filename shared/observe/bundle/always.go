@@ -38,7 +38,7 @@ var always = map[string][]member{
 		{in: "SecurityGroups[]", has: "GroupId"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"},
 	},
 	fileStatuses: {
-		{has: "InstanceStatus"}, {has: "SystemStatus"}, {in: "InstanceStatus", has: "Status"}, {in: "SystemStatus", has: "Status"}, {in: "Events[]", has: "Code"},
+		{has: "InstanceStatus"}, {has: "SystemStatus"}, {in: "InstanceStatus", has: "Status"}, {in: "SystemStatus", has: "Status"}, {in: "Events[]", has: "Code"}, {in: "Events[]", has: "Description"},
 	},
 	fileSubnets: {{has: "AvailableIpAddressCount"}},
 	fileRouteTables: {
@@ -86,8 +86,10 @@ var always = map[string][]member{
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime", when: "type=Ready"},
 	},
 	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
+	filePods:   {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
 	fileNodeClaims: {
-		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"},
+		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"}, {in: "metadata", has: "creationTimestamp"},
+		{in: "status", has: "conditions", list: true}, {in: "status.conditions[]", has: "reason"},
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime"},
 	},
 	fileNodePools: {

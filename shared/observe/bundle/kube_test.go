@@ -118,7 +118,7 @@ func TestAConfigMapThatIsNotThereIsGone(t *testing.T) {
 
 func TestAnOlderKarpenterIsNotTakenForNone(t *testing.T) {
 	fsys := least(t)
-	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)}
+	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)}
 	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.NodeClaimsOf("default"))
 	if err == nil || errors.Is(err, kube.ErrNoNodeClaims) || !strings.Contains(err.Error(), "older than 1.0") {
 		t.Errorf("got %v", err)

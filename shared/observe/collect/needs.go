@@ -39,7 +39,7 @@ var needs = map[roll.Kind]need{
 	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
 	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
 	roll.Unknown:         needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
-	roll.ConditionFailed: needStatus | needNode | needEvents | needPods | needOwner,
+	roll.ConditionFailed: needStatus | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Impaired:        needStatus | needConsole | needNode | needOwner,
 	roll.Scheduled:       needStatus | needNode,
@@ -55,16 +55,13 @@ var needs = map[roll.Kind]need{
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 const conditionNetworking = "NetworkingReady"
 
-// needsOf says what a finding is diagnosed by. The driver of a GPU writes on the console.
+// needsOf says what a finding is diagnosed by.
 func needsOf(f roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
 		return 0 // what EC2 says of it stands in the finding
 	}
-	switch f.Condition {
-	case conditionNetworking:
+	if f.Condition == conditionNetworking {
 		return needs[f.Kind] | needNetwork
-	case roll.AcceleratedHardware:
-		return needs[f.Kind] | needConsole
 	}
 	return needs[f.Kind]
 }

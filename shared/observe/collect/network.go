@@ -142,6 +142,7 @@ func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
 	out := evidence.VPCEndpoint{
 		ID: aws.ToString(e.VpcEndpointId), Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: strings.ToLower(string(e.State)),
 		PrivateDNS: aws.ToBool(e.PrivateDnsEnabled), Subnets: e.SubnetIds, RouteTables: e.RouteTableIds,
+		Policy: policyText(aws.ToString(e.PolicyDocument)),
 	}
 	for _, g := range e.Groups {
 		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))

@@ -1,6 +1,10 @@
 package generate
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // endpointCases are about what a node needs beside the API server: the services of AWS,
 // addresses for pods, and the metadata service.
@@ -46,6 +50,50 @@ func endpointCases() []Case {
 				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
 				b.podEvent(p, "Failed", `Failed to pull image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1": dial tcp 203.0.113.5:443: i/o timeout`, 2*time.Minute, 6)
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
+			},
+		},
+		{
+			Name: "endpoint-policy-shuts-out-the-layers", Class: Broken,
+			Why:     "The gateway endpoint of S3 lets nothing but a bucket of the team's through, and takes what goes to S3 past the NAT gateway: the layers of the CNI's image do not come.",
+			Sources: []string{docPullEndpoints, docEndpointPolicies},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.behindPolicy("s3", allowingThrough("s3:*", "arn:aws:s3:::payments-artifacts/*"))
+				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
+				b.podEvent(p, "Failed", `failed to copy: httpReadSeeker: failed open: unexpected status code https://prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com/5f3a-123456789012-0c1d: 403 Forbidden`, 2*time.Minute, 6)
+				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady").orders()
+			},
+		},
+		{
+			Name: "endpoint-policy-of-ec2-without-instances", Class: Broken,
+			Why:     "A subnet without a way out whose endpoint of EC2 lets volumes be described and no instances.",
+			Sources: []string{docPrivate, docEndpointPolicies},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks", "ec2")
+				b.Endpoints[len(b.Endpoints)-1]["PolicyDocument"] = allowingThrough("ec2:DescribeVolumes", "*")
+				m := b.Unregistered(BatchGroup)
+				m.moved()
+				return unregistered(m, "VpcEndpointMissing").orders()
+			},
+		},
+		{
+			Name: "endpoint-policy-that-lets-the-layers-through", Class: Misleading,
+			Why:     "The policy of S3's endpoint names the bucket of ECR's layers beside the team's own. What the node lacks is a CNI that does not crash.",
+			Sources: []string{docPullEndpoints},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.behindPolicy("s3", allowingThrough("s3:GetObject", "arn:aws:s3:::payments-artifacts/*", "arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/*"))
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("VpcEndpointMissing")
+			},
+		},
+		{
+			Name: "endpoint-policy-for-an-organization", Class: Misleading,
+			Why:     "The policy of S3's endpoint asks for the organization of who asks, which nobody can tell from outside.",
+			Sources: []string{docEndpointPolicies},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.behindPolicy("s3", `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:PrincipalOrgID":"o-exampleorgid"}}}]}`)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady").misses("VpcEndpointMissing")
 			},
 		},
 		{
@@ -126,4 +174,21 @@ func (b *Bundle) neverReady(m *Machine) {
 	m.unlabel("karpenter.sh/initialized")
 	b.claimSays(m, "Initialized", "Unknown", "NodeNotReady", "Node status is NotReady", b.At.Sub(created))
 	b.claimSays(m, "Ready", "Unknown", "UnhealthyDependents", "Initialized=Unknown", b.At.Sub(created))
+}
+
+// behindPolicy is a node that never became ready, behind a NAT gateway and an endpoint with a policy.
+func (b *Bundle) behindPolicy(service, policy string) *Machine {
+	b.aside(route("NatGatewayId", natGateway("a")))
+	b.privateEndpoint(clusterGroup, service)
+	b.Endpoints[len(b.Endpoints)-1]["PolicyDocument"] = policy
+	m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
+	m.moved()
+	b.Join(m, 25*time.Minute)
+	b.neverReady(m)
+	return m
+}
+
+// allowingThrough is an endpoint policy with one statement.
+func allowingThrough(action string, resources ...string) string {
+	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":%q,"Resource":["%s"]}]}`, action, strings.Join(resources, `","`))
 }

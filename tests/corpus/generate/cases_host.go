@@ -141,7 +141,31 @@ func hostCases() []Case {
 				m := worker(b)
 				b.monitored(m)
 				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
+				b.Console[m.ID] = console(booted()...)
 				return finds(m, "ConditionFailed", "MonitoringConditionLatched").orders()
+			},
+		},
+		{
+			Name: "condition-whose-console-was-not-captured", Class: Misleading,
+			Why:     "The same condition, and nobody captured what the console says: that it latched is likely, and not proven.",
+			Sources: []string{docNodeHealth},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.monitored(m)
+				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
+				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched").orders()
+			},
+		},
+		{
+			Name: "condition-and-a-full-disk-on-the-console", Class: Misleading,
+			Why:     "StorageReady=False, and the console's last line is of a disk that is full: the agent may well be right still.",
+			Sources: []string{docNodeHealth},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.monitored(m)
+				b.says(m, "StorageReady", "False", "XFSSmallAverageClusterSize", "XFS average cluster size is small", time.Hour)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] containerd[2011]: write /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db: no space left on device")...)
+				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched").orders()
 			},
 		},
 		{
@@ -180,6 +204,17 @@ func hostCases() []Case {
 			},
 		},
 		{
+			Name: "short-of-inodes-and-ready", Class: Broken,
+			Why:     "Half of the disk's bytes are free, and none of its inodes: the kubelet says which of them it tries to win back.",
+			Sources: []string{docPressure, "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := worker(b)
+				b.short(m, "DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure", time.Hour)
+				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 2*time.Minute, 30)
+				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
+			},
+		},
+		{
 			Name: "memory-pressure-that-is-over", Class: Well,
 			Why:     "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
 			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"},
@@ -198,6 +233,49 @@ func hostCases() []Case {
 				b.accelerators(m, "False", "NvidiaXID79Error", "detected XID-79 on the instance, review kernel logs for additional information.", 25*time.Minute)
 				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")...)
 				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "gpu-row-remapping-pending", Class: Broken,
+			Why:     "Xid 63: a row of the GPU's memory waits for a reset to be remapped. AWS's table has a reboot for it.",
+			Sources: []string{docAccelerators, docXids},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "False", "NvidiaXID63Error", "detected XID-63 on the instance, review kernel logs for additional information.", 25*time.Minute)
+				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "gpu-row-remapping-failed", Class: Broken,
+			Why:     "Xid 64: no row is left to remap to. Only another instance helps.",
+			Sources: []string{docAccelerators, docXids},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "False", "NvidiaXID64Error", "detected XID-64 on the instance, review kernel logs for additional information.", 25*time.Minute)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 64, pid='<unknown>', name=<unknown>, Row Remapper: Failed")...)
+				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
+			},
+		},
+		{
+			Name: "gpu-link-error-and-a-silent-node", Class: Misleading,
+			Why:     "Xid 74 of NVLink, and the node went silent: AcceleratedHardwareReady=False stands as it was. Which of both came first nobody can tell.",
+			Sources: []string{docAccelerators, docXids},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.silent(m, 45*time.Minute)
+				b.accelerators(m, "False", "NvidiaXID74Error", "detected XID-74 on the instance, review kernel logs for additional information.", 50*time.Minute)
+				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
+			},
+		},
+		{
+			Name: "gpu-error-that-was-contained", Class: Well,
+			Why:     "Xid 94: an error of the memory hit one application and was contained. The agent writes an event and leaves its condition as it is.",
+			Sources: []string{docXids},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := gpu(b)
+				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 3*day)
+				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 94, pid=1896, name=python3, Contained: SM (0x1). RST: No, D-RST: No")...)
+				return nothing()
 			},
 		},
 		{
@@ -230,6 +308,7 @@ func hostCases() []Case {
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "False", "DCGMError", "failed to connect to the DCGM host engine", 2*time.Hour)
+				b.Console[m.ID] = console(booted()...)
 				return finds(m, "ConditionFailed", "MonitoringConditionLatched").misses("AcceleratorFault").orders()
 			},
 		},
