@@ -11,6 +11,7 @@ const (
 	docScalingFailures = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html"
 	docCapacity        = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-capacity.html"
 	docStateReason     = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html"
+	docFleetErrors     = "https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go"
 	docLaunch          = "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/launch.go"
 )
 
@@ -67,6 +68,52 @@ func launchCases() []Case {
 					b.refused(Batch, string(rune('b'+i)), "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", age)
 				}
 				return launches(Batch, "LaunchNoCapacity").orders()
+			},
+		},
+		{
+			Name: "pool-whose-subnet-has-no-address", Class: Broken,
+			Why:     "Every subnet of a node pool is full. Karpenter takes that for want of capacity and deletes each NodeClaim at once: only its events name the subnet.",
+			Sources: []string{docLaunch, docFleetErrors, docNetwork},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.pool(Batch)
+				for i, age := range []time.Duration{21 * time.Minute, 9 * time.Minute} {
+					b.refused(Batch, string(rune('b'+i)), "creating instance, insufficient capacity, with fleet error(s), InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet '"+subnet("a")+"' to satisfy the requested number of instances.", age)
+				}
+				return launches(Batch, "SubnetIpsExhausted").orders()
+			},
+		},
+		{
+			Name: "one-of-two-pools-whose-names-begin-alike", Class: Misleading,
+			Why:     "The quota is used up for the pool batch-gpu, whose NodeClaims are deleted at once. The pool batch launches as ever.",
+			Sources: []string{docLaunch, docFleetErrors},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				gpu := Batch
+				gpu.Name = "batch-gpu"
+				b.pool(Batch)
+				b.pool(gpu)
+				b.refused(gpu, "b", "creating instance, insufficient capacity, with fleet error(s), VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows for the instance bucket that the specified instance type belongs to.", 9*time.Minute)
+				return launches(gpu, "LaunchQuotaExceeded").orders()
+			},
+		},
+		{
+			Name: "pool-that-was-short-of-capacity-an-hour-ago", Class: Misleading,
+			Why:     "The last NodeClaim that was refused is an hour old, and nothing asked for another since.",
+			Sources: []string{docLaunch, docKarpenter},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.pool(Batch)
+				b.refused(Batch, "b", "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", time.Hour)
+				return nothing().orders()
+			},
+		},
+		{
+			Name: "pool-that-was-short-of-capacity-and-launched-since", Class: Misleading,
+			Why:     "A NodeClaim was refused ten minutes ago, and one that came after it was launched and became a node.",
+			Sources: []string{docLaunch, docKarpenter},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				b.refused(Batch, "b", "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 10*time.Minute)
+				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 8*time.Minute)
+				b.Join(m, 7*time.Minute)
+				return nothing().orders()
 			},
 		},
 		{
