@@ -68,13 +68,14 @@ func siblingCases() []Case {
 	return []Case{
 		{
 			Name: "one-of-two-with-user-data-that-is-cut", Class: Broken,
-			Why:     "Two instances of an Auto Scaling group of one's own whose role has no access entry; of the second one's user data a part was captured that joins nothing.",
+			Why:     "Two instances of an Auto Scaling group of one's own whose role has no access entry; of the second one's user data a part was captured that joins nothing, and nothing of the template's.",
 			Sources: join,
 			Build: func(b *Bundle, _ healthy) *verdict {
 				b.access("API")
 				m := b.Unregistered(Edge)
 				other := b.Another(m)
 				b.UserData[other.ID] = "#!/bin/bash\nset -o errexit\n"
+				b.Lacks("launch-template-versions.json")
 				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped", "UserDataWrongFormat").holds("SharedCause")
 			},
 		},
