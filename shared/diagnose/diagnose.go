@@ -71,9 +71,25 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	}
 	remembered(s, e.Proven[f.Key()])
 	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
+	unexplained(&d, c)
 	unread(&d, e.Unread)
 	secrets.scrub(&d)
 	return d
+}
+
+// unexplained marks the suggested causes of a node that does not say why it is not ready: the message of its
+// condition Ready, which the kubelet always writes, is what most of them are settled by.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/nodestatus/setters.go
+func unexplained(d *roll.Diagnosis, c *evidence.Case) {
+	ready, ok := c.Node().Object.Value.Condition("Ready")
+	if !ok || ready.Status != string(roll.ConditionFalse) || ready.Message != "" {
+		return
+	}
+	for i := range d.Causes {
+		if s := &d.Causes[i]; s.Confidence == roll.Suggestive && s.Unsettled == "" {
+			s.Unsettled = evidence.AnswerOf + "the Kubernetes API lacks why node " + c.Finding.Node + " is not ready"
+		}
+	}
 }
 
 // unread marks what could not be looked for, or settled, because a call failed: the reason is then that of the

@@ -74,6 +74,22 @@ func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 	}
 }
 
+// Most causes of a node that is not ready are settled by the message of its condition.
+func TestASuggestedCauseIsUnsettledWhereTheNodeDoesNotSayWhyItIsNotReady(t *testing.T) {
+	with(t, func(_ *evidence.Case, s *cause.Sheet) {
+		s.Found(roll.Cause{Code: cause.VpcEndpointMissing, Confidence: roll.Suggestive, Summary: "perhaps"})
+	})
+	f := roll.Finding{Instance: finding.Instance, Kind: roll.NotReady, Node: "ip-10-0-0-1"}
+	for message, unread := range map[string]bool{"": true, "container runtime network not ready": false} {
+		e := &evidence.Evidence{Findings: []roll.Finding{f}, Nodes: map[string]evidence.Node{f.Node: {Object: evidence.Read(evidence.NodeObject{
+			Name: f.Node, Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message}},
+		})}}}
+		if c := Diagnose(e)[f.Key()].Causes[0]; c.Unread != unread || (c.Unsettled != "") != unread {
+			t.Errorf("with the message %q: %+v", message, c)
+		}
+	}
+}
+
 func TestACauseCarriesWhatFollowsFromItsCode(t *testing.T) {
 	with(t, func(_ *evidence.Case, s *cause.Sheet) {
 		for _, c := range []cause.Code{cause.KubeletSilent, cause.SystemStatusImpaired, cause.DuplicateLaunch} {

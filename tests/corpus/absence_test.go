@@ -83,6 +83,7 @@ var allowed = []struct{ what, why string }{
 	{`^pods\.json .*\.(spec\.nodeName$|metadata\.ownerReferences|status\.)`, "a pod that is not scheduled, that nobody owns, or that has not started, has none"},
 	{`metadata\.(deletionTimestamp|finalizers)$`, "what nobody deletes, or waits for, has none"},
 	{`^node(pools|claims)\.json .*\.(spec|requirements)(\[\d+\]\..*)?$`, "what was not asked for is in no list"},
+	{`^nodeclaims\.json items\[\d+\]\.status$`, "a claim that Karpenter has not looked at yet has none"},
 	{`startupTaints$`, "a node pool without any has no such list"},
 	{`^webhooks\.json .*\.(webhooks|rules)$`, "a configuration without any has no such list"},
 	{`^instances\.json .*\.(PublicIpAddress|Tags)$`, "an instance without any has no such field"},
@@ -164,6 +165,8 @@ func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
 	for _, o := range got.Orders {
 		held := of(base.Held, o.Instance)
 		turn := slices.Contains(held, "OneAtATime") || slices.Contains(held, "ActionsPerCheck")
+		// Whatever the status checks say, the node is silent: what is due then is another act, not none.
+		turn = turn || l.file == "instance-status.json" && slices.Contains(held, "OwnerDidNotAct")
 		if !slices.Contains(base.Orders, o) && !turn {
 			t.Errorf("%s without %s: %s of %s is ordered, which is held by the whole bundle: %q", c.Name, l, o.Action, o.Instance, held)
 		}

@@ -33,6 +33,10 @@ func (b *start) architecture() {
 		b.given(false, b.fetchCause(f, nil))
 		return
 	}
+	if config.Value.Architecture == "" {
+		b.s.NotChecked(b.noArchitecture(), cause.ArchitectureMismatch)
+		return
+	}
 	agrees := image.Known() && image.Value.Architecture != "" && image.Value.Architecture == config.Value.Architecture
 	seen, refused := b.refusedLaunch()
 	switch {
@@ -58,6 +62,11 @@ func (b *start) architecture() {
 	default:
 		b.s.NotChecked(image.Gap(), cause.ArchitectureMismatch)
 	}
+}
+
+// noArchitecture says that EC2's answer lacks what it always has.
+func (b *start) noArchitecture() string {
+	return evidence.AnswerOf + "ec2:DescribeInstances lacks the architecture of " + string(b.Finding.Instance)
 }
 
 // machine is the instance's architecture as programs name it, "" if not known.
@@ -121,8 +130,12 @@ func (b *start) notExecuted(f console.Found) {
 		return
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
+	unsettled := ""
+	if b.machine() == "" {
+		unsettled = b.noArchitecture()
+	}
 	b.given(slices.Contains(ownPrograms, name) && !harmless, roll.Cause{
-		Code:     cause.ArchitectureMismatch,
+		Code: cause.ArchitectureMismatch, Unsettled: unsettled,
 		Summary:  fmt.Sprintf("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, orSomething(f.Detail)),
 		Evidence: consoleEvidence(f, "programs for the instance's architecture"),
 		Fix:      b.showConsole() + "\n" + b.compare(),

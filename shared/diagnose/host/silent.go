@@ -35,7 +35,11 @@ func (l *look) silent() {
 		// The control plane writes the condition a minute after the node's creation.
 		l.s.Found(l.never(n, evidence.Condition{Status: "none"}, roll.Suggestive))
 	default:
-		l.s.RuledOut(cause.NeverReported)
+		if r.Reason == "" {
+			l.s.NotChecked(evidence.AnswerOf+"the Kubernetes API lacks the reason for which node "+n.Name+" is not ready", cause.NeverReported)
+		} else {
+			l.s.RuledOut(cause.NeverReported)
+		}
 		l.stoppedReporting(n, r)
 	}
 }

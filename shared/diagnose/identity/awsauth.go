@@ -112,7 +112,8 @@ func (d *door) rejected(r evidence.Role, j evidence.RejectedMapping) {
 func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.RoleMapping) {
 	groups, user := missingGroups(m), nodeUser(m.Username)
 	if len(groups) == 0 && user {
-		d.s.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername, cause.AwsAuthDuplicateRole)
+		d.s.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthDuplicateRole)
+		d.mappedByName(r, m)
 		return
 	}
 	// An earlier entry of the same role may be the right one, and this one its end.
@@ -138,6 +139,28 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	} else {
 		d.s.RuledOut(cause.AwsAuthWrongUsername)
 	}
+}
+
+// mappedByName asks whether the username becomes the name under which the node registers.
+func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) {
+	name, evidenced := d.naming()
+	is := usernameNaming(m.Username)
+	if data, _ := d.UserData(); !data.Settled() {
+		d.s.NotChecked(data.Gap(), cause.AwsAuthWrongUsername)
+		return
+	}
+	if name == "" || name == is {
+		d.s.RuledOut(cause.AwsAuthWrongUsername)
+		return
+	}
+	expected := userPrefix + name.username()
+	c := d.defect(r, cause.AwsAuthWrongUsername, field(m.Index, "username"), m.Username, expected,
+		fmt.Sprintf("aws-auth of %s makes %s known by its %s, and %s registers under its %s: a node may register under its own name alone", d.ClusterID.Name, d.Finding.Instance, is, d.Finding.Instance, name))
+	c.Evidence, c.Fix = append(c.Evidence, evidenced), strings.ReplaceAll(c.Fix, userPrefix+nodeUsers[0], expected)
+	if name == byDNSName {
+		c.Confidence = roll.Suggestive // an AMI may have a default of its own
+	}
+	d.found(c)
 }
 
 func missingGroups(m evidence.RoleMapping) (missing []string) {

@@ -34,7 +34,8 @@ var mapping = []cause.Code{
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	switch c.Finding.Kind {
 	case roll.Unregistered, roll.Unknown:
-		d := &door{Case: c, s: s, confidence: confidence(c)}
+		d := &door{Case: c, s: s}
+		d.confidence, d.unsettled = confidence(c)
 		d.role()
 		if c.Finding.Kind == roll.Unregistered {
 			policies(c, s)
@@ -44,28 +45,45 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 }
 
-// confidence is how sure a missing mapping explains the finding.
-func confidence(c *evidence.Case) roll.Confidence {
+// confidence is how sure a missing mapping explains the finding. unsettled is why it is not, where nobody
+// knows whether a node in order has the same role.
+func confidence(c *evidence.Case) (sure roll.Confidence, unsettled string) {
 	if c.Finding.Kind == roll.Unregistered {
-		return roll.Decisive
+		return roll.Decisive, ""
 	}
-	if c.Alone || slices.ContainsFunc(c.Sound, func(s evidence.Sound) bool { return sharesRole(c, s) }) {
-		return roll.Suggestive
+	if c.Alone {
+		return roll.Suggestive, ""
 	}
-	return roll.Decisive
+	for _, s := range c.Sound {
+		shares, gap := sharesRole(c, s)
+		if shares && gap == "" {
+			return roll.Suggestive, ""
+		}
+		if shares {
+			unsettled = gap
+		}
+	}
+	if unsettled != "" {
+		return roll.Suggestive, unsettled
+	}
+	return roll.Decisive, ""
 }
 
 // sharesRole reports whether an instance in order has the role of the finding's instance.
-// Of its own group that is taken to be so unless its role is known to be another one.
-func sharesRole(c *evidence.Case, s evidence.Sound) bool {
+// Of its own group that is taken to be so unless its role is known to be another one; gap is why it
+// is not known of one whose instance profile is another.
+func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 	mine, theirs := c.Profile(), c.Profiles[s.Profile]
 	switch {
 	case s.Profile != "" && s.Profile == c.Config().Value.ProfileARN:
-		return true
+		return true, ""
 	case mine.Known() && theirs.Known():
-		return slices.Equal(mine.Value.Roles, theirs.Value.Roles)
+		return slices.Equal(mine.Value.Roles, theirs.Value.Roles), ""
 	}
-	return s.Group == c.Finding.Group && s.Group != roll.GroupNone
+	if s.Profile != "" && !theirs.Settled() {
+		gap = theirs.Missing("instance profile " + s.Profile)
+	}
+	return s.Group == c.Finding.Group && s.Group != roll.GroupNone, gap
 }
 
 // door is what an instance has to come through to be known to its cluster.
@@ -73,12 +91,13 @@ type door struct {
 	*evidence.Case
 	s          *cause.Sheet
 	confidence roll.Confidence
+	unsettled  string // why the confidence is not decisive, "" if that is known
 }
 
 // found notes a cause, as sure as the case lets it be.
 func (d *door) found(c roll.Cause) {
 	if c.Confidence == "" {
-		c.Confidence = d.confidence
+		c.Confidence, c.Unsettled = d.confidence, d.unsettled
 	}
 	d.s.Found(c)
 }

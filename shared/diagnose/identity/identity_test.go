@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/diagnose/identity"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/shared/userdata"
 )
 
 const (
@@ -42,6 +43,17 @@ func mapped(arn string, change ...func(*evidence.RoleMapping)) evidence.RoleMapp
 	return m
 }
 
+// joining gives the instance user data that joins the cluster in one way.
+func joining(change func(*userdata.Join)) func(*evidence.Evidence) {
+	return func(e *evidence.Evidence) {
+		j := userdata.Join{Tool: userdata.Nodeadm}
+		change(&j)
+		i := e.Instances[instance]
+		i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{j}})
+		e.Instances[instance] = i
+	}
+}
+
 func roles(of ...evidence.RoleMapping) evidence.Fact[evidence.AwsAuth] {
 	for i := range of {
 		of[i].Index = i
@@ -67,7 +79,7 @@ func entry(arn, kind string) evidence.AccessEntry {
 func sound(mode string) *evidence.Evidence {
 	e := &evidence.Evidence{
 		Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
-		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, Config: evidence.Read(evidence.InstanceConfig{ProfileARN: profile, NodeClass: "default"})}},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, UserData: evidence.Read(userdata.Boot{}), Config: evidence.Read(evidence.InstanceConfig{ProfileARN: profile, NodeClass: "default"})}},
 		Profiles:  map[string]evidence.Fact[evidence.InstanceProfile]{profile: evidence.Read(evidence.InstanceProfile{ARN: profile, Name: "payments-node", Roles: []string{"payments-node"}})},
 		Roles:     map[string]evidence.Fact[evidence.Role]{"payments-node": evidence.Read(evidence.Role{ARN: nodeRole, Name: "payments-node", Created: then, TrustPolicy: trustEC2})},
 		Policies: map[string]evidence.Fact[evidence.Policies]{"payments-node": evidence.Read(evidence.Policies{
@@ -232,6 +244,25 @@ func TestWhatIsFound(t *testing.T) {
 		}, "AwsAuthWrongUsername"},
 		{"by the name of the session", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))
+		}, ""},
+		{"by the DNS name, and the node is named after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AwsAuthWrongUsername"},
+		{"by the name of the session, and the node is named after its id", configMap, func(e *evidence.Evidence) {
+			joining(func(j *userdata.Join) { j.InstanceIDName = true })(e)
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionNameRaw}}" }))
+		}, ""},
+		{"by the name of the session, and nothing names the node after its id", configMap, func(e *evidence.Evidence) {
+			joining(func(*userdata.Join) {})(e)
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))
+		}, "AwsAuthWrongUsername?"},
+		{"by the DNS name, and the node has a name of its own", configMap, joining(func(j *userdata.Join) {
+			j.InstanceIDName = true
+			j.Kubelet.HostnameOverride = userdata.Setting{State: userdata.Dynamic}
+		}), ""},
+		{"by the DNS name, and a branch may name the node after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName, j.Conditional = true, true }), ""},
+		{"an entry by the DNS name, and the node is named after its id", api, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AccessEntryWrongType"},
+		{"an entry of Auto Mode's type, and the node is named after its id", api, func(e *evidence.Evidence) {
+			joining(func(j *userdata.Join) { j.InstanceIDName = true })(e)
+			e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2"))
 		}, ""},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),

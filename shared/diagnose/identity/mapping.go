@@ -89,12 +89,20 @@ func (d *door) judgeEntry(r evidence.Role, e evidence.AccessEntry, mode string) 
 		also = "; it goes before what aws-auth says of the role"
 	}
 	switch {
+	case e.Type == "EC2" && e.PoliciesRead && !autoNode(e.Policies) && d.namedByID():
+		d.s.NotChecked("whether an access entry of the type EC2 lets a node in that is not of Auto Mode is not documented", cause.AccessEntryWrongType)
 	case !slices.Contains(nodeTypes, e.Type), e.Type == "EC2" && e.PoliciesRead && !autoNode(e.Policies):
 		d.found(d.wrongType(r, e, also))
+	case e.Type != "EC2" && usernameNaming(e.Username) != byInstanceID && d.namedByID():
+		d.found(d.entryByName(r, e, also))
 	case e.Type == "EC2" && !e.PoliciesRead:
 		d.s.NotChecked("eks:ListAssociatedAccessPolicies: which access policies the entry of the role has was not read", cause.AccessEntryWrongType)
 	default:
-		d.s.RuledOut(cause.AccessEntryWrongType)
+		if data, _ := d.UserData(); e.Type != "EC2" && !data.Settled() {
+			d.s.NotChecked(data.Gap(), cause.AccessEntryWrongType)
+		} else {
+			d.s.RuledOut(cause.AccessEntryWrongType)
+		}
 	}
 	if r.Created.IsZero() || e.Created.IsZero() {
 		d.s.NotChecked(evidence.AnswerOf+"iam:GetRole or eks:DescribeAccessEntry lacks when the role or its access entry was created", cause.AccessEntryStale)
@@ -140,9 +148,25 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
+// entryByName is that the entry makes the instance known by its private DNS name, and that it registers under its id.
+// An entry of the type EC2 knows it by its id.
+// https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547
+func (d *door) entryByName(r evidence.Role, e evidence.AccessEntry, also string) roll.Cause {
+	_, evidenced := d.naming()
+	return roll.Cause{
+		Code: cause.AccessEntryWrongType, Subject: "access-entry/" + r.ARN,
+		Summary: fmt.Sprintf("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
+			r.Name, d.ClusterID.Name, e.Type, d.Finding.Instance, byDNSName, byInstanceID, also),
+		Evidence: []roll.Evidence{{Source: "access entry", Field: "type", Observed: e.Type + ", whose username is " + userPrefix + byDNSName.username(), Expected: userPrefix + byInstanceID.username()}, evidenced},
+		Fix:      d.newEntry(r.ARN, true),
+	}
+}
+
 // entryType is the type of entry that the case's instance needs.
 func (d *door) entryType() string {
 	switch {
+	case d.namedByID():
+		return "EC2"
 	case d.Finding.Owner == roll.OwnerAutoMode:
 		return "EC2"
 	case d.Config().Value.Platform == "windows":

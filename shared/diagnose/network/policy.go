@@ -50,6 +50,10 @@ func (l *look) refusing(endpoints []evidence.VPCEndpoint) (done bool, unclear st
 				continue
 			}
 			switch allows(e.Policy, want) {
+			case open:
+				if e.Policy == "" && slices.ContainsFunc(endpoints, func(o evidence.VPCEndpoint) bool { return o.Policy != "" }) {
+					unclear = evidence.AnswerOf + "ec2:DescribeVpcEndpoints lacks the policy of " + e.ID
+				}
 			case closed:
 				l.refusedBy(e, want)
 				return true, ""

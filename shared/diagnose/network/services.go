@@ -346,9 +346,6 @@ func (l *look) symptom(services []string) pull {
 		return pull{gap: pods.Missing("list of pods of node " + l.Finding.Node)}
 	}
 	untold := pull{}
-	if ready, ok := l.Node().Object.Value.Condition("Ready"); ok && ready.Status == string(roll.ConditionFalse) && ready.Message == "" {
-		untold.gap = evidence.AnswerOf + "the Kubernetes API lacks why node " + l.Finding.Node + " is not ready"
-	}
 	for _, p := range pods.Value {
 		if !l.awaited(p) || p.Waiting != "ImagePullBackOff" && p.Waiting != "ErrImagePull" {
 			continue

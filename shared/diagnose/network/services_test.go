@@ -137,10 +137,6 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 		{name: "no pod waits for an image", change: node([]string{"ec2"}), hint: codes(code)},
 		{name: "a pod waits for an image from elsewhere", change: node([]string{"ec2"}, daemon("cilium", "ImagePullBackOff", `Back-off pulling image "quay.io/cilium/cilium:v1.18"`)), hint: codes(code)},
 		{name: "the registry answered", change: node([]string{"ec2"}, daemon("aws-node", "ErrImagePull", imagePull+": not found")), hint: codes(code)},
-		{name: "the node does not tell why it is not ready", change: func(w *world) {
-			node([]string{"ecr.api", "ecr.dkr", "sts"}, waits)(w)
-			w.node.Object = evidence.Read(evidence.NodeObject{Conditions: []evidence.Condition{{Type: "Ready", Status: "False"}}})
-		}, hint: codes(code), unsettled: "lacks why node"},
 		{name: "no token, and no endpoint to get one from", change: node([]string{"ecr.dkr", "s3", "sts"}, daemon("aws-node", "ImagePullBackOff", imagePull+noLogin)), decisive: codes(code)},
 		{name: "no token, and a layer's endpoint is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, daemon("aws-node", "ImagePullBackOff", imagePull+noLogin)), hint: codes(code)},
 		{name: "no layer, and S3 is missing", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, daemon("aws-node", "ErrImagePull", imagePull+noLayer)), decisive: codes(code)},

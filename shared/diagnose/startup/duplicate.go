@@ -41,6 +41,10 @@ func (l *look) duplicates() {
 		return
 	}
 	own := l.NodeClaim()
+	if !own.Settled() {
+		l.s.NotChecked(own.Gap(), cause.DuplicateLaunch)
+		return
+	}
 	if !own.Known() || l.At.Sub(own.Value.Created) >= remembered {
 		l.s.RuledOut(cause.DuplicateLaunch)
 		return

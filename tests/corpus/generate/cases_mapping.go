@@ -104,6 +104,53 @@ func mappingCases() []Case {
 			},
 		},
 		{
+			Name: "named-by-id-and-mapped-by-dns-name", Class: Broken,
+			Why:     "A feature gate of nodeadm names the node after its instance id, and aws-auth makes it known by its private DNS name: the API server lets it register under the latter alone.",
+			Sources: []string{nodeadmNames, "https://kubernetes.io/docs/reference/access-authn-authz/node/"},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Unregistered(Edge)
+				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))
+				return unregistered(m, "AwsAuthWrongUsername")
+			},
+		},
+		{
+			Name: "named-by-id-and-mapped-by-session", Class: Misleading,
+			Why:     "The same feature gate, and aws-auth makes the node known by its session, which is named after the instance id. No cause is shown.",
+			Sources: []string{nodeadmNames, authenticator},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				m := b.Unregistered(Edge)
+				b.remap(Edge, mapRole(arn, "system:node:{{SessionName}}", "system:bootstrappers", "system:nodes"))
+				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))
+				return unregistered(m, "").rulesOut("AwsAuthWrongUsername")
+			},
+		},
+		{
+			Name: "named-by-id-with-an-entry-by-dns-name", Class: Broken,
+			Why:     "Bottlerocket is told to name the node after its instance id, and the role's access entry of the type EC2_LINUX makes it known by its private DNS name.",
+			Sources: []string{bottlerocketNames, docCreateEntry},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				g := BatchGroup
+				g.Image, g.Custom = imageBottlerocket, true
+				m := b.Unregistered(g)
+				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1))
+				return unregistered(m, "AccessEntryWrongType")
+			},
+		},
+		{
+			Name: "named-by-id-with-an-entry-of-type-ec2", Class: Misleading,
+			Why:     "The same Bottlerocket, and an access entry of the type EC2, which makes the node known by its instance id. Whether it lets in one that is not of Auto Mode is not documented: no cause is shown.",
+			Sources: []string{bottlerocketNames, docCreateEntry},
+			Build: func(b *Bundle, _ healthy) *verdict {
+				g := BatchGroup
+				g.Image, g.Custom = imageBottlerocket, true
+				m := b.Unregistered(g)
+				e := b.entryOf(BatchGroup)
+				e["type"], e["username"] = "EC2", "system:node:{{SessionName}}"
+				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1))
+				return unregistered(m, "")
+			},
+		},
+		{
 			Name: "aws-auth-names-the-role-twice", Class: Broken,
 			Why:     "The role is mapped for nodes and, further down and in other letters, for operators: letters do not count, and the last one wins.",
 			Sources: []string{"https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator},

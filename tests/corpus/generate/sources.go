@@ -41,5 +41,7 @@ const (
 	docCilium           = "https://docs.cilium.io/en/stable/installation/taints/"
 	docBottlerocket     = "https://bottlerocket.dev/en/os/1.20.x/api/settings/kubernetes/"
 	docCloudInit        = "https://docs.cloud-init.io/en/latest/explanation/format.html"
+	nodeadmNames        = "https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/"
+	bottlerocketNames   = "https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547"
 	authenticator       = "https://github.com/kubernetes-sigs/aws-iam-authenticator"
 )

@@ -50,6 +50,9 @@ spec:
 `, cluster, Endpoint, ca)
 }
 
+// idNames has nodeadm name a node after its instance id.
+const idNames = "  featureGates:\n    InstanceIdNodeName: true\n"
+
 // karpenterData is what Karpenter gives an AL2023 instance. It puts the labels in
 // quotes of their own, and that works.
 func karpenterData(g Group) string {
