@@ -149,7 +149,7 @@ validate: $(SAM)/.installed ## Lint the templates; template.yaml as CloudFormati
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
 
 .PHONY: grant
-grant: ## Print how to let the stack STACK (default rollcall) into CLUSTER: to read, and in mode remediate to act
+grant: ## Print how to let the stack STACK (default rollcall) into CLUSTER, or into all of the region: to read, and in mode remediate to act
 	@sh infra/grant.sh "$$CLUSTER" "$$STACK"
 
 # What "sam build" calls. It names the folder; without it the binaries go to .build.

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Prints the commands that let Rollcall into a cluster, and runs none of
-# them: make grant CLUSTER=NAME [STACK=NAME]
+# Prints the commands that let Rollcall into a cluster, or into all of the region, and runs
+# none of them: make grant [CLUSTER=NAME] [STACK=NAME]
 #
-# With a working aws command line it looks up what applies to the cluster; it only
+# With a working aws command line it looks up the clusters and what applies to each; it only
 # reads. Without one it prints both ways, with an example's ARNs. STACK is the name of the
 # deployment, rollcall unless given. The region is the one that the aws command line uses.
 set -eu
@@ -10,17 +10,11 @@ set -eu
 cluster=${1:-}
 stack=${2:-rollcall}
 case $cluster in
-'')
-	echo "say which cluster: make grant CLUSTER=NAME" >&2
-	exit 2
-	;;
 *[!A-Za-z0-9_-]* | [!A-Za-z0-9]*)
 	echo "\"$cluster\" cannot be the name of an EKS cluster" >&2
 	exit 2
 	;;
 esac
-# A name of its own: an alias takes the place of a context that has it already.
-context=rollcall-$cluster
 case $stack in
 *[!A-Za-z0-9-]* | [!A-Za-z]*)
 	echo "\"$stack\" cannot be the name of a stack" >&2
@@ -53,7 +47,14 @@ case $region in
 	;;
 esac
 
-mode=$(there eks describe-cluster --name "$cluster" --query cluster.accessConfig.authenticationMode)
+clusters=$cluster
+if [ -z "$cluster" ]; then
+	clusters=$(there eks list-clusters --query 'clusters[]')
+	if [ -z "$clusters" ]; then
+		echo "no clusters could be listed in $region; for one: make grant CLUSTER=NAME" >&2
+		exit 2
+	fi
+fi
 inspect=$(output InspectRoleArn)
 remediate=$(output RemediateRoleArn)
 
@@ -68,13 +69,6 @@ echo "# Leave the second role out unless the stack's mode is remediate."
 if [ "$region" = REGION ]; then
 	echo "# The region is not known: put it in the place of REGION, or set AWS_REGION and ask again."
 fi
-echo
-echo "# 1. A context for the cluster, so that nothing below happens in another one. It becomes kubectl's current context."
-echo "aws eks update-kubeconfig --region $region --name $cluster --alias $context"
-echo
-echo "# 2. What the groups may do in the cluster: viewers read nodes and what concerns them, remediators also act on them."
-echo "kubectl --context $context apply -f infra/rbac.yaml"
-echo
 
 entry() {
 	printf 'aws eks create-access-entry --region %s --cluster-name %s \\\n  --principal-arn %s \\\n  --type STANDARD --kubernetes-groups %s\n' "$region" "$cluster" "$1" "$2"
@@ -84,25 +78,38 @@ mapped() {
 	printf '    - rolearn: %s\n      username: %s\n      groups:\n        - %s\n' "$1" "$2" "$3"
 }
 
-if [ "$mode" != CONFIG_MAP ]; then
-	if [ -n "$mode" ]; then
-		echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
-	else
-		echo "# 3. The groups, given to the roles, if the cluster's authentication mode is API or API_AND_CONFIG_MAP:"
-	fi
-	entry "$inspect" rollcall:viewers
-	entry "$remediate" rollcall:remediators
-fi
-if [ "$mode" = CONFIG_MAP ] || [ -z "$mode" ]; then
-	if [ -n "$mode" ]; then
-		echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
-	else
-		echo
-		echo "# 3. Or, if it is CONFIG_MAP:"
-	fi
-	echo "# Add this under mapRoles, and leave what is there as it is: the nodes' own roles are in the same list."
-	echo "kubectl --context $context -n kube-system edit configmap aws-auth"
+for cluster in $clusters; do
+	# A name of its own: an alias takes the place of a context that has it already.
+	context=rollcall-$cluster
+	mode=$(there eks describe-cluster --name "$cluster" --query cluster.accessConfig.authenticationMode)
 	echo
-	mapped "$inspect" rollcall-inspect rollcall:viewers
-	mapped "$remediate" rollcall-remediate rollcall:remediators
-fi
+	echo "# 1. A context for the cluster, so that nothing below happens in another one. It becomes kubectl's current context."
+	echo "aws eks update-kubeconfig --region $region --name $cluster --alias $context"
+	echo
+	echo "# 2. What the groups may do in the cluster: viewers read nodes and what concerns them, remediators also act on them."
+	echo "kubectl --context $context apply -f infra/rbac.yaml"
+	echo
+
+	if [ "$mode" != CONFIG_MAP ]; then
+		if [ -n "$mode" ]; then
+			echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
+		else
+			echo "# 3. The groups, given to the roles, if the cluster's authentication mode is API or API_AND_CONFIG_MAP:"
+		fi
+		entry "$inspect" rollcall:viewers
+		entry "$remediate" rollcall:remediators
+	fi
+	if [ "$mode" = CONFIG_MAP ] || [ -z "$mode" ]; then
+		if [ -n "$mode" ]; then
+			echo "# 3. The groups, given to the roles. The cluster's authentication mode is $mode."
+		else
+			echo
+			echo "# 3. Or, if it is CONFIG_MAP:"
+		fi
+		echo "# Add this under mapRoles, and leave what is there as it is: the nodes' own roles are in the same list."
+		echo "kubectl --context $context -n kube-system edit configmap aws-auth"
+		echo
+		mapped "$inspect" rollcall-inspect rollcall:viewers
+		mapped "$remediate" rollcall-remediate rollcall:remediators
+	fi
+done

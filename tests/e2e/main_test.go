@@ -45,7 +45,7 @@ func start(m *testing.M) int {
 	}()
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
-		if err := leastPrivilege("../../infra/iam-policy.json"); err != nil {
+		if err := leastPrivilege("../../infra/iam-read-only.json", "../../infra/iam-policy.json"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -58,25 +58,27 @@ var called = map[string]bool{}
 
 // leastPrivilege compares the published IAM policy with what was really called:
 // every call is granted, and every grant is used.
-func leastPrivilege(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var policy struct {
-		Statement []struct{ Action any }
-	}
-	if err := json.Unmarshal(data, &policy); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
+func leastPrivilege(paths ...string) error {
 	granted := map[string]bool{}
-	for _, st := range policy.Statement {
-		switch a := st.Action.(type) {
-		case string:
-			granted[a] = true
-		case []any:
-			for _, one := range a {
-				granted[fmt.Sprint(one)] = true
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var policy struct {
+			Statement []struct{ Action any }
+		}
+		if err := json.Unmarshal(data, &policy); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for _, st := range policy.Statement {
+			switch a := st.Action.(type) {
+			case string:
+				granted[a] = true
+			case []any:
+				for _, one := range a {
+					granted[fmt.Sprint(one)] = true
+				}
 			}
 		}
 	}
@@ -94,7 +96,7 @@ func leastPrivilege(path string) error {
 	}
 	if len(faults) > 0 {
 		slices.Sort(faults)
-		return fmt.Errorf("%s: %s", path, strings.Join(faults, "; "))
+		return fmt.Errorf("%s: %s", strings.Join(paths, ", "), strings.Join(faults, "; "))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func grant(t *testing.T, configured, mode, role string, arguments ...string) (ou
 	dir := t.TempDir()
 	log := filepath.Join(dir, "calls")
 	fake := "#!/bin/sh\necho \"$@\" >> " + log + "\n" +
-		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer='" + role + "/remediate' ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
+		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*list-clusters*) answer=$CLUSTERS ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer='" + role + "/remediate' ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
 		"case $answer in '' | /*) exit 255 ;; esac\necho \"$answer\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "aws"), []byte(fake), 0o700); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,16 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	if err != nil || !strings.Contains(out, "update-kubeconfig --region eu-central-1 ") || strings.Contains(out+calls, "eu-west-1") {
 		t.Errorf("with a region in the environment: %v\n%s%s", err, out, calls)
 	}
-	for _, bad := range []string{"CLUSTER=", "CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$(id)"} {
+	t.Setenv("CLUSTERS", "demo other")
+	out, calls, err = grant(t, "eu-west-1", "API", role)
+	if err != nil || strings.Count(out, "apply -f infra/rbac.yaml") != 2 || !strings.Contains(out, entry) || !strings.Contains(out, strings.ReplaceAll(entry, "demo", "other")) || strings.Count(calls, "describe-stacks") != 2 {
+		t.Errorf("for all clusters: %v\n%s%s", err, out, calls)
+	}
+	t.Setenv("CLUSTERS", "")
+	if out, _, err := grant(t, "eu-west-1", "API", role); err == nil || !strings.Contains(out, "no clusters could be listed in eu-west-1; for one: make grant CLUSTER=NAME") {
+		t.Errorf("without any cluster: %v\n%s", err, out)
+	}
+	for _, bad := range []string{"CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$$(id)"} {
 		if out, calls, err := grant(t, "eu-west-1", "API", role, bad); err == nil || calls != "" {
 			t.Errorf("%s: %v\n%s%s", bad, err, out, calls)
 		}

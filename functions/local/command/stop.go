@@ -163,7 +163,7 @@ type inForce struct {
 }
 
 // otherwise is how to stop where the policy cannot be written.
-const otherwise = "to stop without the policy: aws lambda put-function-concurrency --function-name FUNCTION --reserved-concurrent-executions 0, where FUNCTION is the stack's output RemediateFunctionName"
+const otherwise = "to stop without the policy: aws lambda update-event-source-mapping --no-enabled --uuid UUID, where UUID is the stack's output RemediateEventSource"
 
 // stop has the policy say stop: true.
 func (s policySwitch) stop(ctx context.Context) (inForce, error) {

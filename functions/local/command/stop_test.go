@@ -209,9 +209,9 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 		want  []string
 		puts  int
 	}{
-		"may not read":       {func(p *parameters) { p.fail["GetParameter"] = denied("ssm:GetParameter") }, []string{"nothing was written", "allow ssm:GetParameter on arn:aws:ssm:eu-west-1:111122223333:parameter/rollcall/policy", "put-function-concurrency"}, 0},
-		"may not write":      {func(p *parameters) { p.fail["PutParameter"] = denied("ssm:PutParameter") }, []string{"nothing was written", "allow ssm:PutParameter", "put-function-concurrency"}, 0},
-		"no place for it":    {func(p *parameters) { p.value = "- a list\n" }, []string{"by hand", "put-function-concurrency"}, 0},
+		"may not read":       {func(p *parameters) { p.fail["GetParameter"] = denied("ssm:GetParameter") }, []string{"nothing was written", "allow ssm:GetParameter on arn:aws:ssm:eu-west-1:111122223333:parameter/rollcall/policy", "update-event-source-mapping"}, 0},
+		"may not write":      {func(p *parameters) { p.fail["PutParameter"] = denied("ssm:PutParameter") }, []string{"nothing was written", "allow ssm:PutParameter", "update-event-source-mapping"}, 0},
+		"no place for it":    {func(p *parameters) { p.value = "- a list\n" }, []string{"by hand", "update-event-source-mapping"}, 0},
 		"too long in any":    {func(p *parameters) { p.value += "#" + strings.Repeat("x", 8192-len(document)-2) + "\n" }, []string{"ValidationException", "nothing was written"}, 0},
 		"never seen":         {func(p *parameters) { p.stale = looks }, []string{"does not show version 4 yet"}, 1},
 		"somebody was first": {func(p *parameters) { p.between = func(p *parameters) { p.version++ } }, []string{"somebody wrote version 4", "get-parameter-history"}, 1},
@@ -240,7 +240,7 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	// A name that a person gave may be mistyped: the deployment would go on.
 	p = &parameters{}
 	s := policySwitch{api: p, name: "/rollcall/polciy", region: "eu-west-1", permitted: policy.Remediate, principal: func(context.Context) string { return "" }}
-	if now, err := s.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "not stopped: there is no parameter /rollcall/polciy in eu-west-1\n") || !strings.Contains(err.Error(), "put-function-concurrency") || p.puts != 0 || now.Changed || now.Stop || now.headline != "not stopped: nothing was written" {
+	if now, err := s.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "not stopped: there is no parameter /rollcall/polciy in eu-west-1\n") || !strings.Contains(err.Error(), "update-event-source-mapping") || p.puts != 0 || now.Changed || now.Stop || now.headline != "not stopped: nothing was written" {
 		t.Errorf("mistyped: %v, %+v, %d writes", err, now, p.puts)
 	}
 	// What a person writes while it is created is not overwritten.
