@@ -89,10 +89,10 @@ func heldBack(r plan.Reason) string {
 	case plan.DrainUnfinished:
 		return "stopped half-way"
 	case plan.Stopped, plan.ModeObserve, plan.ModeNotify:
-		return "not acted on"
+		return "paused"
 	}
 	if r.Passing() {
-		return "not acted on yet"
+		return "paused for now"
 	}
-	return "not acted on"
+	return "paused"
 }

@@ -123,13 +123,16 @@ func (d NoticeDocument) thread() string {
 // and what is done come first; what does not fit is left out at the end.
 func (l letter) markdown() string {
 	parts := []string{l.headline}
-	var head []string
-	for _, f := range l.facts {
-		if f.name != "Group" { // it is in the title
-			head = append(head, "*"+f.name+"* "+clip(f.value, chatFact))
+	facts := func(list []fact) {
+		var out []string
+		for _, f := range list {
+			if f.name != "Group" { // it is in the title
+				out = append(out, "*"+f.name+"* "+clip(f.value, chatFact))
+			}
 		}
+		parts = append(parts, strings.Join(out, "\n"))
 	}
-	parts = append(parts, strings.Join(head, "\n"))
+	facts(l.facts)
 	for _, w := range l.why {
 		s := "*Why* " + w.says("`"+w.code+"`", clip(w.summary, chatCause))
 		switch {
@@ -152,6 +155,7 @@ func (l letter) markdown() string {
 		members = append(members, "`"+strings.Replace(m.line, ",", "`,", 1))
 	}
 	parts = append(parts, strings.Join(members, "\n"))
+	facts(l.details)
 	out := clip(harmless(parts[0]), chatCause)
 	for _, p := range parts[1:] {
 		if p = harmless(p); p != "" && len(out)+len(p) < chatDescription {

@@ -154,7 +154,7 @@ func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
 			t.Errorf("the description lacks %q:\n%s", want, c.Content.Description)
 		}
 	}
-	if !strings.HasPrefix(c.Content.Title, "🔴 shop-production: 2 Unregistered") {
+	if !strings.HasPrefix(c.Content.Title, "🔴 shop-production: 2 instances not joined") {
 		t.Errorf("title %q", c.Content.Title)
 	}
 }

@@ -43,8 +43,8 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 	if a.Over {
 		began = "It began"
 	}
-	l.facts = append(l.facts, fact{began, since(a.Since, at)}, fact{"Mode", inMode(mode)}, fact{"Reason", string(a.Reason)}, fact{"Detail", a.Detail})
-	l.facts = append(l.facts, d.sequel()...)
+	l.facts = append(l.facts, fact{began, since(a.Since, at)}, fact{"Reason", string(a.Reason)}, fact{"Detail", a.Detail})
+	l.details = append([]fact{{"Mode", inMode(mode)}}, d.sequel()...)
 	s, _ := fit(id.Name, say)
 	return d.message(s, l)
 }

@@ -16,6 +16,9 @@ func doing(entries []plan.Entry) string {
 		return fmt.Sprintf("%s %d", acts[act].doing, n)
 	}
 	for _, e := range entries {
+		if e.Held != nil && (e.Held.Reason == plan.SharedCause || e.Held.Reason == plan.CauseOutside) {
+			return "paused, needs you" // the cause stands beside it, and a person has to fix that
+		}
 		if e.Held != nil {
 			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
 		}
@@ -93,7 +96,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 		}
 		return deed{brief: "within its tolerance", sentence: s, own: true}
 	}
-	return deed{brief: "no act follows", sentence: "Rollcall only tells: no act follows"}
+	return deed{brief: "no act follows", sentence: "Rollcall only reports this: no action follows"}
 }
 
 // holdEnds says what ends a hold; see roll.HoldActive.

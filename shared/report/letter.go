@@ -12,7 +12,8 @@ import (
 // first lines must do. Mail and chat lay it out, each in its own way.
 type letter struct {
 	headline string
-	facts    []fact
+	facts    []fact // where and since when, and what is new
+	details  []fact // what else there is to know; it comes last
 	why      []why
 	does     []string // what Rollcall does or will do, and when
 	stop     []recipe // how to keep it from that
@@ -24,7 +25,7 @@ type letter struct {
 	look     []recipe // how to see more
 }
 
-// fact is a line of a letter's head.
+// fact is a line of a letter's head or of its details.
 type fact struct{ name, value string }
 
 // why is a cause as a letter tells it.
@@ -69,9 +70,11 @@ func (l letter) bounded() letter {
 		return out
 	}
 	l.headline, l.does = line(l.headline), each(l.does)
-	l.facts, l.why, l.members = slices.Clone(l.facts), slices.Clone(l.why), slices.Clone(l.members)
-	for i := range l.facts {
-		l.facts[i].value = line(l.facts[i].value)
+	l.facts, l.details, l.why, l.members = slices.Clone(l.facts), slices.Clone(l.details), slices.Clone(l.why), slices.Clone(l.members)
+	for _, facts := range [][]fact{l.facts, l.details} {
+		for i := range facts {
+			facts[i].value = line(facts[i].value)
+		}
 	}
 	for i := range l.why {
 		w := &l.why[i]
@@ -108,25 +111,32 @@ func (l letter) plain() string {
 	for _, f := range l.facts {
 		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
 	}
-	if len(l.why) > 0 {
-		b.WriteString("\nWhy:\n")
+	why := func() {
+		if len(l.why) > 0 {
+			b.WriteString("\nWhy:\n")
+		}
+		for _, w := range l.why {
+			fmt.Fprintf(&b, "  %s\n", w.says(w.code, w.summary))
+		}
+		writeAll(&b, l.fixes())
 	}
-	for _, w := range l.why {
-		fmt.Fprintf(&b, "  %s\n", w.says(w.code, w.summary))
+	does := func() {
+		if len(l.does) > 0 {
+			b.WriteString("\nWhat Rollcall does:\n")
+		}
+		for _, d := range l.does {
+			fmt.Fprintf(&b, "  %s\n", d)
+		}
+		writeAll(&b, l.stop)
 	}
-	if len(l.does) > 0 {
-		b.WriteString("\nWhat Rollcall does:\n")
-	}
-	for _, d := range l.does {
-		fmt.Fprintf(&b, "  %s\n", d)
-	}
-	steps := append(l.fixes(), l.stop...)
 	if l.acts {
-		steps = append(slices.Clone(l.stop), l.fixes()...)
+		does()
+		why()
+	} else {
+		why()
+		does()
 	}
-	for _, r := range steps {
-		r.write(&b)
-	}
+	writeAll(&b, l.look)
 	if len(l.members) > 0 {
 		b.WriteString("\nInstances:\n")
 	}
@@ -145,10 +155,19 @@ func (l letter) plain() string {
 	for _, k := range l.links {
 		fmt.Fprintf(&b, "  %s: %s\n", k.name, k.url)
 	}
-	for _, r := range l.look {
-		r.write(&b)
+	if len(l.details) > 0 {
+		b.WriteString("\n")
+	}
+	for _, f := range l.details {
+		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
 	}
 	return b.String()
+}
+
+func writeAll(b *strings.Builder, recipes []recipe) {
+	for _, r := range recipes {
+		r.write(b)
+	}
 }
 
 // fixes are what helps against the causes.

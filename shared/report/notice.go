@@ -210,10 +210,15 @@ func (d NoticeDocument) facts() []fact {
 	if d.Kind != kindCluster {
 		facts = append(facts, fact{"Group", d.Group})
 	}
-	if d.Nodes != nil {
-		facts = append(facts, fact{"Nodes", fmt.Sprintf("%d of %d Ready", d.Nodes.Ready, d.Nodes.All)})
-	}
 	return facts
+}
+
+// counts are how many nodes of the cluster are Ready.
+func (d NoticeDocument) counts() []fact {
+	if d.Nodes == nil {
+		return nil
+	}
+	return []fact{{"Nodes", fmt.Sprintf("%d of %d Ready", d.Nodes.Ready, d.Nodes.All)}}
 }
 
 // sequel tells which notice of its incident this is.
@@ -290,8 +295,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 		}
 	}
 	d.Links = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence)
-	what := fmt.Sprintf("%d %s", len(entries), n.Key.Kind)
-	return d.message(subject(id.Name, what, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
+	return d.message(subject(id.Name, troubled(n.Key.Kind, len(entries)), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
 // nodes are the nodes of the notice's cluster, nil if they could not be counted.
@@ -308,11 +312,11 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
 		l.why = []why{{summary: "no cause is known; rollcall explain tells what was looked for, and what could not be"}}
 	}
-	l.facts = append(l.facts, fact{"Since", began(n, at)}, fact{"Mode", inMode(mode)})
+	l.facts = append(l.facts, fact{"Since", began(n, at)})
 	if news := newsInWords(n); news != "" {
 		l.facts = append(l.facts, fact{"News", news})
 	}
-	l.facts = append(l.facts, d.sequel()...)
+	l.details = slices.Concat(d.counts(), []fact{{"Mode", inMode(mode)}}, d.sequel())
 	l.does = deeds(entries, mode, at)
 	l.stop, l.acts = stop(id, n.Key.Kind, entries, mode, at), acting(entries, mode, at)
 	alike := len(l.does) == 1
@@ -329,8 +333,8 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 		l.members = append(l.members, m)
 	}
 	l.links = d.Links.listed()
-	l.look = append(byHand(id, n, entries), kept(id, entries)...)
-	l.look = append(l.look, recipe{"To look closer", append([]string{from.explain(id, entries[0].Finding.Instance, mode)}, look(id, entries[0])...)})
+	l.look = append(byHand(id, n, entries), recipe{"To look closer", append([]string{from.explain(id, entries[0].Finding.Instance, mode)}, look(id, entries[0])...)})
+	l.look = append(l.look, kept(id, entries)...)
 	l.context(id)
 	return l
 }
@@ -358,7 +362,7 @@ func newsInWords(n plan.Notice) string {
 		case plan.NewsOrdered:
 			words = append(words, "an act is ordered")
 		case plan.NewsHeld:
-			words = append(words, "acts are held, for a reason that was not told yet: "+strings.Join(heldFor(n.Entries), ", "))
+			words = append(words, "paused: "+strings.Join(heldFor(n.Entries), ", ")+" (new reason)")
 		case plan.NewsEscalated:
 			words = append(words, "past the tolerance now")
 		case plan.NewsCause:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -539,9 +540,33 @@ func aThousand(t *testing.T, hold string) Message {
 	return m
 }
 
+// Whoever reads a notice at night, on a phone, sees the first command without a search for it: it comes
+// within 15 lines and 900 characters. The word that trouble is over asks for nothing.
+func TestTheFirstCommandOfANoticeComesSoon(t *testing.T) {
+	command := regexp.MustCompile(`(?m)^  (aws|kubectl|rollcall|#|[a-z]+=) ?`)
+	measured := 0
+	for name, m := range messages(t) {
+		at := command.FindStringIndex(m.Text)
+		switch {
+		case strings.HasPrefix(m.Text, "Resolved:"):
+			continue
+		case at == nil:
+			t.Errorf("%s: no command\n%s", name, m.Text)
+			continue
+		}
+		measured++
+		if before := m.Text[:at[0]]; strings.Count(before, "\n") > 15 || len(before) > 900 {
+			t.Errorf("%s: the first command comes after %d lines and %d characters\n%s", name, strings.Count(before, "\n"), len(before), before)
+		}
+	}
+	if measured < 40 {
+		t.Errorf("only %d notices", measured)
+	}
+}
+
 func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 	m := aThousand(t, "2026-03-05")
-	if !strings.Contains(m.Subject, "1000 Unknown") {
+	if !strings.Contains(m.Subject, "1000 nodes silent") {
 		t.Errorf("subject %q", m.Subject)
 	}
 	if n := len(m.Text); n >= 20_000 {
@@ -640,13 +665,15 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 	long := roll.Group("nodegroup/web-workers-general-purpose-blue")
 	whole, cut := strings.Repeat("c", 20), strings.Repeat("c", 60)
 	for name, tt := range map[string]struct{ got, want string }{
-		"all of it":                 {subject("demo", "2 Unknown", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown in asg/w, terminating 1"},
-		"the group is cut":          {subject(whole, "2 Unknown", long, "not acted on (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown in nodegroup/w...urpose-blue, not acted on (SharedCause)"},
-		"the group is left out":     {subject(cut, "2 Unknown", long, "terminating 1"), "[rollcall] " + cut + ": 2 Unknown, terminating 1"},
-		"the cluster's name is cut": {subject(cut+cut, "2 Unknown", "nodegroup/web-blue", "terminating 1"), "[rollcall] " + strings.Repeat("c", 37) + "...: 2 Unknown in nodegroup/web-blue, terminating 1"},
-		"both are":                  {subject(cut+cut, "2 ConditionFailed", long, "not acted on (SharedCause)"), "[rollcall] " + strings.Repeat("c", 38) + "...: 2 ConditionFailed, not acted on (SharedCause)"},
-		"how it ended":              {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "[rollcall] demo: resolved: 2 Unknown in asg/w, 2 gone"},
-		"how it ended is left out":  {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "[rollcall] " + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
+		"all of it":                       {subject("demo", "2 Unknown", "", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown in asg/w, terminating 1"},
+		"with its cause":                  {subject("demo", "2 Unknown", "KernelPanic", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown (KernelPanic) in asg/w, terminating 1"},
+		"the cause goes before the group": {subject(whole, "2 Unknown", "AwsAuthArnIsInstanceProfile", long, "paused (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown (AwsAuthArnIsInstanceProfile), paused (SharedCause)"},
+		"the group is cut":                {subject(whole, "2 Unknown", "", long, "paused (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown in nodegroup/web-...l-purpose-blue, paused (SharedCause)"},
+		"the group is left out":           {subject(cut, "2 Unknown", "KernelPanic", long, "terminating 1"), "[rollcall] " + cut + ": 2 Unknown, terminating 1"},
+		"the cluster's name is cut":       {subject(cut+cut, "2 Unknown", "", "nodegroup/web-blue", "terminating 1"), "[rollcall] " + strings.Repeat("c", 37) + "...: 2 Unknown in nodegroup/web-blue, terminating 1"},
+		"both are":                        {subject(cut+cut, "2 ConditionFailed", "", long, "paused (SharedCause)"), "[rollcall] " + strings.Repeat("c", 44) + "...: 2 ConditionFailed, paused (SharedCause)"},
+		"how it ended":                    {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "[rollcall] demo: resolved: 2 Unknown in asg/w, 2 gone"},
+		"how it ended is left out":        {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "[rollcall] " + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
 	} {
 		if tt.got != tt.want || len(tt.got) > subjectLength {
 			t.Errorf("%s:\n got %q\nwant %q", name, tt.got, tt.want)

@@ -34,13 +34,13 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	if o.Evidence != "" {
 		l.facts = append(l.facts, fact{"Evidence", o.Evidence})
 	}
-	l.facts = append(l.facts, d.sequel()...)
+	l.details = d.sequel()
 	if o.Reason == plan.DrainUnfinished {
 		l.look = append(l.look, recipe{"To see what is left", podsLeft(o.Order.Node)})
 	}
 	l.look = append(l.look, recipe{"To look closer", []string{from.explain(id, o.Order.Instance, policy.Remediate)}})
 	l.context(id)
-	return d.message(subject(id.Name, string(o.Order.Kind), o.Order.Group, outcomeInWords(o)), l)
+	return d.message(subject(id.Name, string(o.Order.Kind), "", o.Order.Group, outcomeInWords(o)), l)
 }
 
 // detailed names the detail of an outcome.

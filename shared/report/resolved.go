@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	if n.Incident.Total > len(n.Ended) {
 		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
 	}
-	l.facts = append(l.facts, d.sequel()...)
+	l.details = slices.Concat(d.counts(), d.sequel())
 	for i, e := range n.Ended {
 		if i < jsonEntries {
 			instance, about := e.Instance.Named()
@@ -45,7 +46,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 		}
 	}
 	l.more = max(len(n.Ended)-textEntries, 0)
-	what := fmt.Sprintf("resolved: %d %s", len(n.Ended), n.Key.Kind)
+	what := "resolved: " + troubled(n.Key.Kind, len(n.Ended))
 	return d.message(subjectOver(id.Name, what, n.Key.Group, tally(n.Ended)), l)
 }
 

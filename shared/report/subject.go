@@ -17,10 +17,44 @@ func groupInWords(g roll.Group, n int) string {
 	return short(string(g), n)
 }
 
-// subject says what is wrong in which group, and what is done, in ASCII and under 100
-// characters, as SNS demands. Where that is too long the group's name is cut first, then
-// left out, and the cluster's is cut last: the rest is what the reader needs.
-func subject(cluster, what string, group roll.Group, doing string) string {
+// troubled says what is wrong with n instances, or nodes, in the words of a headline.
+func troubled(k roll.Kind, n int) string {
+	words, ok := map[roll.Kind][2]string{
+		roll.Unregistered:    {"instance not joined", "instances not joined"},
+		roll.Uninitialized:   {"node never ready", "nodes never ready"},
+		roll.NotReady:        {"node not ready", "nodes not ready"},
+		roll.Unknown:         {"node silent", "nodes silent"},
+		roll.ConditionFailed: {"node with a failed condition", "nodes with a failed condition"},
+		roll.Impaired:        {"instance impaired", "instances impaired"},
+		roll.Scheduled:       {"instance with a scheduled event", "instances with a scheduled event"},
+		roll.Flapping:        {"node flapping", "nodes flapping"},
+		roll.Ghost:           {"node without its instance", "nodes without their instances"},
+		roll.Orphaned:        {"instance orphaned", "instances orphaned"},
+		roll.Conflict:        {"instance with contradictions", "instances with contradictions"},
+		roll.Stuck:           {"removal stuck", "removals stuck"},
+		roll.Unlaunched:      {"launch failing", "launches failing"},
+	}[k]
+	if !ok {
+		return fmt.Sprintf("%d %s", n, k)
+	}
+	return fmt.Sprintf("%d %s", n, roll.Plural(n, words[0], words[1]))
+}
+
+// subject says what is wrong in which group, why, and what is done, in ASCII and under 100
+// characters, as SNS demands. Where that is too long the group's name is cut first, then left
+// out; then the cause is, and the cluster's name is cut last: the rest is what the reader needs.
+func subject(cluster, what, cause string, group roll.Group, doing string) string {
+	if cause != "" {
+		because := fmt.Sprintf("%s (%s)", what, cause)
+		for n := subjectGroup; n >= subjectLeast; n-- {
+			if s, left := fit(cluster, fmt.Sprintf("%s in %s, %s", because, groupInWords(group, n), doing)); left == len(cluster) {
+				return s
+			}
+		}
+		if s, left := fit(cluster, because+", "+doing); left == len(cluster) {
+			return s
+		}
+	}
 	with := func(n int) string { return fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing) }
 	without := what + ", " + doing
 	for n := subjectGroup; n >= subjectLeast; n-- {

@@ -245,7 +245,7 @@ func (s *story) notices() []page.Notice {
 		switch {
 		case e.Action == "resolved":
 			n.Tone = page.ToneGood
-		case strings.Contains(e.Subject, "not acted on"):
+		case strings.Contains(e.Subject, "paused"):
 			n.Tone = page.ToneHeld
 		case strings.HasSuffix(e.Action, "ed"): // an act was done
 			n.Tone = ""
