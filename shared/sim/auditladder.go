@@ -43,6 +43,10 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		u.taken[m.id] = map[string]time.Time{}
 	}
 	u.taken[m.id][do] = u.a.Now()
+	// Whoever cordoned the node that is drained: the step cordon is done, though somebody lifts it later.
+	if _, done := u.taken[m.id][acts[actCordon]]; !done && do == acts[actEvict] && m.node != nil && m.node.cordoned {
+		u.taken[m.id][acts[actCordon]] = u.a.Now()
+	}
 }
 
 // leavesOut says why a ladder does not come to an act now, "" if it does.

@@ -337,6 +337,26 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 }
 
 // The same secret under names that announce it, in everything that is recorded.
+// A lease is looked for by name of an instance that has no node in the snapshot: what it said is evidence too.
+func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
+	r := NewRecorder(captured)
+	if _, err := r.over(&stub{}).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
+		t.Fatal(err)
+	}
+	renewed := captured.Add(-17 * time.Minute)
+	details := map[roll.InstanceID]roll.Detail{
+		"i-0f100000000000001": {LeaseRead: roll.Yes, LeaseOf: "ip-10-0-1-6.eu-west-1.compute.internal", LeaseRenewed: renewed},
+		"i-0f100000000000009": {LeaseRead: roll.Yes, LeaseOf: "ip-10-0-1-9.eu-west-1.compute.internal", LeaseRenewed: renewed}, // not in the bundle
+	}
+	if err := r.Snapshot(&roll.Snapshot{Details: details}); err != nil {
+		t.Fatal(err)
+	}
+	leases := string(written(t, r)["leases.json"])
+	if !strings.Contains(leases, "ip-10-0-1-6.") || !strings.Contains(leases, renewed.UTC().Format("2006-01-02T15:04:05.000000Z")) || strings.Contains(leases, "ip-10-0-1-9.") {
+		t.Errorf("leases.json: %s", leases)
+	}
+}
+
 func TestNoSecretIsWritten(t *testing.T) {
 	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
 	for name, data := range map[string]string{"plain": script, "gzip": string(zip([]byte(script)))} {

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Snapshot adds what a snapshot tells of the nodes of the instances that were read, as far
-// as they were not read themselves. Evidence about single instances has no listing of all
+// Snapshot adds what a snapshot tells of the nodes of the instances that were read, and of the leases of those
+// without a node, as far as they were not read themselves. Evidence about single instances has no listing of all
 // nodes, and without it their neighbours would look as if they had none. What it adds is
 // cut down as the snapshot is: names, readiness, taints that matter, and whose it is.
 func (r *Recorder) Snapshot(s *roll.Snapshot) error {
@@ -22,22 +22,49 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 		if n.Instance == "" || !r.c.instances.has(string(n.Instance)) {
 			continue
 		}
-		raw, err := json.Marshal(nodeOf(n))
-		if err != nil {
-			return fmt.Errorf("put node %s into the bundle: %w", n.Name, err)
+		if err := r.add("Node", n.Name, nodeOf(n)); err != nil {
+			return err
 		}
-		one, err := newItem(raw, servedAs("Node"))
-		if err != nil {
-			return fmt.Errorf("put node %s into the bundle: %w", n.Name, err)
+	}
+	// Of an instance without a node the lease was looked for by the names that the node would have.
+	for id, d := range s.Details {
+		if d.LeaseRead != roll.Yes || !r.c.instances.has(string(id)) {
+			continue
 		}
-		if !nodes.has(one.key()) {
-			nodes.keep(one)
+		if err := r.add("Lease", d.LeaseOf, leaseOf(d.LeaseOf, d.LeaseRenewed)); err != nil {
+			return err
 		}
+		r.c.objects[fileLeases].held = true
 	}
 	if s.Has(roll.ScopeNodes) {
 		nodes.held = true
 	}
 	return nil
+}
+
+// add puts an object into its file, unless it was read itself.
+func (r *Recorder) add(kind, name string, o tree) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("put %s %s into the bundle: %w", kind, name, err)
+	}
+	spec := servedAs(kind)
+	one, err := newItem(raw, spec)
+	if err != nil {
+		return fmt.Errorf("put %s %s into the bundle: %w", kind, name, err)
+	}
+	if objects := r.c.objects[spec.file]; !objects.has(one.key()) {
+		objects.keep(one)
+	}
+	return nil
+}
+
+// leaseOf is a node's Lease as far as it was asked for.
+func leaseOf(node string, renewed time.Time) tree {
+	return tree{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": node, "namespace": "kube-node-lease"},
+		"spec": tree{"renewTime": renewed.UTC().Format("2006-01-02T15:04:05.000000Z07:00")},
+	}
 }
 
 // tree is an object as it is printed.

@@ -1,0 +1,28 @@
+package mutate
+
+import (
+	"fmt"
+	"testing"
+
+	"rollcall/shared/sim"
+)
+
+// Runs that broke a rule once, by a fault of the product or of the rule, break none.
+func TestRunsThatBrokeARuleBreakNoneNow(t *testing.T) {
+	for _, run := range []Run{
+		// The lease of a node that was listed no more was looked at, and not kept as evidence.
+		{Seed: 2, Faults: []sim.FaultKind{sim.FaultKillSwitch + "=stopped", sim.FaultSilence}},
+		// A person cordoned the node that was drained, and let it go before it was terminated.
+		{Seed: 3, Faults: []sim.FaultKind{sim.FaultPeople + "=cordon", sim.FaultNotReady + "=2"}},
+	} {
+		t.Run(fmt.Sprint(run.Faults, run.Seed), func(t *testing.T) {
+			r, err := sim.Run(run.Scenario(), sim.Watch{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range r.Violations {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
