@@ -169,7 +169,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return nil
 	}
 	first, why := "", p.Diagnoses[f.Key()]
-	asked := slices.Clone(why.NotChecked)
+	asked := slices.DeleteFunc(slices.Clone(why.NotChecked), func(n roll.NotChecked) bool { return !n.Unread || !cause.Spares(n.Code) })
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive && !c.Symptom {
 			return nil
@@ -177,9 +177,11 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		if c.Confidence == roll.Decisive {
 			first = cmp.Or(first, c.Code)
 		}
-		asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: c.Unread, Passing: c.Passing})
+		// Something speaks for it already, so that it counts too where only the console could prove it.
+		if cure := cause.CureOf(c.Code); c.Unread && (cure == roll.CureChange || cure == roll.CureWait) {
+			asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: true, Passing: c.Passing})
+		}
 	}
-	asked = slices.DeleteFunc(asked, func(n roll.NotChecked) bool { return !n.Unread || !cause.Spares(n.Code) })
 	if len(asked) == 0 {
 		return nil
 	}

@@ -130,12 +130,8 @@ func (b *start) notExecuted(f console.Found) {
 		return
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
-	unsettled := ""
-	if b.machine() == "" {
-		unsettled = b.noArchitecture()
-	}
 	b.given(slices.Contains(ownPrograms, name) && !harmless, roll.Cause{
-		Code: cause.ArchitectureMismatch, Unsettled: unsettled,
+		Code:     cause.ArchitectureMismatch,
 		Summary:  fmt.Sprintf("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, orSomething(f.Detail)),
 		Evidence: consoleEvidence(f, "programs for the instance's architecture"),
 		Fix:      b.showConsole() + "\n" + b.compare(),

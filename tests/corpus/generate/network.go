@@ -173,6 +173,7 @@ func (b *Bundle) privateEndpoint(group string, services ...string) {
 			"VpcEndpointId": id, "VpcEndpointType": "Interface", "VpcId": vpc, "ServiceName": "com.amazonaws.eu-west-1." + s,
 			"State": "available", "SubnetIds": []string{asideSubnet}, "PrivateDnsEnabled": true,
 			"Groups": []object{{"GroupId": group, "GroupName": "payments-endpoints"}}, "RouteTableIds": []string{},
+			"PolicyDocument": `{"Statement": [{"Action": "*", "Effect": "Allow", "Principal": "*", "Resource": "*"}]}`, // which an endpoint has that is given none
 		}
 		if s == "s3" {
 			e["VpcEndpointType"], e["PrivateDnsEnabled"] = "Gateway", false
