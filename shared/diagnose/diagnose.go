@@ -77,17 +77,16 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	return d
 }
 
-// unexplained marks the suggested causes of a node that does not say why it is not ready: the message of its
-// condition Ready, which the kubelet always writes, is what most of them are settled by.
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/nodestatus/setters.go
+// unexplained marks the suggested causes of a node that does not say why it is not ready: that is what most of
+// them are settled by.
 func unexplained(d *roll.Diagnosis, c *evidence.Case) {
-	ready, ok := c.Node().Object.Value.Condition("Ready")
-	if !ok || ready.Status != string(roll.ConditionFalse) || ready.Message != "" {
+	gap := c.Unexplained()
+	if gap == "" {
 		return
 	}
 	for i := range d.Causes {
 		if s := &d.Causes[i]; s.Confidence == roll.Suggestive && s.Unsettled == "" {
-			s.Unsettled = evidence.AnswerOf + "the Kubernetes API lacks why node " + c.Finding.Node + " is not ready"
+			s.Unsettled = gap
 		}
 	}
 }

@@ -87,6 +87,17 @@ func (c *Case) Instance() Instance { return c.Instances[c.Finding.Instance] }
 // the finding has none.
 func (c *Case) Node() Node { return c.Nodes[c.Finding.Node] }
 
+// Unexplained says that the finding's node is not ready and does not say why: the message of its condition Ready,
+// which the kubelet always writes, is missing. It is "" of any other node.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/nodestatus/setters.go
+func (c *Case) Unexplained() string {
+	n := c.Node().Object.Value
+	if ready, ok := n.Condition("Ready"); !ok || ready.Status != string(roll.ConditionFalse) || ready.Message != "" {
+		return ""
+	}
+	return AnswerOf + "the Kubernetes API about node " + c.Finding.Node + " lacks the message of its condition Ready"
+}
+
 // Untold says why nobody knows what the Amazon VPC CNI's pod on the finding's node tells by its events,
 // "" if that was read, or is not there.
 func (c *Case) Untold() string {

@@ -178,7 +178,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 			first = cmp.Or(first, c.Code)
 		}
 		// Something speaks for it already, so that it counts too where only the console could prove it.
-		if cure := cause.CureOf(c.Code); c.Unread && (cure == roll.CureChange || cure == roll.CureWait) {
+		if c.Unread && cause.OutlastsEnd(c.Code) {
 			asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: true, Passing: c.Passing})
 		}
 	}

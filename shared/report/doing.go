@@ -16,10 +16,11 @@ func doing(entries []plan.Entry) string {
 		return fmt.Sprintf("%s %d", acts[act].doing, n)
 	}
 	for _, e := range entries {
-		if e.Held != nil && (e.Held.Reason == plan.SharedCause || e.Held.Reason == plan.CauseOutside) {
+		switch {
+		case e.Held == nil:
+		case e.Held.Reason == plan.SharedCause, e.Held.Reason == plan.CauseOutside:
 			return "paused, needs you" // the cause stands beside it, and a person has to fix that
-		}
-		if e.Held != nil {
+		default:
 			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
 		}
 	}

@@ -108,9 +108,7 @@ func (l letter) text() string {
 func (l letter) plain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.headline)
-	for _, f := range l.facts {
-		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
-	}
+	writeFacts(&b, l.facts)
 	why := func() {
 		if len(l.why) > 0 {
 			b.WriteString("\nWhy:\n")
@@ -118,7 +116,7 @@ func (l letter) plain() string {
 		for _, w := range l.why {
 			fmt.Fprintf(&b, "  %s\n", w.says(w.code, w.summary))
 		}
-		writeAll(&b, l.fixes())
+		writeRecipes(&b, l.fixes())
 	}
 	does := func() {
 		if len(l.does) > 0 {
@@ -127,7 +125,7 @@ func (l letter) plain() string {
 		for _, d := range l.does {
 			fmt.Fprintf(&b, "  %s\n", d)
 		}
-		writeAll(&b, l.stop)
+		writeRecipes(&b, l.stop)
 	}
 	if l.acts {
 		does()
@@ -136,7 +134,7 @@ func (l letter) plain() string {
 		why()
 		does()
 	}
-	writeAll(&b, l.look)
+	writeRecipes(&b, l.look)
 	if len(l.members) > 0 {
 		b.WriteString("\nInstances:\n")
 	}
@@ -158,13 +156,17 @@ func (l letter) plain() string {
 	if len(l.details) > 0 {
 		b.WriteString("\n")
 	}
-	for _, f := range l.details {
-		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
-	}
+	writeFacts(&b, l.details)
 	return b.String()
 }
 
-func writeAll(b *strings.Builder, recipes []recipe) {
+func writeFacts(b *strings.Builder, facts []fact) {
+	for _, f := range facts {
+		fmt.Fprintf(b, "%s: %s\n", f.name, f.value)
+	}
+}
+
+func writeRecipes(b *strings.Builder, recipes []recipe) {
 	for _, r := range recipes {
 		r.write(b)
 	}

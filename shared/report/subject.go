@@ -19,25 +19,27 @@ func groupInWords(g roll.Group, n int) string {
 
 // troubled says what is wrong with n instances, or nodes, in the words of a headline.
 func troubled(k roll.Kind, n int) string {
-	words, ok := map[roll.Kind][2]string{
-		roll.Unregistered:    {"instance not joined", "instances not joined"},
-		roll.Uninitialized:   {"node never ready", "nodes never ready"},
-		roll.NotReady:        {"node not ready", "nodes not ready"},
-		roll.Unknown:         {"node silent", "nodes silent"},
-		roll.ConditionFailed: {"node with a failed condition", "nodes with a failed condition"},
-		roll.Impaired:        {"instance impaired", "instances impaired"},
-		roll.Scheduled:       {"instance with a scheduled event", "instances with a scheduled event"},
-		roll.Flapping:        {"node flapping", "nodes flapping"},
-		roll.Ghost:           {"node without its instance", "nodes without their instances"},
-		roll.Orphaned:        {"instance orphaned", "instances orphaned"},
-		roll.Conflict:        {"instance with contradictions", "instances with contradictions"},
-		roll.Stuck:           {"removal stuck", "removals stuck"},
-		roll.Unlaunched:      {"launch failing", "launches failing"},
-	}[k]
+	words, ok := troubles[k]
 	if !ok {
 		return fmt.Sprintf("%d %s", n, k)
 	}
-	return fmt.Sprintf("%d %s", n, roll.Plural(n, words[0], words[1]))
+	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
+}
+
+var troubles = map[roll.Kind]struct{ one, many string }{
+	roll.Unregistered:    {"instance not joined", "instances not joined"},
+	roll.Uninitialized:   {"node never ready", "nodes never ready"},
+	roll.NotReady:        {"node not ready", "nodes not ready"},
+	roll.Unknown:         {"node silent", "nodes silent"},
+	roll.ConditionFailed: {"node with a failed condition", "nodes with a failed condition"},
+	roll.Impaired:        {"instance impaired", "instances impaired"},
+	roll.Scheduled:       {"instance with a scheduled event", "instances with a scheduled event"},
+	roll.Flapping:        {"node flapping", "nodes flapping"},
+	roll.Ghost:           {"node without its instance", "nodes without their instances"},
+	roll.Orphaned:        {"instance orphaned", "instances orphaned"},
+	roll.Conflict:        {"instance with contradictions", "instances with contradictions"},
+	roll.Stuck:           {"removal stuck", "removals stuck"},
+	roll.Unlaunched:      {"launch failing", "launches failing"},
 }
 
 // subject says what is wrong in which group, why, and what is done, in ASCII and under 100
@@ -45,33 +47,37 @@ func troubled(k roll.Kind, n int) string {
 // out; then the cause is, and the cluster's name is cut last: the rest is what the reader needs.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
 	if cause != "" {
-		because := fmt.Sprintf("%s (%s)", what, cause)
-		for n := subjectGroup; n >= subjectLeast; n-- {
-			if s, left := fit(cluster, fmt.Sprintf("%s in %s, %s", because, groupInWords(group, n), doing)); left == len(cluster) {
-				return s
-			}
-		}
-		if s, left := fit(cluster, because+", "+doing); left == len(cluster) {
+		if s, ok := subjectWhole(cluster, fmt.Sprintf("%s (%s)", what, cause), group, doing); ok {
 			return s
 		}
 	}
-	with := func(n int) string { return fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing) }
-	without := what + ", " + doing
-	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, with(n)); left == len(cluster) {
-			return s
-		}
-	}
-	if s, left := fit(cluster, without); left == len(cluster) {
+	if s, ok := subjectWhole(cluster, what, group, doing); ok {
 		return s
 	}
 	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, with(n)); left >= subjectCluster {
+		if s, left := fit(cluster, inGroup(what, group, n, doing)); left >= subjectCluster {
 			return s
 		}
 	}
-	s, _ := fit(cluster, without)
+	s, _ := fit(cluster, what+", "+doing)
 	return s
+}
+
+// subjectWhole is the subject with the whole of the cluster's name, and with as much of the group's as
+// there is room for; false if there is no room for the cluster's.
+func subjectWhole(cluster, what string, group roll.Group, doing string) (string, bool) {
+	for n := subjectGroup; n >= subjectLeast; n-- {
+		if s, left := fit(cluster, inGroup(what, group, n, doing)); left == len(cluster) {
+			return s, true
+		}
+	}
+	s, left := fit(cluster, what+", "+doing)
+	return s, left == len(cluster)
+}
+
+// inGroup says what is wrong in a group, of whose name n characters may be taken, and what is done.
+func inGroup(what string, group roll.Group, n int, doing string) string {
+	return fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing)
 }
 
 // subjectOver is the subject of the word that trouble is over: how it ended gives way

@@ -16,35 +16,35 @@ type statement struct {
 	Action, Resource any
 }
 
-// readsOnly: the file can be used as it is, in any account, and lets nobody change anything.
-func readsOnly(t *testing.T, file string, statements []statement) {
+const readOnlyPolicy = "infra/iam-read-only.json"
+
+func statementsOf(t *testing.T, file string) []statement {
 	t.Helper()
-	for _, s := range statements {
+	var document struct{ Statement []statement }
+	if err := json.Unmarshal([]byte(page(t, file)), &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Statement
+}
+
+// The file can be used as it is, in any account, and lets nobody change anything.
+func TestTheReadOnlyPolicyReadsOnly(t *testing.T) {
+	for _, s := range statementsOf(t, readOnlyPolicy) {
 		for _, a := range s.Action.([]any) {
 			_, verb, _ := strings.Cut(a.(string), ":")
 			if !slices.ContainsFunc([]string{"Describe", "Get", "List"}, func(p string) bool { return strings.HasPrefix(verb, p) }) {
-				t.Errorf("%s: %s is no read", file, a)
+				t.Errorf("%s is no read", a)
 			}
 		}
 		if s.Resource != "*" {
-			t.Errorf("%s: statement %s names %v, which is of one account", file, s.Sid, s.Resource)
+			t.Errorf("statement %s names %v, which is of one account", s.Sid, s.Resource)
 		}
 	}
 }
 
 // Whoever grants less than all must find what that costs.
 func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
-	var all []statement
-	for _, file := range []string{"infra/iam-read-only.json", "infra/iam-policy.json"} {
-		var document struct{ Statement []statement }
-		if err := json.Unmarshal([]byte(page(t, file)), &document); err != nil {
-			t.Fatal(err)
-		}
-		if all == nil {
-			readsOnly(t, file, document.Statement)
-		}
-		all = append(all, document.Statement...)
-	}
+	all := append(statementsOf(t, readOnlyPolicy), statementsOf(t, "infra/iam-policy.json")...)
 	var statements, rows []string
 	for _, s := range all {
 		statements = append(statements, s.Sid)

@@ -33,8 +33,8 @@ func (b *start) architecture() {
 		b.given(false, b.fetchCause(f, nil))
 		return
 	}
-	if config.Value.Architecture == "" {
-		b.s.NotChecked(b.noArchitecture(), cause.ArchitectureMismatch)
+	if gap := b.noArchitecture(); gap != "" {
+		b.s.NotChecked(gap, cause.ArchitectureMismatch)
 		return
 	}
 	agrees := image.Known() && image.Value.Architecture != "" && image.Value.Architecture == config.Value.Architecture
@@ -64,8 +64,12 @@ func (b *start) architecture() {
 	}
 }
 
-// noArchitecture says that EC2's answer lacks what it always has.
+// noArchitecture says that EC2's answer lacks the architecture, which it always has; "" if it has it, or
+// if there is no answer.
 func (b *start) noArchitecture() string {
+	if config := b.Config(); !config.Known() || config.Value.Architecture != "" {
+		return ""
+	}
 	return evidence.AnswerOf + "ec2:DescribeInstances lacks the architecture of " + string(b.Finding.Instance)
 }
 
@@ -131,7 +135,7 @@ func (b *start) notExecuted(f console.Found) {
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
 	b.given(slices.Contains(ownPrograms, name) && !harmless, roll.Cause{
-		Code:     cause.ArchitectureMismatch,
+		Code: cause.ArchitectureMismatch, Unsettled: b.noArchitecture(),
 		Summary:  fmt.Sprintf("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, orSomething(f.Detail)),
 		Evidence: consoleEvidence(f, "programs for the instance's architecture"),
 		Fix:      b.showConsole() + "\n" + b.compare(),
@@ -155,7 +159,7 @@ func (b *start) fetchCause(f userdata.Fetch, seen []roll.Evidence) roll.Cause {
 		words = "and the kernel refuses to run it"
 	}
 	return roll.Cause{
-		Code:     cause.ArchitectureMismatch,
+		Code: cause.ArchitectureMismatch, Unsettled: b.noArchitecture(),
 		Summary:  fmt.Sprintf("the user data of %s fetches %s for %s, and the instance is %s, %s", b.Finding.Instance, name, f.Arch, b.machine(), words),
 		Evidence: append([]roll.Evidence{{Source: b.source, Field: f.Part, Observed: name + " for " + f.Arch, Expected: "a program for " + b.machine()}}, seen...),
 		Fix:      b.change(fmt.Sprintf("fetch the program for %s, or choose it by $(uname -m)", b.machine())),

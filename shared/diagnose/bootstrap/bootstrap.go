@@ -83,9 +83,6 @@ func (b *start) given(sure bool, c roll.Cause) {
 	if c.Subject == "" {
 		c.Subject = b.subject()
 	}
-	if config := b.Config(); c.Code == cause.ArchitectureMismatch && config.Known() && config.Value.Architecture == "" {
-		c.Unsettled = b.noArchitecture()
-	}
 	if b.Alone && c.Code != cause.UserDataClusterMismatch {
 		sure = false // whether others like it work was not looked at; what may be another cluster's is left alone all the same
 	}

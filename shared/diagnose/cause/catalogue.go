@@ -151,9 +151,13 @@ var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, ImdsHopLimit, Laun
 // Spares reports the codes that speak against ending an instance, since a replacement has the cause
 // too or it passes by itself, and that an answer of AWS or Kubernetes proves: while that could not be
 // read, nobody knows that ending it helps.
-func Spares(c Code) bool {
+func Spares(c Code) bool { return OutlastsEnd(c) && !slices.Contains(weak, c) }
+
+// OutlastsEnd reports the codes against which ending an instance does not help: a replacement has the cause too,
+// or it passes by itself.
+func OutlastsEnd(c Code) bool {
 	cure := CureOf(c)
-	return (cure == roll.CureChange || cure == roll.CureWait) && !slices.Contains(weak, c)
+	return cure == roll.CureChange || cure == roll.CureWait
 }
 
 // CureOf is what helps against the cause.

@@ -143,20 +143,20 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 
 // mappedByName asks whether the username becomes the name under which the node registers.
 func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) {
-	name, evidenced := d.naming()
+	name, shown, gap := d.naming()
 	is := usernameNaming(m.Username)
-	if data, _ := d.UserData(); !data.Settled() {
-		d.s.NotChecked(data.Gap(), cause.AwsAuthWrongUsername)
+	switch {
+	case gap != "":
+		d.s.NotChecked(gap, cause.AwsAuthWrongUsername)
 		return
-	}
-	if name == "" || name == is {
+	case name == "" || name == is:
 		d.s.RuledOut(cause.AwsAuthWrongUsername)
 		return
 	}
 	expected := userPrefix + name.username()
 	c := d.defect(r, cause.AwsAuthWrongUsername, field(m.Index, "username"), m.Username, expected,
 		fmt.Sprintf("aws-auth of %s makes %s known by its %s, and %s registers under its %s: a node may register under its own name alone", d.ClusterID.Name, d.Finding.Instance, is, d.Finding.Instance, name))
-	c.Evidence, c.Fix = append(c.Evidence, evidenced), strings.ReplaceAll(c.Fix, userPrefix+nodeUsers[0], expected)
+	c.Evidence, c.Fix = append(c.Evidence, shown), strings.ReplaceAll(c.Fix, userPrefix+nodeUsers[0], expected)
 	if name == byDNSName {
 		c.Confidence = roll.Suggestive // an AMI may have a default of its own
 	}

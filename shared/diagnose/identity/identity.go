@@ -54,19 +54,17 @@ func confidence(c *evidence.Case) (sure roll.Confidence, unsettled string) {
 	if c.Alone {
 		return roll.Suggestive, ""
 	}
+	sure = roll.Decisive
 	for _, s := range c.Sound {
-		shares, gap := sharesRole(c, s)
-		if shares && gap == "" {
+		switch shares, gap := sharesRole(c, s); {
+		case !shares:
+		case gap == "":
 			return roll.Suggestive, ""
-		}
-		if shares {
-			unsettled = gap
+		default:
+			sure, unsettled = roll.Suggestive, gap
 		}
 	}
-	if unsettled != "" {
-		return roll.Suggestive, unsettled
-	}
-	return roll.Decisive, ""
+	return sure, unsettled
 }
 
 // sharesRole reports whether an instance in order has the role of the finding's instance.

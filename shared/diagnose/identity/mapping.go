@@ -88,21 +88,22 @@ func (d *door) judgeEntry(r evidence.Role, e evidence.AccessEntry, mode string) 
 	if mode == modeBoth {
 		also = "; it goes before what aws-auth says of the role"
 	}
+	auto := e.Type == "EC2"
+	without := auto && e.PoliciesRead && !autoNode(e.Policies)
+	_, _, gap := d.naming()
 	switch {
-	case e.Type == "EC2" && e.PoliciesRead && !autoNode(e.Policies) && d.namedByID():
+	case without && d.namedByID():
 		d.s.NotChecked("whether an access entry of the type EC2 lets a node in that is not of Auto Mode is not documented", cause.AccessEntryWrongType)
-	case !slices.Contains(nodeTypes, e.Type), e.Type == "EC2" && e.PoliciesRead && !autoNode(e.Policies):
+	case !slices.Contains(nodeTypes, e.Type), without:
 		d.found(d.wrongType(r, e, also))
-	case e.Type != "EC2" && usernameNaming(e.Username) != byInstanceID && d.namedByID():
+	case !auto && usernameNaming(e.Username) != byInstanceID && d.namedByID():
 		d.found(d.entryByName(r, e, also))
-	case e.Type == "EC2" && !e.PoliciesRead:
+	case auto && !e.PoliciesRead:
 		d.s.NotChecked("eks:ListAssociatedAccessPolicies: which access policies the entry of the role has was not read", cause.AccessEntryWrongType)
+	case !auto && gap != "":
+		d.s.NotChecked(gap, cause.AccessEntryWrongType)
 	default:
-		if data, _ := d.UserData(); e.Type != "EC2" && !data.Settled() {
-			d.s.NotChecked(data.Gap(), cause.AccessEntryWrongType)
-		} else {
-			d.s.RuledOut(cause.AccessEntryWrongType)
-		}
+		d.s.RuledOut(cause.AccessEntryWrongType)
 	}
 	if r.Created.IsZero() || e.Created.IsZero() {
 		d.s.NotChecked(evidence.AnswerOf+"iam:GetRole or eks:DescribeAccessEntry lacks when the role or its access entry was created", cause.AccessEntryStale)
@@ -152,14 +153,12 @@ func orNone(list []string) string {
 // An entry of the type EC2 knows it by its id.
 // https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547
 func (d *door) entryByName(r evidence.Role, e evidence.AccessEntry, also string) roll.Cause {
-	_, evidenced := d.naming()
-	return roll.Cause{
-		Code: cause.AccessEntryWrongType, Subject: "access-entry/" + r.ARN,
-		Summary: fmt.Sprintf("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
-			r.Name, d.ClusterID.Name, e.Type, d.Finding.Instance, byDNSName, byInstanceID, also),
-		Evidence: []roll.Evidence{{Source: "access entry", Field: "type", Observed: e.Type + ", whose username is " + userPrefix + byDNSName.username(), Expected: userPrefix + byInstanceID.username()}, evidenced},
-		Fix:      d.newEntry(r.ARN, true),
-	}
+	_, shown, _ := d.naming()
+	out := d.wrongType(r, e, also)
+	out.Summary = fmt.Sprintf("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
+		r.Name, d.ClusterID.Name, e.Type, d.Finding.Instance, byDNSName, byInstanceID, also)
+	out.Evidence = []roll.Evidence{{Source: "access entry", Field: "type", Observed: e.Type + ", whose username is " + userPrefix + byDNSName.username(), Expected: userPrefix + byInstanceID.username()}, shown}
+	return out
 }
 
 // entryType is the type of entry that the case's instance needs.

@@ -44,6 +44,7 @@ func (l *look) partition() string {
 // to its service, whether there is a way to the internet or not. done: that is the cause; else unclear
 // names the policy that cannot be judged from outside, "" if none.
 func (l *look) refusing(endpoints []evidence.VPCEndpoint) (done bool, unclear string) {
+	shown := slices.ContainsFunc(endpoints, func(e evidence.VPCEndpoint) bool { return e.Policy != "" })
 	for _, want := range l.errands() {
 		for _, e := range endpoints {
 			if !l.serves(e, want.service) || !l.takes(e) {
@@ -51,7 +52,7 @@ func (l *look) refusing(endpoints []evidence.VPCEndpoint) (done bool, unclear st
 			}
 			switch allows(e.Policy, want) {
 			case open:
-				if e.Policy == "" && slices.ContainsFunc(endpoints, func(o evidence.VPCEndpoint) bool { return o.Policy != "" }) {
+				if e.Policy == "" && shown {
 					unclear = evidence.AnswerOf + "ec2:DescribeVpcEndpoints lacks the policy of " + e.ID
 				}
 			case closed:

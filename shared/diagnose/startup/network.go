@@ -43,11 +43,11 @@ func (l *look) network() {
 	if !ok {
 		return
 	}
-	r := ready(n)
-	if r.Status == string(roll.ConditionFalse) && r.Message == "" {
-		l.s.NotChecked(evidence.AnswerOf+"the Kubernetes API about node "+n.Name+" lacks the message of its condition Ready", cause.CniNotReady)
+	if gap := l.Unexplained(); gap != "" {
+		l.s.NotChecked(gap, cause.CniNotReady)
 		return
 	}
+	r := ready(n)
 	if !networkMissing(r) {
 		l.s.RuledOut(cause.CniNotReady)
 		return

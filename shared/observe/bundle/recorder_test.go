@@ -336,7 +336,6 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 	}
 }
 
-// The same secret under names that announce it, in everything that is recorded.
 // A lease is looked for by name of an instance that has no node in the snapshot: what it said is evidence too.
 func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	r := NewRecorder(captured)
@@ -357,6 +356,7 @@ func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	}
 }
 
+// The same secret under names that announce it, in everything that is recorded.
 func TestNoSecretIsWritten(t *testing.T) {
 	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
 	for name, data := range map[string]string{"plain": script, "gzip": string(zip([]byte(script)))} {

@@ -16,7 +16,6 @@ import (
 func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	nodes := r.c.objects[fileNodes]
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Instance == "" || !r.c.instances.has(string(n.Instance)) {
@@ -37,7 +36,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 		r.c.objects[fileLeases].held = true
 	}
 	if s.Has(roll.ScopeNodes) {
-		nodes.held = true
+		r.c.objects[fileNodes].held = true
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import "strings"
 // aws-auth maps.
 func mappingCases() []Case {
 	arn := Edge.RoleARN()
+	bySession := mapRole(arn, "system:node:{{SessionName}}", "system:bootstrappers", "system:nodes")
+	// byID has Bottlerocket name a node after its instance id.
+	byID := strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1)
 	// remapped is a case in which the role's entry reads otherwise.
 	remapped := func(code string, entries ...string) func(*Bundle, healthy) *verdict {
 		return func(b *Bundle, _ healthy) *verdict {
@@ -99,7 +102,7 @@ func mappingCases() []Case {
 			Sources: []string{authenticator, "https://github.com/aws/karpenter-provider-aws/issues/7508"},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.Unregistered(Edge)
-				b.remap(Edge, mapRole(arn, "system:node:{{SessionName}}", "system:bootstrappers", "system:nodes"))
+				b.remap(Edge, bySession)
 				return unregistered(m, "")
 			},
 		},
@@ -119,7 +122,7 @@ func mappingCases() []Case {
 			Sources: []string{nodeadmNames, authenticator},
 			Build: func(b *Bundle, _ healthy) *verdict {
 				m := b.Unregistered(Edge)
-				b.remap(Edge, mapRole(arn, "system:node:{{SessionName}}", "system:bootstrappers", "system:nodes"))
+				b.remap(Edge, bySession)
 				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))
 				return unregistered(m, "").rulesOut("AwsAuthWrongUsername")
 			},
@@ -132,7 +135,7 @@ func mappingCases() []Case {
 				g := BatchGroup
 				g.Image, g.Custom = imageBottlerocket, true
 				m := b.Unregistered(g)
-				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1))
+				b.retext(m, byID)
 				return unregistered(m, "AccessEntryWrongType")
 			},
 		},
@@ -146,7 +149,7 @@ func mappingCases() []Case {
 				m := b.Unregistered(g)
 				e := b.entryOf(BatchGroup)
 				e["type"], e["username"] = "EC2", "system:node:{{SessionName}}"
-				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1))
+				b.retext(m, byID)
 				return unregistered(m, "")
 			},
 		},
