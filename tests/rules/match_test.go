@@ -37,7 +37,7 @@ type region struct {
 
 func emulated() region {
 	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(account.Endpoint), RetryMaxAttempts: 1,
+		Region: "eu-west-1", BaseEndpoint: aws.String(account.Endpoint), RetryMaxAttempts: 3,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAIOSFODNN7EXAMPLE", "secret", ""),
 	}
 	return region{eventbridge.NewFromConfig(config), sqs.NewFromConfig(config)}
