@@ -61,8 +61,8 @@ lint: ## Check formatting, imports and habits
 .PHONY: bench
 bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
-	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/handle ./tests/serverless
-	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/console
+	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/lambdas ./tests/serverless
+	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/evidence/console
 
 .PHONY: corpus
 corpus: ## Write the verdicts and examples of the corpus anew, and all cases to .build/corpus
@@ -82,16 +82,16 @@ pictures: build ## Draw the pictures of the README anew: the demo's page and a n
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/policy
-	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) ./shared/userdata
-	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./shared/userdata
-	$(GO) test -run '^$$' -fuzz FuzzParseStateChange -fuzztime $(FUZZTIME) ./shared/trigger
-	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/trigger
-	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/trigger
+	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) ./shared/evidence/userdata
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./shared/evidence/userdata
+	$(GO) test -run '^$$' -fuzz FuzzParseStateChange -fuzztime $(FUZZTIME) ./shared/lambdas/trigger
+	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/lambdas/trigger
+	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/lambdas/trigger
 	$(GO) test -run '^$$' -fuzz FuzzAnyBytesThatDecodeToANode -fuzztime $(FUZZTIME) ./shared/kube
 	$(GO) test -run '^$$' -fuzz FuzzWhateverAPodHolds -fuzztime $(FUZZTIME) ./shared/kube
-	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/redact
-	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/console
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/awsauth
+	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/evidence/redact
+	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/evidence/console
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) ./shared/kube/awsauth
 	$(GO) test -run '^$$' -fuzz FuzzOpenInstances -fuzztime $(FUZZTIME) ./shared/observe/bundle
 	$(GO) test -run '^$$' -fuzz FuzzOpenCluster -fuzztime $(FUZZTIME) ./shared/observe/bundle
 	$(GO) test -run '^$$' -fuzz FuzzOpenNodes -fuzztime $(FUZZTIME) ./shared/observe/bundle

@@ -15,15 +15,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"rollcall/functions/internal/start"
-	"rollcall/shared/archive"
-	"rollcall/shared/config"
-	"rollcall/shared/dispatch"
-	"rollcall/shared/handle"
+	"rollcall/shared/aws/tags"
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/dispatch"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
-	"rollcall/shared/mark"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
-	"rollcall/shared/run"
 )
 
 func main() {
@@ -40,17 +40,17 @@ func main() {
 		start.Fatal(err)
 	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
-	h := &handle.Inspect{
+	h := &lambdas.Inspect{
 		Ambient: f.Ambient(),
 		Runner: run.Runner{
 			Observer: look.Observer,
 			Why:      look.Check,
 			Ledger:   table,
-			Tags:     mark.New(look.EC2, start.Nobody),
+			Tags:     tags.New(look.EC2, start.Nobody),
 			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
 			Stack:    f.Settings.Stack,
 			Clock:    start.Clock,
-			ReadTime: handle.ReadTime, WhyTime: view.WhyTime,
+			ReadTime: lambdas.ReadTime, WhyTime: view.WhyTime,
 		},
 		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
 		Permitted:     f.Settings.Mode,

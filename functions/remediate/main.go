@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"rollcall/functions/internal/start"
-	"rollcall/shared/archive"
-	"rollcall/shared/config"
-	"rollcall/shared/dispatch"
-	"rollcall/shared/handle"
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/dispatch"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/remediate"
@@ -48,7 +48,7 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	h := &handle.Remediate{
+	h := &lambdas.Remediate{
 		Ambient:    f.Ambient(),
 		Remediator: remediator,
 		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),

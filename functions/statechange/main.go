@@ -13,11 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"rollcall/functions/internal/start"
-	"rollcall/shared/config"
-	"rollcall/shared/dispatch"
-	"rollcall/shared/handle"
+	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/dispatch"
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
-	"rollcall/shared/trigger"
 )
 
 func main() {
@@ -25,7 +25,7 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
-	h := &handle.StateChange{
+	h := &lambdas.StateChange{
 		Ambient:   f.Ambient(),
 		EC2:       ec2.NewFromConfig(f.AWS),
 		Policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),

@@ -1,7 +1,7 @@
 package diagnose
 
 import (
-	"rollcall/shared/redact"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll"
 )
 

@@ -3,8 +3,8 @@ package evidence
 import (
 	"time"
 
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // Evidence is everything that was read for the findings of one check of one cluster.

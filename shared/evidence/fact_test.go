@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // What a person reads of a value that a check lacks names the thing, unless the reader of

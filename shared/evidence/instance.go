@@ -3,9 +3,9 @@ package evidence
 import (
 	"time"
 
-	"rollcall/shared/console"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // Instance is what was read of one EC2 instance.

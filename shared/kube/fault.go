@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"rollcall/shared/redact"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll"
 )
 

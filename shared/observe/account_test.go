@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"rollcall/shared/kube"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -116,7 +116,7 @@ func (a *account) observer() *Observer {
 }
 
 func (a *account) aws() aws.Config {
-	return calls.Intercept(aws.Config{Region: "eu-west-1"}, calls.Methods(a))
+	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, apistats.Methods(a))
 }
 
 // Dial implements dialer, without authentication.

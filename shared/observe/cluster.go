@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/roll"
 )
 

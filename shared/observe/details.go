@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const (

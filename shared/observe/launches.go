@@ -10,11 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/project"
-	"rollcall/shared/redact"
 	"rollcall/shared/roll"
 )
 

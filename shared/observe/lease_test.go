@@ -28,7 +28,7 @@ func (l *leaseAPI) Dial(roll.Cluster) (*kube.Client, error) {
 	if l.cannot != nil {
 		return nil, l.cannot
 	}
-	return kube.NewClientOver(l)
+	return kube.NewInMemoryClient(l)
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"golang.org/x/time/rate"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )

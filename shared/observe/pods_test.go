@@ -27,7 +27,7 @@ func (p *podAPI) Dial(roll.Cluster) (*kube.Client, error) {
 	if p.cannot != nil {
 		return nil, p.cannot
 	}
-	return kube.NewClientOver(p)
+	return kube.NewInMemoryClient(p)
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
 
-	"rollcall/shared/deadline"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/roll"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/project"

@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"rollcall/shared/memo"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 // asked is what an effective policy was asked for.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"rollcall/shared/memo"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 // Document is a policy document that validated. It does not change: any number of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 )

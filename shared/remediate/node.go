@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/deadline"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )

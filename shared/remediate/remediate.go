@@ -25,9 +25,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/deadline"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"

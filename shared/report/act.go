@@ -8,11 +8,11 @@ import (
 
 // words are the forms in which an act is spoken of.
 type words struct {
-	weight int    // of several acts the heaviest is named
-	noun   string // "the termination of instance i-..."
-	doing  string // "terminating i-...", and of several "terminating 3"
-	done   string // what the object then is; also an attribute of notices
-	past   string // "instance i-... was terminated"
+	weight    int    // of several acts the heaviest is named
+	noun      string // "the termination of instance i-..."
+	doing     string // "terminating i-...", and of several "terminating 3"
+	done      string // what the object then is; also an attribute of notices
+	pastTense string // "instance i-... was terminated"
 }
 
 var acts = map[plan.Action]words{

@@ -145,11 +145,11 @@ func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
 func whatWasDone(do plan.Action) string {
 	switch do {
 	case plan.Terminate, plan.Reboot:
-		return acts[do].past
+		return acts[do].pastTense
 	case plan.DeleteNodeClaim:
-		return "its NodeClaim was " + acts[do].past
+		return "its NodeClaim was " + acts[do].pastTense
 	}
-	return "its node was " + acts[do].past
+	return "its node was " + acts[do].pastTense
 }
 
 // Answers are the short answers about the instance that is asked about, or about all that

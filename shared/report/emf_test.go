@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
 	"rollcall/shared/report/emftest"
 	"rollcall/shared/roll"
@@ -113,7 +113,7 @@ func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 
 // Each worth of a dimension is a metric that is paid for.
 func TestTheValuesOfADimensionAreListed(t *testing.T) {
-	var fine = map[Dimension][]string{ByCause: {NoCause}, ByService: calls.Services(), ByReason: {string(plan.SharedCause), string(plan.EvidenceNotStored), string(plan.ModeObserve)}, ByAction: {"cordon", "terminate"}}
+	var fine = map[Dimension][]string{ByCause: {NoCause}, ByService: apistats.Services(), ByReason: {string(plan.SharedCause), string(plan.EvidenceNotStored), string(plan.ModeObserve)}, ByAction: {"cordon", "terminate"}}
 	for _, k := range roll.Kinds() {
 		fine[ByKind] = append(fine[ByKind], string(k))
 	}

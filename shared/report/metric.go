@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )
@@ -36,7 +36,7 @@ var dimensionValues = map[Dimension]func(string) bool{
 	ByCause:   func(v string) bool { return v == NoCause || cause.Known(v) },
 	ByAction:  func(v string) bool { return slices.Contains(actions, plan.Action(v)) },
 	ByReason:  func(v string) bool { return plan.Reason(v).Ends() != "" },
-	ByService: func(v string) bool { return slices.Contains(calls.Services(), v) },
+	ByService: func(v string) bool { return slices.Contains(apistats.Services(), v) },
 }
 
 var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}

@@ -447,7 +447,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 	}
 	for _, a := range plantest.Constants(t, "Action") {
 		act := plan.Action(a)
-		if w, ok := acts[act]; !ok || w.noun == "" || w.doing == "" || w.done == "" || w.past == "" || w.weight == 0 {
+		if w, ok := acts[act]; !ok || w.noun == "" || w.doing == "" || w.done == "" || w.pastTense == "" || w.weight == 0 {
 			t.Errorf("%s has no words: %+v", act, w)
 		}
 		for _, o := range ways {

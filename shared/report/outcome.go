@@ -64,7 +64,7 @@ func outcomeInWords(o remediate.Outcome) string {
 		of = "NodeClaim of " + of
 	}
 	if o.Result == remediate.Acted {
-		return of + " " + w.past
+		return of + " " + w.pastTense
 	}
 	return w.noun + " of " + of + " " + became(o)
 }
@@ -74,9 +74,9 @@ func sentence(o remediate.Outcome) string {
 	w, of := acts[o.Order.Action], object(o.Order)
 	switch {
 	case o.Result == remediate.Acted:
-		return fmt.Sprintf("%s was %s%s", capital(of), w.past, consequence(o.Order))
+		return fmt.Sprintf("%s was %s%s", capital(of), w.pastTense, consequence(o.Order))
 	case o.Result == remediate.Refused:
-		return fmt.Sprintf("%s was not %s: a second look right before the act found another case (%s).", capital(of), w.past, o.Reason)
+		return fmt.Sprintf("%s was not %s: a second look right before the act found another case (%s).", capital(of), w.pastTense, o.Reason)
 	case o.Reason == plan.DrainUnfinished:
 		return fmt.Sprintf("The drain of %s is unfinished: pods were left on it when its time was over. The instance is kept, unless the policy says drain.force: afterBudgetTimeout; see to the pods.", of)
 	case o.Result == remediate.Failed:

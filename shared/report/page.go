@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/page"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 )
 

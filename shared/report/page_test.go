@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/assess"
-	"rollcall/shared/page"
 	"rollcall/shared/plan"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 )
 

@@ -56,7 +56,7 @@ func ended(k roll.Kind, e plan.Ended) string {
 	case how == plan.EndedRecovered && !e.Instance.IsInstance():
 		return "recovered: it is without the trouble"
 	case how == plan.EndedRecovered && e.After != "":
-		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].past)
+		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].pastTense)
 	case how == plan.EndedRecovered:
 		return "recovered: it is there, without the trouble"
 	case how == plan.EndedByAct && k == roll.Ghost:

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 )
 
 type snsAPI interface {

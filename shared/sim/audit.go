@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )

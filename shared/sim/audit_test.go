@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
-	"rollcall/shared/trigger"
 )
 
 // broke reports whether the auditor noted the rule.

@@ -3,7 +3,7 @@ package sim
 import (
 	"strings"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 )
 
 // complete checks that evidence holds what could be read of a machine when it was kept: by a delivery

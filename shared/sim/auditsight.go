@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 )
 
 // sight is what an invocation was told, as the auditor has to know it: what the APIs

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 )
 
 // principal is whom the account takes the functions for.

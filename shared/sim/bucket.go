@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 )
 
 // bucket is the bucket of evidence. It knows what it holds by name only.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/roll"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
-	"rollcall/shared/trigger"
+	"rollcall/shared/lambdas/trigger"
 )
 
 // ruled is how long an event takes from EC2 through the rule to the queue at most.

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
-	"rollcall/shared/trigger"
 )
 
 func TestStateChangesAreTheEventsOfTheSamples(t *testing.T) {

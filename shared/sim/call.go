@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 )
 
 // access says whether a call changes something.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"rollcall/shared/deadline"
+	"rollcall/shared/observe/deadline"
 )
 
 // virtual is a context that ends by the account's clock.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/deadline"
+	"rollcall/shared/observe/deadline"
 )
 
 // A context of an invocation ends by the account's clock, and not before.

@@ -9,20 +9,20 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"rollcall/shared/config"
-	"rollcall/shared/dispatch"
-	"rollcall/shared/handle"
+	"rollcall/shared/aws/tags"
+	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/dispatch"
+	"rollcall/shared/lambdas/run"
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
-	"rollcall/shared/mark"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
-	"rollcall/shared/trigger"
 )
 
 // The names of what the stack consists of.
@@ -182,8 +182,8 @@ func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEv
 
 func nobodys(context.Context) string { return "" }
 
-func (v *env) ambient() handle.Ambient {
-	return handle.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
+func (v *env) ambient() lambdas.Ambient {
+	return lambdas.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
 }
 
 func (v *env) policies() *config.PolicyParameterStore {
@@ -214,11 +214,11 @@ func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 
 // aws is the configuration of the clients with which a function looks at the account.
 func (v *env) aws() aws.Config {
-	none := calls.Intercept(aws.Config{Region: region}, func(ctx context.Context, in any, _ calls.Call) (any, error) {
-		v.unsimulated(calls.Action(ctx), in)
+	none := apistats.Intercept(aws.Config{Region: region}, func(ctx context.Context, in any, _ apistats.Call) (any, error) {
+		v.unsimulated(apistats.Action(ctx), in)
 		return nil, nil
 	})
-	return calls.Intercept(none, calls.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
+	return apistats.Intercept(none, apistats.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
 }
 
 // view asks one question after the other: nothing else in the account does two things at
@@ -230,30 +230,30 @@ func (d *deployment) view(v *env) *view.View {
 	)
 }
 
-func (d *deployment) newStateChange(v *env) *handle.StateChange {
-	return &handle.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Ledger: d.ledger(v), Home: trigger.Home{Region: region}}
+func (d *deployment) newStateChange(v *env) *lambdas.StateChange {
+	return &lambdas.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Ledger: d.ledger(v), Home: trigger.Home{Region: region}}
 }
 
-func (d *deployment) newSweep(v *env) *handle.Sweep {
-	return &handle.Sweep{
+func (d *deployment) newSweep(v *env) *lambdas.Sweep {
+	return &lambdas.Sweep{
 		Ambient: v.ambient(), EKS: eksAPI{v}, EC2: ec2API{v}, Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
 		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
 }
 
-func (d *deployment) newInspect(v *env) *handle.Inspect {
+func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 	look := d.view(v)
-	return &handle.Inspect{
+	return &lambdas.Inspect{
 		Ambient: v.ambient(),
 		Runner: run.Runner{
 			Observer: guarded(d.guards.Observer, Observer(look.Observer)),
 			Why:      guarded(d.guards.Check, run.Why(look.Check)),
 			Ledger:   d.ledger(v),
-			Tags:     guarded(d.guards.Tags, Tags(mark.New(ec2API{v}, nobodys))),
+			Tags:     guarded(d.guards.Tags, Tags(tags.New(ec2API{v}, nobodys))),
 			Notices:  d.notices(v),
 			Plan:     d.planner(v),
 			Clock:    v.now,
-			ReadTime: handle.ReadTime, WhyTime: view.WhyTime,
+			ReadTime: lambdas.ReadTime, WhyTime: view.WhyTime,
 		},
 		Policies:      v.policies(),
 		Permitted:     guarded(d.guards.Permitted, d.permitted),
@@ -265,7 +265,7 @@ func (d *deployment) newInspect(v *env) *handle.Inspect {
 	}
 }
 
-func (d *deployment) newRemediate(v *env) *handle.Remediate {
+func (d *deployment) newRemediate(v *env) *lambdas.Remediate {
 	look := d.view(v)
 	remediator, err := remediate.New(remediate.Options{
 		Targets:   guarded(d.guards.Targets, Targets(look.Observer)),
@@ -281,7 +281,7 @@ func (d *deployment) newRemediate(v *env) *handle.Remediate {
 	if err != nil {
 		panic(err) // the ledger persists, and there is a place for evidence
 	}
-	return &handle.Remediate{
+	return &lambdas.Remediate{
 		Ambient: v.ambient(), Remediator: remediator, Notices: d.notices(v), Events: dispatch.NewEvents(eventsAPI{v}, eventBus),
 	}
 }

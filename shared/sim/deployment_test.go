@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/shared/config"
+	"rollcall/shared/lambdas/config"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"

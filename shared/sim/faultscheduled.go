@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"rollcall/shared/trigger"
+	"rollcall/shared/lambdas/trigger"
 )
 
 // What becomes of an event that EC2 has scheduled for a machine that works.

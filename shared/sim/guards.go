@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
@@ -13,7 +14,6 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
 )
 
 // Guards put something wrong into the functions of a run, to see that the auditor notices:

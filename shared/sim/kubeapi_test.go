@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"rollcall/shared/awsauth"
 	"rollcall/shared/kube"
+	"rollcall/shared/kube/awsauth"
 	"rollcall/shared/roll"
 )
 

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/kube"
-	"rollcall/shared/memo"
+	"rollcall/shared/roll/memo"
 )
 
 // kubeObjects are the kinds of which the API server answers about one object.

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/kube"
-	"rollcall/shared/memo"
+	"rollcall/shared/roll/memo"
 )
 
 // Result is what came of a run.

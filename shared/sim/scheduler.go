@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
-	"rollcall/shared/trigger"
+	"rollcall/shared/lambdas/trigger"
 )
 
 // schedule is a one-time schedule that exists.

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/trigger"
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/trigger"
 )
 
 // asks is what a function asks the Scheduler for, for a check.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"

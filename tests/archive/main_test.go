@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"rollcall/shared/archive/archivetest"
+	"rollcall/shared/evidence/archive/archivetest"
 	"rollcall/tests/emulator"
 )
 

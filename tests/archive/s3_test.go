@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"rollcall/shared/archive"
-	"rollcall/shared/archive/archivetest"
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/evidence/archive/archivetest"
 )
 
 const (

@@ -26,7 +26,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -153,7 +153,7 @@ func (noGroups) DescribeScalingActivities(context.Context, *autoscaling.Describe
 
 // observe looks at the cluster as a check does, but for the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
-	return observe.New(observe.Options{AWS: calls.Intercept(s.cfg, calls.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
+	return observe.New(observe.Options{AWS: apistats.Intercept(s.cfg, apistats.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
 }
 
 // complaint tells what a snapshot of the canned cluster lacks.

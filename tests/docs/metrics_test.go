@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/diagnose/cause"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
@@ -42,7 +42,7 @@ func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 
 // What the metrics cost hangs on how many there can be.
 func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
-	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(calls.Services())
+	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(apistats.Services())
 	worth := map[report.Dimension]int{report.ByKind: kinds, report.ByCause: causes, report.ByAction: acts, report.ByReason: reasons, report.ByService: services}
 	all, cluster, over := 0, 0, 0
 	for _, s := range report.Catalogue() {

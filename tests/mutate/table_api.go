@@ -218,7 +218,7 @@ func kept() []Mutation {
 
 // handled treat what starts a function, and what follows from it, wrongly.
 func handled() []Mutation {
-	const inspect, sweep, check, remediate = "shared/handle/inspect.go", "shared/handle/sweep.go", "shared/trigger/check.go", "shared/handle/remediate.go"
+	const inspect, sweep, check, remediate = "shared/lambdas/inspect.go", "shared/lambdas/sweep.go", "shared/lambdas/trigger/check.go", "shared/lambdas/remediate.go"
 	return []Mutation{
 		{
 			Name: "no check is ever scheduled", File: inspect,

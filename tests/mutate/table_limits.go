@@ -4,7 +4,7 @@ import "rollcall/shared/sim"
 
 // limited let something pass that a limit should hold.
 func limited() []Mutation {
-	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/object.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/climb.go"
+	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/object.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/ladder.go"
 	return []Mutation{
 		{
 			Name: "one more node may be unhealthy than the share allows", File: limits,

@@ -4,7 +4,7 @@ import "rollcall/shared/sim"
 
 // climbed take the steps of a ladder wrongly.
 func climbed() []Mutation {
-	const climb, recover, resolve = "shared/plan/climb.go", "shared/plan/recover.go", "shared/plan/resolve.go"
+	const climb, recover, resolve = "shared/plan/ladder.go", "shared/plan/recover.go", "shared/plan/resolve.go"
 	return []Mutation{
 		{
 			Name: "all steps of a ladder are due at once", File: climb,
@@ -382,7 +382,7 @@ func remembered() []Mutation {
 
 // carriedOut do what should not be done any more, or twice, or without a trace.
 func carriedOut() []Mutation {
-	const remediate, verify, instance, node, run = "shared/remediate/remediate.go", "shared/remediate/verify.go", "shared/remediate/instance.go", "shared/remediate/node.go", "shared/run/run.go"
+	const remediate, verify, instance, node, run = "shared/remediate/remediate.go", "shared/remediate/verify.go", "shared/remediate/instance.go", "shared/remediate/node.go", "shared/lambdas/run/run.go"
 	return []Mutation{
 		{
 			Name: "there is no second look after the diagnosis", File: verify,

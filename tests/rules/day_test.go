@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/emit"
+	"rollcall/shared/report/emit"
 	"rollcall/shared/sim"
 )
 

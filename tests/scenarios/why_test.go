@@ -7,14 +7,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"rollcall/shared/archive"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/kube"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
 )
 
 // view is what one role sees, and the place where evidence is kept.

@@ -11,16 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
+	"rollcall/shared/aws/tags"
 	"rollcall/shared/kube"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
-	"rollcall/shared/mark"
 	"rollcall/shared/observe"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
 	"rollcall/tests/testbed"
 )
 
@@ -74,7 +74,7 @@ func (d *deployment) wire() error {
 	}
 	d.runner = &run.Runner{
 		Observer: observer, Why: d.why(viewer, dialer), Ledger: memory, Permitted: d.mode, Clock: d.clock,
-		Tags: mark.New(ec2.NewFromConfig(viewer), principal),
+		Tags: tags.New(ec2.NewFromConfig(viewer), principal),
 	}
 	if d.mode.Allows(policy.Notify) {
 		d.runner.Notices = report.NewTopic(sns.NewFromConfig(viewer), d.topic, "", principal)

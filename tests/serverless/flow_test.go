@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/report"
-	"rollcall/shared/trigger"
 	"rollcall/tests/testbed"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/shared/trigger"
+	"rollcall/shared/lambdas/trigger"
 )
 
 // matches tells which of the events a rule of the template lets through.

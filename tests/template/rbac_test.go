@@ -206,7 +206,7 @@ func readings(t *testing.T) map[string][]permission {
 	out := map[string][]permission{}
 	reading := func(name string, read func(*kube.Client) error) {
 		r := &recorder{}
-		c, err := kube.NewClientOver(r)
+		c, err := kube.NewInMemoryClient(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func acts(t *testing.T) map[string][]permission {
 		"DeleteNodeClaim": func(c *kube.Client) error { return c.DeleteNodeClaim(t.Context(), "c", "u") },
 	} {
 		r := &recorder{}
-		c, err := kube.NewClientOver(r)
+		c, err := kube.NewInMemoryClient(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/aws/smithy-go/logging"
 
-	"rollcall/shared/handle"
+	"rollcall/shared/lambdas"
 )
 
 // sdk has the AWS SDK log as the functions do. By itself it writes lines of text, which no
 // query of JSON lines finds. What it says to those who mend the SDK itself is dropped.
-func sdk(around handle.Ambient) logging.Logger {
+func sdk(around lambdas.Ambient) logging.Logger {
 	return logging.LoggerFunc(func(sort logging.Classification, format string, arguments ...any) {
 		if sort != logging.Debug {
 			around.Odd(fmt.Sprintf(format, arguments...))

@@ -8,12 +8,12 @@ import (
 
 	"github.com/aws/smithy-go/logging"
 
-	"rollcall/shared/handle"
+	"rollcall/shared/lambdas"
 )
 
 func TestTheSDKLogsAsTheFunctionsDo(t *testing.T) {
 	var out bytes.Buffer
-	log := sdk(handle.Ambient{Log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	log := sdk(lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	log.Logf(logging.Debug, "request %d", 1)
 	if out.Len() > 0 {
 		t.Errorf("wrote %s, want nothing of what only helps to mend the SDK", &out)

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
-	"rollcall/shared/config"
-	"rollcall/shared/handle"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/observe/apistats"
 )
 
 // Function is what a function starts with.
@@ -22,7 +22,7 @@ type Function struct {
 	AWS      aws.Config
 	Log      *slog.Logger
 	// Calls counts what is sent to AWS with the configuration.
-	Calls *calls.Counter
+	Calls *apistats.Counter
 }
 
 // Begin reads the variables that the function needs. A fault ends the process before
@@ -33,11 +33,11 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	if err != nil {
 		return Function{}, fmt.Errorf("settings of %s: %w", name, err)
 	}
-	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(sdk(handle.Ambient{Log: log})))
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(sdk(lambdas.Ambient{Log: log})))
 	if err != nil {
 		return Function{}, fmt.Errorf("load the AWS configuration of %s: %w", name, err)
 	}
-	f := Function{Settings: settings, AWS: cfg, Log: log, Calls: &calls.Counter{}}
+	f := Function{Settings: settings, AWS: cfg, Log: log, Calls: &apistats.Counter{}}
 	f.Calls.Watch(&f.AWS)
 	hook(&f.AWS)
 	return f, nil
@@ -54,6 +54,6 @@ func Fatal(err error) {
 func Nobody(context.Context) string { return "" }
 
 // Ambient is what is around the function's handler.
-func (f Function) Ambient() handle.Ambient {
-	return handle.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
+func (f Function) Ambient() lambdas.Ambient {
+	return lambdas.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"rollcall/shared/archive"
-	"rollcall/shared/awserr"
-	"rollcall/shared/mark"
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/aws/tags"
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
-	"rollcall/shared/run"
 )
 
 // account is the AWS account and region that the ambient credentials reach.
@@ -125,7 +125,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 	r := &run.Runner{
 		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now, Unremembered: f.ledger == "",
 		ReadTime: f.timeout, WhyTime: f.timeout, ActTime: f.timeout,
-		Tags: mark.New(a.view.EC2, a.principal),
+		Tags: tags.New(a.view.EC2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
 		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, f.chat, a.principal)

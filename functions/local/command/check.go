@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
-	"rollcall/shared/run"
 )
 
 // checkFlags are the flags of rollcall check, as given.

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"golang.org/x/sync/errgroup"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/config"
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )

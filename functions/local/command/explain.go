@@ -17,10 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
 
-	"rollcall/shared/archive"
-	"rollcall/shared/awserr"
-	"rollcall/shared/config"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
 	"rollcall/shared/observe/bundle"
@@ -28,7 +29,6 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
 )
 
 // explainFlags are the flags of rollcall explain as they were given.

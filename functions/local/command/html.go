@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"rollcall/shared/page"
 	"rollcall/shared/report"
+	"rollcall/shared/report/page"
 )
 
 // placeable says before anything is looked at or done why a page could not be written

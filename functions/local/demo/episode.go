@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/page"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/page"
 	"rollcall/shared/plan"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/page"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )

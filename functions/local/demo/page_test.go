@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rollcall/shared/page"
 	"rollcall/shared/policy"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/page"
+	"rollcall/shared/report/page"
 	"rollcall/shared/sim"
 )
 

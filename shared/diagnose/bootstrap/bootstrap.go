@@ -21,8 +21,8 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // Analyze notes what it finds about the bootstrap of the case's instance. The user data

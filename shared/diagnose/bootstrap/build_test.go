@@ -4,12 +4,12 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/bootstrap"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

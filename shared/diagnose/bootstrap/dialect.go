@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/userdata"
 )
 
 // flagTaints is the kubelet's flag that gives a node its taints.

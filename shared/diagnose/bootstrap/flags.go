@@ -7,8 +7,8 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // oddity is something about the kubelet's flags that is seldom meant. sure: the kubelet,

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // foreign are the forms of user data that nothing on a system reads, so that user data

@@ -6,8 +6,8 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // read are the codes about what user data says; whole those about it as a whole.

@@ -3,11 +3,11 @@ package bootstrap
 import (
 	"fmt"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // traces are the signs that there is something on the AMI that makes a node of it.

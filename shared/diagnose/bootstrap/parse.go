@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // readers are those by whom a system learns which cluster to join. Shell scripts are run

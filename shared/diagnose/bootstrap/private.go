@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // way is whether there is one to the EKS API.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/userdata"
 )
 
 // The families of AMIs, as evidence.Image and console.Log name them.

@@ -8,8 +8,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // The taint with which Karpenter has its nodes register, and what it says when a node

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

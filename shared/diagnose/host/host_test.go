@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/host"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

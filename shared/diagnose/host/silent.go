@@ -3,10 +3,10 @@ package host
 import (
 	"fmt"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 

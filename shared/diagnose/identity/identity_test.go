@@ -11,8 +11,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/identity"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // naming is what a node is named after: the name under which it registers must be the one in its username,

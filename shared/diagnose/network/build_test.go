@@ -4,10 +4,10 @@ import (
 	"maps"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // The names of the world in which every case begins: all is well in it, and all was read.

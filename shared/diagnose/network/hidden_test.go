@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/network"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // hider makes a fact one that is not known: unreadable, or never asked for.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/console"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const hour = time.Hour

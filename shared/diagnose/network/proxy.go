@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/userdata"
 )
 
 // boot is what the instance's user data says: its own, that of its launch template's

@@ -5,8 +5,8 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const imagePull = `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`

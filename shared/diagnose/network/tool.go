@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/userdata"
 )
 
 // needsEC2 tells whether what joins the instance to the cluster certainly asks EC2 for

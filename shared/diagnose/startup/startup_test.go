@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/startup"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 )
 
 // member is something that a tool prints of every thing of a kind, whatever there is to

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rollcall/shared/awserr"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
@@ -27,10 +27,10 @@ func (b *Bundle) Kube() *Kube { return &Kube{b.c} }
 
 // Dial makes a client that reads the bundle.
 func (k *Kube) Dial(roll.Cluster) (*kube.Client, error) {
-	return kube.NewClientOver(&transport{k.c})
+	return kube.NewInMemoryClient(&transport{k.c})
 }
 
-// transport answers requests to a Kubernetes API from files: see kube.NewClientOver.
+// transport answers requests to a Kubernetes API from files: see kube.NewInMemoryClient.
 type transport struct {
 	c *contents
 }
@@ -312,7 +312,7 @@ func answer(r *http.Request, code int, body []byte) (*http.Response, error) {
 func readNodes(nodes []item) error {
 	c := newContents()
 	c.objects[fileNodes].put(nodes...)
-	client, err := kube.NewClientOver(&transport{c})
+	client, err := kube.NewInMemoryClient(&transport{c})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -256,7 +256,7 @@ func strangers(fsys fs.FS) []string {
 
 // AWS is the configuration of clients that the bundle answers, without any network.
 func (b *Bundle) AWS() aws.Config {
-	return calls.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ calls.Call) (any, error) { return b.c.answerEC2(in) })
+	return apistats.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answerEC2(in) })
 }
 
 // ClusterID is the bundle's cluster.

@@ -14,14 +14,14 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/observe/apistats"
 )
 
 // AWS returns a configuration whose clients' calls about the one captured cluster are
 // remembered.
 func (r *Recorder) AWS(cfg aws.Config) aws.Config {
-	return calls.Intercept(cfg, func(ctx context.Context, in any, next calls.Call) (any, error) {
+	return apistats.Intercept(cfg, func(ctx context.Context, in any, next apistats.Call) (any, error) {
 		out, err := next(ctx, in)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -31,7 +31,7 @@ func (r *Recorder) AWS(cfg aws.Config) aws.Config {
 			r.remember(in, out)
 		case !awserr.IsNotFound(err):
 			if listing {
-				r.torn[file] = awserr.Describe(err, calls.Action(ctx), "")
+				r.torn[file] = awserr.Describe(err, apistats.Action(ctx), "")
 			}
 		case file == fileNodeGroups && listing: // that there is no such group is an answer too
 			r.c.nodeGroups.held = true

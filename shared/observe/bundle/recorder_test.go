@@ -30,7 +30,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -287,7 +287,7 @@ type stub struct {
 
 // over is a client of which the recorder remembers what the stub answers.
 func (r *Recorder) over(s *stub) *ec2.Client {
-	return ec2.NewFromConfig(r.AWS(calls.Intercept(aws.Config{}, calls.Methods(s))))
+	return ec2.NewFromConfig(r.AWS(apistats.Intercept(aws.Config{}, apistats.Methods(s))))
 }
 
 func (s *stub) DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"rollcall/shared/redact"
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/redact"
+	"rollcall/shared/evidence/userdata"
 )
 
 // scrubber takes secrets out of what is written. It remembers texts: most recur, in tags

@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"rollcall/shared/awsauth"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
-	"rollcall/shared/memo"
+	"rollcall/shared/kube/awsauth"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"rollcall/shared/kube"
-	"rollcall/shared/observe/calls"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -94,11 +94,11 @@ func (a *account) collector() *Collector {
 }
 
 func (a *account) aws() aws.Config {
-	return calls.Intercept(aws.Config{Region: "eu-west-1"}, calls.Methods(a))
+	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, apistats.Methods(a))
 }
 
 // Dial implements dialer.
-func (a *account) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewClientOver(a.api) }
+func (a *account) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewInMemoryClient(a.api) }
 
 // total is how many AWS calls were made.
 func (a *account) total() (n int) {

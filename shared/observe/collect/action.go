@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/deadline"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/deadline"
 )
 
 // action is an AWS action that one task asks again and again.

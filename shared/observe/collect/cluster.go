@@ -8,8 +8,8 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
-	"rollcall/shared/userdata"
 )
 
 // readCluster describes the EKS cluster once more: the snapshot keeps little of it.

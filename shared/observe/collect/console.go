@@ -10,11 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"rollcall/shared/awserr"
-	"rollcall/shared/console"
+	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
-	"rollcall/shared/memo"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 // readConsoles reads the console output of the sample, one call for each instance, or two

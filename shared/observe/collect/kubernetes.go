@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/roll"
 )
 

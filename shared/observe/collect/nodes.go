@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
-	"rollcall/shared/redact"
 )
 
 // eachNode calls read for the nodes of the sample whose findings have the need, and

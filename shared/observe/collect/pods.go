@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
-	"rollcall/shared/redact"
 	"rollcall/shared/roll"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/userdata"
+	"rollcall/shared/evidence/userdata"
 )
 
 // readUserData reads the user data of the sample, one call for each instance.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"rollcall/shared/archive"
 	"rollcall/shared/diagnose"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"

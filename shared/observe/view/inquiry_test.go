@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/archive"
 	"rollcall/shared/assess"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
 	"rollcall/shared/observe/bundle"

@@ -14,20 +14,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"rollcall/shared/archive"
-	"rollcall/shared/deadline"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/kube"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/bundle"
-	"rollcall/shared/observe/calls"
 	"rollcall/shared/observe/collect"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
-	"rollcall/shared/run"
 )
 
 // WhyTime bounds a diagnosis: what was not read by then is not checked. Where no way
@@ -47,7 +47,7 @@ type Options struct {
 	Store Store
 	// Calls counts what is sent to the API servers of clusters; nil counts nothing. What is
 	// sent to AWS is counted by the configuration, if it is.
-	Calls *calls.Counter
+	Calls *apistats.Counter
 	// PageInterval is that of observe.Options.
 	PageInterval time.Duration
 	// Free: reading costs nothing. Serial: questions are asked one after the other. See

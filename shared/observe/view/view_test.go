@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/archive"
 	"rollcall/shared/assess"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/bundle"

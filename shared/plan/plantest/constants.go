@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +16,13 @@ import (
 // is for tests of packages beside plan, from whose folder the source is found.
 func Constants(t *testing.T, typeName string) (out []string) {
 	t.Helper()
-	files, err := filepath.Glob("../plan/*.go")
+	root := "."
+	for _, err := os.Stat("go.mod"); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
+		if root = filepath.Join(root, ".."); len(root) > 100 {
+			t.Fatal("no go.mod above this package")
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "shared/plan/*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

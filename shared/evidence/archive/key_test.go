@@ -1,0 +1,39 @@
+package archive_test
+
+import (
+	"path"
+	"testing"
+
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/evidence/archive/archivetest"
+	"rollcall/shared/roll"
+)
+
+// Whoever looks for all evidence about an instance finds that of each key.
+func TestAKeyLiesInTheFolderOfItsInstance(t *testing.T) {
+	key := archivetest.Key()
+	place, err := key.Path()
+	if err != nil || place != archivetest.Place {
+		t.Fatalf("%q, %v", place, err)
+	}
+	if got := archive.Folder(key.Cluster, key.Instance); got != path.Dir(place) {
+		t.Errorf("the folder is %q, the key lies in %q", got, path.Dir(place))
+	}
+}
+
+// What is about no instance has a folder too, whatever it is called.
+func TestTheFolderOfWhatIsNoInstance(t *testing.T) {
+	for id, want := range map[roll.InstanceID]string{
+		roll.SubjectID("nodepool", "general"):   "nodepool-general",
+		roll.SubjectID("asg", "../other"):       "asg",
+		roll.SubjectID("asg", "blue green"):     "asg",
+		roll.SubjectID("eni", "eni-0123456789"): "eni-eni-0123456789",
+	} {
+		key := archivetest.Key()
+		key.Instance = id
+		place, err := key.Path()
+		if err != nil || path.Base(path.Dir(place)) != want || archive.Folder(key.Cluster, id) != path.Dir(place) {
+			t.Errorf("%s: %q, %v", id, place, err)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/roll"
+)
+
+type s3API interface {
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+}
+
+// S3 keeps evidence in a bucket, two objects for each key: bundle.tar.gz, which unpacks
+// into a folder, and after it findings.json. The bucket is of the account and the region
+// of the clusters, and encrypts by default; its caller may put objects that do not exist
+// yet, and needs to do nothing else.
+type S3 struct {
+	api    s3API
+	bucket string
+}
+
+// NewS3 keeps evidence in the bucket.
+func NewS3(api s3API, bucket string) *S3 { return &S3{api: api, bucket: bucket} }
+
+// Put keeps files under a key, with Findings among them. That the key is kept already is
+// a success. After an error the evidence is not whole; another Put of the key completes it.
+func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
+	e, err := newEvidence(key, files)
+	if err != nil {
+		return Link{}, err
+	}
+	if len(e.findings) > MaxSize {
+		return Link{}, fmt.Errorf("evidence %s: %s has %d bytes, more than %d, and is not kept", e.path, Findings, len(e.findings), MaxSize)
+	}
+	packed, err := e.pack(key.At, MaxSize)
+	if err != nil {
+		return Link{}, err
+	}
+	for _, o := range []struct {
+		name, kind string
+		content    []byte
+	}{
+		{e.path + "/bundle.tar.gz", "application/gzip", packed},
+		{e.path + "/" + Findings, "application/json", e.findings},
+	} {
+		if err := s.put(ctx, key.Cluster.Account, o.name, o.kind, o.content); err != nil {
+			return Link{}, err
+		}
+	}
+	return Link{URI: "s3://" + s.bucket + "/" + e.path + "/", Console: roll.BucketPage(key.Cluster.Region, s.bucket, e.path+"/")}, nil
+}
+
+// tries of one object. S3 asks for another where two writers of a key got into each
+// other's way; then it is there, or it is not.
+const tries = 3
+
+// put writes an object unless there is one of that name.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
+func (s *S3) put(ctx context.Context, owner, name, kind string, content []byte) error {
+	for try := 1; ; try++ {
+		_, err := s.api.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: aws.String(s.bucket), Key: aws.String(name), Body: bytes.NewReader(content), ContentType: aws.String(kind),
+			ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+			IfNoneMatch:       aws.String("*"),
+			// A bucket that was deleted can be made anew by anybody.
+			ExpectedBucketOwner: aws.String(owner),
+		})
+		switch {
+		case err == nil, awserr.IsPreconditionFailed(err):
+			return nil
+		case awserr.IsWriteConflict(err) && try < tries:
+			continue
+		}
+		return fmt.Errorf("keep evidence s3://%s/%s: %s", s.bucket, name, awserr.Describe(err, "s3:PutObject", ""))
+	}
+}

@@ -1,0 +1,143 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"rollcall/shared/evidence/redact"
+)
+
+// Read reads a console's text. It never fails: text that says nothing gives a log
+// without signs.
+func Read(text string) Log {
+	r := reader{log: Log{Truncated: len(text) >= kept}}
+	if len(text) > MaxBytes {
+		dropped := text[:len(text)-MaxBytes]
+		r.skipped = strings.Count(dropped, "\n")
+		text = text[len(dropped):]
+	}
+	r.text = printable(text)
+	r.lines = strings.Split(strings.TrimSuffix(r.text, "\n"), "\n")
+	if text == "" {
+		return r.log
+	}
+	r.log.Lines = r.skipped + len(r.lines)
+	for i, line := range r.lines {
+		r.line(i, line)
+	}
+	r.log.Found = r.settle(r.log.Found)
+	return r.log
+}
+
+// reader reads one text.
+type reader struct {
+	text    string    // without control characters
+	lines   []string  // of text, which may end in a line break
+	skipped int       // lines before text that are not read
+	clean   []string  // lines, redacted; nil until one is needed
+	detail  [2]string // the last one that was made presentable, and how
+	bootmgr bool      // the last beginning of a boot was told by the boot manager
+	log     Log
+}
+
+// line reads one line, which can hold several messages.
+func (r *reader) line(i int, line string) {
+	var seen []Sign
+	for _, s := range segments(line) {
+		r.facts(s)
+		for _, rule := range rules {
+			if sign, _ := rule.apply(s); sign != "" && !slices.Contains(seen, sign) {
+				seen = append(seen, sign)
+			}
+		}
+	}
+	if len(seen) > 0 {
+		r.redacted(i, seen)
+	}
+}
+
+// redacted adds the signs that were seen in a line. Their words are taken from what
+// redact leaves of it, with the whole text in view, so that no secret is in them. If
+// redaction took away what told a sign, it stands without a detail.
+func (r *reader) redacted(i int, seen []Sign) {
+	if r.clean == nil {
+		clean, _ := redact.Text(r.text)
+		r.clean = strings.Split(clean, "\n")
+	}
+	var told []Sign
+	for _, s := range segments(r.clean[i]) {
+		for _, rule := range rules {
+			if sign, detail := rule.apply(s); slices.Contains(seen, sign) {
+				r.add(i, sign, s.raw, detail)
+				told = append(told, sign)
+			}
+		}
+	}
+	for _, sign := range seen {
+		if !slices.Contains(told, sign) {
+			r.add(i, sign, strings.ReplaceAll(r.clean[i], "\r", " "), "")
+		}
+	}
+}
+
+// add adds a finding, unless the same is there already or there are too many of its sign.
+func (r *reader) add(i int, sign Sign, said, detail string) {
+	detail = r.presentable(detail)
+	n := 0
+	for k := range r.log.Found {
+		f := &r.log.Found[k]
+		if f.Sign != sign {
+			continue
+		}
+		if f.Detail == detail && f.Boot == r.log.Boots {
+			f.Count++
+			return
+		}
+		n++
+	}
+	if n >= maxPerSign {
+		return
+	}
+	r.log.Found = append(r.log.Found, Found{
+		Sign: sign, Line: r.skipped + i + 1, Count: 1, Boot: r.log.Boots,
+		Excerpt: redact.Excerpt(head(said), 1, 0), Detail: detail,
+	})
+}
+
+// head is the beginning of a redacted text, of which no more is shown anyway.
+func head(s string) string { return s[:min(len(s), 4<<10)] }
+
+// presentable is a detail as it is shown: redacted once more, since it may have been
+// unquoted, in one line, and not too long.
+func (r *reader) presentable(detail string) string {
+	if detail == r.detail[0] { // as at the start, where both are empty
+		return r.detail[1]
+	}
+	if detail == "" {
+		return ""
+	}
+	clean, _ := redact.Text(strings.Join(strings.Fields(printable(head(detail))), " "))
+	if runes := []rune(clean); len(runes) > maxDetail {
+		clean = string(runes[:maxDetail]) + " ..."
+	}
+	r.detail = [2]string{detail, clean}
+	return clean
+}
+
+// settle drops what other lines, or the system, take back.
+func (r *reader) settle(found []Found) []Found {
+	var out []Found
+	for _, f := range found {
+		switch {
+		case f.Sign == NodeConfigInvalid && !r.log.Has(NodeadmFailed):
+			// It had another configuration to go on with.
+			continue
+		case f.Sign == UserDataIgnored && (r.log.OS == "al2023" || r.log.Has(NodeadmRan)):
+			continue
+		case f.Sign == UserDataIgnored && strings.Contains(f.Detail, nodeConfigType) && r.log.OS == "":
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}

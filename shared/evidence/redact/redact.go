@@ -1,0 +1,236 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll/memo"
+)
+
+// Kind says what kind of secret was found.
+type Kind string
+
+// The kinds, the most telling first: where two overlap, the first names both.
+const (
+	PrivateKey      Kind = "private-key"
+	AccessKeyID     Kind = "aws-access-key-id"
+	AWSSecretKey    Kind = "aws-secret-key"
+	AWSSessionToken Kind = "aws-session-token"
+	EKSToken        Kind = "eks-token"
+	JWT             Kind = "jwt"
+	GitHubToken     Kind = "github-token"
+	GitLabToken     Kind = "gitlab-token"
+	SlackToken      Kind = "slack-token"
+	NPMToken        Kind = "npm-token"
+	DockerToken     Kind = "docker-token"
+	BootstrapToken  Kind = "bootstrap-token"
+	APIToken        Kind = "api-token" // another known prefix
+	Authorization   Kind = "authorization"
+	PasswordHash    Kind = "password-hash"
+	URLPassword     Kind = "url-password"
+	Password        Kind = "password"
+	APIKey          Kind = "api-key"
+	Token           Kind = "token"
+	Credentials     Kind = "credentials"
+	Secret          Kind = "secret"
+	Encoded         Kind = "encoded" // base64 with a secret in it
+	Unsettled       Kind = "text"    // a line of a text that would not settle, see Text
+)
+
+// Kinds are all of them, in that order.
+var Kinds = []Kind{
+	PrivateKey, AccessKeyID, AWSSecretKey, AWSSessionToken, EKSToken, JWT,
+	GitHubToken, GitLabToken, SlackToken, NPMToken, DockerToken, BootstrapToken, APIToken,
+	Authorization, PasswordHash, URLPassword, Password, APIKey, Token, Credentials, Secret,
+	Encoded, Unsettled,
+}
+
+// Hit is a secret that was found. It never holds any of it.
+type Hit struct {
+	Kind Kind
+	Line int // in which it begins, from 1
+}
+
+const (
+	noteOpen  = "[redacted: "
+	noteClose = "]"
+)
+
+func (k Kind) note() string { return noteOpen + string(k) + noteClose }
+
+// maxPasses bounds how often a text is looked through until nothing new is found.
+const maxPasses = 5
+
+// Text replaces the secrets in a text and says what it found. A secret of several
+// lines leaves its note on the first and the others empty, so that lines keep their
+// numbers. The result is stable: Text of it is the same, without hits. A text in
+// which each removal uncovers another secret is adversarial; after a few rounds
+// every line of it is replaced. The hits are shared with others who ask for the same text.
+func Text(s string) (clean string, hits []Hit) {
+	switch {
+	case len(s) < shortest:
+		return s, nil
+	case len(s) > longest:
+		return scrubbed(s)
+	}
+	t := texts.Get(memo.Of(s), func() (t text) {
+		t.clean, t.hits = scrubbed(s)
+		if t.clean == s {
+			t.clean, t.same = "", true
+		}
+		return t
+	})
+	if t.same {
+		return s, t.hits
+	}
+	return t.clean, t.hits
+}
+
+// text is a text without its secrets; same says that it has none.
+type text struct {
+	clean string
+	hits  []Hit
+	same  bool
+}
+
+// texts are those that were asked for last. With those that are longer they would take much
+// memory; whoever reads such texts again and again remembers what it made of them.
+var texts = memo.Memo[memo.Key, text]{Most: 4096}
+
+const longest = 4 << 10
+
+func scrubbed(s string) (clean string, hits []Hit) {
+	clean = s
+	for range maxPasses {
+		budget := maxDecoded
+		spans := find(clean, 0, &budget)
+		if len(spans) == 0 {
+			slices.SortFunc(hits, func(a, b Hit) int {
+				if a.Line != b.Line {
+					return a.Line - b.Line
+				}
+				return strings.Compare(string(a.Kind), string(b.Kind))
+			})
+			return clean, hits
+		}
+		var found []Hit
+		clean, found = replace(clean, spans)
+		hits = append(hits, found...)
+	}
+	return everyLine(clean)
+}
+
+func everyLine(s string) (clean string, hits []Hit) {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			lines[i] = Unsettled.note()
+			hits = append(hits, Hit{Unsettled, i + 1})
+		}
+	}
+	return strings.Join(lines, "\n"), hits
+}
+
+// span is a part of the text that must go.
+type span struct {
+	from, to int
+	kind     Kind
+}
+
+// merge sorts spans and joins those that overlap.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to
+	})
+	var out []span
+	for _, sp := range spans {
+		if n := len(out); n > 0 && sp.from < out[n-1].to {
+			last := &out[n-1]
+			last.to = max(last.to, sp.to)
+			if rank[sp.kind] < rank[last.kind] {
+				last.kind = sp.kind
+			}
+			continue
+		}
+		out = append(out, sp)
+	}
+	return out
+}
+
+var rank = func() map[Kind]int {
+	m := map[Kind]int{}
+	for i, k := range Kinds {
+		m[k] = i
+	}
+	return m
+}()
+
+// replace puts a note in the place of each of the spans, which are merged.
+func replace(text string, spans []span) (string, []Hit) {
+	var b strings.Builder
+	b.Grow(len(text))
+	hits := make([]Hit, 0, len(spans))
+	line, at := 1, 0
+	for _, sp := range spans {
+		b.WriteString(text[at:sp.from])
+		line += strings.Count(text[at:sp.from], "\n")
+		at = sp.to
+		noted := false
+		for part := range strings.Lines(text[sp.from:sp.to]) {
+			body, ended := strings.CutSuffix(part, "\n")
+			content := strings.TrimSpace(body)
+			if content != "" && !noted {
+				noted = true
+				b.WriteString(body[:strings.Index(body, content)])
+				b.WriteString(sp.kind.note())
+				hits = append(hits, Hit{sp.kind, line})
+			}
+			if ended {
+				if strings.HasSuffix(body, "\r") {
+					b.WriteByte('\r')
+				}
+				b.WriteByte('\n')
+				line++
+			}
+		}
+	}
+	b.WriteString(text[at:])
+	return b.String(), hits
+}
+
+// noteAt is the length of the note that begins at i, or 0.
+func noteAt(text string, i int) int {
+	if i >= len(text) || text[i] != '[' || !strings.HasPrefix(text[i:], noteOpen) {
+		return 0
+	}
+	rest := text[i+len(noteOpen):]
+	end := strings.Index(rest[:min(len(rest), 32)], noteClose)
+	if end < 0 {
+		return 0
+	}
+	if _, ok := rank[Kind(rest[:end])]; !ok {
+		return 0
+	}
+	return len(noteOpen) + end + len(noteClose)
+}
+
+// spent reports whether nothing is left to remove from a text: it is white space,
+// quotes and notes.
+func spent(v string) bool {
+	for i := 0; i < len(v); {
+		if n := noteAt(v, i); n > 0 {
+			i += n
+			continue
+		}
+		switch v[i] {
+		case ' ', '\t', '\r', '\n', '"', '\'', '\\', '`':
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,269 @@
+package userdata
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"rollcall/shared/roll/memo"
+)
+
+const (
+	// maxDepth bounds parts within parts, and scripts that run scripts.
+	maxDepth = 8
+	// maxWork bounds what following scripts may cost: about one unit for each
+	// byte parsed or produced by an expansion. User data that people write takes
+	// some ten thousand.
+	maxWork = 4 << 20
+	// The parsers descend once for each nesting, and a Go stack that grows past
+	// its limit ends the process, so what could nest without end is not given to
+	// them. A nested bracket costs mvdan.cc/sh up to 12 KB of stack, and toml
+	// time that grows with the square of the depth.
+	maxScript         = 64 << 10
+	maxScriptBrackets = 4096
+	maxYAML           = 256 << 10
+	maxTOML           = 64 << 10
+	maxTOMLBrackets   = 1024
+)
+
+// Read reads user data as EC2 hands it to the instance: what Decode returns. It also
+// accepts it still in base64, and already decompressed. It never fails: what it could not
+// read is a Fault. The answer is shared with others who read the same user data: nobody may
+// change it.
+func Read(data []byte) Boot {
+	return boots.Get(memo.Of(data), func() Boot { return readAnew(data) })
+}
+
+// boots are the answers for what was read last: the instances of one template share user data.
+var boots = memo.Memo[memo.Key, Boot]{Most: 256}
+
+func readAnew(data []byte) (boot Boot) {
+	r := newReader()
+	defer func() {
+		// The parsers are other people's and the input is anybody's: one
+		// instance's user data must not end the check of a whole cluster.
+		if recover() != nil {
+			r.problem(whole, Unknown, Unparseable)
+			boot = r.finish(data)
+		}
+	}()
+	return r.read(data)
+}
+
+// whole names the part that is everything.
+const whole = "user data"
+
+type reader struct {
+	boot Boot // the answer, as far as it is known
+	room int  // bytes of text that may still be read
+	work int  // see maxWork
+
+	files      map[string]string // what the user data writes on the instance's disk
+	scripts    []script          // what it runs there
+	merged     string            // cluster of the merged NodeConfig
+	mergedPart string            // the part that named it
+
+	nodeConfigs []nodeDocument    // those that nodeadm merges
+	cut         map[string]int    // lines cut from the beginning of a part
+	exported    map[string]bool   // variables that reach the programs that scripts run
+	fetches     []fetch           // what curl and wget fetch
+	texts       map[string]string // of the parts, by their names
+	traces      []Trace
+}
+
+// script is what runs on the instance. own: it is the part's own text, so that
+// lines of one are lines of the other.
+type script struct {
+	text, part string
+	own        bool
+}
+
+func newReader() *reader {
+	return &reader{
+		room: MaxText, work: maxWork, files: map[string]string{},
+		cut: map[string]int{}, exported: map[string]bool{}, texts: map[string]string{},
+	}
+}
+
+func (r *reader) read(data []byte) Boot {
+	r.document(data, "", whole, 0)
+	// Scripts are followed last because cloud-init writes every file before it
+	// runs them, whatever the order of the parts.
+	for _, s := range r.scripts {
+		sh := newShell(r, s.part)
+		sh.own = s.own
+		sh.run(s.text)
+	}
+	r.dropIns()
+	r.trace()
+	if r.merged != "" {
+		r.cluster(r.merged, r.mergedPart, NodeConfig)
+	}
+	return r.finish(data)
+}
+
+// document reads one document. mediaType is the MIME part's, "" elsewhere.
+func (r *reader) document(data []byte, mediaType, part string, depth int) {
+	if depth > maxDepth {
+		r.problem(part, Unknown, TooDeep)
+		return
+	}
+	data, why := inflate(data, r.room)
+	if why == "" && len(data) > r.room {
+		why = TooLarge
+	}
+	if why != "" {
+		r.problem(part, Unknown, why)
+		return
+	}
+	r.room -= len(data)
+
+	raw := string(data)
+	text := r.text(data, part)
+	if text == "" {
+		r.empty(mediaType, part)
+		return
+	}
+	r.texts[part] = text
+	format, ok := formatOf[mediaType]
+	if strings.HasPrefix(mediaType, "text/x-shellscript") {
+		format, ok = Shell, true
+	}
+	if !ok {
+		format = sniff(text)
+	}
+	if format == Unknown || format == NodeConfig {
+		// EC2 may have been given base64 twice, and nodeadm decodes it too.
+		if inner, ok := decodeBase64(text); ok && len(inner) > 0 {
+			before := len(r.boot.Formats)
+			r.document(inner, mediaType, part, depth+1)
+			if slices.ContainsFunc(r.boot.Formats[before:], func(f Format) bool { return f != Unknown }) {
+				r.encodedTwice(raw, part)
+			}
+			return
+		}
+	}
+	r.format(format)
+	arrived := delivery{raw: raw, text: text, format: format, mediaType: mediaType, part: part}
+	r.delivered(arrived)
+	switch format {
+	case Shell:
+		r.shellScript(text, part)
+	case CloudConfig:
+		r.cloudConfig(text, part)
+	case Archive:
+		r.archive(text, part, depth)
+	case Multipart:
+		r.multipart(text, part, depth)
+	case NodeConfig:
+		r.nodeConfig(text, part, arrived.misplaced())
+	case Bottlerocket:
+		r.bottlerocket(text, part)
+	case PowerShell:
+		r.windows(text, part)
+	case Include:
+		r.problem(part, format, Elsewhere)
+	default:
+		r.problem(part, format, Unsupported)
+	}
+}
+
+// text is a document's text without what stands before its first line.
+func (r *reader) text(data []byte, part string) string {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	// A carriage return would end up in a value; that such a script fails on the
+	// instance does not change what it was meant for.
+	whole := strings.ReplaceAll(string(data), "\r\n", "\n")
+	text := strings.TrimLeft(whole, " \t\r\n")
+	if strings.HasPrefix(text, "## template: jinja") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	r.cut[part] = strings.Count(whole[:len(whole)-len(text)], "\n")
+	return text
+}
+
+// formatOf maps the media types that cloud-init and nodeadm act on. Under any
+// other the content decides.
+var formatOf = map[string]Format{
+	"text/cloud-config":         CloudConfig,
+	"text/cloud-config-archive": Archive,
+	"text/cloud-boothook":       Shell,
+	"text/x-include-url":        Include,
+	"text/x-include-once-url":   Include,
+	nodeConfigMedia:             NodeConfig,
+}
+
+// sniff tells the form from the text, by the same first lines that cloud-init
+// goes by, and by what nodeadm, Bottlerocket and EC2Launch look for.
+func sniff(text string) Format {
+	for _, p := range []struct {
+		prefix string
+		format Format
+	}{
+		{"#!", Shell},
+		{"#cloud-boothook", Shell},
+		{"#cloud-config-archive", Archive}, // before the prefix of it that follows
+		{"#cloud-config", CloudConfig},
+		{"#include", Include},
+		{"#part-handler", Unknown},
+		{"#upstart-job", Unknown},
+	} {
+		if strings.HasPrefix(text, p.prefix) {
+			return p.format
+		}
+	}
+	head := asciiLower(text[:min(len(text), 1024)])
+	switch {
+	case strings.HasPrefix(head, "content-type:"), strings.HasPrefix(head, "mime-version:"),
+		strings.HasPrefix(head, "from ") && strings.Contains(head, "\ncontent-type:"):
+		return Multipart
+	case text[0] == '<', strings.Contains(asciiLower(text), "<powershell>"),
+		strings.Contains(head, "version:") && strings.Contains(head, "tasks:"):
+		return PowerShell
+	case strings.Contains(text, nodeConfigGroup):
+		return NodeConfig
+	case strings.Contains(text, "[settings"), strings.Contains(text, "settings."):
+		return Bottlerocket
+	}
+	return Unknown
+}
+
+// shellScript takes a script to be run. Interpreters other than a shell are not
+// followed.
+func (r *reader) shellScript(text, part string) {
+	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") {
+		words := strings.Fields(line[2:])
+		if len(words) > 0 && base(words[0]) == "env" {
+			words = words[1:]
+			for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+				words = words[1:]
+			}
+		}
+		if len(words) == 0 || !isShell(words[0]) {
+			r.problem(part, Shell, Unsupported)
+			return
+		}
+	}
+	r.scripts = append(r.scripts, script{text: text, part: part, own: true})
+}
+
+// spend takes n units of work and reports whether there were as many left.
+func (r *reader) spend(n int) bool {
+	r.work -= n
+	return r.work >= 0
+}
+
+func countAny(text, chars string) int {
+	n := 0
+	for i := range len(text) {
+		if strings.IndexByte(chars, text[i]) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// base is the last element of a slash-separated path.
+func base(path string) string {
+	return path[strings.LastIndexByte(path, '/')+1:]
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/policy"
+)
+
+type ssmAPI interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// PolicyAge is how long functions that destroy nothing use a policy before they read it
+// again.
+const PolicyAge = time.Minute
+
+// PolicyParameterStore reads the policy document from an SSM parameter.
+type PolicyParameterStore struct {
+	api       ssmAPI
+	parameter string
+	deployed  policy.Registration
+
+	mu   sync.Mutex
+	good *policy.Document // the last one that validated
+	text string           // what it was read from
+	at   time.Time        // when it was read
+}
+
+// ErrNoPolicy is that there is no parameter of the name. A deployment has one from the
+// start, so this is no policy that says nothing: it is one that cannot be read.
+var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without one; create it, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
+
+// NewPolicyStore reads the parameter that the settings name. The settings' times for
+// registration hold where the document names none.
+func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
+	return &PolicyParameterStore{api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}}
+}
+
+// Read reads the policy anew. The error says why the parameter could not be read, that it
+// is not there (ErrNoPolicy), or why it does not validate; whoever destroys must then not.
+func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
+	doc, _, err := p.read(ctx)
+	return doc, err
+}
+
+// read reads the policy anew. stopped reports a document with faults that says stop all
+// the same.
+func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
+	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
+	switch {
+	case awserr.IsNotFound(err):
+		return nil, false, fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
+	case err != nil:
+		return nil, false, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
+	case out.Parameter == nil:
+		return nil, false, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
+	}
+	said := aws.ToString(out.Parameter.Value)
+	p.mu.Lock()
+	doc, same := p.good, p.good != nil && p.text == said
+	p.mu.Unlock()
+	if same {
+		return doc, false, nil
+	}
+	text := []byte(said)
+	if doc, err = policy.Parse(text); err != nil {
+		return nil, policy.Stops(text), fmt.Errorf("the policy in parameter %s:\n%w", p.parameter, err)
+	}
+	doc = doc.Deployed(p.deployed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.good, p.text = doc, said
+	return doc, false, nil
+}
+
+// Usable reads the policy, at most once per maxAge, and falls back on the last good
+// one, or on the built-in policy. With the last good one the mode is lowered to notify:
+// a tool must look on and may speak, but never destroys under a guess. With the built-in
+// one it is lowered to observe: the document that nobody could read may say so. A document
+// with faults that says stop halts every act of the one that takes its place. The error
+// says that it fell back, and why.
+func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
+	p.mu.Lock()
+	if p.good != nil && now.Sub(p.at) < maxAge && !now.Before(p.at) {
+		defer p.mu.Unlock()
+		return p.good, permitted, nil
+	}
+	p.mu.Unlock()
+	doc, stopped, err := p.read(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.at = now
+		return doc, permitted, nil
+	}
+	lowered := policy.Observe
+	if doc = policy.Default().Deployed(p.deployed); p.good != nil {
+		doc, lowered = p.good, policy.Lower(permitted, policy.Notify)
+	}
+	if stopped {
+		doc = doc.Halted()
+	}
+	return doc, lowered, err
+}

@@ -1,0 +1,152 @@
+package lambdas
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/report/emit"
+	"rollcall/shared/roll"
+)
+
+// measure is what is counted and measured of a check.
+func measure(events []emit.Event, result report.Check, took time.Duration) []report.Sample {
+	cluster := result.Snapshot.Cluster.ID.Name
+	s := &sums{cluster: cluster, place: map[string]int{}}
+	s.add(report.CheckDuration, nil, float64(took.Milliseconds()))
+	if result.Snapshot.Whole() {
+		s.add(report.ChecksCompleted, nil, 1)
+		s.stands(result)
+	} else {
+		s.add(report.ChecksIncomplete, nil, 1)
+	}
+	for _, e := range events {
+		s.changed(e)
+	}
+	for _, o := range result.Plan.Orders {
+		s.add(report.Orders, report.By{report.ByAction: string(o.Action)}, 1)
+	}
+	if took := result.Assessment.NewRegistrations; len(took) > 0 {
+		s.samples = append(s.samples, report.Sample{Of: report.RegistrationSeconds, By: report.By{report.ByCluster: cluster}, Values: inSeconds(took)})
+	}
+	return s.samples
+}
+
+// sums adds up samples of a cluster: what is counted several times in a check is one
+// value.
+type sums struct {
+	cluster string
+	samples []report.Sample
+	place   map[string]int // of a sample, by what it is of
+}
+
+func (s *sums) add(of report.Series, by report.By, n float64) {
+	all := report.By{report.ByCluster: s.cluster}
+	for d, v := range by {
+		all[d] = v
+	}
+	key := fmt.Sprint(of.Name, all)
+	if i, ok := s.place[key]; ok {
+		s.samples[i].Value += n
+		return
+	}
+	s.place[key] = len(s.samples)
+	s.samples = append(s.samples, report.Sample{Of: of, By: all, Value: n})
+}
+
+// stands measures how the cluster stands, which only a whole look tells: with a part of it
+// unread fewer findings would look like an improvement.
+func (s *sums) stands(result report.Check) {
+	s.add(report.Nodes, nil, float64(result.Assessment.Nodes))
+	s.add(report.ReadyNodes, nil, float64(result.Assessment.Ready))
+	findings := result.Findings()
+	s.add(report.Findings, nil, float64(len(findings)))
+	for _, f := range findings {
+		s.add(report.Findings, report.By{report.ByKind: string(f.Kind)}, 1)
+	}
+	s.add(report.HeldActs, nil, float64(len(result.Plan.Held)))
+	for _, h := range result.Plan.Held {
+		s.add(report.HeldActs, report.By{report.ByReason: string(h.Reason)}, 1)
+	}
+	age := oldest(findings, result.Snapshot)
+	s.add(report.OldestFinding, nil, age)
+	s.samples = append(s.samples, report.Sample{Of: report.OldestFinding, Value: age})
+}
+
+// oldest is since how many seconds the finding that began first lasts, 0 if there is none.
+// What a person keeps, or has told Rollcall to ignore, is as old as that person likes.
+func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
+	kept := map[roll.InstanceID]bool{}
+	for i := range s.Instances {
+		if inst := &s.Instances[i]; inst.Ignore || roll.HoldActive(inst.Hold, s.At) {
+			kept[inst.ID] = true
+		}
+	}
+	age := time.Duration(0)
+	for _, f := range findings {
+		if !kept[f.Instance] && f.Kind != roll.Scheduled { // announced weeks ahead
+			age = max(age, s.At.Sub(f.Since))
+		}
+	}
+	return age.Seconds()
+}
+
+// changed counts what an event tells of. Acts are counted by who tries them; what is left
+// here are those whose outcome a check could tell later.
+func (s *sums) changed(e emit.Event) {
+	switch d := e.Detail.(type) {
+	case emit.Finding:
+		kind := report.By{report.ByKind: d.Kind}
+		if e.DetailType == emit.FindingEscalated {
+			s.add(report.FindingsEscalated, kind, 1)
+			return
+		}
+		kind[report.ByCause] = cmp.Or(d.Cause, report.NoCause)
+		s.add(report.FindingsOpened, kind, 1)
+	case emit.Resolved:
+		s.add(report.FindingsResolved, report.By{report.ByKind: d.Kind}, 1)
+	case emit.Action:
+		switch by := (report.By{report.ByAction: d.Action}); {
+		case d.Order == "":
+		case e.DetailType == emit.ActionTaken:
+			s.add(report.ActionsTaken, by, 1)
+		case e.DetailType == emit.ActionFailed:
+			s.add(report.ActionsFailed, by, 1)
+		default:
+			if d.Reason != "" {
+				by[report.ByReason] = d.Reason
+			}
+			s.add(report.ActionsRefused, by, 1)
+		}
+	}
+}
+
+// tried counts what became of an order.
+func tried(o plan.Order, out remediate.Outcome) report.Sample {
+	s := report.Sample{By: report.By{report.ByCluster: o.Name, report.ByAction: string(o.Action)}, Value: 1}
+	switch out.Result {
+	case remediate.Acted:
+		s.Of = report.ActionsTaken
+	case remediate.Refused:
+		s.Of = report.ActionsRefused
+		s.By[report.ByReason] = string(out.Reason)
+	case remediate.Failed:
+		s.Of = report.ActionsFailed
+	case remediate.Ongoing:
+		s.Of = report.ActionsOngoing
+	default:
+		s.Of = report.ActionsUnclear
+	}
+	return s
+}
+
+func inSeconds(times []time.Duration) []float64 {
+	out := make([]float64, len(times))
+	for i, d := range times {
+		out[i] = d.Seconds()
+	}
+	return out
+}

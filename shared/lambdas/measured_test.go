@@ -1,0 +1,39 @@
+package lambdas
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// What a person keeps on purpose is not old news: the alarm on the age of findings is for
+// what nobody has seen to.
+func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	findings := []roll.Finding{
+		{Instance: "i-00000001", Since: at.Add(-48 * time.Hour)},
+		{Instance: "i-00000002", Since: at.Add(-time.Hour)},
+		{Instance: "i-00000003", Since: at.Add(-72 * time.Hour)},
+		{Instance: "i-00000002", Kind: roll.Scheduled, Since: at.Add(-14 * 24 * time.Hour)}, // announced long ahead
+	}
+	for name, tt := range map[string]struct {
+		hold   string
+		ignore bool
+		want   time.Duration
+	}{
+		"held":               {"true", true, time.Hour},
+		"held until":         {"2026-03-03", true, time.Hour},
+		"no longer":          {"2026-03-01", true, 48 * time.Hour},
+		"not held":           {"", true, 48 * time.Hour},
+		"none is spoken for": {"", false, 72 * time.Hour},
+	} {
+		s := &roll.Snapshot{At: at, Instances: []roll.Instance{{ID: "i-00000001", Hold: tt.hold}, {ID: "i-00000002"}, {ID: "i-00000003", Ignore: tt.ignore}}}
+		if got := oldest(findings, s); got != tt.want.Seconds() {
+			t.Errorf("%s: %v s, want %s", name, got, tt.want)
+		}
+	}
+	if got := oldest(nil, &roll.Snapshot{At: at}); got != 0 {
+		t.Errorf("without findings: %v s", got)
+	}
+}

@@ -1,0 +1,361 @@
+// Package run strings the pipeline together: observe, assess, plan, then tag,
+// notify and order. One call checks one cluster at one time; the command line and
+// the functions differ only in what they plug in.
+//
+// What is remembered is recorded before anything is said or done. In mode observe
+// nothing outside Rollcall's own ledger is written, since the plan holds no tags,
+// notices or orders then.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/observe/deadline"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+type observer interface {
+	Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot
+	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
+	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
+	Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID)
+}
+
+type tagger interface {
+	Tag(ctx context.Context, instances []roll.InstanceID, set map[string]string) error
+	Untag(ctx context.Context, instances []roll.InstanceID, keys []string) error
+}
+
+type publisher interface {
+	Publish(context.Context, report.Message) error
+}
+
+// Why finds out why the findings of a look are. It never fails: what it could not read
+// it tells as not checked. record says that what is read may be kept afterwards; without
+// it, and where nothing can be kept, the second result is nil.
+type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, Keep)
+
+// Keep keeps what was read for a check and tells where, under the name of one of its
+// findings that was first seen at a time.
+type Keep func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (where string, err error)
+
+type orders interface {
+	// Act carries an order out.
+	Act(ctx context.Context, o plan.Order, now time.Time) remediate.Outcome
+}
+
+// Runner checks clusters. It is safe for concurrent use on different clusters.
+type Runner struct {
+	Observer observer
+	Ledger   ledger.Ledger
+	Policy   *policy.Document
+	// Memory takes the Ledger's place in a Look, where something else remembers; nil asks
+	// the Ledger.
+	Memory func(*roll.Snapshot) ledger.State
+	// Permitted is the mode that the caller was started with; the policy can lower
+	// it. See policy.Document.Cluster.
+	Permitted policy.Mode
+	// Lowered: Permitted is lowered for this check only; see plan.Input.
+	Lowered bool
+	// Unremembered: the Ledger forgets everything after this check; see plan.Input.
+	Unremembered bool
+	Tags         tagger
+	// Stack is the deployment's CloudFormation stack, for notices; "" outside of one.
+	Stack string
+	// Notices may be nil: then notices are only part of the result.
+	Notices publisher
+	// Why may be nil: then nothing is diagnosed.
+	Why Why
+	// Plan makes the plan; nil is plan.Make. Whoever tests the guards puts a wrong one in
+	// its place.
+	Plan func(plan.Input) plan.Plan
+	// Orders may be nil: then orders are only part of the result.
+	Orders orders
+	// Clock is read anew when the cluster has been read, and right before each order
+	// is carried out: a check of a large cluster takes a while.
+	Clock func() time.Time
+	// ReadTime bounds the reading of a cluster, WhyTime its diagnosis, and ActTime each
+	// act; zero is no bound.
+	ReadTime, WhyTime, ActTime time.Duration
+	// Progress is told what is being done, for a person who waits; it may be nil.
+	Progress func(cluster, doing string)
+}
+
+// tagCalls bounds the tag calls of one check; the rest is written by the next one,
+// which compares again.
+const tagCalls = 100
+
+// Check checks one cluster at the time now. It always returns what it could find
+// out; what failed is part of the result.
+func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
+	r.tell(cluster, "reading")
+	reading, cancel := bounded(ctx, r.ReadTime)
+	defer cancel()
+	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now, r.Policy.Watch()), Mode: r.Permitted, Unremembered: r.Unremembered}
+	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
+	if err != nil {
+		// Without its memory a check can neither confirm nor count.
+		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
+	}
+	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
+		r.Observer.LookUp(reading, c.Snapshot, open)
+	}
+	r.left(reading, c.Snapshot, state, now)
+	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
+	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
+		func(q []roll.Question) {
+			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
+			r.Observer.Details(reading, c.Snapshot, q)
+		})
+	seenAt := r.Clock() // the diagnosis that follows is no sighting
+	c.Mode = highest(pol, c.Assessment.Findings)
+	keep := r.diagnose(ctx, &c, state)
+	c.Plan = r.plan(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered, Unremembered: r.Unremembered})
+	r.carryOut(ctx, &c, state, pol, keep)
+	r.tell(cluster, "done")
+	return c
+}
+
+func (r *Runner) plan(in plan.Input) plan.Plan {
+	if r.Plan == nil {
+		return plan.Make(in)
+	}
+	return r.Plan(in)
+}
+
+// bounded limits a context in time, if there is a limit.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return deadline.In(ctx, limit)
+}
+
+// unresolved are the instances whose acts have no outcome yet.
+func unresolved(s ledger.State) (ids []roll.InstanceID) {
+	for _, a := range s.Actions {
+		if a.Outcome == nil {
+			ids = append(ids, a.Instance)
+		}
+	}
+	return ids
+}
+
+// left asks for the volumes and interfaces that outlived their instances, as far as the ledger
+// knows of any. Of a cluster that is gone nobody can tell what its PersistentVolumes claim.
+func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State, now time.Time) {
+	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && s.Whole() {
+		r.Observer.Left(ctx, s, subjects)
+	}
+}
+
+// highest is the highest mode that holds for the cluster or for a group with findings:
+// a headline must not say less than what may happen.
+func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) policy.Mode {
+	mode := pol(roll.Selector{}).Mode
+	for _, f := range findings {
+		if m := pol(f.Selector).Mode; m.Allows(mode) {
+			mode = m
+		}
+	}
+	return mode
+}
+
+// carryOut does what the plan says, in the order that loses nothing: first what is
+// to be remembered, then the tags (without which no order is obeyed), then the
+// notices (which explain before anything is done), then the orders.
+func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
+	id := c.Snapshot.Cluster.ID
+	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
+	if err := r.remember(ctx, id, c, state); errors.Is(err, ledger.ErrNoticesMoved) {
+		c.Plan = plan.Plan{Next: r.Clock().Add(overtakenFor)}
+		c.Overtaken = true
+		return
+	} else if err != nil {
+		fault("the ledger could not be written, so nothing is said or done: %v", err)
+		return
+	}
+	for _, res := range c.Plan.Resolved {
+		if err := r.Ledger.Finish(ctx, id, res.ActionID, res.Outcome); err != nil {
+			fault("the outcome of order %s could not be recorded: %v", res.ActionID, err)
+		}
+	}
+	r.tag(ctx, c, fault)
+	r.keepEvidence(ctx, c, state, pol, keep, fault)
+	var untold map[string]error
+	if r.Notices != nil {
+		untold = r.explain(ctx, c, pol, fault)
+	}
+	if r.Orders != nil {
+		r.order(ctx, c, untold, fault)
+	}
+}
+
+// overtakenFor is when a check looks again that left the notices to another one, which may
+// have died before it sent them.
+const overtakenFor = time.Minute
+
+// remember records the plan's changes. Where notices are to be written or sent, their
+// version is raised first: of two checks that decided by the same memory, as when a message
+// comes twice, the second gets ErrNoticesMoved and must neither write, tell nor order. A
+// ledger that takes no writes is found out before a notice is sent that every check would
+// send again.
+func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
+	changes := &c.Plan.Changes
+	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
+	if tells || len(changes.Put.Notices)+len(changes.Drop.Notices) > 0 {
+		if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {
+			return err
+		}
+		changes.NoticesVersion = state.NoticesVersion + 1
+	}
+	if changes.Empty() {
+		return nil
+	}
+	return r.Ledger.Record(ctx, id, *changes)
+}
+
+// explain sends the check's notices, and returns the orders that it could not tell of, by
+// their ids, with why.
+func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error) {
+	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
+	version := c.Plan.Changes.NoticesVersion
+	if a := c.Plan.Alarm; a != nil {
+		m, err := report.From{Stack: r.Stack}.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
+		if _, err = r.notify(ctx, id, m, err, ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}, NoticesVersion: version}); err != nil {
+			fault("notice of cluster %s as a whole: %v", id.Name, err)
+		}
+	}
+	untold = map[string]error{}
+	for _, n := range c.Plan.Notices {
+		m, err := report.From{Stack: r.Stack}.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
+		told, err := r.notify(ctx, id, m, err, sent(n, version))
+		if err != nil {
+			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
+		}
+		for _, e := range n.Entries {
+			if !told && e.Order != nil && e.New {
+				untold[e.Order.ID] = err
+			}
+		}
+	}
+	return untold
+}
+
+// sent is what the ledger is to remember of a notice that was sent, and what of those that
+// it goes on from. With the word that its trouble is over it is done with.
+func sent(n plan.Notice, version int64) ledger.Changes {
+	if n.Over {
+		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}, NoticesVersion: version}
+	}
+	return ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}, NoticesVersion: version}
+}
+
+// notify sends a notice, if it could be rendered, and then remembers that it was sent:
+// a crash in between sends it twice, and never loses it. It reports whether it was sent.
+func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) (bool, error) {
+	if rendered != nil {
+		return false, rendered
+	}
+	err := r.Notices.Publish(ctx, m)
+	if sent := report.Sent(err); !sent || said.Empty() {
+		return sent, err
+	}
+	recorded := r.Ledger.Record(ctx, id, said)
+	if errors.Is(recorded, ledger.ErrNoticesMoved) {
+		recorded = nil // a later check has the notices by now, and told the same
+	}
+	return true, errors.Join(err, recorded)
+}
+
+// order carries the orders out, one after the other, but for those that nobody could be
+// told of: the next check tells of them, and gives them, again.
+func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]error, fault func(string, ...any)) {
+	id := c.Snapshot.Cluster.ID
+	for _, o := range c.Plan.Orders {
+		if err := untold[o.ID]; err != nil {
+			c.Outcomes = append(c.Outcomes, remediate.Outcome{
+				Order: o, Result: remediate.Refused, Reason: plan.NoticeNotSent, News: true,
+				Detail: fmt.Sprintf("the notice that tells of the %s could not be sent, so nothing was done: %v", o.Action, err),
+			})
+			continue
+		}
+		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
+		// The check may have taken minutes; it is the time of the act that counts, but
+		// never one before the check's own.
+		at := r.Clock()
+		if at.Before(c.Snapshot.At) {
+			at = c.Snapshot.At
+		}
+		acting, cancel := bounded(ctx, r.ActTime)
+		out := r.Orders.Act(acting, o, at)
+		cancel()
+		c.Outcomes = append(c.Outcomes, out)
+		switch out.Reason {
+		case plan.NotRecorded, plan.EvidenceNotStored, plan.PolicyUnreadable:
+			fault("%s of %s: %s", o.Action, o.Instance, out.Detail)
+		}
+		if r.Notices == nil || !report.Told(out) {
+			continue
+		}
+		m, err := report.From{Stack: r.Stack}.Outcome(id, out, at)
+		if _, err = r.notify(ctx, id, m, err, out.Said(at)); err != nil {
+			fault("notice of the outcome of order %s: %v", o.ID, err)
+		}
+	}
+}
+
+// tagFailures is how many failures end the tagging of a check. One may be about one
+// instance, which can carry 50 tags at most; several in a row meet them all.
+const tagFailures = 3
+
+// tag writes and removes marks, orders first.
+func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+	changes := slices.Clone(c.Plan.Tags)
+	slices.SortStableFunc(changes, func(a, b plan.TagChange) int {
+		return len(b.Set[roll.TagOrder]) - len(a.Set[roll.TagOrder])
+	})
+	failures := 0
+	for i, t := range changes {
+		if i == tagCalls {
+			fault("%d instances are still to be tagged; the next check goes on", len(changes)-i)
+			return
+		}
+		if err := r.change(ctx, t); err != nil {
+			fault("%v", err)
+			if failures++; failures == tagFailures {
+				return
+			}
+		}
+	}
+}
+
+func (r *Runner) change(ctx context.Context, t plan.TagChange) error {
+	if len(t.Set) > 0 {
+		if err := r.Tags.Tag(ctx, []roll.InstanceID{t.Instance}, t.Set); err != nil {
+			return fmt.Errorf("tag %s: %w", t.Instance, err)
+		}
+	}
+	if len(t.Delete) > 0 {
+		if err := r.Tags.Untag(ctx, []roll.InstanceID{t.Instance}, t.Delete); err != nil {
+			return fmt.Errorf("remove tags of %s: %w", t.Instance, err)
+		}
+	}
+	return nil
+}
+
+func (r *Runner) tell(cluster, doing string) {
+	if r.Progress != nil {
+		r.Progress(cluster, doing)
+	}
+}

@@ -1,0 +1,601 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/lambdas/run"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+var (
+	now     = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
+)
+
+const sick roll.InstanceID = "i-00000000000000001"
+
+// stage is everything that a runner is plugged into. It notes what happens, in
+// order, and fails where the test says.
+type stage struct {
+	ledger.Ledger
+	events []string
+	fail   map[string]bool
+	marks  *roll.Marks
+	gaps   []roll.Gap
+	well   bool // nothing is wrong with any instance
+	said   []report.Message
+}
+
+func newStage() *stage {
+	s := &stage{Ledger: ledger.NewMemory(), fail: map[string]bool{}}
+	seen := ledger.Finding{Instance: sick, Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-2 * time.Hour), Began: now.Add(-2 * time.Hour)}
+	err := s.Ledger.Record(context.Background(), cluster, ledger.Changes{
+		Put: ledger.State{
+			Findings:       map[roll.FindingKey]ledger.Finding{seen.Key(): seen},
+			RemediateSince: map[roll.Group]time.Time{"nodegroup/w": now.Add(-24 * time.Hour)},
+			Checked:        now.Add(-24 * time.Hour),
+			First:          now.Add(-24 * time.Hour),
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func (s *stage) do(what string) error {
+	s.events = append(s.events, what)
+	if verb, _, _ := strings.Cut(what, " "); s.fail[verb] {
+		return errors.New(verb + " failed")
+	}
+	return nil
+}
+
+func (s *stage) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
+	_ = s.do("read " + name)
+	snapshot := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes, Gaps: slices.Clone(s.gaps)}
+	for i := range 4 {
+		id := roll.InstanceID(fmt.Sprintf("i-0000000000000000%d", i+1))
+		snapshot.Instances = append(snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-2 * time.Hour), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"})
+		if s.well || id != sick {
+			snapshot.Nodes = append(snapshot.Nodes, roll.Node{Name: string(id), Compute: roll.ComputeEC2, Instance: id, Ready: roll.Condition{Status: roll.ConditionTrue}})
+		}
+	}
+	snapshot.Instances[0].Marks = s.marks
+	return snapshot
+}
+
+func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.InstanceID) {
+	for _, id := range ids {
+		_ = s.do("look up " + string(id))
+	}
+}
+
+func (s *stage) Left(_ context.Context, _ *roll.Snapshot, subjects []roll.InstanceID) {
+	for _, subject := range subjects {
+		_ = s.do("ask for " + string(subject))
+	}
+}
+
+func (s *stage) Details(_ context.Context, snapshot *roll.Snapshot, questions []roll.Question) {
+	for _, q := range questions {
+		_ = s.do("ask " + string(q.Instance))
+		snapshot.Details[q.Instance] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, Bootstraps: roll.Yes, LifecycleRead: roll.No, ScaleInProtected: roll.No}
+	}
+	snapshot.Groups = map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.No, LaunchSuspended: roll.No, LaunchesRead: roll.Yes, ReplaceSuspended: roll.No}}
+}
+
+func (s *stage) Record(ctx context.Context, id roll.ClusterID, c ledger.Changes) error {
+	what := "record"
+	for _, n := range c.Put.Notices {
+		if what = "remember the notice"; n.SentAt.IsZero() {
+			what = "record a notice that was not sent"
+		}
+	}
+	switch {
+	case c.Put.Trouble == nil:
+	case len(c.Put.Findings)+len(c.Drop.Findings) > 0:
+		what = "record everything"
+	case c.Put.Trouble.Told.IsZero():
+		what = "record trouble"
+	default:
+		what = "remember the alarm"
+	}
+	if len(c.Drop.Notices) > 0 {
+		what = "forget the notice"
+	}
+	if err := s.do(what); err != nil {
+		return err
+	}
+	return s.Ledger.Record(ctx, id, c)
+}
+
+func (s *stage) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
+	if s.fail["ledger"] {
+		return ledger.State{}, errors.New("the disk is gone")
+	}
+	return s.Ledger.Read(ctx, id)
+}
+
+func (s *stage) Tag(_ context.Context, ids []roll.InstanceID, _ map[string]string) error {
+	return s.do("tag " + string(ids[0]))
+}
+
+func (s *stage) Untag(_ context.Context, ids []roll.InstanceID, _ []string) error {
+	return s.do("untag " + string(ids[0]))
+}
+
+func (s *stage) Publish(_ context.Context, m report.Message) error {
+	if err := s.do("publish " + m.Attributes.Action); err != nil {
+		return err
+	}
+	s.said = append(s.said, m)
+	return nil
+}
+
+func (s *stage) RaiseNotices(ctx context.Context, id roll.ClusterID, read int64) error {
+	if err := s.do("raise the notices"); err != nil {
+		return err
+	}
+	return s.Ledger.RaiseNotices(ctx, id, read)
+}
+
+// asOf answers each reading of the ledger with what it held at first.
+type asOf struct {
+	*stage
+	state *ledger.State
+}
+
+func (a asOf) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
+	if a.state.Findings == nil {
+		var err error
+		if *a.state, err = a.Ledger.Read(ctx, id); err != nil {
+			return ledger.State{}, err
+		}
+	}
+	return a.state.Clone(), nil
+}
+
+// Two checks that read the same memory, as when a message comes twice: one tells and orders.
+func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Remediate)
+	r.Ledger = asOf{s, &ledger.State{}}
+	first, second := r.Check(t.Context(), "demo", now), r.Check(t.Context(), "demo", now)
+	if !first.Complete() || first.Overtaken || !second.Overtaken || len(second.Faults)+len(second.Outcomes)+len(second.Plan.Notices) > 0 {
+		t.Errorf("first %+v, second %+v %+v", first.Faults, second.Faults, second.Plan)
+	}
+	if want := now.Add(time.Minute); !second.Plan.Next.Equal(want) {
+		t.Errorf("the second looks again at %s, want %s: the first may have died", second.Plan.Next, want)
+	}
+	for _, what := range []string{"publish terminate", "remember the notice", "act " + string(sick)} {
+		n := 0
+		for _, e := range s.events {
+			if e == what {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q %d times: %q", what, n, s.events)
+		}
+	}
+}
+
+func (s *stage) Act(_ context.Context, o plan.Order, _ time.Time) remediate.Outcome {
+	_ = s.do("act " + string(o.Instance))
+	return remediate.Outcome{Order: o, Result: remediate.Acted, Detail: "terminated " + string(o.Instance), News: true}
+}
+
+func (s *stage) runner(mode policy.Mode) *run.Runner {
+	r := &run.Runner{Observer: s, Ledger: s, Policy: policy.Default(), Permitted: mode, Tags: s, Clock: func() time.Time { return now }}
+	if mode.Allows(policy.Notify) {
+		r.Notices = s
+	}
+	if mode.Allows(policy.Remediate) {
+		r.Orders = s
+	}
+	return r
+}
+
+func TestRemembersThenMarksThenExplainsThenActs(t *testing.T) {
+	s := newStage()
+	c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+	want := []string{"read demo", "ask " + string(sick), "raise the notices", "tag " + string(sick), "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
+	got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return e == "record" })
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !c.Complete() || len(c.Outcomes) != 1 {
+		t.Errorf("faults %q, outcomes %+v", c.Faults, c.Outcomes)
+	}
+}
+
+func TestRecordsBeforeAnythingElseIsWritten(t *testing.T) {
+	s := newStage()
+	s.Ledger = ledger.NewMemory()
+	s.runner(policy.Notify).Check(t.Context(), "demo", now)
+	first := slices.IndexFunc(s.events, func(e string) bool {
+		return strings.HasPrefix(e, "record") || strings.HasPrefix(e, "tag") || strings.HasPrefix(e, "publish")
+	})
+	if s.events[first] != "record" {
+		t.Errorf("the first write is %q: %q", s.events[first], s.events)
+	}
+}
+
+func TestObserveWritesNothingButItsLedger(t *testing.T) {
+	s := newStage()
+	s.marks = &roll.Marks{Finding: "NotReady"} // stale: notify would change it
+	s.runner(policy.Observe).Check(t.Context(), "demo", now)
+	for _, e := range s.events {
+		switch verb, _, _ := strings.Cut(e, " "); verb {
+		case "read", "ask", "record":
+		default:
+			t.Errorf("observe did %q", e)
+		}
+	}
+}
+
+func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
+	tests := []struct {
+		fail    string
+		without []string // what must not happen
+		with    []string // what must happen all the same
+	}{
+		{"ledger", []string{"record", "tag", "publish", "act"}, []string{"read"}},
+		{"record", []string{"tag", "publish", "act"}, nil},
+		{"publish", []string{"remember", "act"}, []string{"tag"}},
+		{"raise", []string{"record", "tag", "publish", "act"}, []string{"read"}},
+		{"tag", nil, []string{"publish"}},
+	}
+	for _, tt := range tests {
+		s := newStage()
+		if tt.fail == "record" {
+			s.Ledger = ledger.NewMemory() // there is something to record
+		}
+		s.fail[tt.fail] = true
+		c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+		if c.Complete() {
+			t.Errorf("%s failed, and the check calls itself complete", tt.fail)
+		}
+		did := func(verb string) bool {
+			return slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, verb) })
+		}
+		for _, verb := range tt.without {
+			if did(verb) {
+				t.Errorf("%s failed, and still it did %q: %q", tt.fail, verb, s.events)
+			}
+		}
+		for _, verb := range tt.with {
+			if !did(verb) {
+				t.Errorf("%s failed, and it did not even %q: %q", tt.fail, verb, s.events)
+			}
+		}
+	}
+}
+
+func TestAnActOfWhichNobodyCouldBeToldWaitsUntilTheyAre(t *testing.T) {
+	s := newStage()
+	s.fail["publish"] = true
+	r := s.runner(policy.Remediate)
+	c := r.Check(t.Context(), "demo", now)
+	if len(c.Outcomes) != 1 || c.Outcomes[0].Result != remediate.Refused || c.Outcomes[0].Reason != plan.NoticeNotSent || c.Complete() {
+		t.Fatalf("outcomes %+v, faults %q", c.Outcomes, c.Faults)
+	}
+	s.fail, s.events = map[string]bool{}, nil
+	c = r.Check(t.Context(), "demo", now.Add(time.Minute))
+	said, did := slices.Index(s.events, "publish terminate"), slices.Index(s.events, "act "+string(sick))
+	if said < 0 || did < said || !c.Complete() {
+		t.Errorf("the next check did %q, faults %q", s.events, c.Faults)
+	}
+}
+
+// What was told once need not be told again before it is tried again.
+func TestAnOrderThatWasToldDoesNotWaitForAnotherNotice(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Remediate)
+	r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+		_ = s.do("act " + string(o.Instance))
+		return remediate.Outcome{Order: o, Result: remediate.Sent}
+	})
+	r.Check(t.Context(), "demo", now)
+	s.fail["publish"], s.events = true, nil
+	if r.Check(t.Context(), "demo", now.Add(time.Minute)); !slices.Contains(s.events, "act "+string(sick)) {
+		t.Errorf("the second check did %q", s.events)
+	}
+}
+
+func TestANoticeThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
+	s := newStage()
+	s.fail["publish"] = true
+	r := s.runner(policy.Notify)
+	r.Check(t.Context(), "demo", now)
+	s.fail, s.events = map[string]bool{}, nil
+	for i := range 2 {
+		r.Check(t.Context(), "demo", now.Add(time.Duration(i+1)*time.Minute))
+	}
+	published := 0
+	for _, e := range s.events {
+		if strings.HasPrefix(e, "publish") {
+			published++
+		}
+	}
+	if published != 1 {
+		t.Errorf("published %d times after the failure, want once: %q", published, s.events)
+	}
+}
+
+func TestAnActIsNeverTimedBeforeItsCheck(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Remediate)
+	var at time.Time
+	r.Orders = actor(func(o plan.Order, t time.Time) remediate.Outcome {
+		at = t
+		return remediate.Outcome{Order: o, Result: remediate.Refused, Reason: plan.OrderExpired}
+	})
+	r.Clock = func() time.Time { return now.Add(-time.Hour) }
+	r.Check(t.Context(), "demo", now)
+	if !at.Equal(now) {
+		t.Errorf("acted at %s, the check was at %s", at, now)
+	}
+}
+
+type actor func(plan.Order, time.Time) remediate.Outcome
+
+func (a actor) Act(_ context.Context, o plan.Order, at time.Time) remediate.Outcome {
+	return a(o, at)
+}
+
+// down is a cluster whose API server does not answer.
+func (s *stage) down() {
+	s.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "the API server did not answer"}}
+}
+
+// checks makes a check a minute, and returns what was done in each, but for looking.
+func (s *stage) checks(t *testing.T, r *run.Runner, from, to int) (out []string) {
+	t.Helper()
+	for i := from; i <= to; i++ {
+		s.events = nil
+		r.Check(t.Context(), "demo", now.Add(time.Duration(i)*time.Minute))
+		for _, e := range s.events {
+			if verb, _, _ := strings.Cut(e, " "); verb != "read" && verb != "ask" {
+				out = append(out, fmt.Sprintf("%d %s", i, e))
+			}
+		}
+	}
+	return out
+}
+
+func has(events []string, what string) (minutes []string) {
+	for _, e := range events {
+		if at, rest, _ := strings.Cut(e, " "); strings.HasPrefix(rest, what) {
+			minutes = append(minutes, at)
+		}
+	}
+	return minutes
+}
+
+// A look that saw a part only leaves no trace but that of the trouble; one notice tells
+// that it lasts, and one that it is over.
+func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Remediate)
+	got := s.checks(t, r, 0, 30)
+	if told := has(got, "publish"); !slices.Equal(told, []string{"15"}) {
+		t.Errorf("told at minutes %v, want 15: %q", told, got)
+	}
+	for _, e := range got {
+		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what) {
+			t.Errorf("a blind check did %q", e)
+		}
+	}
+	if m := s.said[0]; m.Attributes.Kind != "Cluster" || m.Attributes.Severity != report.SeverityCritical {
+		t.Errorf("%+v", m.Attributes)
+	}
+	s.gaps, s.well = nil, true
+	got = s.checks(t, r, 31, 60)
+	var over []report.Message
+	for _, m := range s.said[1:] {
+		if m.Attributes.Kind == "Cluster" {
+			over = append(over, m)
+		}
+	}
+	if len(over) != 1 || over[0].Attributes.Action != "resolved" || over[0].Attributes.Group != s.said[0].Attributes.Group {
+		t.Errorf("the end was told %d times: %q", len(over), got)
+	}
+	state, err := s.Ledger.Read(t.Context(), cluster)
+	if err != nil || state.Trouble != nil {
+		t.Errorf("%v: the ledger still holds %+v", err, state.Trouble)
+	}
+}
+
+func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Notify)
+	s.fail["publish"] = true
+	if got := s.checks(t, r, 0, 17); !slices.Equal(has(got, "publish"), []string{"15", "16", "17"}) || has(got, "remember") != nil {
+		t.Errorf("%q", got)
+	}
+	s.fail = map[string]bool{}
+	if got := s.checks(t, r, 18, 25); !slices.Equal(has(got, "publish"), []string{"18"}) || !slices.Contains(got, "18 remember the alarm") {
+		t.Errorf("%q", got)
+	}
+}
+
+// What cannot be remembered would be told by every check.
+func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Notify)
+	s.checks(t, r, 0, 14)
+	s.fail["record"] = true
+	if got := s.checks(t, r, 15, 20); has(got, "publish") != nil {
+		t.Errorf("%q", got)
+	}
+
+	s = newStage()
+	s.down()
+	r = s.runner(policy.Notify)
+	s.checks(t, r, 0, 14)
+	r.Check(t.Context(), "demo", now.Add(14*time.Minute+30*time.Second)) // too soon to be remembered
+	s.fail["record"] = true
+	if c := r.Check(t.Context(), "demo", now.Add(15*time.Minute)); len(s.said) != 0 || len(c.Faults) != 1 {
+		t.Errorf("told %d times, faults %q", len(s.said), c.Faults)
+	}
+}
+
+func TestANoticeThatIsOverIsToldOnceAndForgotten(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Notify)
+	if got := s.checks(t, r, 0, 0); !slices.Equal(has(got, "publish"), []string{"0"}) {
+		t.Fatalf("%q", got)
+	}
+	s.well = true
+	s.fail["publish"] = true
+	got := s.checks(t, r, 1, 12)
+	if told := has(got, "publish resolved"); !slices.Equal(told, []string{"11", "12"}) || has(got, "forget") != nil {
+		t.Errorf("%q", got)
+	}
+	s.fail = map[string]bool{}
+	got = s.checks(t, r, 13, 40)
+	if !slices.Equal(has(got, "publish"), []string{"13"}) || !slices.Equal(has(got, "forget the notice"), []string{"13"}) {
+		t.Errorf("%q", got)
+	}
+	first, last := s.said[0].Attributes, s.said[len(s.said)-1].Attributes
+	if first.Cluster != last.Cluster || first.Group != last.Group || first.Kind != last.Kind || last.Action != "resolved" {
+		t.Errorf("the notice carried %+v, its end %+v", first, last)
+	}
+	state, err := s.Ledger.Read(t.Context(), cluster)
+	if err != nil || len(state.Notices) != 0 {
+		t.Errorf("%v: the ledger still holds %+v", err, state.Notices)
+	}
+}
+
+func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		act    plan.Action
+		result remediate.Result
+		reason plan.Reason
+		news   bool
+		want   int
+	}{
+		"terminated":            {plan.Terminate, remediate.Acted, "", true, 1},
+		"rebooted":              {plan.Reboot, remediate.Acted, "", true, 1},
+		"a node deleted":        {plan.DeleteNode, remediate.Acted, "", true, 1},
+		"a claim deleted":       {plan.DeleteNodeClaim, remediate.Acted, "", true, 1},
+		"cordoned":              {plan.Cordon, remediate.Acted, "", true, 0},
+		"uncordoned":            {plan.Uncordon, remediate.Acted, "", true, 0},
+		"drained":               {plan.Drain, remediate.Acted, "", true, 0},
+		"still draining":        {plan.Drain, remediate.Ongoing, "", true, 0},
+		"a cordon that failed":  {plan.Cordon, remediate.Failed, "", true, 1},
+		"failed as before":      {plan.Cordon, remediate.Failed, "", false, 0},
+		"a drain out of time":   {plan.Drain, remediate.Failed, plan.DrainUnfinished, true, 0},
+		"unclear":               {plan.DeleteNode, remediate.Unclear, "", true, 1},
+		"refused for good":      {plan.Terminate, remediate.Refused, plan.VerdictChanged, true, 1},
+		"refused for a while":   {plan.Terminate, remediate.Refused, plan.OrderExpired, true, 0},
+		"handed on":             {plan.Terminate, remediate.Sent, "", false, 0},
+		"without its evidence":  {plan.Terminate, remediate.Refused, plan.EvidenceNotStored, true, 0},
+		"refused as long known": {plan.Terminate, remediate.Refused, plan.VerdictChanged, false, 0},
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+			o.Action = tt.act
+			return remediate.Outcome{Order: o, Result: tt.result, Reason: tt.reason, Detail: "so it went", News: tt.news}
+		})
+		c := r.Check(t.Context(), "demo", now)
+		if got := len(s.said) - 1; got != tt.want { // the first tells of the finding
+			t.Errorf("%s: %d notices, want %d", name, got, tt.want)
+		}
+		if failed := tt.reason == plan.EvidenceNotStored; c.Complete() == failed {
+			t.Errorf("%s: complete %v, faults %q", name, c.Complete(), c.Faults)
+		}
+	}
+}
+
+// The notice is remembered once it is sent, and whoever carries orders out knows it then.
+func TestARefusalThatWasToldIsRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		result remediate.Result
+		reason plan.Reason
+		fail   bool
+		want   int
+	}{
+		"for good":                {remediate.Refused, plan.VerdictChanged, false, 1},
+		"for good, and not told":  {remediate.Refused, plan.VerdictChanged, true, 0},
+		"for a while":             {remediate.Refused, plan.OrderExpired, false, 0},
+		"an act needs no further": {remediate.Acted, "", false, 0},
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		r.Orders = actor(func(o plan.Order, _ time.Time) remediate.Outcome {
+			s.fail["publish"] = tt.fail
+			return remediate.Outcome{Order: o, Result: tt.result, Reason: tt.reason, Detail: "so it went", News: true}
+		})
+		c := r.Check(t.Context(), "demo", now)
+		state, err := s.Ledger.Read(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(state.Refusals) != tt.want || c.Complete() == tt.fail {
+			t.Errorf("%s: the ledger holds %+v, faults %q", name, state.Refusals, c.Faults)
+		}
+		for key, refusal := range state.Refusals {
+			if key.Order != c.Plan.Orders[0].ID || key.Reason != string(tt.reason) || refusal.Instance != sick || !refusal.At.Equal(now) {
+				t.Errorf("%s: %+v: %+v", name, key, refusal)
+			}
+		}
+	}
+}
+
+// A plan that is wrong must reach what would be done, or nothing behind it could be tested.
+func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
+	s := newStage()
+	s.well = true
+	r := s.runner(policy.Remediate)
+	r.Plan = func(in plan.Input) plan.Plan {
+		if len(in.Assessment.Findings) != 0 || in.Snapshot == nil || !in.Now.Equal(now) {
+			t.Errorf("the plan rests on %+v", in)
+		}
+		return plan.Plan{Orders: []plan.Order{{ID: "3f9a0c5d7e1b2468", ClusterID: cluster, Instance: "i-00000000000000002", Action: plan.Terminate}}}
+	}
+	c := r.Check(t.Context(), "demo", now)
+	if len(c.Outcomes) != 1 || c.Outcomes[0].Order.Instance != "i-00000000000000002" {
+		t.Errorf("outcomes %+v, events %v", c.Outcomes, s.events)
+	}
+	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Outcomes) != 0 {
+		t.Errorf("a look shows %+v, and did %+v", c.Plan.Orders, c.Outcomes)
+	}
+}
+
+// Whoever is told how to stop all acts is told what stops them.
+func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
+	for document, want := range map[string]string{
+		"mode: remediate": "aws eks tag-resource",
+		"overrides: [{match: {group: nodegroup/w}, mode: remediate}]": "aws eks tag-resource", // the tag lowers it too
+	} {
+		s := newStage()
+		r := s.runner(policy.Remediate)
+		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + document + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Policy, r.Stack = doc, "rollcall-eu"
+		r.Check(t.Context(), "demo", now)
+		if len(s.said) == 0 || !strings.Contains(s.said[0].Text, want) || !strings.Contains(s.said[0].Text, "--stack rollcall-eu") {
+			t.Errorf("with %q the notice lacks %q: %+v", document, want, s.said)
+		}
+	}
+}

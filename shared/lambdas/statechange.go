@@ -1,0 +1,271 @@
+package lambdas
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/trigger"
+	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+const (
+	// lookupSize is the most values that one EC2 filter takes.
+	lookupSize = 200
+	// goneAfter is when a cluster is looked at after one of its instances went: by then
+	// its node should be gone too, and an act on it has an outcome.
+	goneAfter = 5 * time.Minute
+)
+
+type instancesAPI interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+}
+
+// announcements keep what EC2 announces of Spot Instances.
+type announcements interface {
+	Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error
+}
+
+// StateChange turns batches of EC2 state changes, and of events of AWS Health about
+// instances, into schedules of checks, and remembers what EC2 announces of Spot Instances.
+// It judges nothing.
+type StateChange struct {
+	Ambient
+	EC2 instancesAPI
+	// Policies tell the deadlines, of which the checks are to see the end.
+	Policies  *config.PolicyParameterStore
+	Schedules schedules
+	// Ledger is where announcements are kept.
+	Ledger announcements
+	// VPCs are those whose instances count; empty is all.
+	VPCs []string
+	// Home is where events are expected from.
+	Home trigger.Home
+}
+
+// change is what an event says of one instance, and the message that told it.
+type change struct {
+	trigger.Event
+	instance roll.InstanceID
+	message  string
+}
+
+// wants is what changes want: the checks with the messages that want them, and what is to be
+// remembered of each cluster's Spot Instances, likewise.
+type wants struct {
+	checks    map[trigger.Check][]string
+	announced map[roll.ClusterID]ledger.Changes
+	announce  map[roll.ClusterID][]string
+}
+
+// tally counts what became of a batch.
+type tally struct {
+	malformed, ignored, notOurs, made, kept int
+}
+
+// Handle answers with the messages that a retry may help: those whose instances could
+// not be looked up, or whose check could not be scheduled. What is malformed, foreign
+// or not ours is counted and dropped; no retry would change it.
+func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	defer h.spent()
+	var t tally
+	changes := h.read(batch, &t)
+	failed := map[string]bool{}
+	w := wants{map[trigger.Check][]string{}, map[roll.ClusterID]ledger.Changes{}, map[roll.ClusterID][]string{}}
+	for some := range slices.Chunk(changes, lookupSize) {
+		found, err := h.lookUp(ctx, some)
+		if err != nil {
+			h.Log.Error("instances not looked up", "instances", len(some), "error", err.Error())
+			for _, c := range some {
+				failed[c.message] = true
+			}
+			continue
+		}
+		h.plan(ctx, some, found, w, &t)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(w.announced), func(a, b roll.ClusterID) int { return cmp.Compare(a.String(), b.String()) }) {
+		if err := h.Ledger.Record(ctx, id, w.announced[id]); err != nil {
+			h.Log.Error("announcement not recorded", "cluster", id.Name, "error", err.Error())
+			for _, message := range w.announce[id] {
+				failed[message] = true
+			}
+		}
+	}
+	for _, c := range ordered(w.checks) {
+		wanted := w.checks[c]
+		if soonest := trigger.Soonest(h.Clock()); c.Due.Before(soonest) {
+			c.Due = soonest // those before it took their time, and what has passed never runs
+		}
+		made, err := h.Schedules.At(ctx, c)
+		switch {
+		case err != nil:
+			h.Log.Error("check not scheduled", "cluster", c.Cluster, "due", c.Due, "error", err.Error())
+			for _, message := range wanted {
+				failed[message] = true
+			}
+		case made:
+			t.made++
+		default:
+			t.kept++
+		}
+	}
+	h.Log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
+	if len(changes) > 0 {
+		h.count(report.Sample{Of: report.StateChanges, Value: float64(len(changes))})
+	}
+	response := events.SQSEventResponse{}
+	for _, m := range batch.Records {
+		if failed[m.MessageId] {
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+	}
+	return response, nil
+}
+
+func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
+	var changes []change
+	for _, m := range batch.Records {
+		e, ignored, err := trigger.ParseEvent([]byte(m.Body), h.Home)
+		switch {
+		case err != nil:
+			t.malformed++
+			h.dropped(m.MessageId, err)
+		case ignored != nil:
+			t.ignored++
+			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
+		}
+		for _, id := range e.Instances {
+			changes = append(changes, change{e, id, m.MessageId})
+		}
+	}
+	return changes
+}
+
+// lookUp describes the instances with as few calls as their number allows. By filter,
+// not by id: an id that EC2 does not know would fail the whole call.
+func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
+	var ids []string
+	for _, c := range changes {
+		ids = append(ids, string(c.instance))
+	}
+	slices.Sort(ids)
+	found := map[roll.InstanceID]types.Instance{}
+	pages := ec2.NewDescribeInstancesPaginator(h.EC2, &ec2.DescribeInstancesInput{
+		Filters:                 []types.Filter{{Name: aws.String("instance-id"), Values: slices.Compact(ids)}},
+		IncludeManagedResources: aws.Bool(true),
+		MaxResults:              aws.Int32(1000),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "ec2:DescribeInstances", ""))
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				found[roll.InstanceID(aws.ToString(i.InstanceId))] = i
+			}
+		}
+	}
+	return found, nil
+}
+
+// plan works out what the changes want, together with who wants it.
+func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
+	now := h.Clock()
+	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
+	if err != nil {
+		// Its last good times, or the built-in ones, are used.
+		h.Log.Error("policy unusable", "error", err.Error())
+	}
+	for _, c := range changes {
+		i, ok := found[c.instance]
+		if !ok || !h.wanted(i) {
+			t.notOurs++
+			continue
+		}
+		var tags roll.TagSet
+		for _, tag := range i.Tags {
+			tags.Add(aws.ToString(tag.Key), aws.ToString(tag.Value))
+		}
+		clusters := tags.Clusters()
+		if len(clusters) == 0 {
+			t.notOurs++
+			continue
+		}
+		var operator string
+		if i.Operator != nil {
+			operator = aws.ToString(i.Operator.Principal)
+		}
+		_, group := tags.Owner(operator)
+		selector := roll.Selector{
+			Group: group, Mode: tags.Mode, Deadline: tags.Deadline, PresetTag: tags.Preset,
+			Preset: roll.PresetOf(string(i.Platform), string(i.InstanceType)),
+		}
+		for _, cluster := range clusters {
+			if !trigger.ValidCluster(cluster) {
+				continue
+			}
+			if c.Spot != "" {
+				w.remember(roll.ClusterID{Account: c.Account, Region: c.Region, Name: cluster}, c)
+				continue
+			}
+			for _, due := range dues(doc.For(cluster, "", selector), c, aws.ToTime(i.LaunchTime), now) {
+				check := trigger.Check{Cluster: cluster, Due: due}
+				w.checks[check] = append(w.checks[check], c.message)
+			}
+		}
+	}
+}
+
+// remember adds what EC2 announced of an instance of the cluster.
+func (w wants) remember(id roll.ClusterID, c change) {
+	if w.announced[id].Put.Spot == nil {
+		w.announced[id] = ledger.Changes{Put: ledger.NewState()}
+	}
+	w.announced[id].Put.Spot[ledger.SpotKey{Instance: c.instance, Event: c.Spot}] = c.At
+	w.announce[id] = append(w.announce[id], c.message)
+}
+
+func (h *StateChange) wanted(i types.Instance) bool {
+	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
+}
+
+// dues are the minutes in which a check may see another verdict for the change.
+func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
+	if c.State == roll.StateRunning {
+		return trigger.Deadlines(launched, p.Registration.WarnAfter, p.Registration.Deadline, now)
+	}
+	if c.State == "" {
+		return []time.Time{trigger.Soonest(now)} // what EC2 has scheduled is there to be read
+	}
+	due := trigger.DueAt(c.At.Add(goneAfter))
+	if soonest := trigger.Soonest(now); due.Before(soonest) {
+		due = soonest // a schedule for a moment that has passed may never run
+	}
+	return []time.Time{due}
+}
+
+// ordered lists the checks in a fixed order.
+func ordered(checks map[trigger.Check][]string) []trigger.Check {
+	all := make([]trigger.Check, 0, len(checks))
+	for c := range checks {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b trigger.Check) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), a.Due.Compare(b.Due))
+	})
+	return all
+}

@@ -1,0 +1,175 @@
+package lambdas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/trigger"
+	"rollcall/shared/ledger"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+type eksAPI interface {
+	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+}
+
+type tagsAPI interface {
+	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
+}
+
+type checkQueue interface {
+	Send(context.Context, trigger.Check) error
+}
+
+// Sweep asks for a check of every cluster.
+type Sweep struct {
+	Ambient
+	EKS eksAPI
+	EC2 tagsAPI
+	// Fleet knows how large the clusters of Region are.
+	Fleet  sizes
+	Region string
+	Checks checkQueue
+	// Interval is the time from one sweep to the next.
+	Interval time.Duration
+	// VPCs are those whose clusters count; empty is all.
+	VPCs []string
+}
+
+// Handle sends one message per cluster. Its error makes Lambda try again, which
+// repeats messages that the queue then drops for their content.
+func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
+	defer h.spent()
+	now := h.Clock().UTC()
+	// The minute that has begun, not the next: a sweep means now, and the check is not
+	// to be dated ahead of what it looks at.
+	due := now.Truncate(time.Minute)
+	clusters, err := h.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	if h.hourly(now) {
+		orphans, err := h.tagged(ctx)
+		if err != nil {
+			// What EKS knows is worth more than waiting for what it does not.
+			h.Log.Error("tags not read", "error", err.Error())
+		}
+		for _, name := range orphans {
+			if !slices.Contains(clusters, name) {
+				clusters = append(clusters, name)
+			}
+		}
+	}
+	sizes, err := h.Fleet.Sizes(ctx, h.Region)
+	if err != nil {
+		// Without them every cluster is checked: more often than it need be.
+		h.Log.Error("sizes not read", "error", err.Error())
+	}
+	var faults []error
+	sent := 0
+	for _, name := range clusters {
+		if !h.turn(name, sizes[name], now) {
+			continue
+		}
+		sent++
+		if err := h.Checks.Send(ctx, trigger.Check{Cluster: name, Due: due}); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
+	h.count(report.Sample{Of: report.Sweeps, Value: 1}, report.Sample{Of: report.Clusters, Value: float64(len(clusters))})
+	if sent == 0 {
+		// Nothing to check, or nothing in this sweep, is a completed check: an account
+		// without clusters, or with large ones only, is no alarm.
+		h.count(report.Sample{Of: report.ChecksCompleted, Value: 1})
+	}
+	return errors.Join(faults...)
+}
+
+// clusters lists the EKS clusters of the region, those of the wanted VPCs if any are
+// named.
+func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
+	var names []string
+	pages := eks.NewListClustersPaginator(h.EKS, &eks.ListClustersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "eks:ListClusters", ""))
+		}
+		names = append(names, page.Clusters...)
+	}
+	if len(h.VPCs) == 0 {
+		return names, nil
+	}
+	var ours []string
+	for _, name := range names {
+		out, err := h.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+		if awserr.IsNotFound(err) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "eks:DescribeCluster", ""))
+		}
+		if c := out.Cluster; c != nil && c.ResourcesVpcConfig != nil && slices.Contains(h.VPCs, aws.ToString(c.ResourcesVpcConfig.VpcId)) {
+			ours = append(ours, name)
+		}
+	}
+	return ours, nil
+}
+
+// turn reports whether this sweep is one that checks the cluster. The larger a cluster
+// is the fewer do, and clusters of one size do not all have theirs in the same.
+func (h *Sweep) turn(cluster string, nodes int, now time.Time) bool {
+	factor := uint64(ledger.SweepFactor(nodes))
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(cluster)) // it never fails
+	return (uint64(now.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
+}
+
+// hourly reports whether this sweep is the first of its hour.
+func (h *Sweep) hourly(now time.Time) bool {
+	return now.Sub(now.Truncate(time.Hour)) < h.Interval
+}
+
+// tagged lists the names of clusters that instances' tags know. A deployment for some
+// VPCs cannot tell whose they are, and leaves them to others.
+func (h *Sweep) tagged(ctx context.Context) ([]string, error) {
+	if len(h.VPCs) > 0 {
+		return nil, nil
+	}
+	found := map[string]bool{}
+	pages := ec2.NewDescribeTagsPaginator(h.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
+		{Name: aws.String("resource-type"), Values: []string{"instance"}},
+		{Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + "*"}},
+	}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, errors.New(awserr.Describe(err, "ec2:DescribeTags", ""))
+		}
+		for _, t := range page.Tags {
+			if name, ok := strings.CutPrefix(aws.ToString(t.Key), roll.ClusterTagPrefix); ok && trigger.ValidCluster(name) {
+				found[name] = true
+			}
+		}
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,95 @@
+package trigger_test
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// record is one record of a batch as Lambda hands it to a function.
+type record struct {
+	MessageID      string            `json:"messageId"`
+	ReceiptHandle  string            `json:"receiptHandle"`
+	Body           string            `json:"body"`
+	Attributes     map[string]string `json:"attributes"`
+	MD5            string            `json:"md5OfBody"`
+	EventSource    string            `json:"eventSource"`
+	EventSourceARN string            `json:"eventSourceARN"`
+	Region         string            `json:"awsRegion"`
+}
+
+// sample reads the records of a file in events/.
+func sample(t testing.TB, name string) []record {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../events", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch struct{ Records []record }
+	if err := json.Unmarshal(data, &batch); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if len(batch.Records) == 0 {
+		t.Fatalf("%s holds no records", name)
+	}
+	return batch.Records
+}
+
+func samples(t testing.TB, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../../events/" + pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v %v", files, err)
+	}
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	return files
+}
+
+func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
+	for _, name := range append(append(samples(t, "statechange-*.json"), samples(t, "order*.json")...), "check.json", "health-scheduled.json") {
+		seen := map[string]bool{}
+		for i, r := range sample(t, name) {
+			if sum := md5.Sum([]byte(r.Body)); r.MD5 != hex.EncodeToString(sum[:]) {
+				t.Errorf("%s, record %d: md5OfBody is not that of the body", name, i)
+			}
+			if r.MessageID == "" || seen[r.MessageID] || r.ReceiptHandle == "" || r.EventSource != "aws:sqs" || r.Region == "" ||
+				!strings.HasPrefix(r.EventSourceARN, "arn:aws:sqs:"+r.Region+":111122223333:") ||
+				r.Attributes["ApproximateReceiveCount"] == "" || r.Attributes["SentTimestamp"] == "" {
+				t.Errorf("%s, record %d: %+v", name, i, r)
+			}
+			seen[r.MessageID] = true
+			fifo := strings.HasSuffix(r.EventSourceARN, ".fifo")
+			for _, attribute := range []string{"MessageGroupId", "MessageDeduplicationId", "SequenceNumber"} {
+				if (r.Attributes[attribute] != "") != fifo {
+					t.Errorf("%s, record %d: %s %q", name, i, attribute, r.Attributes[attribute])
+				}
+			}
+		}
+	}
+}
+
+func TestSampleSweepIsAnInvocationByTheScheduler(t *testing.T) {
+	data, err := os.ReadFile("../../../events/sweep.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e map[string]any
+	if err := json.Unmarshal(data, &e); err != nil {
+		t.Fatal(err)
+	}
+	if e["source"] != "aws.scheduler" || e["detail-type"] != "Scheduled Event" || e["detail"] != "{}" {
+		t.Errorf("%v", e)
+	}
+}
+
+func contentID(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
