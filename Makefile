@@ -36,6 +36,13 @@ SEED ?= $(shell date +%s)
 soak: build ## Try to make Rollcall do harm in simulated accounts, by random faults, for SOAK (default 10m)
 	$(BIN)/rollcall simulate --seed $(SEED) --soak $(SOAK)
 
+# What neither needs the control plane nor the emulator, and is done in seconds.
+CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate)
+
+.PHONY: check
+check: lint ## What to run before each commit: lint, and the unit tests; under two minutes once compiled
+	$(GO) test -short $(CHECKED)
+
 .PHONY: test
 test: testbed-deps ## Install what the tests need and run them all
 	$(GO) test $(TESTFLAGS) ./...

@@ -95,9 +95,16 @@ var allowed = []struct{ what, why string }{
 	{`^images\.json .*\.ImageOwnerAlias$`, "only images of AWS and its marketplace have it"},
 }
 
-func (l loss) allowed() bool {
-	return slices.ContainsFunc(allowed, func(a struct{ what, why string }) bool { return regexp.MustCompile(a.what).MatchString(l.String()) })
-}
+// anyAllowed matches what any row of allowed does.
+var anyAllowed = sync.OnceValue(func() *regexp.Regexp {
+	var rows []string
+	for _, a := range allowed {
+		rows = append(rows, "(?:"+a.what+")")
+	}
+	return regexp.MustCompile(strings.Join(rows, "|"))
+})
+
+func (l loss) allowed() bool { return anyAllowed().MatchString(l.String()) }
 
 // What is taken out of a bundle proves nothing: no cause becomes decisive by it, no act is ordered
 // by it, and a cause that is no longer found is not ruled out but not checked.
@@ -122,7 +129,7 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range losses(c.Files) {
-			if l.allowed() || !*everything && !chosen(c.Name, l) {
+			if !*everything && !chosen(c.Name, l) || l.allowed() {
 				continue
 			}
 			asked++
