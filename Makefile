@@ -148,10 +148,12 @@ $(SAM)/.installed: tests/template/requirements.txt
 # The functions too, so that compiling them for another machine is not on the clock of the tests.
 test: $(SAM)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
 
+TEMPLATES := template.yaml infra/cluster-access.yaml infra/stackset.yaml infra/slack.yaml events/rules.yaml events/incidents.yaml
+
 .PHONY: validate
 validate: $(SAM)/.installed ## Lint the templates; template.yaml as CloudFormation gets it, too
 	SAM_CLI_TELEMETRY=0 $(SAM)/bin/sam validate --lint --region eu-west-1 --template template.yaml
-	$(SAM)/bin/cfn-lint --include-checks I -- template.yaml infra/cluster-access.yaml infra/stackset.yaml events/rules.yaml
+	$(SAM)/bin/cfn-lint --include-checks I -- $(TEMPLATES)
 	$(SAM)/bin/python tests/template/transform.py template.yaml > $(BUILD)/transformed.json
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
 

@@ -50,7 +50,7 @@ func reached(t *testing.T, r rule, events []map[string]any) (out []map[string]an
 
 // What a whole simulated day tells reaches the targets in the form that they want.
 func TestADayReachesTheTargets(t *testing.T) {
-	told, made := day(t), with(t, all)
+	told, made := day(t), everything(t)
 	for id, r := range rules(t, made) {
 		if r.Targets[0].InputTransformer == nil {
 			continue
@@ -69,7 +69,7 @@ func TestADayReachesTheTargets(t *testing.T) {
 
 // The day ends when all has been well for a while, and so do its incidents.
 func TestADayLeavesNoIncidentOpen(t *testing.T) {
-	told, made := day(t), with(t, all)
+	told, made := day(t), everything(t)
 	open, opened := map[any]bool{}, 0
 	for _, event := range told {
 		for _, id := range []string{"IncidentOpens", "IncidentOver"} {

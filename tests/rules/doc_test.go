@@ -1,13 +1,13 @@
-// Package rules tries the example rules of events/rules.yaml on the sample events: which
+// Package rules tries the example rules of events/rules.yaml and events/incidents.yaml on the sample events: which
 // rule takes which, and what the targets of each are given.
 package rules
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,41 +36,51 @@ func start(m *testing.M) int {
 	return m.Run()
 }
 
-// all has every part of the example in it.
+// all has every part of events/rules.yaml in it.
 var all = map[string]string{
-	"IncidentUrl": "https://events.pagerduty.com/v2/enqueue", "IncidentKey": "0123456789abcdef0123456789abcdef",
 	"CentralBusArn": "arn:aws:events:eu-west-1:111122223333:event-bus/central", "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall",
 }
 
-// source is events/rules.yaml in JSON.
-var source = sync.OnceValues(func() ([]byte, error) {
-	script, written := filepath.Join(root, "tests", "template", "transform.py"), filepath.Join(root, "events", "rules.yaml")
-	// To look at the files makes the go command see when they change.
-	for _, file := range []string{script, written} {
-		if _, err := os.Stat(file); err != nil {
-			return nil, err
-		}
-	}
-	cmd := exec.Command(template.Tool(root, "python"), script, written)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	data, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("read events/rules.yaml (make test installs what this needs): %w\n%s", err, complaint.String())
-	}
-	return data, nil
-})
+// tool is what events/incidents.yaml is given.
+var tool = map[string]string{
+	"IncidentUrl": "https://events.pagerduty.com/v2/enqueue", "IncidentKey": "0123456789abcdef0123456789abcdef", "AlarmTopicArn": all["AlarmTopicArn"],
+}
 
-// with is the template for these parameters.
-func with(t *testing.T, parameters map[string]string) *template.Template {
+// sources are the templates in JSON, by their files.
+var sources = map[string]func() ([]byte, error){
+	"rules.yaml":     sync.OnceValues(func() ([]byte, error) { return template.Transform(context.Background(), root, "events/rules.yaml") }),
+	"incidents.yaml": sync.OnceValues(func() ([]byte, error) { return template.Transform(context.Background(), root, "events/incidents.yaml") }),
+}
+
+// of is a template of events/ for these parameters.
+func of(t *testing.T, file string, parameters map[string]string) *template.Template {
 	t.Helper()
-	data, err := source()
+	data, err := sources[file]()
 	if err != nil {
 		t.Fatal(err)
 	}
 	made, err := template.Resolve(data, parameters)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return made
+}
+
+// with is events/rules.yaml for these parameters.
+func with(t *testing.T, parameters map[string]string) *template.Template {
+	t.Helper()
+	return of(t, "rules.yaml", parameters)
+}
+
+// everything has the parts of both templates. Each has a queue of its own for what cannot be
+// delivered, of the same name.
+func everything(t *testing.T) *template.Template {
+	t.Helper()
+	made := with(t, all)
+	for id, r := range of(t, "incidents.yaml", tool).Resources {
+		if _, both := made.Resources[id]; !both {
+			made.Resources[id] = r
+		}
 	}
 	return made
 }

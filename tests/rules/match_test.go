@@ -108,7 +108,7 @@ func (a region) take(t *testing.T, url string) (bodies []string) {
 
 func TestEachRuleTakesWhatItShouldAndNothingElse(t *testing.T) {
 	a, urls := emulated(), map[string]string{}
-	made := with(t, all)
+	made := everything(t)
 	described := rules(t, made)
 	for id, r := range described {
 		urls[id] = a.listen(t, id, r)

@@ -25,7 +25,7 @@ func statements(t *testing.T, made *template.Template, id, property string) []te
 // What EventBridge lacks the permission to deliver is lost without an error, but for the
 // dead-letter queue.
 func TestEveryTargetMayBeReached(t *testing.T) {
-	made := with(t, all)
+	made := everything(t)
 	for id, r := range rules(t, made) {
 		target := r.Targets[0]
 		if target.DeadLetterConfig.Arn != "${Undelivered.Arn}" || target.RetryPolicy.MaximumEventAgeInSeconds < 3600 || target.RetryPolicy.MaximumRetryAttempts == 0 {
@@ -88,8 +88,11 @@ func TestTheTopicLetsEventBridgeInWithoutConditions(t *testing.T) {
 
 // The queue of what could not be delivered takes from these rules, each of them.
 func TestTheQueueTakesFromEveryRule(t *testing.T) {
+	stacks := []*template.Template{of(t, "incidents.yaml", tool)}
 	for _, parameters := range []map[string]string{all, {"Chat": "false"}, {"Audit": "false"}, {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]}} {
-		made := with(t, parameters)
+		stacks = append(stacks, with(t, parameters))
+	}
+	for n, made := range stacks {
 		var want []string
 		for id, r := range made.Resources {
 			if r.Type == "AWS::Events::Rule" {
@@ -100,31 +103,32 @@ func TestTheQueueTakesFromEveryRule(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if len(got) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%v: it takes from %q, the rules are %q", parameters, got, want)
+			t.Errorf("stack %d: its queue takes from %q, the rules are %q", n, got, want)
 		}
 	}
 }
 
 func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 	made := with(t, all)
-	var policy struct {
-		Statement []struct {
-			Principal struct{ Service []string }
-			Action    []string
-			Resource  string
+	group, _ := made.Resources["Acts"].Properties["LogGroupName"].(string)
+	granted := statements(t, made, "Acts", "ResourcePolicyDocument")
+	if len(granted) != 1 || !strings.HasPrefix(group, "/aws/events/") || !slices.Equal(granted[0].Resources, []string{"arn:aws:logs:eu-west-1:123456789012:log-group:" + group + ":*"}) {
+		t.Fatalf("the group is %s, its policy %+v", group, granted)
+	}
+	if !slices.Contains(granted[0].Principals["Service"], "events.amazonaws.com") || !slices.Equal(granted[0].Actions, []string{"logs:CreateLogStream", "logs:PutLogEvents"}) {
+		t.Errorf("%+v", granted[0])
+	}
+	// It outlives the stack, so that a name that the next one would want is in the way.
+	if !strings.Contains(group, "1a2b3c4d") {
+		t.Errorf("the next stack of the same name would want the group %s too", group)
+	}
+	for id, r := range made.Resources {
+		if r.Type == "AWS::Logs::ResourcePolicy" {
+			t.Errorf("%s counts against the ten of the account", id)
 		}
 	}
-	text, _ := made.Resources["ActsPolicy"].Properties["PolicyDocument"].(string)
-	if err := json.Unmarshal([]byte(text), &policy); err != nil || len(policy.Statement) != 1 {
-		t.Fatalf("%v: %s", err, text)
-	}
-	s := policy.Statement[0]
-	group, _ := made.Resources["Acts"].Properties["LogGroupName"].(string)
-	if !strings.HasPrefix(group, "/aws/events/") || s.Resource != "arn:aws:logs:eu-west-1:123456789012:log-group:"+group+":*" {
-		t.Errorf("the group is %s, the policy is about %s", group, s.Resource)
-	}
-	if !slices.Contains(s.Principal.Service, "events.amazonaws.com") || !slices.Equal(s.Action, []string{"logs:CreateLogStream", "logs:PutLogEvents"}) {
-		t.Errorf("%+v", s)
+	if r := made.Resources["Acts"]; r.DeletionPolicy != "RetainExceptOnCreate" || r.UpdateReplacePolicy != "Retain" {
+		t.Errorf("the group is deleted: %q, %q", r.DeletionPolicy, r.UpdateReplacePolicy)
 	}
 }
 
@@ -133,9 +137,8 @@ func TestEachPartStandsByItself(t *testing.T) {
 	const shared = "NotDelivered Undelivered UndeliveredPolicy"
 	for want, parameters := range map[string]map[string]string{
 		"ChatFindings ChatFollowUps ChatKey ChatObjects ChatTopic ChatTopicPolicy " + shared: {"Audit": "false"},
-		"Acts ActsPolicy Audited " + shared:                                                  {"Chat": "false"},
-		"CentralRole PassedOn " + shared:                                                     {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
-		"IncidentConnection IncidentOpens IncidentOver IncidentRole IncidentTool " + shared:  {"Chat": "false", "Audit": "false", "IncidentUrl": all["IncidentUrl"], "IncidentKey": all["IncidentKey"]},
+		"Acts Audited " + shared:         {"Chat": "false"},
+		"CentralRole PassedOn " + shared: {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
 	} {
 		made := with(t, parameters)
 		ids := slices.Sorted(maps.Keys(made.Resources))
@@ -159,7 +162,7 @@ func TestEachPartStandsByItself(t *testing.T) {
 // A stack without a target would tell nobody, and could not be deployed: the policy of its
 // queue would be about no rule.
 func TestSomebodyMustBeTold(t *testing.T) {
-	const nobody = "Chat, IncidentUrl, Audit and CentralBusArn all say no - choose at least one of them"
+	const nobody = "Chat, Audit and CentralBusArn all say no - choose at least one of them"
 	for _, c := range []struct {
 		chosen map[string]string
 		want   []string
@@ -169,8 +172,6 @@ func TestSomebodyMustBeTold(t *testing.T) {
 		{map[string]string{"Chat": "true"}, nil},
 		{map[string]string{"Audit": "true"}, nil},
 		{map[string]string{"CentralBusArn": all["CentralBusArn"]}, nil},
-		{map[string]string{"IncidentUrl": all["IncidentUrl"], "IncidentKey": all["IncidentKey"]}, nil},
-		{map[string]string{"IncidentUrl": all["IncidentUrl"]}, []string{"IncidentUrl needs IncidentKey"}},
 		{all, nil},
 	} {
 		parameters := maps.Clone(none)
@@ -186,18 +187,18 @@ func TestSomebodyMustBeTold(t *testing.T) {
 
 // The key of the incident tool is nowhere but in the connection, which keeps it a secret.
 func TestTheKeyIsASecret(t *testing.T) {
-	made := with(t, all)
+	made := of(t, "incidents.yaml", tool)
 	for id, r := range made.Resources {
 		data, err := json.Marshal(r.Properties)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if id != "IncidentConnection" && strings.Contains(string(data), all["IncidentKey"]) {
+		if id != "IncidentConnection" && strings.Contains(string(data), tool["IncidentKey"]) {
 			t.Errorf("%s has the key in it", id)
 		}
 	}
 	for _, p := range bodyParameters(t, made) {
-		if p.Key != "routing_key" || p.Value != all["IncidentKey"] || !p.IsValueSecret {
+		if p.Key != "routing_key" || p.Value != tool["IncidentKey"] || !p.IsValueSecret {
 			t.Errorf("the connection adds %+v", p)
 		}
 	}

@@ -166,7 +166,7 @@ var consumers = map[string]string{"${ChatTopic}": "testdata/custom-notification.
 // Every sample that a rule takes, whatever may be missing from it, reaches its target in
 // the form that the target wants.
 func TestTargetsGetWhatTheyWant(t *testing.T) {
-	made := with(t, all)
+	made := everything(t)
 	tried := 0
 	for id, r := range rules(t, made) {
 		if r.Targets[0].InputTransformer == nil {
@@ -202,7 +202,7 @@ func TestTargetsGetWhatTheyWant(t *testing.T) {
 // refuses every value that could. What stands alone is an object or a list, and always there.
 func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 	published := schema(t, root+"/events/rollcall-events.schema.json")
-	for id, r := range rules(t, with(t, all)) {
+	for id, r := range rules(t, everything(t)) {
 		tr := r.Targets[0].InputTransformer
 		if tr == nil {
 			continue
@@ -250,7 +250,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 // What is told of one finding lands in one thread and in one incident, which is closed by
 // the key that opened it.
 func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
-	made := with(t, all)
+	made := everything(t)
 	all := rules(t, made)
 	keys := func(field func(map[string]any) any, of map[string][]string) map[any][]string {
 		out := map[any][]string{}

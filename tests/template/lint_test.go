@@ -40,7 +40,7 @@ func offline(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 // else's account.
 func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 	transformed := filepath.Join(t.TempDir(), "transformed.json")
-	data, err := Transform(t.Context(), root)
+	data, err := Transform(t.Context(), root, "template.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,9 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 		"as transformed":       transformed, // typos in the names of IAM actions show only here
 		"access to a cluster":  filepath.Join(root, "infra", "cluster-access.yaml"),
 		"for an organization":  filepath.Join(root, "infra", "stackset.yaml"),
+		"a Slack channel":      filepath.Join(root, "infra", "slack.yaml"),
 		"rules for its events": filepath.Join(root, "events", "rules.yaml"),
+		"an incident tool":     filepath.Join(root, "events", "incidents.yaml"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
@@ -66,7 +68,7 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 // The lint must be able to fail: on the transformed template it finds a typo in an
 // action that it lets pass before.
 func TestTheLintFindsAnActionThatDoesNotExist(t *testing.T) {
-	data, err := Transform(t.Context(), root)
+	data, err := Transform(t.Context(), root, "template.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,31 @@ import (
 )
 
 var transformed = sync.OnceValues(func() ([]byte, error) {
-	return Transform(context.Background(), root)
+	return Transform(context.Background(), root, "template.yaml")
 })
 
 // read is the template for the parameters, given in pairs.
 func read(t *testing.T, pairs ...string) *Template {
 	t.Helper()
 	data, err := transformed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		parameters[pairs[i]] = pairs[i+1]
+	}
+	tmpl, err := Resolve(data, parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tmpl
+}
+
+// other is another template of the project for the parameters, given in pairs.
+func other(t *testing.T, file string, pairs ...string) *Template {
+	t.Helper()
+	data, err := Transform(t.Context(), root, file)
 	if err != nil {
 		t.Fatal(err)
 	}

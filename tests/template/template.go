@@ -1,5 +1,5 @@
-// Package template reads template.yaml as CloudFormation gets it: transformed, with
-// parameters, conditions and functions worked out. Tests assert on that, since an
+// Package template reads the project's templates as CloudFormation gets them: transformed,
+// with parameters, conditions and functions worked out. Tests assert on that, since an
 // emulator drops much of a template without a word.
 package template
 
@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -17,6 +18,7 @@ const (
 	Account = "123456789012"
 	Region  = "eu-west-1"
 	Stack   = "rollcall"
+	StackID = "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + Stack + "/1a2b3c4d-5e6f-11f0-8a9b-0a1b2c3d4e5f"
 )
 
 // Template is a template for certain values of its parameters. A reference to a
@@ -40,15 +42,22 @@ type Resource struct {
 // Tool is where make test installs one of the SAM tools: sam, cfn-lint, python.
 func Tool(root, name string) string { return filepath.Join(root, ".build", "sam", "bin", name) }
 
-// Transform gives template.yaml, at the root of the project, as CloudFormation gets
-// it, in JSON.
-func Transform(ctx context.Context, root string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, Tool(root, "python"), filepath.Join(root, "tests", "template", "transform.py"), filepath.Join(root, "template.yaml"))
+// Transform gives a template of the project as CloudFormation gets it, in JSON: file names
+// it below the root, such as template.yaml.
+func Transform(ctx context.Context, root, file string) ([]byte, error) {
+	script, written := filepath.Join(root, "tests", "template", "transform.py"), filepath.Join(root, file)
+	// To look at the files makes the go command see when they change.
+	for _, path := range []string{script, written} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, Tool(root, "python"), script, written)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("transform template.yaml (make test installs what this needs): %w\n%s", err, complaint.String())
+		return nil, fmt.Errorf("transform %s (make test installs what this needs): %w\n%s", file, err, complaint.String())
 	}
 	return out, nil
 }
@@ -56,14 +65,15 @@ func Transform(ctx context.Context, root string) ([]byte, error) {
 // Read transforms template.yaml and works it out for the parameters; those that are
 // not given have their defaults.
 func Read(ctx context.Context, root string, parameters map[string]string) (*Template, error) {
-	data, err := Transform(ctx, root)
+	data, err := Transform(ctx, root, "template.yaml")
 	if err != nil {
 		return nil, err
 	}
 	return Resolve(data, parameters)
 }
 
-// Resolve works a transformed template out for the parameters.
+// Resolve works a transformed template out for the parameters. AWS::StackName and the like
+// can be given too.
 func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 	var raw struct {
 		Parameters map[string]struct{ Default any }
@@ -79,13 +89,15 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 		return nil, fmt.Errorf("decode the transformed template: %w", err)
 	}
 	r := resolver{conditions: raw.Conditions, values: map[string]string{
-		"AWS::AccountId": Account, "AWS::Region": Region, "AWS::StackName": Stack, "AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
+		"AWS::AccountId": Account, "AWS::Region": Region, "AWS::StackName": Stack, "AWS::StackId": StackID, "AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
 	}}
 	for name, p := range raw.Parameters {
-		r.values[name] = fmt.Sprint(p.Default)
+		if p.Default != nil {
+			r.values[name] = fmt.Sprint(p.Default)
+		}
 	}
 	for name, value := range parameters {
-		if _, known := raw.Parameters[name]; !known {
+		if _, known := raw.Parameters[name]; !known && r.values[name] == "" {
 			return nil, fmt.Errorf("the template has no parameter %s", name)
 		}
 		r.values[name] = value

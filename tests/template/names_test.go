@@ -1,0 +1,122 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// stacks are the templates that make stacks, with the parameters that have no default.
+var stacks = map[string][]string{
+	"template.yaml":         {"Mode", "remediate"},
+	"events/rules.yaml":     {"CentralBusArn", "arn:aws:events:eu-west-1:111122223333:event-bus/central"},
+	"events/incidents.yaml": {"IncidentUrl", "https://events.pagerduty.com/v2/enqueue", "IncidentKey", "0123456789abcdef0123456789abcdef"},
+	"infra/slack.yaml":      {"ChatTopicArn", "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall-chat", "SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF"},
+	"infra/stackset.yaml":   {"TemplateUrl", "https://bucket.s3.eu-west-1.amazonaws.com/rollcall.json", "OrganizationalUnitIds", "ou-abcd-11112222", "DeployedRegion", "eu-west-1"},
+}
+
+// names are the texts that may hold a name of the stack, with what their services take.
+var names = map[string]struct {
+	most    int
+	allowed string
+}{
+	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
+	"AWS::SQS::Queue QueueName": {80, `^[A-Za-z0-9_-]+(\.fifo)?$`},
+	// https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html
+	"AWS::SNS::Topic TopicName": {256, `^[A-Za-z0-9_-]+$`},
+	// https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogGroup.html
+	"AWS::Logs::LogGroup LogGroupName": {512, `^[._/#A-Za-z0-9-]+$`},
+	// https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutQueryDefinition.html
+	"AWS::Logs::QueryDefinition Name": {255, `^[^:*]+$`},
+	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutDashboard.html
+	"AWS::CloudWatch::Dashboard DashboardName": {255, `^[A-Za-z0-9_-]+$`},
+	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html
+	"AWS::CloudWatch::Alarm AlarmDescription": {1024, ``},
+	// https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateKey.html
+	"AWS::KMS::Key Description": {8192, ``},
+	// https://docs.aws.amazon.com/chatbot/latest/APIReference/API_CreateSlackChannelConfiguration.html
+	"AWS::Chatbot::SlackChannelConfiguration ConfigurationName": {128, `^[A-Za-z0-9_-]+$`},
+	// A stack of the set is called StackSet-NAME-UUID, in 128 characters.
+	"AWS::CloudFormation::StackSet StackSetName": {128 - len("StackSet--") - 36, `^[a-zA-Z][a-zA-Z0-9-]*$`},
+}
+
+// A stack of a StackSet has a long name, and so may any: 128 characters.
+func TestTheLongestStackNameFitsIntoEveryName(t *testing.T) {
+	long := "r" + strings.Repeat("o", 126) + "l"
+	id := strings.Replace(StackID, "/"+Stack+"/", "/"+long+"/", 1)
+	found := map[string]bool{}
+	for file, pairs := range stacks {
+		tmpl := other(t, file, append([]string{"AWS::StackName", long, "AWS::StackId", id, "AWS::Region", "ap-southeast-1"}, pairs...)...)
+		for logical, r := range tmpl.Resources {
+			for property, value := range r.Properties {
+				kind := r.Type + " " + property
+				limit, named := names[kind]
+				text, isText := value.(string)
+				if named {
+					found[kind] = true
+					if !isText || len(text) > limit.most || !regexp.MustCompile(limit.allowed).MatchString(text) {
+						t.Errorf("%s: %s %s is %v (%d characters), and may have %d of %s", file, logical, property, value, len(text), limit.most, limit.allowed)
+					}
+				}
+				if data, err := json.Marshal(value); err != nil || strings.Contains(string(data), long) && !named && !longMayBe[kind] {
+					t.Errorf("%s: %s %s holds the name of the stack, and no limit of it is known here: %s, %v", file, logical, property, data, err)
+				}
+			}
+		}
+	}
+	for kind := range names {
+		if !found[kind] {
+			t.Errorf("no template has a %s", kind)
+		}
+	}
+}
+
+// longMayBe is what holds the name of the stack and has room for it.
+var longMayBe = map[string]bool{
+	"AWS::CloudWatch::Dashboard DashboardBody": true, // a text
+	"AWS::Lambda::Function Environment":        true, // 4 KB
+	"AWS::Lambda::Function LoggingConfig":      true, // a log group
+}
+
+// CloudFormation refuses a template with a type that its region does not know, whatever the
+// conditions say. So what some regions lack is in a template of its own.
+func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
+	apart := map[string]string{
+		"AWS::Chatbot::SlackChannelConfiguration": "infra/slack.yaml",
+		"AWS::Events::ApiDestination":             "events/incidents.yaml",
+		"AWS::Events::Connection":                 "events/incidents.yaml",
+	}
+	regions, err := filepath.Glob(filepath.Join(root, ".build/sam/lib/python*/site-packages/cfnlint/data/schemas/providers/*-*.json"))
+	if err != nil || len(regions) < 30 {
+		t.Fatalf("cfn-lint's lists of types: %v, %v", regions, err)
+	}
+	lists := map[string]map[string]string{}
+	for _, file := range regions {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var known map[string]string
+		if err := json.Unmarshal(data, &known); err != nil {
+			t.Fatal(err)
+		}
+		lists[strings.TrimSuffix(filepath.Base(file), ".json")] = known
+	}
+	for file, pairs := range stacks {
+		for logical, r := range other(t, file, pairs...).Resources {
+			var missing []string
+			for region, known := range lists {
+				if known[r.Type] == "" {
+					missing = append(missing, region)
+				}
+			}
+			if len(missing) > 0 && apart[r.Type] != file {
+				t.Errorf("%s: %s, a %s, is not known in %s", file, logical, r.Type, fmt.Sprint(missing))
+			}
+		}
+	}
+}
