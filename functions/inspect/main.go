@@ -52,7 +52,7 @@ func main() {
 			Clock:    start.Clock,
 			ReadTime: lambdas.ReadTime, WhyTime: view.WhyTime,
 		},
-		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),
+		Policies:      config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings).Remembering(table),
 		Permitted:     f.Settings.Mode,
 		SweepInterval: f.Settings.SweepInterval,
 		Orders:        dispatch.NewOrders(sqs.NewFromConfig(f.AWS), f.Settings.OrdersQueueURL),

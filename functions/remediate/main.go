@@ -35,13 +35,14 @@ func main() {
 	if err != nil {
 		start.Fatal(err)
 	}
+	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	remediator, err := remediate.New(remediate.Options{
 		Targets:   look.Observer,
 		EC2:       look.EC2,
 		Kube:      look.Kube,
 		Why:       look.Act,
-		Ledger:    ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table),
-		Policy:    config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings).Read,
+		Ledger:    table,
+		Policy:    config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings).Remembering(table).Read,
 		Permitted: f.Settings.Mode,
 		Clock:     start.Clock,
 	})

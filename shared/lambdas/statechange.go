@@ -186,7 +186,7 @@ func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.In
 func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
-	if err != nil {
+	if err != nil && !errors.Is(err, config.ErrNoPolicy) { // inspect knows whether there ever was one
 		// Its last good times, or the built-in ones, are used.
 		h.Log.Error("policy unusable", "error", err.Error())
 	}

@@ -23,3 +23,19 @@ func TestTheClustersOfARegion(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }
+
+// A deployment remembers whether it ever read a policy, by the name of the parameter.
+func TestThePolicyThatWasSeen(t *testing.T) {
+	tb := newTable(t)
+	l := ledger.NewDynamo(tb.client, tb.name)
+	must(t, l.SeePolicy(ctx, "/other/policy"))
+	if seen, err := l.PolicySeen(ctx, "/rollcall/policy"); seen || err != nil {
+		t.Errorf("before it was read: %v, %v", seen, err)
+	}
+	for range 2 {
+		must(t, l.SeePolicy(ctx, "/rollcall/policy"))
+	}
+	if seen, err := l.PolicySeen(ctx, "/rollcall/policy"); !seen || err != nil {
+		t.Errorf("after it was read: %v, %v", seen, err)
+	}
+}

@@ -155,9 +155,6 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if err := s.evidence(ctx, s3.NewFromConfig(cfg)); err != nil {
 		return nil, err
 	}
-	if err := s.Policy(ctx, "apiVersion: rollcall/v1\n"); err != nil { // as the template's
-		return nil, err
-	}
 	if err := s.rules(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
 		return nil, err
 	}

@@ -17,9 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
-	"rollcall/shared/policy"
-	"rollcall/shared/roll"
 )
 
 type queue struct {
@@ -185,9 +184,7 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("the table is %s, want %s", got, want)
 	}
-	for _, id := range []string{"Ledger", "Policy"} {
-		outlives(t, tmpl, id)
-	}
+	outlives(t, tmpl, "Ledger")
 }
 
 // outlives checks that a resource stays when the stack goes, and goes with a stack that could
@@ -394,6 +391,41 @@ func TestParametersReachTheFunctions(t *testing.T) {
 	}
 }
 
+// What the template lets through as a duration, a function can use.
+func TestEveryDurationThatIsAllowedCanBeUsed(t *testing.T) {
+	data, err := transformed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw struct {
+		Parameters map[string]struct{ AllowedPattern string }
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	for name, variable := range map[string]string{"WarnAfter": config.WarnAfter, "Deadline": config.Deadline} {
+		allowed, tried := regexp.MustCompile(raw.Parameters[name].AllowedPattern), 0
+		for _, h := range []string{"", "1h", "99h", "699h", "700h", "719h", "720h", "721h", "999h", "9999h"} {
+			for _, m := range []string{"", "1m", "59m", "99m", "999m", "9999m", "43201m", "99999m"} {
+				for _, s := range []string{"", "1s", "99s", "999s", "999999s", "9999999s"} {
+					value := h + m + s
+					if !allowed.MatchString(value) {
+						continue
+					}
+					tried++
+					got, err := config.Read(func(string) (string, bool) { return value, true }, variable)
+					if err != nil || got.Tolerances != nil {
+						t.Errorf("%s=%s: %v, %v", name, value, err, got.Tolerances)
+					}
+				}
+			}
+		}
+		if tried < 30 {
+			t.Errorf("%s allows only %d of the durations that were tried", name, tried)
+		}
+	}
+}
+
 func TestWhatParametersAllow(t *testing.T) {
 	data, err := transformed()
 	if err != nil {
@@ -439,6 +471,12 @@ func TestWhatParametersAllow(t *testing.T) {
 		{"PolicyParameter", "/a/b/c", "/a/*"}, // it ends up in an ARN
 		{"WarnAfter", "90s", "5"},
 		{"Deadline", "1h30m", "0m"},
+		{"WarnAfter", "720h", "721h"},
+		{"WarnAfter", "719h", "720h1m"},
+		{"Deadline", "9999m59s", "99999m"},
+		{"Deadline", "999999s", "9999999s"},
+		{"Deadline", "699h99m99s", "999h"},
+		{"PolicyKeyArn", "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab", "arn:aws:kms:eu-west-1:123456789012:alias/policy"},
 		{"SweepRate", "rate(2 minutes)", "rate(1 minutes)"},
 		{"SweepRate", "rate(10 minutes)", "rate(11 minutes)"},
 		{"VpcIds", "vpc-0a1b,vpc-2c3d", "vpc-0a1b, vpc-2c3d"},
@@ -470,22 +508,13 @@ func TestHalfOfAPairIsRefused(t *testing.T) {
 	}
 }
 
-// The stack's own policy leaves everything to the defaults and to the stack's mode.
-func TestThePolicyThatTheStackMakesSaysNothing(t *testing.T) {
-	tmpl := read(t)
-	text, _ := tmpl.Resources["Policy"].Properties["Value"].(string)
-	doc, err := policy.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if warnings := doc.Warnings(); len(warnings) != 0 {
-		t.Errorf("warnings %v", warnings)
-	}
-	if p := doc.For("demo", "", roll.GroupSelector(roll.Group("none"))); p.ModeSet {
-		t.Errorf("it sets the mode %s", p.Mode)
-	}
-	if _, made := read(t, "CreatePolicy", "false").Resources["Policy"]; made {
-		t.Error("CreatePolicy=false makes one")
+// A stack that makes a parameter writes its own value into it again whenever anything about
+// the resource changes, such as the tags of the stack: the operator's policy would be gone.
+func TestNoStackWritesThePolicy(t *testing.T) {
+	for file, pairs := range stacks {
+		if ids := other(t, file, pairs...).ofType("AWS::SSM::Parameter"); len(ids) > 0 {
+			t.Errorf("%s makes the parameters %v", file, ids)
+		}
 	}
 }
 

@@ -171,6 +171,21 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
+// With a key of the customer's own, SSM decrypts the policy in the name of who reads it.
+func TestAPolicyUnderAKeyOfOnesOwnCanBeRead(t *testing.T) {
+	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	want := Statement{Sid: "DecryptPolicy", Effect: "Allow", Actions: []string{"kms:Decrypt"}, Resources: []string{key}, Conditions: map[string]map[string][]string{"StringEquals": {"kms:ViaService": {"ssm.eu-west-1.amazonaws.com"}}}}
+	tmpl := read(t, "PolicyKeyArn", key)
+	for folder := range Functions {
+		statements := function(t, tmpl, folder).Statements
+		reads := slices.ContainsFunc(statements, func(s Statement) bool { return slices.Contains(s.Actions, "ssm:GetParameter") })
+		decrypts := slices.ContainsFunc(statements, func(s Statement) bool { return cmp.Equal(s, want) })
+		if reads != decrypts {
+			t.Errorf("%s reads the policy: %v, decrypts it: %v", folder, reads, decrypts)
+		}
+	}
+}
+
 func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
 	var found bool
 	for _, s := range function(t, read(t, "VpcIds", "vpc-0a1b2c3d4e5f60718"), "sweep").Statements {

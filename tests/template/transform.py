@@ -1,4 +1,4 @@
-"""Prints a SAM template as CloudFormation gets it: python transform.py TEMPLATE > OUTPUT.json
+"""Prints a template as JSON, a SAM template as CloudFormation gets it: python transform.py TEMPLATE > OUTPUT.json
 
 Works offline. AWS does the same when the template is deployed; done here, the result can be checked, or given to a
 StackSet with service-managed permissions, which takes no template with a transform.
@@ -24,6 +24,9 @@ def main(path):
     os.environ.setdefault("AWS_DEFAULT_REGION", "eu-west-1")  # the translator wants one; nothing in the output depends on it
     with open(path, encoding="utf-8") as file:
         template = yaml_parse(file)
+    if template.get("Transform") != "AWS::Serverless-2016-10-31":
+        json.dump(template, sys.stdout, indent=2)
+        return
     # Before it is packaged the code is a folder, which the translator does not take.
     code = template.get("Globals", {}).get("Function", {})
     if code.get("CodeUri") == ".":

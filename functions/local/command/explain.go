@@ -295,6 +295,12 @@ func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runn
 	return p, nil
 }
 
+// onlooker is a ledger that a command only reads.
+type onlooker struct{ *ledger.Dynamo }
+
+// SeePolicy records nothing.
+func (onlooker) SeePolicy(context.Context, string) error { return nil }
+
 // deployed opens the ledger of a deployment, and reads its policy as its functions do.
 func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
 	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
@@ -311,9 +317,9 @@ func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runn
 	if q.policy != nil {
 		return p, nil
 	}
-	store := config.NewPolicyStore(ssm.NewFromConfig(a.cfg), d.settings)
+	store := config.NewPolicyStore(ssm.NewFromConfig(a.cfg), d.settings).Remembering(onlooker{table})
 	doc, permitted, err := store.Usable(ctx, runner.Permitted, runner.Clock(), 0)
-	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid && !errors.Is(err, config.ErrNoPolicy) {
+	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid && !errors.Is(err, config.ErrNoPolicy) && !errors.Is(err, config.ErrTolerances) {
 		return nil, fmt.Errorf("the policy of stack %s, parameter %s: %w; --policy FILE tells what it says", d.stack, d.settings.PolicyParameter, err)
 	}
 	if err != nil {

@@ -138,6 +138,12 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	if err != nil {
 		return invalidPolicy(env, form, file, err)
 	}
+	if err := fitsParameter(data); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if len(data) > standardParameter {
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s has %d bytes, and a standard parameter holds %d: store it with aws ssm put-parameter --tier Advanced\n", file, len(data), standardParameter)
+	}
 	if f.preset != "" && !slices.Contains(doc.Presets(), f.preset) {
 		return fmt.Errorf("--preset %s: the presets of %s are %s", f.preset, file, strings.Join(doc.Presets(), ", "))
 	}
@@ -145,6 +151,18 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 		return printPolicyJSON(env, doc, whose)
 	}
 	return printPolicyTable(env, file, doc, whose)
+}
+
+// What a parameter of Systems Manager holds, in bytes, by its tier:
+// https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html
+const standardParameter, advancedParameter = 4 << 10, 8 << 10
+
+// fitsParameter says that a policy is too large for any parameter.
+func fitsParameter(text []byte) error {
+	if len(text) <= advancedParameter {
+		return nil
+	}
+	return fmt.Errorf("the policy has %d bytes, and an SSM parameter holds %d at most, in the advanced tier: shorten it, for example by patterns in match in place of a list", len(text), advancedParameter)
 }
 
 // remark is a fault or a warning as JSON.

@@ -255,6 +255,18 @@ func TestPolicyCheckGivesFaultsAsJSON(t *testing.T) {
 	}
 }
 
+// A policy that no parameter takes is found before it is stored.
+func TestPolicyCheckSaysWhatAParameterHolds(t *testing.T) {
+	const document = "apiVersion: rollcall/v1\n"
+	sized := func(n int) string { return write(t, document+"#"+strings.Repeat("x", n-len(document)-2)+"\n") }
+	for n, want := range map[int]string{4096: "", 4097: "--tier Advanced", 8192: "--tier Advanced", 8193: "an SSM parameter holds 8192 at most"} {
+		code, stdout, stderr := rollcall(t, "policy", "check", sized(n))
+		if (code != ExitOK) != (n > 8192) || (stdout == "") != (n > 8192) || (stderr == "") != (want == "") || !strings.Contains(stderr, want) {
+			t.Errorf("%d bytes: exit %d, %q, want %q", n, code, stderr, want)
+		}
+	}
+}
+
 func TestPolicyWarningsAreShown(t *testing.T) {
 	file := write(t, "apiVersion: rollcall/v1\nladders: {Unknown: [{do: drain}]}\n")
 	_, stdout, _ := rollcall(t, "policy", "check", file)

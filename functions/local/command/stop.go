@@ -278,6 +278,9 @@ func (s policySwitch) write(ctx context.Context, before written, text []byte) (i
 // put writes a text into the parameter, and returns its version. Type, key and tier of one
 // that exists stay.
 func (s policySwitch) put(ctx context.Context, before written, text []byte) (int64, error) {
+	if err := fitsParameter(text); err != nil {
+		return 0, fmt.Errorf("parameter %s: %w", s.name, err)
+	}
 	in := &ssm.PutParameterInput{Name: aws.String(s.name), Value: aws.String(string(text)), Overwrite: aws.Bool(!before.missing)}
 	switch {
 	case before.missing:

@@ -212,7 +212,7 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 		"may not read":       {func(p *parameters) { p.fail["GetParameter"] = denied("ssm:GetParameter") }, []string{"nothing was written", "allow ssm:GetParameter on arn:aws:ssm:eu-west-1:111122223333:parameter/rollcall/policy", "update-event-source-mapping"}, 0},
 		"may not write":      {func(p *parameters) { p.fail["PutParameter"] = denied("ssm:PutParameter") }, []string{"nothing was written", "allow ssm:PutParameter", "update-event-source-mapping"}, 0},
 		"no place for it":    {func(p *parameters) { p.value = "- a list\n" }, []string{"by hand", "update-event-source-mapping"}, 0},
-		"too long in any":    {func(p *parameters) { p.value += "#" + strings.Repeat("x", 8192-len(document)-2) + "\n" }, []string{"ValidationException", "nothing was written"}, 0},
+		"too long in any":    {func(p *parameters) { p.value += "#" + strings.Repeat("x", 8192-len(document)-2) + "\n" }, []string{"an SSM parameter holds 8192 at most", "nothing was written", "update-event-source-mapping"}, 0},
 		"never seen":         {func(p *parameters) { p.stale = looks }, []string{"does not show version 4 yet"}, 1},
 		"somebody was first": {func(p *parameters) { p.between = func(p *parameters) { p.version++ } }, []string{"somebody wrote version 4", "get-parameter-history"}, 1},
 	} {

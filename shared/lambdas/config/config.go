@@ -55,10 +55,12 @@ type Settings struct {
 	EvidenceBucket  string
 	SweepInterval   time.Duration
 	VPCs            []string
-	// Registration are the stack's own tolerances for a policy that names none; zero
+	// WarnAfter and Deadline are the stack's tolerances for a policy that names none; zero
 	// leaves them to the built-in policy.
 	WarnAfter, Deadline time.Duration
-	Stack               string // of CloudFormation, for notices; "" outside of one
+	// Tolerances says why the stack's tolerances cannot be used; both are zero then.
+	Tolerances error
+	Stack      string // of CloudFormation, for notices; "" outside of one
 }
 
 // shortest and longest bound the sweep interval: an EventBridge schedule knows no
@@ -68,10 +70,15 @@ const (
 	longestSweep  = time.Hour
 )
 
+// ErrTolerances is that WarnAfter and Deadline of the stack cannot be used. A template cannot
+// compare two durations, so a wrong pair must not keep a function from starting: the built-in
+// tolerances hold then, and nothing is acted on.
+var ErrTolerances = errors.New("the stack's WarnAfter and Deadline cannot be used, so the built-in tolerances hold and nothing is acted on")
+
 // Read reads the variables that a function needs.
 func Read(lookup Lookup, names ...string) (Settings, error) {
 	var s Settings
-	var faults []error
+	var faults, tolerances []error
 	for _, name := range names {
 		value, set := lookup(name)
 		if !set {
@@ -86,12 +93,21 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 			}
 			continue
 		}
-		if err := s.take(name, value); err != nil {
+		err := s.take(name, value)
+		switch {
+		case err == nil:
+		case name == WarnAfter || name == Deadline:
+			tolerances = append(tolerances, fmt.Errorf("%s: %w", name, err))
+		default:
 			faults = append(faults, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	if s.WarnAfter > 0 && s.Deadline > 0 && s.WarnAfter > s.Deadline {
-		faults = append(faults, fmt.Errorf("%s: %s is after %s (%s)", WarnAfter, s.WarnAfter, Deadline, s.Deadline))
+		tolerances = append(tolerances, fmt.Errorf("%s: %s is after %s (%s)", WarnAfter, s.WarnAfter, Deadline, s.Deadline))
+	}
+	if len(tolerances) > 0 {
+		s.WarnAfter, s.Deadline = 0, 0
+		s.Tolerances = fmt.Errorf("%w: %w", ErrTolerances, errors.Join(tolerances...))
 	}
 	return s, errors.Join(faults...)
 }

@@ -22,26 +22,45 @@ type ssmAPI interface {
 // again.
 const PolicyAge = time.Minute
 
+// policyMemory remembers which policy parameters were ever read; *ledger.Dynamo does.
+type policyMemory interface {
+	PolicySeen(ctx context.Context, parameter string) (bool, error)
+	SeePolicy(ctx context.Context, parameter string) error
+}
+
 // PolicyParameterStore reads the policy document from an SSM parameter.
 type PolicyParameterStore struct {
 	api       ssmAPI
 	parameter string
 	deployed  policy.Registration
+	unusable  error // why the deployment's times are not used
+	memory    policyMemory
 
 	mu   sync.Mutex
+	seen bool             // the memory knows that there is a policy
 	good *policy.Document // the last one that validated
 	text string           // what it was read from
 	at   time.Time        // when it was read
 }
 
-// ErrNoPolicy is that there is no parameter of the name. A deployment has one from the
-// start, so this is no policy that says nothing: it is one that cannot be read.
-var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without one; create it, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
+// ErrNoPolicy is that the parameter is gone. What it held may have kept nodes from acts, so
+// this is a policy that cannot be read, and none that says nothing.
+var ErrNoPolicy = errors.New("there is no such SSM parameter any more: nothing is acted on without it; write it again, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
 
 // NewPolicyStore reads the parameter that the settings name. The settings' times for
 // registration hold where the document names none.
 func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
-	return &PolicyParameterStore{api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}}
+	return &PolicyParameterStore{
+		api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}, unusable: s.Tolerances,
+	}
+}
+
+// Remembering has a memory tell a parameter that was deleted from one that never was: the
+// second is read as the built-in policy, in the stack's mode. Without a memory both are
+// ErrNoPolicy.
+func (p *PolicyParameterStore) Remembering(m policyMemory) *PolicyParameterStore {
+	p.memory = m
+	return p
 }
 
 // Read reads the policy anew. The error says why the parameter could not be read, that it
@@ -57,18 +76,22 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	switch {
 	case awserr.IsNotFound(err):
-		return nil, false, fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
+		doc, err = p.absent(ctx)
+		return doc, false, err
 	case err != nil:
 		return nil, false, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
 	case out.Parameter == nil:
 		return nil, false, fmt.Errorf("the answer for parameter %s holds none", p.parameter)
+	}
+	if err := p.see(ctx); err != nil {
+		return nil, false, err
 	}
 	said := aws.ToString(out.Parameter.Value)
 	p.mu.Lock()
 	doc, same := p.good, p.good != nil && p.text == said
 	p.mu.Unlock()
 	if same {
-		return doc, false, nil
+		return doc, false, p.unusable
 	}
 	text := []byte(said)
 	if doc, err = policy.Parse(text); err != nil {
@@ -78,7 +101,40 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.good, p.text = doc, said
-	return doc, false, nil
+	return doc, false, p.unusable
+}
+
+// absent is the policy where there is no parameter: the built-in one if there never was.
+func (p *PolicyParameterStore) absent(ctx context.Context) (*policy.Document, error) {
+	gone := fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
+	if p.memory == nil {
+		return nil, gone
+	}
+	seen, err := p.memory.PolicySeen(ctx, p.parameter)
+	switch {
+	case err != nil:
+		return nil, err
+	case seen:
+		return nil, gone
+	}
+	return policy.Default().Deployed(p.deployed), p.unusable
+}
+
+// see remembers that there is a policy.
+func (p *PolicyParameterStore) see(ctx context.Context) error {
+	p.mu.Lock()
+	known := p.seen || p.memory == nil
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := p.memory.SeePolicy(ctx, p.parameter); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = true
+	return nil
 }
 
 // Usable reads the policy, at most once per maxAge, and falls back on the last good

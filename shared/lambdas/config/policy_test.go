@@ -119,3 +119,81 @@ func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// memory remembers parameters as the ledger does.
+type memory struct {
+	seen   map[string]bool
+	err    error
+	writes int
+}
+
+func (m *memory) PolicySeen(_ context.Context, name string) (bool, error) { return m.seen[name], m.err }
+
+func (m *memory) SeePolicy(_ context.Context, name string) error {
+	if m.err == nil {
+		m.seen[name] = true
+	}
+	m.writes++
+	return m.err
+}
+
+// Nobody need write a policy: one that never was is the built-in one, in the stack's mode. One
+// that was there once is missed, also by a function that starts anew.
+func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	p, m := &parameter{err: &types.ParameterNotFound{}}, &memory{seen: map[string]bool{}}
+	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy", Deadline: 9 * time.Minute}).Remembering(m)
+	doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+	if err != nil || mode != policy.Remediate || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 9*time.Minute {
+		t.Fatalf("it never was: %v, %s, %v", doc, mode, err)
+	}
+	if _, err := s.Read(t.Context()); err != nil {
+		t.Errorf("it never was, and whoever destroys reads: %v", err)
+	}
+	p.err, p.value = nil, "" // an empty one is one
+	if _, err := s.Read(t.Context()); err == nil || !m.seen["/rollcall/policy"] {
+		t.Errorf("an empty one: %v, remembered: %v", err, m.seen)
+	}
+	p.value = "apiVersion: rollcall/v1\n"
+	for range 3 {
+		if _, err := s.Read(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if m.writes != 1 {
+		t.Errorf("recorded %d times", m.writes)
+	}
+	p.err = &types.ParameterNotFound{}
+	s = NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"}).Remembering(m)
+	if _, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Observe || !errors.Is(err, ErrNoPolicy) {
+		t.Errorf("deleted: %s, %v", mode, err)
+	}
+	// Nobody knows whether there was one, or that there is one cannot be recorded.
+	m.err = errors.New("no answer of the table")
+	for _, err := range []error{p.err, nil} {
+		p.err = err
+		s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"}).Remembering(m)
+		if _, err := s.Read(t.Context()); !errors.Is(err, m.err) {
+			t.Errorf("without an answer: %v", err)
+		}
+		if _, mode, _ := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Observe {
+			t.Errorf("without an answer: %s", mode)
+		}
+	}
+}
+
+// Wrong times of the stack are no reason to stop looking, and one to stop acting.
+func TestUnderWrongTolerancesNothingIsActedOn(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}
+	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy", Tolerances: ErrTolerances})
+	for range 2 {
+		doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+		if mode != policy.Notify || !errors.Is(err, ErrTolerances) || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 7*time.Minute {
+			t.Errorf("%s, %v", mode, err)
+		}
+		if _, err := s.Read(t.Context()); !errors.Is(err, ErrTolerances) {
+			t.Errorf("whoever destroys is told %v", err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parametersOf are the parameters of a template as they are written.
+func parametersOf(t *testing.T, file string) map[string]map[string]any {
+	t.Helper()
+	data, err := Transform(t.Context(), root, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw struct {
+		Parameters map[string]map[string]any
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Parameters
+}
+
+func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
+	deployment, set := parametersOf(t, "template.yaml"), parametersOf(t, "infra/stackset.yaml")
+	own := []string{"TemplateUrl", "OrganizationalUnitIds", "DeployedRegion", "CallAs", "MaxConcurrentPercentage", "FailureTolerancePercentage"}
+	for name, takes := range deployment {
+		if diff := cmp.Diff(takes, set[name]); diff != "" {
+			t.Errorf("infra/stackset.yaml has another parameter %s (-template.yaml +stackset.yaml):\n%s", name, diff)
+		}
+	}
+	for name := range set {
+		if deployment[name] == nil && !slices.Contains(own, name) {
+			t.Errorf("template.yaml takes no %s", name)
+		}
+	}
+	given := map[string]string{}
+	for name := range deployment {
+		given[name] = "value of " + name
+	}
+	pairs := slices.Clone(stacks["infra/stackset.yaml"])
+	for name, value := range given {
+		pairs = append(pairs, name, value)
+	}
+	var of struct {
+		Parameters              []struct{ ParameterKey, ParameterValue string }
+		PermissionModel, CallAs string
+		OperationPreferences    map[string]any
+		ManagedExecution        struct{ Active bool }
+		StackInstancesGroup     []struct{ Regions []string }
+		AutoDeployment          struct{ Enabled bool }
+	}
+	if err := other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &of); err != nil {
+		t.Fatal(err)
+	}
+	passed := map[string]string{}
+	for _, p := range of.Parameters {
+		passed[p.ParameterKey] = p.ParameterValue
+	}
+	if !maps.Equal(passed, given) {
+		t.Errorf("it passes on %v, want %v", passed, given)
+	}
+	want := map[string]any{"MaxConcurrentPercentage": "10", "FailureTolerancePercentage": "5", "ConcurrencyMode": "STRICT_FAILURE_TOLERANCE"}
+	if of.CallAs != "SELF" || of.PermissionModel != "SERVICE_MANAGED" || !of.AutoDeployment.Enabled || !of.ManagedExecution.Active || !cmp.Equal(of.OperationPreferences, want) {
+		t.Errorf("it is deployed with %+v", of)
+	}
+}
+
+// Whoever deploys for an organization copies this policy.
+func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
+	var d document
+	if err := json.Unmarshal([]byte(text(t, "infra", "organization-bucket.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	want := []Statement{
+		{Sid: "TheOrganizationReads", Effect: "Allow", Actions: []string{"s3:GetObject"}, Resources: []string{"arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"StringEquals": {"aws:PrincipalOrgID": {"o-exampleorgid"}}}},
+		{Sid: "NobodyWithoutTLS", Effect: "Deny", Actions: []string{"s3:*"}, Resources: []string{"arn:PARTITION:s3:::BUCKET", "arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}}},
+	}
+	if diff := cmp.Diff(want, d.Statement); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// CloudFormation makes the entries of each cluster out of one loop. It is worked out here as
+// its documentation says: &{Name} leaves out what a logical id may not have.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-foreach.html
+func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
+	const inspect, remediate = "arn:aws:iam::123456789012:role/inspect", "arn:aws:iam::123456789012:role/remediate"
+	data, err := Transform(t.Context(), root, "infra/cluster-access.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written map[string]any
+	if err := json.Unmarshal(data, &written); err != nil {
+		t.Fatal(err)
+	}
+	if written["Transform"] != "AWS::LanguageExtensions" {
+		t.Fatalf("loops need a transform: %v", written["Transform"])
+	}
+	loop := written["Resources"].(map[string]any)["Fn::ForEach::Clusters"].([]any)
+	if loop[0] != "Name" || fmt.Sprint(loop[1]) != "map[Ref:ClusterNames]" {
+		t.Fatalf("it loops over %v", loop)
+	}
+	body, err := json.Marshal(loop[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources := map[string]any{}
+	for _, cluster := range []string{"prod-a", "batch_2"} {
+		id := strings.NewReplacer("-", "", "_", "").Replace(cluster)
+		made := strings.NewReplacer("\\u0026{Name}", id, "&{Name}", id, "${Name}", cluster).Replace(string(body))
+		if err := json.Unmarshal([]byte(made), &resources); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written["Resources"] = resources
+	if data, err = json.Marshal(written); err != nil {
+		t.Fatal(err)
+	}
+	entry := func(cluster, role, group string) map[string]any {
+		return map[string]any{"ClusterName": cluster, "PrincipalArn": role, "Type": "STANDARD", "KubernetesGroups": []any{group}}
+	}
+	want := map[string]map[string]any{
+		"Inspectproda": entry("prod-a", inspect, "rollcall:viewers"), "Inspectbatch2": entry("batch_2", inspect, "rollcall:viewers"),
+	}
+	for _, role := range []string{"", remediate} {
+		if role != "" {
+			want["Remediateproda"], want["Remediatebatch2"] = entry("prod-a", role, "rollcall:remediators"), entry("batch_2", role, "rollcall:remediators")
+		}
+		tmpl, err := Resolve(data, map[string]string{"InspectRoleArn": inspect, "RemediateRoleArn": role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]map[string]any{}
+		for id, r := range tmpl.Resources {
+			got[id] = r.Properties
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+	}
+}
