@@ -62,7 +62,7 @@ func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 func TestThePageNamesEveryField(t *testing.T) {
 	defs := object(t, read(t, filepath.Join(root, "events", "rollcall-events.schema.json")))["$defs"].(map[string]any)
 	page := string(read(t, filepath.Join(root, "events", "README.md")))
-	section := page[strings.Index(page, "What a detail holds"):strings.Index(page, "## Rules")]
+	section := page[strings.Index(page, "Fields of a detail"):strings.Index(page, "## Rules")]
 	for _, def := range []string{"finding", "FindingResolved", "action", "CheckCompleted"} {
 		for field := range defs[def].(map[string]any)["properties"].(map[string]any) {
 			if !strings.Contains(section, "`"+field+"`") {
