@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,19 +12,16 @@ import (
 type zonalShiftAPI struct{ v *env }
 
 // GetManagedResource tells whether a cluster is shifted away from a zone.
-func (s zonalShiftAPI) GetManagedResource(ctx context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
-	out := &arczonalshift.GetManagedResourceOutput{Arn: in.ResourceIdentifier, AppliedWeights: map[string]float32{}}
-	err := s.v.call(ctx, "arc-zonal-shift:GetManagedResource", reads, "", func() error {
-		for _, c := range s.v.a.clusters {
-			if c.exists() && c.arn() == aws.ToString(in.ResourceIdentifier) {
-				out.Name = aws.String(c.name)
-				out.ZonalShifts = c.shifts()
-				return nil
-			}
+func (s zonalShiftAPI) GetManagedResource(in *arczonalshift.GetManagedResourceInput, out *arczonalshift.GetManagedResourceOutput) error {
+	*out = arczonalshift.GetManagedResourceOutput{Arn: in.ResourceIdentifier, AppliedWeights: map[string]float32{}}
+	for _, c := range s.v.a.clusters {
+		if c.exists() && c.arn() == aws.ToString(in.ResourceIdentifier) {
+			out.Name = aws.String(c.name)
+			out.ZonalShifts = c.shifts()
+			return nil
 		}
-		return noSuch("ResourceNotFoundException", "%s is not a managed resource", aws.ToString(in.ResourceIdentifier))
-	})
-	return answered(out, err)
+	}
+	return noSuch("ResourceNotFoundException", "%s is not a managed resource", aws.ToString(in.ResourceIdentifier))
 }
 
 // shifts are those of the cluster that go on, at most one.

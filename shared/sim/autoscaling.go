@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,24 +39,19 @@ func (g *group) isScaled() bool {
 
 // DescribeAutoScalingGroups tells of groups by their names; those that do not exist are
 // left out.
-func (s autoScalingAPI) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-	const call = "autoscaling:DescribeAutoScalingGroups"
+func (s autoScalingAPI) DescribeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput, out *autoscaling.DescribeAutoScalingGroupsOutput) error {
 	if n := len(in.AutoScalingGroupNames); n > groupsNamed || (n == 0) != (len(in.Filters) == 1) || in.NextToken != nil {
-		s.v.unsimulated(call, in)
+		s.v.unsimulated(in)
 	}
-	out := new(autoscaling.DescribeAutoScalingGroupsOutput)
-	err := s.v.call(ctx, call, reads, "", func() error {
-		for _, name := range in.AutoScalingGroupNames {
-			if g := s.v.a.scaled(name); g != nil {
-				out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
-			}
+	for _, name := range in.AutoScalingGroupNames {
+		if g := s.v.a.scaled(name); g != nil {
+			out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
 		}
-		for _, f := range in.Filters {
-			out.AutoScalingGroups = append(out.AutoScalingGroups, s.v.a.scalingTagged(f.Values)...)
-		}
-		return nil
-	})
-	return answered(out, err)
+	}
+	for _, f := range in.Filters {
+		out.AutoScalingGroups = append(out.AutoScalingGroups, s.v.a.scalingTagged(f.Values)...)
+	}
+	return nil
 }
 
 // scalingTagged are the Auto Scaling groups with a tag of one of the keys: their cluster's.
@@ -134,46 +128,36 @@ func (m *machine) health() string {
 
 // DescribeAutoScalingInstances tells of instances by their ids; those of no group are left
 // out.
-func (s autoScalingAPI) DescribeAutoScalingInstances(ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
-	const call = "autoscaling:DescribeAutoScalingInstances"
+func (s autoScalingAPI) DescribeAutoScalingInstances(in *autoscaling.DescribeAutoScalingInstancesInput, out *autoscaling.DescribeAutoScalingInstancesOutput) error {
 	if n := len(in.InstanceIds); n == 0 || n > instancesNamed || in.NextToken != nil {
-		s.v.unsimulated(call, in)
+		s.v.unsimulated(in)
 	}
-	out := new(autoscaling.DescribeAutoScalingInstancesOutput)
-	err := s.v.call(ctx, call, reads, "", func() error {
-		for _, id := range in.InstanceIds {
-			m := s.v.a.machines[id]
-			if m == nil || m.state == terminated || !m.g.isScaled() {
-				continue
-			}
-			out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{
-				InstanceId: &m.id, AutoScalingGroupName: aws.String(m.g.asgName()), AvailabilityZone: &m.zone, HealthStatus: aws.String(strings.ToUpper(m.health())),
-				LifecycleState: aws.String(string(m.lifecycle())), LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
-			})
+	for _, id := range in.InstanceIds {
+		m := s.v.a.machines[id]
+		if m == nil || m.state == terminated || !m.g.isScaled() {
+			continue
 		}
-		return nil
-	})
-	return answered(out, err)
+		out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{
+			InstanceId: &m.id, AutoScalingGroupName: aws.String(m.g.asgName()), AvailabilityZone: &m.zone, HealthStatus: aws.String(strings.ToUpper(m.health())),
+			LifecycleState: aws.String(string(m.lifecycle())), LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
+		})
+	}
+	return nil
 }
 
 // DescribeScalingActivities lists the latest activities of a group, the newest first.
-func (s autoScalingAPI) DescribeScalingActivities(ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-	const call = "autoscaling:DescribeScalingActivities"
+func (s autoScalingAPI) DescribeScalingActivities(in *autoscaling.DescribeScalingActivitiesInput, out *autoscaling.DescribeScalingActivitiesOutput) error {
 	if in.AutoScalingGroupName == nil || in.MaxRecords == nil || in.NextToken != nil || len(in.ActivityIds) > 0 {
-		s.v.unsimulated(call, in)
+		s.v.unsimulated(in)
 	}
-	out := new(autoscaling.DescribeScalingActivitiesOutput)
-	err := s.v.call(ctx, call, reads, "", func() error {
-		g := s.v.a.scaled(*in.AutoScalingGroupName)
-		switch {
-		case g != nil:
-			out.Activities, _ = cut(g.latest(), nil, in.MaxRecords)
-		case !aws.ToBool(in.IncludeDeletedGroups):
-			return badRequest("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", *in.AutoScalingGroupName)
-		}
-		return nil
-	})
-	return answered(out, err)
+	g := s.v.a.scaled(*in.AutoScalingGroupName)
+	switch {
+	case g != nil:
+		out.Activities, _ = cut(g.latest(), nil, in.MaxRecords)
+	case !aws.ToBool(in.IncludeDeletedGroups):
+		return badRequest("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", *in.AutoScalingGroupName)
+	}
+	return nil
 }
 
 // latest are the group's activities, the newest first.

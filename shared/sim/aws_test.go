@@ -193,15 +193,15 @@ func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
 			"managed ones not": func() {
 				_, _ = ec2API{v}.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{c.machines[0].id}})
 			},
-			"every instance": func() { _, _ = ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{}) },
+			"every instance": func() { _, _ = v.ec2().DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{}) },
 			"every tag removed": func() {
 				_, _ = ec2API{v}.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{c.machines[0].id}})
 			},
 			"another attribute": func() {
-				_, _ = ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{Attribute: types.InstanceAttributeNameKernel})
+				_, _ = v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{Attribute: types.InstanceAttributeNameKernel})
 			},
 			"all of the groups": func() {
-				_, _ = autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
+				_, _ = autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
 			},
 		} {
 			before := len(told)
@@ -222,7 +222,7 @@ func TestStatusChecks(t *testing.T) {
 	ill := c.group("batch").members[1]
 	ill.fall(impaired, false, false)
 	failing := func(v *env, check string) []types.InstanceStatus {
-		out, err := ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{
+		out, err := v.ec2().DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{
 			Filters: []types.Filter{{Name: aws.String(check), Values: []string{"impaired"}}}, MaxResults: aws.Int32(1000), IncludeManagedResources: aws.Bool(true),
 		})
 		return need(t, out, err).InstanceStatuses
@@ -235,7 +235,7 @@ func TestStatusChecks(t *testing.T) {
 		if got := failing(v, "system-status.status"); len(got) != 0 {
 			t.Errorf("got %+v", got)
 		}
-		out, err := ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{c.machines[0].id, ill.id}})
+		out, err := v.ec2().DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{c.machines[0].id, ill.id}})
 		of := need(t, out, err).InstanceStatuses
 		if of[0].InstanceStatus.Status != types.SummaryStatusOk || of[1].InstanceStatus.Status != types.SummaryStatusImpaired || of[1].SystemStatus.Status != types.SummaryStatusOk {
 			t.Errorf("got %+v", of)
@@ -245,7 +245,7 @@ func TestStatusChecks(t *testing.T) {
 		if got := failing(v, "instance-status.status"); len(got) != 0 {
 			t.Errorf("what does not run fails %+v", got)
 		}
-		out, err = ec2API{v}.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{ill.id}, IncludeAllInstances: aws.Bool(true)})
+		out, err = v.ec2().DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{ill.id}, IncludeAllInstances: aws.Bool(true)})
 		if of := need(t, out, err).InstanceStatuses; of[0].InstanceStatus.Status != types.SummaryStatusNotApplicable {
 			t.Errorf("got %+v", of)
 		}
@@ -257,16 +257,16 @@ func TestAttributesAndConsole(t *testing.T) {
 	m := c.group("general").members[0]
 	m.protected = true
 	text := func(v *env) string {
-		out, err := ec2API{v}.GetConsoleOutput(t.Context(), &ec2.GetConsoleOutputInput{InstanceId: &m.id, Latest: aws.Bool(true)})
+		out, err := v.ec2().GetConsoleOutput(t.Context(), &ec2.GetConsoleOutputInput{InstanceId: &m.id, Latest: aws.Bool(true)})
 		plain, err := base64.StdEncoding.DecodeString(aws.ToString(need(t, out, err).Output))
 		return string(need(t, plain, err))
 	}
 	a.asked(t, func(v *env) {
-		out, err := ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameUserData})
+		out, err := v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameUserData})
 		if got, _ := base64.StdEncoding.DecodeString(*need(t, out, err).UserData.Value); string(got) != m.template.userData {
 			t.Errorf("got %s", got)
 		}
-		out, err = ec2API{v}.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameDisableApiTermination})
+		out, err = v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameDisableApiTermination})
 		if !*need(t, out, err).DisableApiTermination.Value {
 			t.Error("it is not protected")
 		}
@@ -321,7 +321,7 @@ func TestTags(t *testing.T) {
 		keys := map[string]int{}
 		var token *string
 		for {
-			out, err := ec2API{v}.DescribeTags(t.Context(), &ec2.DescribeTagsInput{NextToken: token, MaxResults: aws.Int32(5), Filters: []types.Filter{
+			out, err := v.ec2().DescribeTags(t.Context(), &ec2.DescribeTagsInput{NextToken: token, MaxResults: aws.Int32(5), Filters: []types.Filter{
 				{Name: aws.String("resource-type"), Values: []string{"instance"}}, {Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + "*"}},
 			}})
 			for _, tag := range need(t, out, err).Tags {
@@ -385,81 +385,81 @@ func TestEKSAutoScalingIAMAndARC(t *testing.T) {
 	c.shifted = "eu-west-1b"
 	name := &c.name
 	a.asked(t, func(v *env) {
-		clusters, err := eksAPI{v}.ListClusters(t.Context(), &eks.ListClustersInput{})
+		clusters, err := v.eks().ListClusters(t.Context(), &eks.ListClustersInput{})
 		if got := need(t, clusters, err).Clusters; !slices.Equal(got, []string{"shop"}) {
 			t.Errorf("clusters %v", got)
 		}
-		cluster, err := eksAPI{v}.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name})
+		cluster, err := v.eks().DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name})
 		if got := need(t, cluster, err).Cluster; *got.Arn != c.arn() || got.Status != "ACTIVE" || got.Tags[roll.TagMode] != "remediate" {
 			t.Errorf("cluster %+v", got)
 		}
-		group, err := eksAPI{v}.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &ng.name})
+		group, err := v.eks().DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &ng.name})
 		if got := need(t, group, err).Nodegroup; !*got.NodeRepairConfig.Enabled || *got.Resources.AutoScalingGroups[0].Name != ng.asgName() || got.AmiType != "AL2023_ARM_64_STANDARD" || *got.ReleaseVersion != "1.33.8-20260215" {
 			t.Errorf("node group %+v", got)
 		}
-		if _, err := (eksAPI{v}).DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &asg.name}); !awserr.IsNotFound(err) {
+		if _, err := v.eks().DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &asg.name}); !awserr.IsNotFound(err) {
 			t.Errorf("an Auto Scaling group is a node group: %v", err)
 		}
-		entries, err := eksAPI{v}.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: name})
+		entries, err := v.eks().ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: name})
 		arn := need(t, entries, err).AccessEntries[0]
-		entry, err := eksAPI{v}.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: &arn})
+		entry, err := v.eks().DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: &arn})
 		if got := need(t, entry, err).AccessEntry; *got.Type != "STANDARD" {
 			t.Errorf("access entry %+v", got)
 		}
-		allowed, err := eksAPI{v}.ListAssociatedAccessPolicies(t.Context(), &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: &arn})
+		allowed, err := v.eks().ListAssociatedAccessPolicies(t.Context(), &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: &arn})
 		need(t, allowed, err)
-		if _, err := (eksAPI{v}).DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: aws.String(roleARN(ng.role))}); !awserr.IsNotFound(err) {
+		if _, err := v.eks().DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: aws.String(roleARN(ng.role))}); !awserr.IsNotFound(err) {
 			t.Errorf("a node role has an access entry: %v", err)
 		}
 
-		groups, err := autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch", "none"}})
+		groups, err := autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch", "none"}})
 		if got := need(t, groups, err).AutoScalingGroups; len(got) != 2 || len(got[0].Instances) != 2 || len(got[0].SuspendedProcesses) != 0 || *got[1].SuspendedProcesses[0].ProcessName != "Launch" {
 			t.Errorf("groups %+v", got)
 		}
-		members, err := autoScalingAPI{v}.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{asg.members[0].id, c.group("general").members[0].id}})
+		members, err := autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{asg.members[0].id, c.group("general").members[0].id}})
 		if got := need(t, members, err).AutoScalingInstances; len(got) != 1 || *got[0].AutoScalingGroupName != "batch" || *got[0].LifecycleState != "InService" {
 			t.Errorf("members %+v", got)
 		}
 		of := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("batch"), MaxRecords: aws.Int32(20)}
-		activities, err := autoScalingAPI{v}.DescribeScalingActivities(t.Context(), of)
+		activities, err := autoscaling.NewFromConfig(v.aws()).DescribeScalingActivities(t.Context(), of)
 		if got := need(t, activities, err).Activities; len(got) != 3 || got[0].StatusCode != "Failed" || *got[0].StatusMessage != "InsufficientInstanceCapacity" || got[1].StatusCode != "Successful" {
 			t.Errorf("activities %+v", got)
 		}
 
-		profile, err := iamAPI{v}.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: &asg.role})
+		profile, err := iam.NewFromConfig(v.aws()).GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: &asg.role})
 		if got := need(t, profile, err).InstanceProfile; *got.Roles[0].RoleName != asg.role {
 			t.Errorf("profile %+v", got)
 		}
-		role, err := iamAPI{v}.GetRole(t.Context(), &iam.GetRoleInput{RoleName: &asg.role})
+		role, err := iam.NewFromConfig(v.aws()).GetRole(t.Context(), &iam.GetRoleInput{RoleName: &asg.role})
 		if got := need(t, role, err).Role; *got.Arn != roleARN(asg.role) || !strings.Contains(*got.AssumeRolePolicyDocument, "ec2.amazonaws.com") || !got.CreateDate.Before(c.created) {
 			t.Errorf("role %+v", got)
 		}
-		attached, err := iamAPI{v}.ListAttachedRolePolicies(t.Context(), &iam.ListAttachedRolePoliciesInput{RoleName: &asg.role})
+		attached, err := iam.NewFromConfig(v.aws()).ListAttachedRolePolicies(t.Context(), &iam.ListAttachedRolePoliciesInput{RoleName: &asg.role})
 		if got := need(t, attached, err).AttachedPolicies; len(got) != 3 {
 			t.Errorf("policies %+v", got)
 		}
-		inline, err := iamAPI{v}.ListRolePolicies(t.Context(), &iam.ListRolePoliciesInput{RoleName: &asg.role})
+		inline, err := iam.NewFromConfig(v.aws()).ListRolePolicies(t.Context(), &iam.ListRolePoliciesInput{RoleName: &asg.role})
 		need(t, inline, err)
 		controller := aws.String("KarpenterControllerRole-shop")
-		if _, err := (iamAPI{v}).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller}); !awserr.IsNotFound(err) {
+		if _, err := iam.NewFromConfig(v.aws()).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller}); !awserr.IsNotFound(err) {
 			t.Errorf("a role that nothing names: %v", err)
 		}
 		c.mapped = append(c.mapped, mapping{role: *controller, username: nodeUser, groups: nodeGroups})
-		role, err = iamAPI{v}.GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller})
+		role, err = iam.NewFromConfig(v.aws()).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller})
 		if got := need(t, role, err).Role; strings.Contains(*got.AssumeRolePolicyDocument, "ec2.amazonaws.com") {
 			t.Errorf("the controller's role is a node's: %+v", got)
 		}
 
-		shift, err := zonalShiftAPI{v}.GetManagedResource(t.Context(), &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(c.arn())})
+		shift, err := arczonalshift.NewFromConfig(v.aws()).GetManagedResource(t.Context(), &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(c.arn())})
 		if got := need(t, shift, err).ZonalShifts; len(got) != 1 || *got[0].AwayFrom != "euw1-az2" {
 			t.Errorf("shifts %+v", got)
 		}
 
 		c.delete()
-		if _, err := (eksAPI{v}).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name}); !awserr.IsNotFound(err) {
+		if _, err := v.eks().DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name}); !awserr.IsNotFound(err) {
 			t.Errorf("a deleted cluster: %v", err)
 		}
-		groups, err = autoScalingAPI{v}.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch"}})
+		groups, err = autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch"}})
 		if got := need(t, groups, err).AutoScalingGroups; len(got) != 1 || *got[0].AutoScalingGroupName != "batch" {
 			t.Errorf("what outlives a cluster: %+v", got)
 		}

@@ -86,11 +86,12 @@ func noSuch(code, format string, args ...any) error {
 // unsimulated ends the run: a client was asked for something in a way that it does not
 // know, and whatever it answered would hide that. What asked may recover from it, so it
 // is noted too.
-func (v *env) unsimulated(call string, in any) {
+func (v *env) unsimulated(in any) {
 	asked, err := json.Marshal(in)
 	if err != nil {
 		asked = fmt.Appendf(nil, "%+v", in)
 	}
+	call := strings.TrimSuffix(strings.Replace(fmt.Sprintf("%T", in)[1:], ".", ":", 1), "Input")
 	text := fmt.Sprintf("nothing here can answer %s of %s", call, asked)
 	v.a.note(Event{Kind: EventViolated, Detail: text})
 	panic(text)

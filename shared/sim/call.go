@@ -3,10 +3,15 @@ package sim
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/observe/apistats"
 )
 
 // access says whether a call changes something.
@@ -166,3 +171,35 @@ func (v *env) pageSize(asked, all int) int {
 	}
 	return min(asked, max(2, all/3))
 }
+
+// reading answers calls by the operations of services: their methods of the shape
+// func(in *XInput, out *XOutput) error, which fill in the answer. Each is a call that reads.
+// What has no such method is passed on.
+func (v *env) reading(services ...any) apistats.Interceptor {
+	operations := map[reflect.Type]reflect.Value{}
+	for _, s := range services {
+		for _, m := range reflect.ValueOf(s).Methods() {
+			if t := m.Type(); t.NumIn() == 2 && t.NumOut() == 1 {
+				operations[t.In(0)] = m
+			}
+		}
+	}
+	return func(ctx context.Context, in any, next apistats.Call) (any, error) {
+		operation, ok := operations[reflect.TypeOf(in)]
+		if !ok {
+			return next(ctx, in)
+		}
+		out := reflect.New(operation.Type().In(1).Elem())
+		err := v.call(ctx, apistats.Action(ctx), reads, "", func() error {
+			err, _ := operation.Call([]reflect.Value{reflect.ValueOf(in), out})[0].Interface().(error)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out.Interface(), nil
+	}
+}
+
+func (v *env) ec2() *ec2.Client { return ec2.NewFromConfig(v.aws()) }
+func (v *env) eks() *eks.Client { return eks.NewFromConfig(v.aws()) }

@@ -214,11 +214,12 @@ func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 
 // aws is the configuration of the clients with which a function looks at the account.
 func (v *env) aws() aws.Config {
-	none := apistats.Intercept(aws.Config{Region: region}, func(ctx context.Context, in any, _ apistats.Call) (any, error) {
-		v.unsimulated(apistats.Action(ctx), in)
+	none := apistats.Intercept(aws.Config{Region: region}, func(_ context.Context, in any, _ apistats.Call) (any, error) {
+		v.unsimulated(in)
 		return nil, nil
 	})
-	return apistats.Intercept(none, apistats.Methods(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
+	whole := apistats.Intercept(none, apistats.Methods(ec2API{v}, eksAPI{v}))
+	return apistats.Intercept(whole, v.reading(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
 }
 
 // view asks one question after the other: nothing else in the account does two things at
@@ -236,7 +237,7 @@ func (d *deployment) newStateChange(v *env) *lambdas.StateChange {
 
 func (d *deployment) newSweep(v *env) *lambdas.Sweep {
 	return &lambdas.Sweep{
-		Ambient: v.ambient(), EKS: eksAPI{v}, EC2: ec2API{v}, Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
+		Ambient: v.ambient(), EKS: v.eks(), EC2: v.ec2(), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
 		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
 }

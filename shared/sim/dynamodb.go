@@ -39,7 +39,7 @@ func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 // known ends the run if a request has fields beside those that are known here.
 func (d dynamoAPI) known(name string, in, rest any) {
 	if !reflect.ValueOf(rest).IsZero() {
-		d.v.unsimulated(name, in)
+		d.v.unsimulated(in)
 	}
 }
 
@@ -47,7 +47,7 @@ func (d dynamoAPI) known(name string, in, rest any) {
 func (d dynamoAPI) read(name string, in any, p *parser) error {
 	err := p.done()
 	if errors.Is(err, errUnknownExpression) {
-		d.v.unsimulated(name, in)
+		d.v.unsimulated(in)
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (d dynamoAPI) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func
 	pk, of, ok := keyCondition(p.condition(in.KeyConditionExpression))
 	wrong := d.read(name, in, p)
 	if wrong == nil && !ok {
-		d.v.unsimulated(name, in)
+		d.v.unsimulated(in)
 	}
 	out := &dynamodb.QueryOutput{}
 	err := d.v.call(ctx, name, reads, "", func() error {

@@ -26,11 +26,11 @@ type ec2API struct{ v *env }
 func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	const call = "ec2:DescribeInstances"
 	if !aws.ToBool(in.IncludeManagedResources) || len(in.Filters) > 1 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
 	if len(in.Filters) == 0 {
 		if len(in.InstanceIds) == 0 || in.MaxResults != nil || in.NextToken != nil {
-			e.v.unsimulated(call, in)
+			e.v.unsimulated(in)
 		}
 		return e.lookUp(ctx, call, in.InstanceIds, true)
 	}
@@ -44,7 +44,7 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 			return e.list(ctx, call, cluster, in)
 		}
 	}
-	e.v.unsimulated(call, in)
+	e.v.unsimulated(in)
 	return nil, nil
 }
 
@@ -184,8 +184,7 @@ const statusIDs = 100
 
 // DescribeInstanceStatus tells of the status of instances by their ids, or lists that of all
 // that run in the region, or of those of which a filter is true.
-func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-	const call = "ec2:DescribeInstanceStatus"
+func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
 	matches := func(*machine, string) bool { return true }
@@ -195,30 +194,27 @@ func (e ec2API) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInst
 	}
 	tells := slices.Contains(values, string(types.SummaryStatusImpaired)) || len(in.Filters) == 0 || aws.ToString(in.Filters[0].Name) == "event.code"
 	if len(in.Filters) > 1 || matches == nil || !tells || !byID && !listed {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeInstanceStatusOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		if byID {
-			out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
-			return err
-		}
-		var all []*machine
-		if in.Filters == nil {
-			all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
-		} else {
-			all = e.v.a.said(func(m *machine) bool {
-				return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
-			})
-		}
-		all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
-		out.InstanceStatuses = make([]types.InstanceStatus, len(all))
-		for i, m := range all {
-			out.InstanceStatuses[i] = m.status()
-		}
-		return nil
-	})
-	return answered(out, err)
+	if byID {
+		var err error
+		out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
+		return err
+	}
+	var all []*machine
+	if in.Filters == nil {
+		all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
+	} else {
+		all = e.v.a.said(func(m *machine) bool {
+			return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
+		})
+	}
+	all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
+	out.InstanceStatuses = make([]types.InstanceStatus, len(all))
+	for i, m := range all {
+		out.InstanceStatuses[i] = m.status()
+	}
+	return nil
 }
 
 // statusFilters are the filters of statuses, by what they look at. AWS's own part is never
@@ -380,26 +376,22 @@ func (m *machine) status() types.InstanceStatus {
 
 // DescribeInstanceAttribute tells the user data of an instance, or whether it is protected
 // from termination.
-func (e ec2API) DescribeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
-	const call = "ec2:DescribeInstanceAttribute"
+func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) error {
 	if in.Attribute != types.InstanceAttributeNameUserData && in.Attribute != types.InstanceAttributeNameDisableApiTermination {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
-	err := e.v.call(ctx, call, reads, "", func() error {
-		m, err := e.v.a.known(aws.ToString(in.InstanceId))
-		switch {
-		case err != nil:
-			return err
-		case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
-			out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(m.protected)}
-		default:
-			out.UserData, err = m.readUserData(call)
-			return err
-		}
-		return nil
-	})
-	return answered(out, err)
+	out.InstanceId = in.InstanceId
+	m, err := e.v.a.known(aws.ToString(in.InstanceId))
+	switch {
+	case err != nil:
+		return err
+	case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
+		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(m.protected)}
+	default:
+		out.UserData, err = m.readUserData("ec2:DescribeInstanceAttribute")
+		return err
+	}
+	return nil
 }
 
 // inBase64 is a text as EC2 gives it, nil for none.
@@ -411,22 +403,17 @@ func inBase64(text string) *string {
 }
 
 // DescribeTags lists the tags of instances whose key begins with a text.
-func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
-	const call = "ec2:DescribeTags"
+func (e ec2API) DescribeTags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOutput) error {
 	prefix, ok := keysOfInstances(in.Filters)
 	if !ok {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeTagsOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		size := in.MaxResults
-		if size == nil {
-			size = aws.Int32(1000)
-		}
-		out.Tags, out.NextToken = cut(e.v.a.tagged(prefix), in.NextToken, size)
-		return nil
-	})
-	return answered(out, err)
+	size := in.MaxResults
+	if size == nil {
+		size = aws.Int32(1000)
+	}
+	out.Tags, out.NextToken = cut(e.v.a.tagged(prefix), in.NextToken, size)
+	return nil
 }
 
 // keysOfInstances is the text with which the keys begin that the filters ask for; ok is

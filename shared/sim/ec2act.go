@@ -101,7 +101,7 @@ func (e ec2API) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...fu
 func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	const call = "ec2:DeleteTags"
 	if slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return t.Value != nil }) {
-		e.v.unsimulated(call, in) // it removes only tags that have the value
+		e.v.unsimulated(in) // it removes only tags that have the value
 	}
 	err := e.v.tags(ctx, call, actUntag, in.Resources, in.Tags, func(m *machine) {
 		m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(old tag) bool {
@@ -114,7 +114,7 @@ func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...fu
 // tags has the tags of instances changed, of all of them or of none.
 func (v *env) tags(ctx context.Context, call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
 	if len(ids) == 0 || len(tags) == 0 {
-		v.unsimulated(call, tags) // without any, DeleteTags removes all that there are
+		v.unsimulated(&ec2.DeleteTagsInput{Resources: ids, Tags: tags}) // without any, DeleteTags removes all that there are
 	}
 	inv := v.inv
 	return v.call(ctx, call, writes, "", func() error {

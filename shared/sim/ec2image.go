@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,27 +30,22 @@ func (a *account) templates(do func(*group, *template) bool) {
 }
 
 // DescribeImages tells of AMIs by their ids.
-func (e ec2API) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
-	const call = "ec2:DescribeImages"
+func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeImagesOutput) error {
 	if len(in.ImageIds) == 0 || len(in.Filters) > 0 || !aws.ToBool(in.IncludeDeprecated) {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeImagesOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		var unknown []string
-		for _, id := range in.ImageIds {
-			i, ok := e.v.a.image(id)
-			if !ok {
-				unknown = append(unknown, id)
-			}
-			out.Images = append(out.Images, i)
+	var unknown []string
+	for _, id := range in.ImageIds {
+		i, ok := e.v.a.image(id)
+		if !ok {
+			unknown = append(unknown, id)
 		}
-		if len(unknown) > 0 {
-			return badRequest("InvalidAMIID.NotFound", "The image ids '[%s]' do not exist", strings.Join(unknown, ", "))
-		}
-		return nil
-	})
-	return answered(out, err)
+		out.Images = append(out.Images, i)
+	}
+	if len(unknown) > 0 {
+		return badRequest("InvalidAMIID.NotFound", "The image ids '[%s]' do not exist", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 // ownerEKS stands for the account from which EKS shares its AMIs. They are known by its
@@ -99,28 +93,23 @@ func built(t *template, g *group) types.ArchitectureValues {
 }
 
 // DescribeLaunchTemplateVersions tells of versions of a launch template by their numbers.
-func (e ec2API) DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
-	const call = "ec2:DescribeLaunchTemplateVersions"
+func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVersionsInput, out *ec2.DescribeLaunchTemplateVersionsOutput) error {
 	named := slices.ContainsFunc(in.Versions, func(v string) bool { return strings.HasPrefix(v, "$") }) // such as $Latest
 	if in.LaunchTemplateId == nil || len(in.Versions) == 0 || named || len(in.Filters) > 0 || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeLaunchTemplateVersionsOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		known := e.v.a.versions(*in.LaunchTemplateId)
-		if len(known) == 0 {
-			return badRequest("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
+	known := e.v.a.versions(*in.LaunchTemplateId)
+	if len(known) == 0 {
+		return badRequest("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
+	}
+	for _, version := range in.Versions {
+		v, ok := known[version]
+		if !ok {
+			return badRequest("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", version, *in.LaunchTemplateId)
 		}
-		for _, version := range in.Versions {
-			v, ok := known[version]
-			if !ok {
-				return badRequest("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", version, *in.LaunchTemplateId)
-			}
-			out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, v)
-		}
-		return nil
-	})
-	return answered(out, err)
+		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, v)
+	}
+	return nil
 }
 
 // versions are those of a launch template, by their numbers.
@@ -153,21 +142,18 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 var oldTypes = []string{"t2", "m3", "m4", "c3", "c4", "r3", "r4"}
 
 // GetConsoleOutput tells what the console of an instance shows.
-func (e ec2API) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
-	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId}
-	err := e.v.call(ctx, "ec2:GetConsoleOutput", reads, "", func() error {
-		m, err := e.v.a.known(aws.ToString(in.InstanceId))
-		if err != nil {
-			return err
-		}
-		family, _, _ := strings.Cut(string(m.shown.InstanceType), ".")
-		if aws.ToBool(in.Latest) && slices.Contains(oldTypes, family) {
-			return badRequest("UnsupportedOperation", "This instance type does not support retrieving the latest console logs.")
-		}
-		out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
-		return nil
-	})
-	return answered(out, err)
+func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) error {
+	out.InstanceId = in.InstanceId
+	m, err := e.v.a.known(aws.ToString(in.InstanceId))
+	if err != nil {
+		return err
+	}
+	family, _, _ := strings.Cut(string(m.shown.InstanceType), ".")
+	if aws.ToBool(in.Latest) && slices.Contains(oldTypes, family) {
+		return badRequest("UnsupportedOperation", "This instance type does not support retrieving the latest console logs.")
+	}
+	out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
+	return nil
 }
 
 // console is what the console shows since the machine booted last: nothing before it does.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,26 +46,25 @@ func (c *cluster) subnets() []string {
 
 // lookedUp asks for things by their ids, of which EC2 must know all. found gives what one
 // cluster has of the kind; code and text are the refusal for ids that nobody has.
-func lookedUp[T any](a *account, ids []string, found func(*cluster) map[string]T, code, text string) ([]T, error) {
+func lookedUp[T any](out *[]T, a *account, ids []string, found func(*cluster) map[string]T, code, text string) error {
 	all := map[string]T{}
 	for _, c := range a.clusters {
 		for id, thing := range found(c) {
 			all[id] = thing
 		}
 	}
-	var out []T
 	var unknown []string
 	for _, id := range ids {
 		thing, ok := all[id]
 		if !ok {
 			unknown = append(unknown, id)
 		}
-		out = append(out, thing)
+		*out = append(*out, thing)
 	}
 	if len(unknown) > 0 {
-		return nil, badRequest(code, text, strings.Join(unknown, ", "))
+		return badRequest(code, text, strings.Join(unknown, ", "))
 	}
-	return out, nil
+	return nil
 }
 
 // ofVPCs are the clusters whose VPCs the filters name; ok is false if they say anything
@@ -84,17 +82,11 @@ func ofVPCs(a *account, filters []types.Filter) (of []*cluster, ok bool) {
 }
 
 // DescribeSubnets tells of subnets by their ids.
-func (e ec2API) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	const call = "ec2:DescribeSubnets"
+func (e ec2API) DescribeSubnets(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) error {
 	if len(in.SubnetIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeSubnetsOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		out.Subnets, err = lookedUp(e.v.a, in.SubnetIds, (*cluster).describeSubnets, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
-		return err
-	})
-	return answered(out, err)
+	return lookedUp(&out.Subnets, e.v.a, in.SubnetIds, (*cluster).describeSubnets, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
 }
 
 func (c *cluster) describeSubnets() map[string]types.Subnet {
@@ -114,20 +106,15 @@ func (c *cluster) describeSubnets() map[string]types.Subnet {
 }
 
 // DescribeRouteTables tells of the route tables of VPCs.
-func (e ec2API) DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
-	const call = "ec2:DescribeRouteTables"
+func (e ec2API) DescribeRouteTables(in *ec2.DescribeRouteTablesInput, out *ec2.DescribeRouteTablesOutput) error {
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.RouteTableIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeRouteTablesOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		for _, c := range of {
-			out.RouteTables = append(out.RouteTables, c.routeTables()...)
-		}
-		return nil
-	})
-	return answered(out, err)
+	for _, c := range of {
+		out.RouteTables = append(out.RouteTables, c.routeTables()...)
+	}
+	return nil
 }
 
 func (c *cluster) routeTables() []types.RouteTable {
@@ -151,20 +138,15 @@ func (c *cluster) routeTables() []types.RouteTable {
 }
 
 // DescribeNetworkAcls tells of the network ACLs of VPCs.
-func (e ec2API) DescribeNetworkAcls(ctx context.Context, in *ec2.DescribeNetworkAclsInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error) {
-	const call = "ec2:DescribeNetworkAcls"
+func (e ec2API) DescribeNetworkAcls(in *ec2.DescribeNetworkAclsInput, out *ec2.DescribeNetworkAclsOutput) error {
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.NetworkAclIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeNetworkAclsOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		for _, c := range of {
-			out.NetworkAcls = append(out.NetworkAcls, c.describeACL())
-		}
-		return nil
-	})
-	return answered(out, err)
+	for _, c := range of {
+		out.NetworkAcls = append(out.NetworkAcls, c.describeACL())
+	}
+	return nil
 }
 
 // describeACL is the default one, which allows everything.
@@ -185,17 +167,11 @@ func (c *cluster) describeACL() types.NetworkAcl {
 }
 
 // DescribeSecurityGroups tells of security groups by their ids.
-func (e ec2API) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
-	const call = "ec2:DescribeSecurityGroups"
+func (e ec2API) DescribeSecurityGroups(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) error {
 	if len(in.GroupIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeSecurityGroupsOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		out.SecurityGroups, err = lookedUp(e.v.a, in.GroupIds, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
-		return err
-	})
-	return answered(out, err)
+	return lookedUp(&out.SecurityGroups, e.v.a, in.GroupIds, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
 }
 
 // securityGroups is the one that EKS makes for a cluster, as it makes it.
@@ -212,17 +188,11 @@ func (c *cluster) securityGroups() map[string]types.SecurityGroup {
 }
 
 // DescribeNatGateways tells of NAT gateways by their ids.
-func (e ec2API) DescribeNatGateways(ctx context.Context, in *ec2.DescribeNatGatewaysInput, _ ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error) {
-	const call = "ec2:DescribeNatGateways"
+func (e ec2API) DescribeNatGateways(in *ec2.DescribeNatGatewaysInput, out *ec2.DescribeNatGatewaysOutput) error {
 	if len(in.NatGatewayIds) == 0 || len(in.Filter) > 0 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeNatGatewaysOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		out.NatGateways, err = lookedUp(e.v.a, in.NatGatewayIds, (*cluster).natGateways, "NatGatewayNotFound", "NatGateway %s was not found")
-		return err
-	})
-	return answered(out, err)
+	return lookedUp(&out.NatGateways, e.v.a, in.NatGatewayIds, (*cluster).natGateways, "NatGatewayNotFound", "NatGateway %s was not found")
 }
 
 func (c *cluster) natGateways() map[string]types.NatGateway {
@@ -236,66 +206,48 @@ func (c *cluster) natGateways() map[string]types.NatGateway {
 
 // DescribeVpcEndpoints tells of the endpoints of VPCs, of which there are none: what the
 // nodes need they reach over the NAT gateway.
-func (e ec2API) DescribeVpcEndpoints(ctx context.Context, in *ec2.DescribeVpcEndpointsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
-	const call = "ec2:DescribeVpcEndpoints"
+func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, out *ec2.DescribeVpcEndpointsOutput) error {
 	if _, ok := ofVPCs(e.v.a, in.Filters); !ok || len(in.VpcEndpointIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	err := e.v.call(ctx, call, reads, "", func() error { return nil })
-	return answered(new(ec2.DescribeVpcEndpointsOutput), err)
+	return nil
 }
 
 // DescribeVpcs tells of VPCs by their ids.
-func (e ec2API) DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
-	const call = "ec2:DescribeVpcs"
+func (e ec2API) DescribeVpcs(in *ec2.DescribeVpcsInput, out *ec2.DescribeVpcsOutput) error {
 	if len(in.VpcIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeVpcsOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		out.Vpcs, err = lookedUp(e.v.a, in.VpcIds, func(c *cluster) map[string]types.Vpc {
-			return map[string]types.Vpc{c.vpc(): {
-				VpcId: aws.String(c.vpc()), CidrBlock: aws.String(c.cidr()), DhcpOptionsId: aws.String(c.dhcpOptions()), State: types.VpcStateAvailable, OwnerId: aws.String(accountID),
-			}}
-		}, "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
-		return err
-	})
-	return answered(out, err)
+	return lookedUp(&out.Vpcs, e.v.a, in.VpcIds, func(c *cluster) map[string]types.Vpc {
+		return map[string]types.Vpc{c.vpc(): {
+			VpcId: aws.String(c.vpc()), CidrBlock: aws.String(c.cidr()), DhcpOptionsId: aws.String(c.dhcpOptions()), State: types.VpcStateAvailable, OwnerId: aws.String(accountID),
+		}}
+	}, "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
 }
 
 // DescribeVpcAttribute tells an attribute of a VPC: its two of DNS are on.
-func (e ec2API) DescribeVpcAttribute(ctx context.Context, in *ec2.DescribeVpcAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
-	const call = "ec2:DescribeVpcAttribute"
-	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
+func (e ec2API) DescribeVpcAttribute(in *ec2.DescribeVpcAttributeInput, out *ec2.DescribeVpcAttributeOutput) error {
+	out.VpcId = in.VpcId
 	switch in.Attribute {
 	case types.VpcAttributeNameEnableDnsSupport:
 		out.EnableDnsSupport = &types.AttributeBooleanValue{Value: aws.Bool(true)}
 	case types.VpcAttributeNameEnableDnsHostnames:
 		out.EnableDnsHostnames = &types.AttributeBooleanValue{Value: aws.Bool(true)}
 	default:
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	err := e.v.call(ctx, call, reads, "", func() error {
-		if id := aws.ToString(in.VpcId); !slices.ContainsFunc(e.v.a.clusters, func(c *cluster) bool { return c.vpc() == id }) {
-			return badRequest("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
-		}
-		return nil
-	})
-	return answered(out, err)
+	if id := aws.ToString(in.VpcId); !slices.ContainsFunc(e.v.a.clusters, func(c *cluster) bool { return c.vpc() == id }) {
+		return badRequest("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
+	}
+	return nil
 }
 
 // DescribeDhcpOptions tells of sets of DHCP options by their ids.
-func (e ec2API) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeDhcpOptionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
-	const call = "ec2:DescribeDhcpOptions"
+func (e ec2API) DescribeDhcpOptions(in *ec2.DescribeDhcpOptionsInput, out *ec2.DescribeDhcpOptionsOutput) error {
 	if len(in.DhcpOptionsIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeDhcpOptionsOutput)
-	err := e.v.call(ctx, call, reads, "", func() (err error) {
-		out.DhcpOptions, err = lookedUp(e.v.a, in.DhcpOptionsIds, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
-		return err
-	})
-	return answered(out, err)
+	return lookedUp(&out.DhcpOptions, e.v.a, in.DhcpOptionsIds, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
 }
 
 // describeDHCP is the default set of the region.

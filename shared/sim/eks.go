@@ -24,23 +24,19 @@ const kubernetesVersion = "1.33"
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
-func (e eksAPI) ListClusters(ctx context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
-	out := new(eks.ListClustersOutput)
-	err := e.v.call(ctx, "eks:ListClusters", reads, "", func() error {
-		var names []string
-		for _, c := range e.v.a.clusters {
-			if c.exists() {
-				names = append(names, c.name)
-			}
+func (e eksAPI) ListClusters(in *eks.ListClustersInput, out *eks.ListClustersOutput) error {
+	var names []string
+	for _, c := range e.v.a.clusters {
+		if c.exists() {
+			names = append(names, c.name)
 		}
-		size := in.MaxResults
-		if size == nil {
-			size = aws.Int32(clustersOnPage)
-		}
-		out.Clusters, out.NextToken = cut(names, in.NextToken, size)
-		return nil
-	})
-	return answered(out, err)
+	}
+	size := in.MaxResults
+	if size == nil {
+		size = aws.Int32(clustersOnPage)
+	}
+	out.Clusters, out.NextToken = cut(names, in.NextToken, size)
+	return nil
 }
 
 // eksCluster is a cluster that EKS knows, or the error that it does not know it.
@@ -89,40 +85,32 @@ func (c *cluster) describe() *types.Cluster {
 }
 
 // ListNodegroups lists the names of a cluster's managed node groups.
-func (e eksAPI) ListNodegroups(ctx context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
-	out := new(eks.ListNodegroupsOutput)
-	err := e.v.call(ctx, "eks:ListNodegroups", reads, "", func() error {
-		c, err := e.v.a.eksCluster(in.ClusterName)
-		if err != nil {
-			return err
+func (e eksAPI) ListNodegroups(in *eks.ListNodegroupsInput, out *eks.ListNodegroupsOutput) error {
+	c, err := e.v.a.eksCluster(in.ClusterName)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, g := range c.groups {
+		if g.owner == nodeGroup {
+			names = append(names, g.name)
 		}
-		var names []string
-		for _, g := range c.groups {
-			if g.owner == nodeGroup {
-				names = append(names, g.name)
-			}
-		}
-		out.Nodegroups, out.NextToken = cut(names, in.NextToken, in.MaxResults)
-		return nil
-	})
-	return answered(out, err)
+	}
+	out.Nodegroups, out.NextToken = cut(names, in.NextToken, in.MaxResults)
+	return nil
 }
 
 // DescribeNodegroup tells of a managed node group.
-func (e eksAPI) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
-	out := new(eks.DescribeNodegroupOutput)
-	err := e.v.call(ctx, "eks:DescribeNodegroup", reads, "", func() error {
-		c, err := e.v.a.eksCluster(in.ClusterName)
-		if err != nil {
-			return err
-		}
-		if g := c.group(aws.ToString(in.NodegroupName)); g != nil && g.owner == nodeGroup {
-			out.Nodegroup = g.describe()
-			return nil
-		}
-		return noSuch("ResourceNotFoundException", "No node group found for name: %s.", aws.ToString(in.NodegroupName))
-	})
-	return answered(out, err)
+func (e eksAPI) DescribeNodegroup(in *eks.DescribeNodegroupInput, out *eks.DescribeNodegroupOutput) error {
+	c, err := e.v.a.eksCluster(in.ClusterName)
+	if err != nil {
+		return err
+	}
+	if g := c.group(aws.ToString(in.NodegroupName)); g != nil && g.owner == nodeGroup {
+		out.Nodegroup = g.describe()
+		return nil
+	}
+	return noSuch("ResourceNotFoundException", "No node group found for name: %s.", aws.ToString(in.NodegroupName))
 }
 
 // release is the date of a release of EKS's AMIs in their names.
@@ -162,14 +150,10 @@ func (g *group) describe() *types.Nodegroup {
 const admin = "Admin"
 
 // ListAccessEntries lists whom a cluster's access entries are for.
-func (e eksAPI) ListAccessEntries(ctx context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
-	out := new(eks.ListAccessEntriesOutput)
-	err := e.v.call(ctx, "eks:ListAccessEntries", reads, "", func() error {
-		_, err := e.v.a.eksCluster(in.ClusterName)
-		out.AccessEntries = []string{roleARN(admin)}
-		return err
-	})
-	return answered(out, err)
+func (e eksAPI) ListAccessEntries(in *eks.ListAccessEntriesInput, out *eks.ListAccessEntriesOutput) error {
+	_, err := e.v.a.eksCluster(in.ClusterName)
+	out.AccessEntries = []string{roleARN(admin)}
+	return err
 }
 
 // accessEntry checks that a cluster has an access entry for somebody.
@@ -182,35 +166,28 @@ func (a *account) accessEntry(cluster, principal *string) (*cluster, error) {
 }
 
 // DescribeAccessEntry tells of an access entry.
-func (e eksAPI) DescribeAccessEntry(ctx context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
-	out := new(eks.DescribeAccessEntryOutput)
-	err := e.v.call(ctx, "eks:DescribeAccessEntry", reads, "", func() error {
-		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
-		if err != nil {
-			return err
-		}
-		out.AccessEntry = &types.AccessEntry{
-			ClusterName: aws.String(c.name), PrincipalArn: in.PrincipalArn, Type: aws.String("STANDARD"), CreatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
-			Username: aws.String(strings.Replace(roleARN(admin), ":iam::", ":sts::", 1) + "/{{SessionName}}"),
-		}
-		return nil
-	})
-	return answered(out, err)
+func (e eksAPI) DescribeAccessEntry(in *eks.DescribeAccessEntryInput, out *eks.DescribeAccessEntryOutput) error {
+	c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return err
+	}
+	out.AccessEntry = &types.AccessEntry{
+		ClusterName: aws.String(c.name), PrincipalArn: in.PrincipalArn, Type: aws.String("STANDARD"), CreatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
+		Username: aws.String(strings.Replace(roleARN(admin), ":iam::", ":sts::", 1) + "/{{SessionName}}"),
+	}
+	return nil
 }
 
 // ListAssociatedAccessPolicies lists what an access entry allows.
-func (e eksAPI) ListAssociatedAccessPolicies(ctx context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
-	out := &eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn}
-	err := e.v.call(ctx, "eks:ListAssociatedAccessPolicies", reads, "", func() error {
-		c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
-		if err != nil {
-			return err
-		}
-		out.AssociatedAccessPolicies = []types.AssociatedAccessPolicy{{
-			PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"), AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
-			AssociatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
-		}}
-		return nil
-	})
-	return answered(out, err)
+func (e eksAPI) ListAssociatedAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput, out *eks.ListAssociatedAccessPoliciesOutput) error {
+	*out = eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn}
+	c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return err
+	}
+	out.AssociatedAccessPolicies = []types.AssociatedAccessPolicy{{
+		PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"), AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
+		AssociatedAt: aws.Time(c.created), ModifiedAt: aws.Time(c.created),
+	}}
+	return nil
 }

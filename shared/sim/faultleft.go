@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -135,49 +134,39 @@ func (a *account) outlived(ids []string, interfaces bool) (out []*leftover) {
 }
 
 // DescribeVolumes tells of volumes by a filter for their ids.
-func (e ec2API) DescribeVolumes(ctx context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
-	const call = "ec2:DescribeVolumes"
+func (e ec2API) DescribeVolumes(in *ec2.DescribeVolumesInput, out *ec2.DescribeVolumesOutput) error {
 	if len(in.VolumeIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeVolumesOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		for _, l := range e.v.a.outlived(in.Filters[0].Values, false) {
-			v := types.Volume{
-				VolumeId: &l.id, VolumeType: types.VolumeTypeGp3, Size: aws.Int32(100), Iops: aws.Int32(3000), Throughput: aws.Int32(125),
-				AvailabilityZone: &l.machine.zone, State: types.VolumeStateAvailable,
-			}
-			if l.state == leftInUse {
-				v.State, v.Attachments = types.VolumeStateInUse, []types.VolumeAttachment{{VolumeId: &l.id, State: types.VolumeAttachmentStateAttached}}
-			}
-			out.Volumes = append(out.Volumes, v)
+	for _, l := range e.v.a.outlived(in.Filters[0].Values, false) {
+		v := types.Volume{
+			VolumeId: &l.id, VolumeType: types.VolumeTypeGp3, Size: aws.Int32(100), Iops: aws.Int32(3000), Throughput: aws.Int32(125),
+			AvailabilityZone: &l.machine.zone, State: types.VolumeStateAvailable,
 		}
-		return nil
-	})
-	return answered(out, err)
+		if l.state == leftInUse {
+			v.State, v.Attachments = types.VolumeStateInUse, []types.VolumeAttachment{{VolumeId: &l.id, State: types.VolumeAttachmentStateAttached}}
+		}
+		out.Volumes = append(out.Volumes, v)
+	}
+	return nil
 }
 
 // DescribeNetworkInterfaces tells of network interfaces by a filter for their ids.
-func (e ec2API) DescribeNetworkInterfaces(ctx context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
-	const call = "ec2:DescribeNetworkInterfaces"
+func (e ec2API) DescribeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput, out *ec2.DescribeNetworkInterfacesOutput) error {
 	if len(in.NetworkInterfaceIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
-		e.v.unsimulated(call, in)
+		e.v.unsimulated(in)
 	}
-	out := new(ec2.DescribeNetworkInterfacesOutput)
-	err := e.v.call(ctx, call, reads, "", func() error {
-		for _, l := range e.v.a.outlived(in.Filters[0].Values, true) {
-			n := types.NetworkInterface{
-				NetworkInterfaceId: &l.id, AvailabilityZone: &l.machine.zone, SubnetId: aws.String(l.machine.c.subnet(l.machine.zone)), OwnerId: aws.String(accountID),
-				Status: types.NetworkInterfaceStatusAvailable,
-			}
-			if l.state == leftInUse {
-				n.Status, n.Attachment = types.NetworkInterfaceStatusInUse, &types.NetworkInterfaceAttachment{Status: types.AttachmentStatusAttached}
-			}
-			out.NetworkInterfaces = append(out.NetworkInterfaces, n)
+	for _, l := range e.v.a.outlived(in.Filters[0].Values, true) {
+		n := types.NetworkInterface{
+			NetworkInterfaceId: &l.id, AvailabilityZone: &l.machine.zone, SubnetId: aws.String(l.machine.c.subnet(l.machine.zone)), OwnerId: aws.String(accountID),
+			Status: types.NetworkInterfaceStatusAvailable,
 		}
-		return nil
-	})
-	return answered(out, err)
+		if l.state == leftInUse {
+			n.Status, n.Attachment = types.NetworkInterfaceStatusInUse, &types.NetworkInterfaceAttachment{Status: types.AttachmentStatusAttached}
+		}
+		out.NetworkInterfaces = append(out.NetworkInterfaces, n)
+	}
+	return nil
 }
 
 // listLeft lists the PersistentVolumes of volumes that outlive their machines.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -72,48 +71,36 @@ func (a *account) describe(r role) *types.Role {
 }
 
 // GetRole tells of a role.
-func (i iamAPI) GetRole(ctx context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
-	out := new(iam.GetRoleOutput)
-	err := i.v.call(ctx, "iam:GetRole", reads, "", func() error {
-		r, err := i.v.a.existing(in.RoleName)
-		if err == nil {
-			out.Role = i.v.a.describe(r)
-		}
-		return err
-	})
-	return answered(out, err)
+func (i iamAPI) GetRole(in *iam.GetRoleInput, out *iam.GetRoleOutput) error {
+	r, err := i.v.a.existing(in.RoleName)
+	if err == nil {
+		out.Role = i.v.a.describe(r)
+	}
+	return err
 }
 
 // GetInstanceProfile tells of an instance profile and the role in it, which has its name.
-func (i iamAPI) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+func (i iamAPI) GetInstanceProfile(in *iam.GetInstanceProfileInput, out *iam.GetInstanceProfileOutput) error {
 	name := aws.ToString(in.InstanceProfileName)
-	out := new(iam.GetInstanceProfileOutput)
-	err := i.v.call(ctx, "iam:GetInstanceProfile", reads, "", func() error {
-		r, _ := i.v.a.role(name)
-		if len(r.policies) == 0 { // no node's
-			return noSuch("NoSuchEntity", "Instance Profile %s cannot be found.", name)
-		}
-		described := i.v.a.describe(r)
-		out.InstanceProfile = &types.InstanceProfile{
-			InstanceProfileName: aws.String(name), Arn: aws.String(profileARN(name)), InstanceProfileId: aws.String(uniqueID("AIPA", name)), Path: aws.String("/"),
-			CreateDate: described.CreateDate, Roles: []types.Role{*described},
-		}
-		return nil
-	})
-	return answered(out, err)
+	r, _ := i.v.a.role(name)
+	if len(r.policies) == 0 { // no node's
+		return noSuch("NoSuchEntity", "Instance Profile %s cannot be found.", name)
+	}
+	described := i.v.a.describe(r)
+	out.InstanceProfile = &types.InstanceProfile{
+		InstanceProfileName: aws.String(name), Arn: aws.String(profileARN(name)), InstanceProfileId: aws.String(uniqueID("AIPA", name)), Path: aws.String("/"),
+		CreateDate: described.CreateDate, Roles: []types.Role{*described},
+	}
+	return nil
 }
 
 // ListAttachedRolePolicies lists the managed policies of a role.
-func (i iamAPI) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
-	out := new(iam.ListAttachedRolePoliciesOutput)
-	err := i.v.call(ctx, "iam:ListAttachedRolePolicies", reads, "", func() error {
-		r, err := i.v.a.existing(in.RoleName)
-		for _, name := range r.policies {
-			out.AttachedPolicies = append(out.AttachedPolicies, types.AttachedPolicy{PolicyName: aws.String(name), PolicyArn: aws.String("arn:aws:iam::aws:policy/" + name)})
-		}
-		return err
-	})
-	return answered(out, err)
+func (i iamAPI) ListAttachedRolePolicies(in *iam.ListAttachedRolePoliciesInput, out *iam.ListAttachedRolePoliciesOutput) error {
+	r, err := i.v.a.existing(in.RoleName)
+	for _, name := range r.policies {
+		out.AttachedPolicies = append(out.AttachedPolicies, types.AttachedPolicy{PolicyName: aws.String(name), PolicyArn: aws.String("arn:aws:iam::aws:policy/" + name)})
+	}
+	return err
 }
 
 // controllerPolicy is written into the role of Karpenter's controller.
@@ -132,41 +119,28 @@ func (r role) inline() []string {
 }
 
 // ListRolePolicies lists the policies that are written into a role.
-func (i iamAPI) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
-	out := new(iam.ListRolePoliciesOutput)
-	err := i.v.call(ctx, "iam:ListRolePolicies", reads, "", func() error {
-		r, err := i.v.a.existing(in.RoleName)
-		out.PolicyNames = r.inline()
-		return err
-	})
-	return answered(out, err)
+func (i iamAPI) ListRolePolicies(in *iam.ListRolePoliciesInput, out *iam.ListRolePoliciesOutput) error {
+	r, err := i.v.a.existing(in.RoleName)
+	out.PolicyNames = r.inline()
+	return err
 }
 
 // GetRolePolicy tells what a policy says that is written into a role.
-func (i iamAPI) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
-	out := &iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String(url.PathEscape(controllerMay))}
-	err := i.v.call(ctx, "iam:GetRolePolicy", reads, "", func() error {
-		r, err := i.v.a.existing(in.RoleName)
-		if err == nil && !slices.Contains(r.inline(), aws.ToString(in.PolicyName)) {
-			err = noSuch("NoSuchEntity", "The role policy with name %s cannot be found.", aws.ToString(in.PolicyName))
-		}
-		return err
-	})
-	return answered(out, err)
+func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicyOutput) error {
+	*out = iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String(url.PathEscape(controllerMay))}
+	r, err := i.v.a.existing(in.RoleName)
+	if err == nil && !slices.Contains(r.inline(), aws.ToString(in.PolicyName)) {
+		err = noSuch("NoSuchEntity", "The role policy with name %s cannot be found.", aws.ToString(in.PolicyName))
+	}
+	return err
 }
 
 // GetPolicy tells of a managed policy of the account: it has none.
-func (i iamAPI) GetPolicy(ctx context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
-	err := i.v.call(ctx, "iam:GetPolicy", reads, "", func() error {
-		return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
-	})
-	return answered(new(iam.GetPolicyOutput), err)
+func (i iamAPI) GetPolicy(in *iam.GetPolicyInput, out *iam.GetPolicyOutput) error {
+	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }
 
 // GetPolicyVersion likewise.
-func (i iamAPI) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
-	err := i.v.call(ctx, "iam:GetPolicyVersion", reads, "", func() error {
-		return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
-	})
-	return answered(new(iam.GetPolicyVersionOutput), err)
+func (i iamAPI) GetPolicyVersion(in *iam.GetPolicyVersionInput, out *iam.GetPolicyVersionOutput) error {
+	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }
