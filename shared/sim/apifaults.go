@@ -42,7 +42,10 @@ func (w *weather) stormySince(since, now time.Time) bool {
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
 
 // hits reports whether the spell is about calls of that name.
-func (s *spell) hits(name string) bool { return s.what.meets(name) || s.acts && actsOnMachines(name) }
+func (s *spell) hits(name string) bool {
+	calls := s.what.faultType().calls
+	return calls != nil && calls(name) || s.acts && actsOnMachines(name)
+}
 
 // callFault is what a call meets.
 type callFault struct{ what string }
@@ -67,29 +70,11 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 		if !d.nth(s.fault).chance(s.share) {
 			continue
 		}
-		if what := s.what.does(kind, d.nth(s.fault).of("what")); what != faultNone {
+		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
 			return callFault{what}
 		}
 	}
 	return callFault{}
-}
-
-// meets reports whether a fault meets calls of that name.
-func (k FaultKind) meets(name string) bool {
-	kubernetes := strings.HasPrefix(name, "kubernetes:")
-	switch k {
-	case FaultThrottle:
-		return strings.HasPrefix(name, "ec2:") || strings.HasPrefix(name, "autoscaling:")
-	case FaultAPIDown, FaultAPIErrors:
-		return kubernetes
-	case FaultErrors, FaultLostAnswers:
-		return true
-	case FaultLedgerErrors:
-		return strings.HasPrefix(name, "dynamodb:") || strings.HasPrefix(name, "s3:")
-	case FaultDenied:
-		return strings.HasPrefix(name, "iam:") || strings.HasPrefix(name, "sns:")
-	}
-	return false
 }
 
 // deniedActs is the form of FaultDenied in which the acts are denied too.
@@ -97,26 +82,6 @@ const deniedActs = "acts"
 
 func actsOnMachines(name string) bool {
 	return name == "ec2:TerminateInstances" || name == "ec2:RebootInstances"
-}
-
-// does is what a call meets that a fault meets.
-func (k FaultKind) does(kind access, d dice) string {
-	switch k {
-	case FaultThrottle:
-		return faultThrottle
-	case FaultAPIDown:
-		return faultHang
-	case FaultAPIErrors, FaultErrors, FaultLedgerErrors:
-		return []string{faultThrottle, faultServer, faultServer, faultHang}[d.below(4)]
-	case FaultLostAnswers:
-		if kind == writes {
-			return faultLost
-		}
-		return faultNone
-	case FaultDenied:
-		return faultDenied
-	}
-	return faultNone
 }
 
 // err is the error that a call gets.

@@ -13,15 +13,16 @@ import (
 // everything healed when the calm is over.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
-		if sit := f.Kind.situation(); sit != nil && sit.prepare != nil {
-			sit.prepare(a, f, a.d.of("fault").nth(f.ID).of("how"))
+		t := f.Kind.faultType()
+		if t.prepare != nil {
+			t.prepare(a, f, a.how(f))
 		}
 		from := a.sc.Start.Add(f.At)
 		to := a.sc.Start.Add(a.sc.Storm + a.sc.Calm)
 		if f.For > 0 {
 			to = from.Add(f.For)
 		}
-		if f.Kind.ofCalls() {
+		if t.spell {
 			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, acts: f.Value == deniedActs})
 		}
 		a.at(from, func() {
@@ -64,17 +65,6 @@ func (f Fault) String() string {
 // lasting is the value of a fault that no reboot cures.
 const lasting = "lasting"
 
-// ofCalls reports the faults that befall calls, messages and invocations, for which the
-// weather stands.
-func (k FaultKind) ofCalls() bool {
-	switch k {
-	case FaultThrottle, FaultErrors, FaultAPIDown, FaultAPIErrors, FaultLedgerErrors, FaultLostAnswers, FaultDenied, FaultStale, FaultKills, FaultMessages,
-		FaultLostEvents, FaultMissedSweeps, FaultPartialPut, FaultRetries, FaultNotInvoked, FaultMemory:
-		return true
-	}
-	return false
-}
-
 // targets are the groups that a fault is about.
 func (a *account) targets(f Fault) []*group {
 	var out []*group
@@ -111,133 +101,6 @@ func (a *account) victims(f Fault) []*machine {
 	return out
 }
 
-// strike is the beginning of a fault.
-func (a *account) strike(f Fault) {
-	d := a.d.of("fault").nth(f.ID).of("how")
-	switch f.Kind {
-	case FaultSilence:
-		for i, m := range a.victims(f) {
-			m.fall(silent, false, d.nth(i).chance(0.5))
-		}
-	case FaultPressure:
-		for i, m := range a.victims(f) {
-			m.starve(d.nth(i).between(7*time.Minute, 16*time.Minute), f.Value != lasting && (f.Bare || d.nth(i).of("reboots").chance(0.5)))
-		}
-	case FaultNotReady:
-		for _, m := range a.victims(f) {
-			if f.Value != "" {
-				m.keeps(f.Value)
-			}
-			m.fall(notReady, false, false)
-		}
-	case FaultImpaired:
-		a.impair(f)
-	case FaultFlapping:
-		a.fell(f, flapping)
-	case FaultPart:
-		a.fell(f, failedPart)
-	case FaultShort:
-		a.fell(f, short)
-	case FaultNoJoin, FaultNoReady:
-		for _, g := range a.targets(f) {
-			g.unlucky, g.ill = f.Count, neverJoins
-			if f.Kind == FaultNoReady && len(g.template.taints) > 0 {
-				g.ill = neverReady
-			}
-			for i := 0; i < f.Count && len(g.members) > 0; i++ { // so that there are launches
-				g.members[d.nth(i).below(len(g.members))].leave(string(g.owner) + ": rotation")
-			}
-		}
-	case FaultTemplate, FaultTaint, FaultArchitect:
-		for _, g := range a.targets(f) {
-			g.breakBy(f.Kind)
-			g.rotate(f.Count)
-		}
-	case FaultCilium:
-		for _, g := range a.targets(f) {
-			g.bounces = true
-			g.template.version++
-			g.template.taints = append(slices.Clone(g.template.taints), "node.cilium.io/agent-not-ready=true:NoSchedule")
-			g.grow(f.Count)
-			// Karpenter takes the node for one that cannot be scheduled on, and launches another.
-			a.in(75*time.Second, func() { g.grow(1) })
-			a.in(40*time.Minute, func() { g.grow(-1) })
-		}
-	case FaultRole:
-		for _, g := range a.targets(f) {
-			g.unmap(f.Bare)
-			g.grow(f.Count)
-		}
-	case FaultZone:
-		a.silenced[f.Zone] = true
-		a.zoneNetwork(f.Zone, true)
-	case FaultShift:
-		for _, c := range a.of(f) {
-			c.shifted = f.Zone
-		}
-	case FaultDeleted:
-		for _, c := range a.of(f) {
-			c.delete()
-		}
-	case FaultUpdate:
-		for _, c := range a.of(f) {
-			c.status = "UPDATING"
-		}
-	case FaultScale:
-		for _, g := range a.targets(f) {
-			g.desired = max(1, g.desired+f.Count)
-			g.reconcile()
-		}
-	case FaultSpot:
-		for _, m := range a.victims(f) {
-			a.interrupted(m)
-			a.in(spotWarning, func() {
-				if m.taken = m.state == running; m.taken {
-					a.arose(f, m.c, m, "EC2 takes it, two minutes after its warning")
-				}
-				m.end("EC2: spot interruption")
-			})
-		}
-	case FaultDry:
-		for _, g := range a.targets(f) {
-			g.dry = a.Now().Add(f.For)
-		}
-	case FaultFight:
-		for _, g := range a.targets(f) {
-			g.repair = true
-		}
-	case FaultGhosts:
-		for _, c := range a.of(f) {
-			c.ghosts = true
-		}
-		for _, m := range a.victims(f) {
-			m.end("a person, by hand")
-		}
-	case FaultOrphans:
-		for _, m := range a.victims(f) {
-			if m.claim != nil {
-				m.c.dropClaim(m.claim)
-			}
-		}
-	case FaultPeople:
-		a.meddle(f, d)
-	case FaultMode:
-		a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
-	case FaultBadPolicy:
-		a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
-	default:
-		if sit := f.Kind.situation(); sit != nil {
-			sit.strike(a, f, d)
-		}
-	}
-}
-
-func (a *account) fell(f Fault, ail ailment) {
-	for _, m := range a.victims(f) {
-		m.fall(ail, false, false)
-	}
-}
-
 // of are the clusters that a fault is about.
 func (a *account) of(f Fault) []*cluster {
 	var out []*cluster
@@ -249,74 +112,69 @@ func (a *account) of(f Fault) []*cluster {
 	return out
 }
 
-// relent is the end of a fault that has one of its own.
+// how are the dice by which a fault befalls the account.
+func (a *account) how(f Fault) dice { return a.d.of("fault").nth(f.ID).of("how") }
+
+// strike is the beginning of a fault.
+func (a *account) strike(f Fault) {
+	if t := f.Kind.faultType(); t.strike != nil {
+		t.strike(a, f, a.how(f))
+	}
+}
+
+// relent is the end of a fault. Where its type has none, the machines that it made ill get well.
 func (a *account) relent(f Fault) {
-	switch f.Kind {
-	case FaultTemplate, FaultTaint, FaultArchitect, FaultCilium:
-		for _, g := range a.targets(f) {
-			g.mend()
-		}
-	case FaultRole:
-		for _, g := range a.targets(f) {
-			g.remap()
-		}
-	case FaultZone:
-		delete(a.silenced, f.Zone)
-		a.zoneNetwork(f.Zone, false)
-	case FaultShift:
-		for _, c := range a.of(f) {
-			c.shifted = ""
-		}
-	case FaultUpdate:
-		for _, c := range a.of(f) {
-			c.status = "ACTIVE"
-		}
-	case FaultFight:
-		for _, g := range a.targets(f) {
-			g.repair = false
-		}
-	case FaultGhosts:
-		for _, c := range a.of(f) {
-			c.ghosts = false
-			c.buryGhosts()
-		}
-	case FaultMode, FaultBadPolicy:
-		a.dep.setPolicy(a.sc.Policy)
-	case FaultSilence, FaultPressure, FaultNotReady, FaultImpaired, FaultFlapping, FaultPart, FaultShort:
-		for _, g := range a.targets(f) {
-			for _, m := range slices.Clone(g.members) {
-				if m.ail == f.Kind.ailment() && !m.stays {
-					m.cure()
-				}
+	t := f.Kind.faultType()
+	if t.relent != nil {
+		t.relent(a, f, a.how(f))
+		return
+	}
+	for _, g := range a.targets(f) {
+		for _, m := range slices.Clone(g.members) {
+			if m.ail != well && m.ail == t.ails && !m.stays {
+				m.cure()
 			}
 		}
-	default:
-		if sit := f.Kind.situation(); sit != nil && sit.relent != nil {
-			sit.relent(a, f, a.d.of("fault").nth(f.ID).of("how"))
+	}
+}
+
+// misfortune makes the next machines of the group ill, and has some of them launched.
+func (g *group) misfortune(f Fault, d dice, ill ailment) {
+	g.unlucky, g.ill = f.Count, ill
+	for i := 0; i < f.Count && len(g.members) > 0; i++ {
+		g.members[d.nth(i).below(len(g.members))].leave(string(g.owner) + ": rotation")
+	}
+}
+
+// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare.
+// Karpenter takes such a node for one that cannot be scheduled on, and launches another.
+func (g *group) undeclared(f Fault) {
+	g.bounces = true
+	g.template.version++
+	g.template.taints = append(slices.Clone(g.template.taints), "node.cilium.io/agent-not-ready=true:NoSchedule")
+	g.grow(f.Count)
+	g.c.a.in(75*time.Second, func() { g.grow(1) })
+	g.c.a.in(40*time.Minute, func() { g.grow(-1) })
+}
+
+// takesBack has EC2 take a Spot Instance back, after its warning.
+func (a *account) takesBack(m *machine, f Fault) {
+	a.interrupted(m)
+	a.in(spotWarning, func() {
+		if m.taken = m.state == running; m.taken {
+			a.arose(f, m.c, m, "EC2 takes it, two minutes after its warning")
 		}
-	}
+		m.end("EC2: spot interruption")
+	})
 }
 
-// ailment is what a fault of machines makes them ill of.
-func (k FaultKind) ailment() ailment {
-	switch k {
-	case FaultSilence, FaultPressure:
-		return silent
-	case FaultNotReady:
-		return notReady
-	case FaultImpaired:
-		return impaired
-	case FaultFlapping:
-		return flapping
-	case FaultPart:
-		return failedPart
-	case FaultShort:
-		return short
-	}
-	return well
-}
-
+// zoneNetwork takes the network away from a zone, or gives it back.
 func (a *account) zoneNetwork(zone string, off bool) {
+	if off {
+		a.silenced[zone] = true
+	} else {
+		delete(a.silenced, zone)
+	}
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
 			if m.zone == zone && m.alive() {
@@ -468,34 +326,32 @@ const (
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
 
-// meddle is what people do to machines and to Rollcall's tags.
-func (a *account) meddle(f Fault, d dice) {
-	for i, m := range a.victims(f) {
-		p := d.nth(i)
-		does := f.Value
-		if does == "" {
-			does = meddlings[p.below(len(meddlings))]
-		}
-		switch does {
-		case peopleHold:
-			m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
-			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
-		case peopleProtect:
-			m.protected, m.protectedAt = true, a.Now()
-			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
-		case peopleCordon:
-			m.node.cordoned = true
-			m.node.version = m.c.changed()
-			n := m.node
-			a.in(p.of("until").between(time.Hour, 2*time.Hour), func() { n.cordoned = false; n.version = n.c.changed() })
-		case peopleUntag:
-			m.untag("rollcall:order")
-		case peopleStop:
-			m.fall(silent, false, p.of("reboots").chance(0.5))
-			a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when something would be done
-		}
-		m.touch()
+// meddle is what a person does to the machine, or to Rollcall's tags.
+func (m *machine) meddle(f Fault, p dice) {
+	a := m.c.a
+	does := f.Value
+	if does == "" {
+		does = meddlings[p.below(len(meddlings))]
 	}
+	switch does {
+	case peopleHold:
+		m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
+		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
+	case peopleProtect:
+		m.protected, m.protectedAt = true, a.Now()
+		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
+	case peopleCordon:
+		m.node.cordoned = true
+		m.node.version = m.c.changed()
+		n := m.node
+		a.in(p.of("until").between(time.Hour, 2*time.Hour), func() { n.cordoned = false; n.version = n.c.changed() })
+	case peopleUntag:
+		m.untag("rollcall:order")
+	case peopleStop:
+		m.fall(silent, false, p.of("reboots").chance(0.5))
+		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when something would be done
+	}
+	m.touch()
 }
 
 // untag removes a tag, on a person's word.

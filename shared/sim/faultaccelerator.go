@@ -28,10 +28,10 @@ const accelerated = corev1.NodeConditionType("AcceleratedHardwareReady")
 
 // accelerators: the node monitoring agent says of Ready nodes that their GPU failed, or that
 // an application on it did. Policies that opt in have what AWS repairs repaired.
-var accelerators = situation{
-	kind: FaultAccelerator, need: 100 * time.Minute, count: 2,
+var accelerators = faultType{
+	kind: FaultAccelerator, weight: 2, need: 100 * time.Minute, count: 2,
 	values: []string{gpuReboots, gpuAgain, gpuReplaced, gpuPerson, gpuWorks},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) },
+	fits:   fitsOwned,
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "repaired", Owner: "managed-nodegroup", Type: "g4dn.xlarge", Desired: 4, Repair: true},
 		{Name: "workers", Owner: "autoscaling-group", Type: "g4dn.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "g4dn.xlarge", Desired: 4},

@@ -24,8 +24,8 @@ const (
 const warmed = "Warmed:"
 
 // setAside: an Auto Scaling group has instances that are not in service, or not to be ended.
-var setAside = situation{
-	kind: FaultSetAside, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
+var setAside = faultType{
+	kind: FaultSetAside, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
 	fits:   fitsActedOnSoon,
 	shape: []GroupSpec{

@@ -15,11 +15,11 @@ const (
 
 // backlog: machines are ill before Rollcall's first complete check of their cluster, and
 // some were for long. Somebody may know why, so it only says so.
-var backlog = situation{
-	kind: FaultBacklog, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
+var backlog = faultType{
+	kind: FaultBacklog, weight: 2, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
 	values: []string{accessGranted, tableLost},
 	fits:   fitsActedOnSoon,
-	shape:  unreadSibling.shape,
+	shape:  groupsOfSix,
 	prepare: func(a *account, f Fault, _ dice) {
 		if c := a.byName[f.Cluster]; c != nil && f.Value == accessGranted {
 			c.barred = true

@@ -25,8 +25,8 @@ const (
 
 // besideNodes: there are nodes beside those of the groups, which another keeps, and they fall
 // silent for hours; or Windows nodes, which boot in two stages.
-var besideNodes = situation{
-	kind: FaultBeside, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
+var besideNodes = faultType{
+	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},

@@ -20,10 +20,10 @@ const (
 // disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of which are ill, about
 // when something is due about them, or between an order and its act.
 // https://karpenter.sh/docs/concepts/disruption/
-var disruptedNodes = situation{
-	kind: FaultDisrupted, need: 100 * time.Minute, count: 2,
+var disruptedNodes = faultType{
+	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,
 	values: []string{consolidated, drifted, expired},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	fits:   fitsKarpenter,
 	shape: []GroupSpec{
 		{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6}, {Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 4},
 	},
@@ -122,8 +122,8 @@ const (
 
 // frozenHeartbeats: the control plane is upgraded, or the kubelets are in place, one after the
 // other. No heartbeat of what works comes through meanwhile.
-var frozenHeartbeats = situation{
-	kind: FaultFrozen, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
+var frozenHeartbeats = faultType{
+	kind: FaultFrozen, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{frozenAll, frozenEach},
 	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {

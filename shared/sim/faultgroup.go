@@ -43,8 +43,8 @@ var issueCodes = []string{
 
 // noReplacement: for hours a group brings nothing for what it loses, or is not to be
 // disturbed, and one of its machines after the other falls ill.
-var noReplacement = situation{
-	kind: FaultNoReplacement, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
+var noReplacement = faultType{
+	kind: FaultNoReplacement, weight: 3, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
 	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup},
 	fits: func(g GroupSpec, value string) bool {
 		switch value {

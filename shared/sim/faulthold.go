@@ -20,8 +20,8 @@ const (
 
 // datedHold: machines are ill, and a person keeps them by a hold with a date, before they fall ill
 // or about when something is due. When it is over, they are to be cured.
-var datedHold = situation{
-	kind: FaultDatedHold, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
+var datedHold = faultType{
+	kind: FaultDatedHold, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,

@@ -11,16 +11,15 @@ const (
 
 var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
-// impair has status checks of machines fail.
-func (a *account) impair(f Fault) {
-	for _, m := range a.victims(f) {
-		m.checkFails = f.Value
-		m.fall(impaired, false, false)
-		since := m.since
-		a.in(5*time.Minute, func() {
-			if m.failsCheck() && m.since.Equal(since) {
-				a.arose(f, m.c, m, "EC2 shows for five minutes that its status checks fail: "+f.Value)
-			}
-		})
-	}
+// impair has status checks of the machine fail.
+func (m *machine) impair(f Fault) {
+	a := m.c.a
+	m.checkFails = f.Value
+	m.fall(impaired, false, false)
+	since := m.since
+	a.in(5*time.Minute, func() {
+		if m.failsCheck() && m.since.Equal(since) {
+			a.arose(f, m.c, m, "EC2 shows for five minutes that its status checks fail: "+f.Value)
+		}
+	})
 }

@@ -27,8 +27,8 @@ const (
 
 // leftBehind: machines have something that outlives them, and fall ill for good; or they lose
 // their Nodes and NodeClaims, too.
-var leftBehind = situation{
-	kind: FaultLeft, need: 5 * time.Hour, count: 2,
+var leftBehind = faultType{
+	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
 	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},

@@ -17,12 +17,10 @@ const (
 // foreignTags: machines are launched that carry the cluster's tags, in an Auto Scaling group or
 // from a launch template that nodes of it come from too. They are, and work as, nodes of
 // another one.
-var foreignTags = situation{
-	kind: FaultForeignTags, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
+var foreignTags = faultType{
+	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
-	},
+	shape:  groupsScaled,
 	strike: func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
 			const other = "legacy"
@@ -44,14 +42,10 @@ var foreignTags = situation{
 
 // bastion: a machine is launched from the launch template of the nodes, of which a version
 // without their user data was made for it.
-var bastion = situation{
-	kind: FaultBastion, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
-	fits: func(g GroupSpec, _ string) bool {
-		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
-	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
-	},
+var bastion = faultType{
+	kind: FaultBastion, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
+	fits:  fitsScaled,
+	shape: groupsScaled,
 	strike: func(a *account, f Fault, d dice) {
 		for _, nodes := range a.targets(f) {
 			c := nodes.c

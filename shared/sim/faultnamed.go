@@ -22,13 +22,11 @@ const (
 // is made from that. Where the old Node is still there, the new kubelet takes it over as it is: a
 // provider id, once set, stays.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_node_status.go
-var nameReused = situation{
-	kind: FaultNameReused, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour, count: 1,
+var nameReused = faultType{
+	kind: FaultNameReused, weight: 1, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour, count: 1,
 	values: []string{nameRecreated, nameAdopted},
-	fits: func(g GroupSpec, _ string) bool {
-		return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
-	},
-	shape: groupsOfSix,
+	fits:   fitsScaled,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			d := d.nth(i)
@@ -64,12 +62,10 @@ var nameReused = situation{
 
 // noProviderID: machines join from an image whose kubelet has another host name and no provider
 // id, and no controller sets it. Their Nodes work.
-var noProviderID = situation{
-	kind: FaultNoProviderID, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
-	fits: func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
-	},
+var noProviderID = faultType{
+	kind: FaultNoProviderID, weight: 1, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
+	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
+	shape: groupsScaled,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			fault := f

@@ -10,8 +10,8 @@ const (
 )
 
 // ownerIdle: an owner would repair the machine by itself, and does not.
-var ownerIdle = situation{
-	kind: FaultOwnerIdle, need: 75 * time.Minute, count: 1,
+var ownerIdle = faultType{
+	kind: FaultOwnerIdle, weight: 2, need: 75 * time.Minute, count: 1,
 	values: []string{idleRepair, idleClaim, idleHealth},
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
@@ -22,9 +22,7 @@ var ownerIdle = situation{
 		}
 		return actedOnSoon(g)
 	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape: groupsOfRepair,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			ail := []ailment{notReady, silent}[d.nth(i).of("ail").below(2)]

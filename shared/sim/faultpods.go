@@ -21,12 +21,10 @@ const evictedAfter = 5 * time.Minute
 
 // hangingPods: the container runtime is dead. The kubelet says that the node is not ready,
 // and no pod of it ever stops.
-var hangingPods = situation{
-	kind: FaultHangingPods, need: 20 * time.Minute, count: 1,
-	fits: func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+var hangingPods = faultType{
+	kind: FaultHangingPods, weight: 2, need: 20 * time.Minute, count: 1,
+	fits:  fitsUnrepaired,
+	shape: groupsOfFour,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			m.hangs = true
@@ -73,13 +71,11 @@ const (
 
 // silentServing: the kubelet is dead, and the machine goes on serving what must not be
 // ended: a database with its data on a local disk, say.
-var silentServing = situation{
-	kind: FaultSilentServing, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
+var silentServing = faultType{
+	kind: FaultSilentServing, weight: 2, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	fits:   fitsUnrepaired,
+	shape:  groupsOfFour,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			p := m.serves(f.Value)

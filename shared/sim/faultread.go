@@ -19,8 +19,8 @@ const (
 
 // unreadSibling: a new version of a template breaks two machines, and of one of them nobody
 // can read why.
-var unreadSibling = situation{
-	kind: FaultUnreadSibling, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
+var unreadSibling = faultType{
+	kind: FaultUnreadSibling, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
@@ -60,11 +60,11 @@ var unreadSibling = situation{
 
 // loneCause: a new version of a template breaks the one machine that comes from it, and its
 // user data shows why.
-var loneCause = situation{
-	kind: FaultLoneCause, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
+var loneCause = faultType{
+	kind: FaultLoneCause, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{string(FaultTemplate), string(FaultTaint)},
 	fits:   fitsActedOnSoon,
-	shape:  unreadSibling.shape,
+	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			if !actedOnSoon(a.spec(g)) {

@@ -11,10 +11,10 @@ const (
 // refused: machines of a new version of a template never join, or join as nodes that Karpenter
 // does not call registered. It ends each after 15 minutes and launches another, so who looks
 // later finds nothing.
-var refused = situation{
-	kind: FaultRefused, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
+var refused = faultType{
+	kind: FaultRefused, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{refusedNode, refusedEmpty},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	fits:   fitsKarpenter,
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4}},
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {

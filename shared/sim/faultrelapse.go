@@ -16,8 +16,8 @@ const (
 )
 
 // relapses: a machine degrades again and again: after each reboot, or by itself.
-var relapses = situation{
-	kind: FaultRelapse, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
+var relapses = faultType{
+	kind: FaultRelapse, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{relapseRebooted, relapseAlone},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
@@ -78,8 +78,8 @@ var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotif
 
 // suspendedProcess: one process of an Auto Scaling group is suspended, and a machine of it falls
 // ill. Without some processes nothing is replaced; the others have no part in that.
-var suspendedProcess = situation{
-	kind: FaultSuspended, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
+var suspendedProcess = faultType{
+	kind: FaultSuspended, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
 	values: processes,
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,

@@ -29,15 +29,13 @@ type scheduledEvent struct {
 }
 
 // scheduledEvents: EC2 is going to interrupt a machine that works.
-var scheduledEvents = situation{
-	kind: FaultScheduled, need: 80 * time.Minute, count: 2,
+var scheduledEvents = faultType{
+	kind: FaultScheduled, weight: 3, need: 80 * time.Minute, count: 2,
 	values: []string{eventRetires, eventReboots, eventCanceled, eventFar, eventMoved},
 	fits: func(g GroupSpec, value string) bool {
 		return g.Owner != string(nobody) && (value != eventMoved || g.Owner == string(karpenter))
 	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape: groupsOfRepair,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
 			if m.event == nil {

@@ -146,8 +146,8 @@ const FaultDegraded FaultKind = "regional"
 // regional: the region is degraded. Calls fail, are throttled and tried again, EC2 shows what was,
 // events and sweeps get lost, nothing can be launched, a zone has no network, and some machines
 // fall silent for good.
-var regional = situation{
-	kind: FaultDegraded, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
+var regional = faultType{
+	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
 	},
@@ -159,7 +159,6 @@ var regional = situation{
 	},
 	strike: func(a *account, f Fault, d dice) {
 		zone := zones[d.of("zone").below(len(zones))]
-		a.silenced[zone] = true
 		a.zoneNetwork(zone, true)
 		for _, c := range a.clusters {
 			for _, g := range c.groups {
@@ -175,7 +174,6 @@ var regional = situation{
 	},
 	relent: func(a *account, _ Fault, d dice) {
 		zone := zones[d.of("zone").below(len(zones))]
-		delete(a.silenced, zone)
 		a.zoneNetwork(zone, false)
 	},
 }

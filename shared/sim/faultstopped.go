@@ -23,8 +23,8 @@ const (
 const standby = "Standby"
 
 // stoppedMachines: a person stops or hibernates machines that work, and starts them again.
-var stoppedMachines = situation{
-	kind: FaultStopped, need: 90 * time.Minute, least: time.Hour, most: 4 * time.Hour, count: 2,
+var stoppedMachines = faultType{
+	kind: FaultStopped, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 4 * time.Hour, count: 2,
 	values: []string{stopsAndStarts, stopsShortly, hibernated, stopsForGood},
 	shape: []GroupSpec{
 		{Name: "single", Owner: "none", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},

@@ -13,10 +13,10 @@ const (
 )
 
 // stuckNodes: somebody deletes a node that works, and its finalizer keeps it.
-var stuckNodes = situation{
-	kind: FaultStuck, need: 3 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
+var stuckNodes = faultType{
+	kind: FaultStuck, weight: 2, need: 3 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{stuckBoth, stuckNode, stuckSoon},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner == string(karpenter) },
+	fits:   fitsKarpenter,
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {

@@ -22,8 +22,8 @@ const stopLine = "stop: true"
 
 // killSwitch: machines are ill, and about when the first act is due the policy says that
 // nothing is to be done. The cluster's tag says remediate: it may lower the mode only.
-var killSwitch = situation{
-	kind: FaultKillSwitch, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
+var killSwitch = faultType{
+	kind: FaultKillSwitch, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
 	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify, policyOlder},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
@@ -67,17 +67,4 @@ var killSwitch = situation{
 		}
 		a.dep.setPolicy(a.sc.Policy)
 	},
-}
-
-// actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
-func actedOnSoon(g GroupSpec) bool {
-	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
-}
-
-// fitsActedOnSoon is for situations that suit such groups, whatever their value.
-func fitsActedOnSoon(g GroupSpec, _ string) bool { return actedOnSoon(g) }
-
-// groupsOfSix are two such groups, large enough that one of their machines is no large share.
-var groupsOfSix = []GroupSpec{
-	{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
 }

@@ -12,13 +12,11 @@ const markLost = "the label of an initialized node is gone"
 // taintReturns: Cilium's operator puts the taint of its agent on the node whenever the
 // agent is down, and readiness gates do so by design. The node does its work all the time.
 // https://docs.cilium.io/en/stable/installation/taints/
-var taintReturns = situation{
-	kind: FaultTaintReturns, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
+var taintReturns = faultType{
+	kind: FaultTaintReturns, weight: 2, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{"node.cilium.io/agent-not-ready:NoSchedule", "readiness.k8s.io/NetworkReady=pending:NoSchedule", "ebs.csi.aws.com/agent-not-ready:NoExecute", markLost},
 	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == string(karpenter) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape:  groupsOfFour,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, m := range a.victims(f) {
 			if m.settledAt.IsZero() {

@@ -39,15 +39,13 @@ type dropped struct {
 
 // unlaunchedGroup: a group is to have one machine more, and for an hour or more each of its
 // launches fails for one reason. Of some, Karpenter deletes the NodeClaims at once.
-var unlaunchedGroup = situation{
-	kind: FaultUnlaunched, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
+var unlaunchedGroup = faultType{
+	kind: FaultUnlaunched, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch, "profile"},
 	fits: func(g GroupSpec, value string) bool {
 		return g.Owner == string(nodeGroup) || value != nodeGroupIssue && g.Owner != string(nobody)
 	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape: groupsOfFour,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			r := denials[f.Value]

@@ -11,13 +11,11 @@ const (
 )
 
 // vanishedNode: a machine works, and the list of nodes does not have it.
-var vanishedNode = situation{
-	kind: FaultVanishedNode, need: 80 * time.Minute, least: 45 * time.Minute, most: 3 * time.Hour, count: 2,
+var vanishedNode = faultType{
+	kind: FaultVanishedNode, weight: 2, need: 80 * time.Minute, least: 45 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{nodeDeleted, nodeUnlisted},
-	fits:   func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) },
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	fits:   fitsOwned,
+	shape:  groupsOfFour,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, m := range a.victims(f) {
 			n := m.node

@@ -10,9 +10,9 @@ import (
 // diesYoung: what is launched in a group works for some minutes and is no longer Ready, as when an
 // agent in the image, or a pod that goes to each new node, stops the container runtime. One of its
 // machines falls ill first, so that there is something to replace.
-var diesYoung = situation{
-	kind: FaultDiesYoung, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
-	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(nobody) && !g.Repair },
+var diesYoung = faultType{
+	kind: FaultDiesYoung, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
+	fits:  fitsUnrepaired,
 	shape: []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 8}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 8}},
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {

@@ -15,8 +15,8 @@ const (
 )
 
 // smallZone: too little falls silent for a share to be telling.
-var smallZone = situation{
-	kind: FaultSmallZone, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
+var smallZone = faultType{
+	kind: FaultSmallZone, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{allOfZone, pairOfFew, bareMetal},
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
@@ -104,8 +104,8 @@ const (
 )
 
 // outageBetween: an order was right when it was given, and waits. Then the network goes.
-var outageBetween = situation{
-	kind: FaultOutageBetween, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
+var outageBetween = faultType{
+	kind: FaultOutageBetween, weight: 2, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
 	values: []string{zoneBetween, wholeBetween},
 	fits:   fitsActedOnSoon,
 	shape: []GroupSpec{

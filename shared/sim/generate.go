@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -99,44 +100,29 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 	return c
 }
 
-// likely are the faults by how often they are drawn.
-var likely = []struct {
-	kind   FaultKind
-	weight int
-}{
-	{FaultSilence, 14}, {FaultPressure, 4}, {FaultShort, 2}, {FaultNotReady, 8}, {FaultImpaired, 6}, {FaultFlapping, 4}, {FaultNoJoin, 8}, {FaultNoReady, 3}, {FaultPart, 1}, {FaultAccelerator, 2},
-	{FaultTemplate, 4}, {FaultTaint, 2}, {FaultCilium, 3}, {FaultArchitect, 2}, {FaultRole, 3}, {FaultZone, 3}, {FaultShift, 2}, {FaultDeleted, 3}, {FaultUpdate, 2},
-	{FaultScale, 5}, {FaultSpot, 4}, {FaultDry, 3}, {FaultFight, 4}, {FaultGhosts, 3}, {FaultOrphans, 3}, {FaultPeople, 6}, {FaultMode, 3}, {FaultBadPolicy, 2},
-	{FaultTaintReturns, 2}, {FaultNoReplacement, 3}, {FaultKillSwitch, 2}, {FaultBacklog, 2}, {FaultHangingPods, 2}, {FaultForeignTags, 1}, {FaultBastion, 1}, {FaultSmallZone, 2},
-	{FaultOwnerIdle, 2}, {FaultSilentServing, 2}, {FaultOutageBetween, 2}, {FaultUnreadSibling, 2}, {FaultVanishedNode, 2}, {FaultLoneCause, 2}, {FaultRefused, 2}, {FaultDiesYoung, 2}, {FaultScheduled, 3}, {FaultStuck, 2}, {FaultUnlaunched, 2},
-	{FaultThrottle, 5}, {FaultErrors, 5}, {FaultAPIDown, 4}, {FaultAPIErrors, 5}, {FaultLedgerErrors, 4}, {FaultLostAnswers, 5}, {FaultDenied, 2}, {FaultStale, 5}, {FaultKills, 7}, {FaultMessages, 6}, {FaultLeft, 1},
-	{FaultStopped, 2}, {FaultSetAside, 2}, {FaultDisrupted, 2}, {FaultFrozen, 2}, {FaultNameReused, 1}, {FaultNoProviderID, 1}, {FaultDegraded, 1}, {FaultDatedHold, 1}, {FaultBeside, 2}, {FaultRelapse, 2}, {FaultSuspended, 1},
-	{FaultLostEvents, 2}, {FaultMissedSweeps, 2}, {FaultPartialPut, 1}, {FaultRetries, 2}, {FaultNotInvoked, 2}, {FaultMemory, 2},
-}
-
 // randomFault is the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
-	before, after := 0, 0
-	newer := false
-	for _, l := range likely {
-		if newer = newer || l.kind == FaultStopped; newer {
-			after += l.weight
-		} else {
-			before += l.weight
-		}
+	older := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == firstNewer })
+	all, total := faultTypes[:older], 0
+	for _, t := range all {
+		total += t.weight
+	}
+	newer := 0
+	for _, t := range faultTypes[older:] {
+		newer += t.weight
 	}
 	// The newer kinds are drawn apart, so that they leave most scenarios as they were.
-	draw := d.of("kind").below(before)
-	if d.of("newer").chance(float64(after) / float64(before+after)) {
-		draw = before + d.of("newer kind").below(after)
+	draw := d.of("kind").below(total)
+	if d.of("newer").chance(float64(newer) / float64(total+newer)) {
+		all, draw = faultTypes[older:], d.of("newer kind").below(newer)
 	}
 	kind := FaultKind("")
-	for _, l := range likely {
-		if draw < l.weight {
-			kind = l.kind
+	for _, t := range all {
+		if draw < t.weight {
+			kind = t.kind
 			break
 		}
-		draw -= l.weight
+		draw -= t.weight
 	}
 	return s.fault(kind, "", s.Clusters[d.of("which").below(len(s.Clusters))], d, id)
 }
@@ -150,66 +136,11 @@ func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id
 	long := d.of("for").between(20*time.Minute, 3*time.Hour).Truncate(time.Second)
 	few := 1 + d.of("count").below(1+max(1, g.Desired/8))
 	share := 0.02 + 0.5*d.of("share").share()*d.of("again").share()
-	switch f.Kind {
-	case FaultSilence, FaultNotReady, FaultImpaired, FaultPressure, FaultFlapping, FaultPart, FaultShort:
-		f.Count = few
-		if f.Kind == FaultImpaired {
-			f.Value = checkForms[d.of("checks").below(len(checkForms))]
-		}
-		if d.of("where").chance(0.6) {
-			f.Group = g.Name
-		}
-		if f.Kind == FaultFlapping || d.of("heals").chance(0.25) {
-			f.For = long
-		}
-		if f.Kind == FaultNotReady && f.Value == "" && d.of("keeps").chance(0.15) { // what runs there must not be ended
-			f.Value = []string{keptAnnotated, keptUnsafe, keptBudget}[d.of("kept").below(3)]
-		}
-	case FaultNoJoin, FaultNoReady, FaultSpot, FaultOrphans, FaultPeople, FaultGhosts:
-		f.Group, f.Count = g.Name, min(few, 3)
-		if f.Kind == FaultGhosts {
-			f.For = long
-		}
-	case FaultTemplate, FaultTaint, FaultArchitect, FaultRole, FaultCilium:
-		f.Group, f.Count = g.Name, 1+d.of("some").below(2)
-		f.Bare = d.of("bare").chance(0.7)
-		if d.of("mended").chance(0.5) {
-			f.For = long
-		}
-	case FaultZone:
-		f.Cluster, f.Zone, f.For = "", zones[d.of("zone").below(len(zones))], long/2
-	case FaultShift:
-		f.Zone, f.For = zones[d.of("zone").below(len(zones))], long
-	case FaultDeleted:
-		if len(s.Clusters) < 2 || c.Name == s.Clusters[0].Name {
-			f.Kind, f.Count = FaultSilence, 1
-		}
-	case FaultScale:
-		f.Group, f.Count = g.Name, d.of("by").below(9)-4
-		if f.Count == 0 {
-			f.Count = 2
-		}
-	case FaultDry, FaultFight:
-		f.Group, f.For = g.Name, long
-	case FaultUpdate:
-		f.For = long / 3
-	case FaultMode:
-		f.Cluster, f.Value, f.For = "", []string{"observe", "notify"}[d.of("mode").below(2)], long
-	case FaultBadPolicy:
-		f.Cluster, f.For = "", long/2
-	case FaultAPIDown:
-		f.Share, f.For = 1, long/3
-		if d.of("partly").chance(0.5) {
-			f.Share = share
-		}
-	case FaultAPIErrors:
-		f.Share, f.For = share, long
-	default: // faults of calls that are everywhere
-		if sit := kind.situation(); sit != nil {
-			sit.draw(&f, d, c, s.Storm)
-			break
-		}
-		f.Cluster, f.Share, f.For = "", share, long
+	w := drawing{d: d, s: s, c: c, g: g, long: long, few: few, share: share}
+	if t := kind.faultType(); t.draw != nil {
+		t.draw(&f, w)
+	} else {
+		t.drawSituation(&f, w)
 	}
 	if f.For > 0 {
 		f.For = min(f.For, s.Storm-f.At) // or the calm would be none

@@ -41,7 +41,7 @@ func sound(t *testing.T, o Options) {
 		if f.ID != i+1 || f.At < 0 || f.At+f.For > sc.Storm {
 			t.Errorf("%+v: %s at %s, and the storm lasts %s", o, f, f.At, sc.Storm)
 		}
-		if f.Share < 0 || f.Share > 1 || f.Kind.ofCalls() && (f.Share == 0 || f.For == 0) {
+		if f.Share < 0 || f.Share > 1 || f.Kind.faultType().spell && (f.Share == 0 || f.For == 0) {
 			t.Errorf("%+v: %s befalls a share of %v", o, f, f.Share)
 		}
 		if f.Zone != "" && !slices.Contains(zones, f.Zone) {
@@ -83,7 +83,7 @@ func FuzzRandom(f *testing.F) {
 func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 	weight, drawn := map[FaultKind]int{}, map[FaultKind]int{}
 	total, n := 0, 0
-	for _, l := range likely {
+	for _, l := range faultTypes {
 		weight[l.kind] += l.weight
 		total += l.weight
 	}

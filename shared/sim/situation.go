@@ -34,48 +34,6 @@ const (
 	FaultLeft          FaultKind = "left"           // a volume or an interface outlives a machine that falls ill
 )
 
-// situation is how a situation is drawn, comes about and passes.
-type situation struct {
-	kind   FaultKind
-	values []string // the forms that it has
-	// fits says in which groups a form of it can arise; nil is in all.
-	fits func(g GroupSpec, value string) bool
-	// shape is the cluster of a run that is made for it.
-	shape []GroupSpec
-	// need is how long before the storm is over it begins at the latest; least and most are
-	// how long it lasts, and 0 is until everything is healed.
-	need, least, most time.Duration
-	count             int // of machines, at most
-	// prepare is called when the account is made, strike when its time comes, and relent when
-	// it is over.
-	prepare, strike, relent func(*account, Fault, dice)
-}
-
-// situations are all of them.
-func situations() []situation {
-	return []situation{
-		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode, loneCause, refused, diesYoung, scheduledEvents, accelerators, stuckNodes, unlaunchedGroup, leftBehind,
-		stoppedMachines, setAside, disruptedNodes, frozenHeartbeats, nameReused, noProviderID, regional, datedHold, besideNodes, relapses, suspendedProcess,
-	}
-}
-
-// situation is how a fault is a situation, nil if it is none.
-func (k FaultKind) situation() *situation {
-	all := situations()
-	if i := slices.IndexFunc(all, func(s situation) bool { return s.kind == k }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
-
-// Kinds are the faults that a random scenario may have.
-func Kinds() (all []FaultKind) {
-	for _, l := range likely {
-		all = append(all, l.kind)
-	}
-	return all
-}
-
 const (
 	// CertainHours is how long a run is that is made for a situation.
 	CertainHours = 10
@@ -96,38 +54,10 @@ func (s *Scenario) certainly(kinds []FaultKind) {
 	for i := range s.Clusters {
 		s.Clusters[i].Mode = ""
 		if i < len(kinds) {
-			if sit := kinds[i].situation(); sit != nil {
-				s.Clusters[i].Groups = slices.Clone(sit.shape)
+			if t := kinds[i].faultType(); t.isSituation() {
+				s.Clusters[i].Groups = slices.Clone(t.shape)
 			}
 		}
-	}
-}
-
-// draw makes the fault one of the situation, in the cluster.
-func (sit *situation) draw(f *Fault, d dice, c ClusterSpec, storm time.Duration) {
-	if f.Value == "" && len(sit.values) > 0 {
-		f.Value = sit.values[d.of("value").below(len(sit.values))]
-	}
-	suits := func(value string) (out []string) {
-		for _, g := range c.Groups {
-			if sit.fits == nil || sit.fits(g, value) {
-				out = append(out, g.Name)
-			}
-		}
-		return out
-	}
-	groups := suits(f.Value)
-	for i := 0; len(groups) == 0 && i < len(sit.values); i++ {
-		f.Value = sit.values[i]
-		groups = suits(f.Value)
-	}
-	if len(groups) > 0 {
-		f.Group = groups[d.of("suits").below(len(groups))]
-	}
-	f.Count = 1 + d.of("how many").below(max(1, sit.count))
-	f.At = d.of("at").between(10*time.Minute, max(storm-sit.need, 15*time.Minute)).Truncate(time.Second)
-	if sit.most > 0 {
-		f.For = d.of("for").between(sit.least, sit.most).Truncate(time.Second)
 	}
 }
 

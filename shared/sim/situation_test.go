@@ -28,7 +28,10 @@ func seedsEach(t *testing.T) uint64 {
 // of it has to arise: a fault that does nothing would prove nothing.
 func TestNoSituationBreaksARule(t *testing.T) {
 	seeds := seedsEach(t)
-	for _, sit := range situations() {
+	for _, sit := range faultTypes {
+		if !sit.isSituation() {
+			continue
+		}
 		t.Run(string(sit.kind), func(t *testing.T) {
 			t.Parallel()
 			arose, forms := 0, map[string]bool{}
@@ -61,18 +64,6 @@ func TestNoSituationBreaksARule(t *testing.T) {
 	}
 }
 
-// Every situation is among the random faults, and known by its name.
-func TestSituationsAreDrawn(t *testing.T) {
-	for _, sit := range situations() {
-		if !slices.Contains(Kinds(), sit.kind) {
-			t.Errorf("%s is never drawn", sit.kind)
-		}
-		if sit.kind.situation() == nil || sit.kind.ofCalls() {
-			t.Errorf("%s is not a situation", sit.kind)
-		}
-	}
-}
-
 // A run that is made for faults has each of them, in a cluster in which it can arise.
 func TestCertainFaultsAreThere(t *testing.T) {
 	for _, kind := range Kinds() {
@@ -82,8 +73,8 @@ func TestCertainFaultsAreThere(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, kind, sc.Faults)
 			}
 			f := sc.Faults[len(sc.Faults)-1]
-			sit := kind.situation()
-			if sit == nil || sit.fits == nil {
+			sit := kind.faultType()
+			if sit.fits == nil {
 				continue
 			}
 			if i := slices.IndexFunc(sc.Clusters[1].Groups, func(g GroupSpec) bool { return g.Name == f.Group }); i < 0 || !sit.fits(sc.Clusters[1].Groups[i], f.Value) {

@@ -1,0 +1,342 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// faultType is how faults of a kind are drawn, befall the account and pass.
+type faultType struct {
+	kind   FaultKind
+	weight int // how often it is drawn, relative to the others
+	// draw chooses the details of a fault. Without it the fields from values to count do.
+	draw   func(*Fault, drawing)
+	values []string // the forms of the fault
+	// fits reports whether a form can arise in a group; nil means in every group.
+	fits func(g GroupSpec, value string) bool
+	// shape is the cluster of a run that is made for this fault.
+	shape []GroupSpec
+	// need is the time before the end of the storm at which it begins at the latest. least and
+	// most bound how long it lasts; 0 lasts until everything is healed.
+	need, least, most time.Duration
+	count             int // of machines, at most
+
+	// prepare runs when the account is made, strike when the fault begins, relent when it ends.
+	prepare, strike, relent func(*account, Fault, dice)
+	ails                    ailment // of the machines that it befalls
+
+	// spell marks a fault of calls, messages or invocations, for which the weather stands.
+	// It meets the calls that calls names, and answer is what such a call meets.
+	spell  bool
+	calls  func(name string) bool
+	answer func(kind access, d dice) string
+}
+
+// isSituation reports a fault of which each brings about one case in which a verdict that looks
+// right does harm, or leaves alone what is sick.
+func (t *faultType) isSituation() bool { return t.shape != nil }
+
+// faultTypes are all kinds of faults, in the order in which they are drawn. Those from
+// firstNewer on are drawn apart.
+var faultTypes []faultType
+
+const firstNewer = FaultStopped
+
+func init() { // the functions of a fault look others up
+	faultTypes = []faultType{
+		{kind: FaultSilence, weight: 14, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, _ Fault, d dice) { m.fall(silent, false, d.chance(0.5)) })},
+		{kind: FaultPressure, weight: 4, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, f Fault, d dice) {
+			m.starve(d.between(7*time.Minute, 16*time.Minute), f.Value != lasting && (f.Bare || d.of("reboots").chance(0.5)))
+		})},
+		{kind: FaultShort, weight: 2, draw: drawIll, ails: short, strike: fell(short)},
+		{kind: FaultNotReady, weight: 8, draw: drawIll, ails: notReady, strike: eachVictim(func(m *machine, f Fault, _ dice) {
+			if f.Value != "" {
+				m.keeps(f.Value)
+			}
+			m.fall(notReady, false, false)
+		})},
+		{kind: FaultImpaired, weight: 6, draw: drawIll, ails: impaired, strike: eachVictim(func(m *machine, f Fault, _ dice) { m.impair(f) })},
+		{kind: FaultFlapping, weight: 4, draw: drawIll, ails: flapping, strike: fell(flapping)},
+		{kind: FaultNoJoin, weight: 8, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) { g.misfortune(f, d, neverJoins) })},
+		{kind: FaultNoReady, weight: 3, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) {
+			ill := neverReady
+			if len(g.template.taints) == 0 {
+				ill = neverJoins
+			}
+			g.misfortune(f, d, ill)
+		})},
+		{kind: FaultPart, weight: 1, draw: drawIll, ails: failedPart, strike: fell(failedPart)},
+		accelerators,
+		{kind: FaultTemplate, weight: 4, draw: drawTemplate, strike: breakTemplate, relent: mendTemplate},
+		{kind: FaultTaint, weight: 2, draw: drawTemplate, strike: breakTemplate, relent: mendTemplate},
+		{kind: FaultCilium, weight: 3, draw: drawTemplate, strike: eachGroup(func(g *group, f Fault, _ dice) { g.undeclared(f) }), relent: mendTemplate},
+		{kind: FaultArchitect, weight: 2, draw: drawTemplate, strike: breakTemplate, relent: mendTemplate},
+		{kind: FaultRole, weight: 3, draw: drawTemplate, relent: eachGroup(func(g *group, _ Fault, _ dice) { g.remap() }), strike: eachGroup(func(g *group, f Fault, _ dice) {
+			g.unmap(f.Bare)
+			g.grow(f.Count)
+		})},
+		{kind: FaultZone, weight: 3, draw: func(f *Fault, w drawing) {
+			f.Cluster, f.Zone, f.For = "", zones[w.d.of("zone").below(len(zones))], w.long/2
+		}, strike: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, true) }, relent: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, false) }},
+		{kind: FaultShift, weight: 2, draw: func(f *Fault, w drawing) {
+			f.Zone, f.For = zones[w.d.of("zone").below(len(zones))], w.long
+		}, strike: eachCluster(func(c *cluster, f Fault) { c.shifted = f.Zone }), relent: eachCluster(func(c *cluster, _ Fault) { c.shifted = "" })},
+		{kind: FaultDeleted, weight: 3, draw: func(f *Fault, w drawing) {
+			if len(w.s.Clusters) < 2 || w.c.Name == w.s.Clusters[0].Name {
+				f.Kind, f.Count = FaultSilence, 1
+			}
+		}, strike: eachCluster(func(c *cluster, _ Fault) { c.delete() })},
+		{kind: FaultUpdate, weight: 2, draw: func(f *Fault, w drawing) { f.For = w.long / 3 },
+			strike: eachCluster(func(c *cluster, _ Fault) { c.status = "UPDATING" }), relent: eachCluster(func(c *cluster, _ Fault) { c.status = "ACTIVE" })},
+		{kind: FaultScale, weight: 5, draw: func(f *Fault, w drawing) {
+			f.Group, f.Count = w.g.Name, w.d.of("by").below(9)-4
+			if f.Count == 0 {
+				f.Count = 2
+			}
+		}, strike: eachGroup(func(g *group, f Fault, _ dice) {
+			g.desired = max(1, g.desired+f.Count)
+			g.reconcile()
+		})},
+		{kind: FaultSpot, weight: 4, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, _ dice) { m.c.a.takesBack(m, f) })},
+		{kind: FaultDry, weight: 3, draw: drawGroup, strike: eachGroup(func(g *group, f Fault, _ dice) { g.dry = g.c.a.Now().Add(f.For) })},
+		{kind: FaultFight, weight: 4, draw: drawGroup, strike: eachGroup(func(g *group, _ Fault, _ dice) { g.repair = true }), relent: eachGroup(func(g *group, _ Fault, _ dice) { g.repair = false })},
+		{kind: FaultGhosts, weight: 3, draw: func(f *Fault, w drawing) {
+			drawSome(f, w)
+			f.For = w.long
+		}, strike: func(a *account, f Fault, _ dice) {
+			for _, c := range a.of(f) {
+				c.ghosts = true
+			}
+			for _, m := range a.victims(f) {
+				m.end("a person, by hand")
+			}
+		}, relent: eachCluster(func(c *cluster, _ Fault) {
+			c.ghosts = false
+			c.buryGhosts()
+		})},
+		{kind: FaultOrphans, weight: 3, draw: drawSome, strike: eachVictim(func(m *machine, _ Fault, _ dice) {
+			if m.claim != nil {
+				m.c.dropClaim(m.claim)
+			}
+		})},
+		{kind: FaultPeople, weight: 6, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, d dice) { m.meddle(f, d) })},
+		{kind: FaultMode, weight: 3, draw: func(f *Fault, w drawing) {
+			f.Cluster, f.Value, f.For = "", []string{"observe", "notify"}[w.d.of("mode").below(2)], w.long
+		}, strike: func(a *account, f Fault, _ dice) { a.dep.setPolicy(withMode(a.sc.Policy, f.Value)) }, relent: restorePolicy},
+		{kind: FaultBadPolicy, weight: 2, draw: func(f *Fault, w drawing) { f.Cluster, f.For = "", w.long/2 }, strike: func(a *account, _ Fault, _ dice) {
+			a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
+		}, relent: restorePolicy},
+		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode,
+		loneCause, refused, diesYoung, scheduledEvents, stuckNodes, unlaunchedGroup,
+		{kind: FaultThrottle, weight: 5, draw: drawEverywhere, spell: true, calls: callsOf("ec2:", "autoscaling:"), answer: meets(faultThrottle)},
+		{kind: FaultErrors, weight: 5, draw: drawEverywhere, spell: true, calls: callsOf(""), answer: anyError},
+		{kind: FaultAPIDown, weight: 4, draw: func(f *Fault, w drawing) {
+			f.Share, f.For = 1, w.long/3
+			if w.d.of("partly").chance(0.5) {
+				f.Share = w.share
+			}
+		}, spell: true, calls: callsOf("kubernetes:"), answer: meets(faultHang)},
+		{kind: FaultAPIErrors, weight: 5, draw: func(f *Fault, w drawing) { f.Share, f.For = w.share, w.long }, spell: true, calls: callsOf("kubernetes:"), answer: anyError},
+		{kind: FaultLedgerErrors, weight: 4, draw: drawEverywhere, spell: true, calls: callsOf("dynamodb:", "s3:"), answer: anyError},
+		{kind: FaultLostAnswers, weight: 5, draw: drawEverywhere, spell: true, calls: callsOf(""), answer: func(kind access, _ dice) string {
+			if kind == writes {
+				return faultLost
+			}
+			return faultNone
+		}},
+		{kind: FaultDenied, weight: 2, draw: drawEverywhere, spell: true, calls: callsOf("iam:", "sns:"), answer: meets(faultDenied)},
+		{kind: FaultStale, weight: 5, draw: drawEverywhere, spell: true},
+		{kind: FaultKills, weight: 7, draw: drawEverywhere, spell: true},
+		{kind: FaultMessages, weight: 6, draw: drawEverywhere, spell: true},
+		leftBehind,
+		stoppedMachines, setAside, disruptedNodes, frozenHeartbeats, nameReused, noProviderID, regional, datedHold, besideNodes, relapses, suspendedProcess,
+		{kind: FaultLostEvents, weight: 2, draw: drawEverywhere, spell: true},
+		{kind: FaultMissedSweeps, weight: 2, draw: drawEverywhere, spell: true},
+		{kind: FaultPartialPut, weight: 1, draw: drawEverywhere, spell: true},
+		{kind: FaultRetries, weight: 2, draw: drawEverywhere, spell: true},
+		{kind: FaultNotInvoked, weight: 2, draw: drawEverywhere, spell: true},
+		{kind: FaultMemory, weight: 2, draw: drawEverywhere, spell: true},
+	}
+}
+
+// faultType is the type of the fault; nil if there is none of that name.
+func (k FaultKind) faultType() *faultType {
+	if i := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == k }); i >= 0 {
+		return &faultTypes[i]
+	}
+	return nil
+}
+
+// Kinds are the faults that a random scenario may have.
+func Kinds() (all []FaultKind) {
+	for _, t := range faultTypes {
+		all = append(all, t.kind)
+	}
+	return all
+}
+
+// drawing is what the details of a fault are drawn from.
+type drawing struct {
+	d     dice
+	s     *Scenario
+	c     ClusterSpec
+	g     GroupSpec
+	long  time.Duration
+	few   int
+	share float64
+}
+
+func drawIll(f *Fault, w drawing) {
+	f.Count = w.few
+	if f.Kind == FaultImpaired {
+		f.Value = checkForms[w.d.of("checks").below(len(checkForms))]
+	}
+	if w.d.of("where").chance(0.6) {
+		f.Group = w.g.Name
+	}
+	if f.Kind == FaultFlapping || w.d.of("heals").chance(0.25) {
+		f.For = w.long
+	}
+	if f.Kind == FaultNotReady && f.Value == "" && w.d.of("keeps").chance(0.15) { // what runs there must not be ended
+		f.Value = []string{keptAnnotated, keptUnsafe, keptBudget}[w.d.of("kept").below(3)]
+	}
+}
+
+func drawSome(f *Fault, w drawing)       { f.Group, f.Count = w.g.Name, min(w.few, 3) }
+func drawGroup(f *Fault, w drawing)      { f.Group, f.For = w.g.Name, w.long }
+func drawEverywhere(f *Fault, w drawing) { f.Cluster, f.Share, f.For = "", w.share, w.long }
+
+func drawTemplate(f *Fault, w drawing) {
+	f.Group, f.Count = w.g.Name, 1+w.d.of("some").below(2)
+	f.Bare = w.d.of("bare").chance(0.7)
+	if w.d.of("mended").chance(0.5) {
+		f.For = w.long
+	}
+}
+
+// drawSituation draws the form of a situation, and a group that it fits.
+func (t *faultType) drawSituation(f *Fault, w drawing) {
+	d := w.d
+	if f.Value == "" && len(t.values) > 0 {
+		f.Value = t.values[d.of("value").below(len(t.values))]
+	}
+	suits := func(value string) (out []string) {
+		for _, g := range w.c.Groups {
+			if t.fits == nil || t.fits(g, value) {
+				out = append(out, g.Name)
+			}
+		}
+		return out
+	}
+	groups := suits(f.Value)
+	for i := 0; len(groups) == 0 && i < len(t.values); i++ {
+		f.Value = t.values[i]
+		groups = suits(f.Value)
+	}
+	if len(groups) > 0 {
+		f.Group = groups[d.of("suits").below(len(groups))]
+	}
+	f.Count = 1 + d.of("how many").below(max(1, t.count))
+	f.At = d.of("at").between(10*time.Minute, max(w.s.Storm-t.need, 15*time.Minute)).Truncate(time.Second)
+	if t.most > 0 {
+		f.For = d.of("for").between(t.least, t.most).Truncate(time.Second)
+	}
+}
+
+// eachVictim is a strike on each machine that the fault befalls, with dice of its own.
+func eachVictim(do func(*machine, Fault, dice)) func(*account, Fault, dice) {
+	return func(a *account, f Fault, d dice) {
+		for i, m := range a.victims(f) {
+			do(m, f, d.nth(i))
+		}
+	}
+}
+
+// eachGroup is a strike on each group that the fault is about.
+func eachGroup(do func(*group, Fault, dice)) func(*account, Fault, dice) {
+	return func(a *account, f Fault, d dice) {
+		for _, g := range a.targets(f) {
+			do(g, f, d)
+		}
+	}
+}
+
+// eachMember is the end of a fault for each machine of the groups that it is about.
+func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
+	return eachGroup(func(g *group, f Fault, _ dice) {
+		for _, m := range slices.Clone(g.members) {
+			do(m, f)
+		}
+	})
+}
+
+// eachCluster is a strike on each cluster that the fault is about.
+func eachCluster(do func(*cluster, Fault)) func(*account, Fault, dice) {
+	return func(a *account, f Fault, _ dice) {
+		for _, c := range a.of(f) {
+			do(c, f)
+		}
+	}
+}
+
+// fell is a strike that makes machines ill of an ailment that no reboot cures.
+func fell(ail ailment) func(*account, Fault, dice) {
+	return eachVictim(func(m *machine, _ Fault, _ dice) { m.fall(ail, false, false) })
+}
+
+// The ends of faults that several kinds have, and the strike of those of templates.
+var (
+	breakTemplate = eachGroup(func(g *group, f Fault, _ dice) {
+		g.breakBy(f.Kind)
+		g.rotate(f.Count)
+	})
+	mendTemplate  = eachGroup(func(g *group, _ Fault, _ dice) { g.mend() })
+	restorePolicy = func(a *account, _ Fault, _ dice) { a.dep.setPolicy(a.sc.Policy) }
+)
+
+// callsOf are the calls whose names begin with one of those.
+func callsOf(prefixes ...string) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	}
+}
+
+func meets(what string) func(access, dice) string { return func(access, dice) string { return what } }
+
+func anyError(_ access, d dice) string {
+	return []string{faultThrottle, faultServer, faultServer, faultHang}[d.below(4)]
+}
+
+// The groups of clusters that are made for faults.
+var (
+	groupsOfFour = []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
+	}
+	// groupsOfRepair are the same, and EKS repairs the nodes of the managed node group.
+	groupsOfRepair = []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, groupsOfFour[1], groupsOfFour[2],
+	}
+	// groupsOfSix are large enough that one of their machines is no large share.
+	groupsOfSix = []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
+	}
+	// groupsScaled are without Karpenter.
+	groupsScaled = []GroupSpec{
+		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
+	}
+)
+
+// actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
+func actedOnSoon(g GroupSpec) bool {
+	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+}
+
+// Which groups a fault fits, whatever its form.
+func fitsActedOnSoon(g GroupSpec, _ string) bool { return actedOnSoon(g) }
+func fitsOwned(g GroupSpec, _ string) bool       { return g.Owner != string(nobody) }
+func fitsUnrepaired(g GroupSpec, _ string) bool  { return g.Owner != string(nobody) && !g.Repair }
+func fitsKarpenter(g GroupSpec, _ string) bool   { return g.Owner == string(karpenter) }
+func fitsScaled(g GroupSpec, _ string) bool {
+	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
+}
