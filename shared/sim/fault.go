@@ -162,7 +162,7 @@ func (a *account) takesBack(m *machine, f Fault) {
 	a.interrupted(m)
 	a.in(spotWarning, func() {
 		if m.taken = m.state == running; m.taken {
-			a.arose(f, m.c, m, "EC2 takes it, two minutes after its warning")
+			m.arose(f, "EC2 takes it, two minutes after its warning")
 		}
 		m.end("EC2: spot interruption")
 	})

@@ -36,17 +36,15 @@ var accelerators = faultType{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "repaired", Owner: "managed-nodegroup", Type: "g4dn.xlarge", Desired: 4, Repair: true},
 		{Name: "workers", Owner: "autoscaling-group", Type: "g4dn.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "g4dn.xlarge", Desired: 4},
 	},
-	strike: func(a *account, f Fault, _ dice) {
-		for _, m := range a.victims(f) {
-			if f.Value == gpuWorks {
-				m.node.happened("Warning", string(accelerated), "NvidiaXID31Warning: detected unknown XID-31 on the instance, review kernel logs for additional information.")
-			} else {
-				m.gpu, m.gpuFailed = f.Value, a.Now()
-				m.fall(failedGPU, false, f.Value == gpuReboots)
-			}
-			a.arose(f, m.c, m, gpuSays[f.Value][0])
+	strike: eachVictim(func(m *machine, f Fault, _ dice) {
+		if f.Value == gpuWorks {
+			m.node.happened("Warning", string(accelerated), "NvidiaXID31Warning: detected unknown XID-31 on the instance, review kernel logs for additional information.")
+		} else {
+			m.gpu, m.gpuFailed = f.Value, m.c.a.Now()
+			m.fall(failedGPU, false, f.Value == gpuReboots)
 		}
-	},
+		m.arose(f, gpuSays[f.Value][0])
+	}),
 }
 
 // gpuTold has the agent write the condition: as the machine is, or as it is while the agent

@@ -42,13 +42,13 @@ var setAside = faultType{
 						m.fall(ail, false, false)
 					}
 				})
-				a.arose(f, m.c, m, "a person works on it in Standby")
+				m.arose(f, "a person works on it in Standby")
 			}
 		case asideProtected:
 			for i, m := range a.victims(f) {
 				m.shielded = a.Now()
 				m.fall([]ailment{silent, notReady}[d.nth(i).of("ail").below(2)], false, false)
-				a.arose(f, m.c, m, string(m.ail)+", and protected from scale-in")
+				m.arose(f, string(m.ail)+", and protected from scale-in")
 			}
 		case asideRefresh:
 			for _, g := range a.targets(f) {
@@ -62,18 +62,16 @@ var setAside = faultType{
 			}
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			g.drainPool()
-			for _, m := range slices.Clone(g.members) {
-				if m.aside == standby && m.state == running {
-					m.setAside("")
-					m.cure()
-				}
-				m.shielded = time.Time{}
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		g.drainPool()
+		for _, m := range slices.Clone(g.members) {
+			if m.aside == standby && m.state == running {
+				m.setAside("")
+				m.cure()
 			}
+			m.shielded = time.Time{}
 		}
-	},
+	}),
 }
 
 // setAside changes what the group of the machine does with it; "" puts it into service.

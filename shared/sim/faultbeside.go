@@ -31,28 +31,24 @@ var besideNodes = faultType{
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
 	},
-	strike: func(a *account, f Fault, d dice) {
-		for _, c := range a.of(f) {
-			switch f.Value {
-			case besideFargate, besideHybrid:
-				for i := range f.Count {
-					c.guest(f, d.nth(i))
-				}
-			default:
-				c.joinBeside(f, d)
+	strike: eachCluster(func(c *cluster, f Fault, d dice) {
+		switch f.Value {
+		case besideFargate, besideHybrid:
+			for i := range f.Count {
+				c.guest(f, d.nth(i))
+			}
+		default:
+			c.joinBeside(f, d)
+		}
+	}),
+	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
+		c.guestsLeave()
+		for _, g := range c.groups {
+			if g.beside != "" && g.by == f.ID {
+				g.leaves()
 			}
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, c := range a.of(f) {
-			c.guestsLeave()
-			for _, g := range c.groups {
-				if g.beside != "" && g.by == f.ID {
-					g.leaves()
-				}
-			}
-		}
-	},
+	}),
 }
 
 // joinBeside makes a group of machines that another keeps, or of Windows machines.

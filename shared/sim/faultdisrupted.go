@@ -27,23 +27,21 @@ var disruptedNodes = faultType{
 	shape: []GroupSpec{
 		{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6}, {Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 4},
 	},
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			d := d.nth(i)
-			begin := func() { m.disrupt(f, d) }
-			switch d.of("when").below(3) {
-			case 0:
-				begin()
-			case 1:
-				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
-				a.in(d.of("after").between(10*time.Minute, 60*time.Minute), begin)
-			case 2:
-				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
-				a.traps = append(a.traps, &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(10*time.Second, 3*time.Minute), springs: begin})
-				a.in(75*time.Minute, begin) // should there be no order
-			}
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		begin := func() { m.disrupt(f, d) }
+		switch d.of("when").below(3) {
+		case 0:
+			begin()
+		case 1:
+			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+			a.in(d.of("after").between(10*time.Minute, 60*time.Minute), begin)
+		case 2:
+			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+			a.traps = append(a.traps, &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(10*time.Second, 3*time.Minute), springs: begin})
+			a.in(75*time.Minute, begin) // should there be no order
 		}
-	},
+	}),
 }
 
 // disrupt has Karpenter end the machine in the order in which it does: a taint, a replacement, the
@@ -66,7 +64,7 @@ func (m *machine) disrupt(f Fault, d dice) {
 		m.deleteClaim()
 		n.deleting = m.c.stamp()
 		n.version = m.c.changed()
-		a.arose(f, m.c, m, f.Value+": Karpenter removes its NodeClaim "+cl.name)
+		m.arose(f, f.Value+": Karpenter removes its NodeClaim "+cl.name)
 		a.in(d.of("drains").between(20*time.Second, 25*time.Minute), func() {
 			if m.alive() {
 				g.desired = max(1, g.desired-1)
@@ -162,13 +160,11 @@ var frozenHeartbeats = faultType{
 			}
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, c := range a.of(f) {
-			if f.Value == frozenAll && c.status == "UPDATING" {
-				c.status = "ACTIVE"
-			}
+	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
+		if f.Value == frozenAll && c.status == "UPDATING" {
+			c.status = "ACTIVE"
 		}
-	},
+	}),
 }
 
 // freeze stops the heartbeats of a machine that works for a while, and reports whether it did.

@@ -101,16 +101,14 @@ var noReplacement = faultType{
 			n++
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.unwell() {
-				g.refused = a.Now() // up to now EKS said so
-			}
-			g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
-			g.failed(f)
-			g.reconcile()
+	relent: eachGroup(func(g *group, f Fault, _ dice) {
+		if g.unwell() {
+			g.refused = g.c.a.Now() // up to now EKS said so
 		}
-	},
+		g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
+		g.failed(f)
+		g.reconcile()
+	}),
 }
 
 // fail makes each of the group's launches fail, unless they fail for another fault.

@@ -25,42 +25,36 @@ var datedHold = faultType{
 	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			d := d.nth(i)
-			now := a.Now().UTC()
-			text, until := "until tuesday", time.Time{}
-			switch f.Value {
-			case holdDay:
-				text, until = now.Format(time.DateOnly), now.Truncate(24*time.Hour).Add(24*time.Hour)
-			case holdTime:
-				until = now.Add(d.of("until").between(50*time.Minute, 2*time.Hour)).Truncate(time.Second)
-				text = until.Format(time.RFC3339)
-			case holdOver:
-				until = now.Truncate(24 * time.Hour)
-				text = until.AddDate(0, 0, -1).Format(time.DateOnly)
-			}
-			a.in(d.of("tagged").between(0, 20*time.Minute), func() {
-				if m.state == running && !a.healedNow() {
-					m.holds = &hold{from: a.Now(), until: until}
-					m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, text})
-					m.touch()
-					a.arose(f, m.c, m, roll.TagHold+"="+text)
-				}
-			})
-			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		now := a.Now().UTC()
+		text, until := "until tuesday", time.Time{}
+		switch f.Value {
+		case holdDay:
+			text, until = now.Format(time.DateOnly), now.Truncate(24*time.Hour).Add(24*time.Hour)
+		case holdTime:
+			until = now.Add(d.of("until").between(50*time.Minute, 2*time.Hour)).Truncate(time.Second)
+			text = until.Format(time.RFC3339)
+		case holdOver:
+			until = now.Truncate(24 * time.Hour)
+			text = until.AddDate(0, 0, -1).Format(time.DateOnly)
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				if m.holds != nil {
-					m.holds = nil
-					m.untag(roll.TagHold)
-				}
+		a.in(d.of("tagged").between(0, 20*time.Minute), func() {
+			if m.state == running && !a.healedNow() {
+				m.holds = &hold{from: a.Now(), until: until}
+				m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, text})
+				m.touch()
+				m.arose(f, roll.TagHold+"="+text)
 			}
+		})
+		m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+	}),
+	relent: eachMember(func(m *machine, _ Fault) {
+		if m.holds != nil {
+			m.holds = nil
+			m.untag(roll.TagHold)
 		}
-	},
+	}),
 }
 
 // hold is a person's word that a machine is kept, until a time or, without one, until the tag goes.

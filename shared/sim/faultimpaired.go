@@ -13,13 +13,12 @@ var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
 // impair has status checks of the machine fail.
 func (m *machine) impair(f Fault) {
-	a := m.c.a
 	m.checkFails = f.Value
 	m.fall(impaired, false, false)
 	since := m.since
-	a.in(5*time.Minute, func() {
+	m.c.a.in(5*time.Minute, func() {
 		if m.failsCheck() && m.since.Equal(since) {
-			a.arose(f, m.c, m, "EC2 shows for five minutes that its status checks fail: "+f.Value)
+			m.arose(f, "EC2 shows for five minutes that its status checks fail: "+f.Value)
 		}
 	})
 }

@@ -32,23 +32,21 @@ var leftBehind = faultType{
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
 	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			if m.leaves != nil || m.shown == nil {
-				continue
-			}
-			m.keep(f, d.nth(i))
-			m.fall(silent, false, false)
-			if f.Value != leftOrphan {
-				continue
-			}
-			m.c.removeNode(m.node)
-			if m.claim != nil {
-				m.c.dropClaim(m.claim)
-			}
-			a.in(d.nth(i).between(50*time.Minute, 80*time.Minute), func() { m.end("a person: nothing owned it") })
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		if m.leaves != nil || m.shown == nil {
+			return
 		}
-	},
+		m.keep(f, d)
+		m.fall(silent, false, false)
+		if f.Value != leftOrphan {
+			return
+		}
+		m.c.removeNode(m.node)
+		if m.claim != nil {
+			m.c.dropClaim(m.claim)
+		}
+		m.c.a.in(d.between(50*time.Minute, 80*time.Minute), func() { m.end("a person: nothing owned it") })
+	}),
 }
 
 // leftover is a volume or a network interface that is to outlive its machine.

@@ -21,22 +21,20 @@ var foreignTags = faultType{
 	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
 	shape:  groupsScaled,
-	strike: func(a *account, f Fault, d dice) {
-		for _, c := range a.of(f) {
-			const other = "legacy"
-			g := c.newStrays("legacy", f, d, f.Count)
-			g.template.userData = strings.ReplaceAll(strings.ReplaceAll(g.template.userData, "name: "+c.name, "name: "+other), c.endpoint(), "https://"+strings.ToUpper(shortID(d.of("endpoint"), 32))+".gr7."+region+".eks.amazonaws.com")
-			tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)}}
-			switch f.Value {
-			case tagsForeignLast:
-				tags = append(tags, tag{"alpha.eksctl.io/cluster-name", c.name}, tag{"aws:eks:cluster-name", other})
-			case tagsForeignFirst:
-				tags = append(tags, tag{"aws:eks:cluster-name", other}, tag{"alpha.eksctl.io/cluster-name", c.name})
-			}
-			g.launchedWith = g.scaledTags(tags)
-			a.joinStrays(c, g, f)
+	strike: eachCluster(func(c *cluster, f Fault, d dice) {
+		const other = "legacy"
+		g := c.newStrays("legacy", f, d, f.Count)
+		g.template.userData = strings.ReplaceAll(strings.ReplaceAll(g.template.userData, "name: "+c.name, "name: "+other), c.endpoint(), "https://"+strings.ToUpper(shortID(d.of("endpoint"), 32))+".gr7."+region+".eks.amazonaws.com")
+		tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)}}
+		switch f.Value {
+		case tagsForeignLast:
+			tags = append(tags, tag{"alpha.eksctl.io/cluster-name", c.name}, tag{"aws:eks:cluster-name", other})
+		case tagsForeignFirst:
+			tags = append(tags, tag{"aws:eks:cluster-name", other}, tag{"alpha.eksctl.io/cluster-name", c.name})
 		}
-	},
+		g.launchedWith = g.scaledTags(tags)
+		c.a.joinStrays(c, g, f)
+	}),
 	relent: leaveStrays,
 }
 

@@ -27,37 +27,31 @@ var nameReused = faultType{
 	values: []string{nameRecreated, nameAdopted},
 	fits:   fitsScaled,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			d := d.nth(i)
-			fault := f
-			m.bequeaths = &fault
-			m.fall([]ailment{silent, notReady}[d.of("ail").below(2)], false, false)
-			if f.Value == nameAdopted {
-				m.keepsNode = true // the cloud's node controller is slow, or down
-			}
-			if f.Value == nameAdopted || d.of("taken").chance(0.4) {
-				a.in(d.of("ends").between(time.Minute, 40*time.Minute), func() {
-					if m.alive() {
-						m.end("a person, by hand")
-					}
-				})
-			}
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		m.bequeaths = &f
+		m.fall([]ailment{silent, notReady}[d.of("ail").below(2)], false, false)
+		if f.Value == nameAdopted {
+			m.keepsNode = true // the cloud's node controller is slow, or down
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, c := range a.of(f) {
-			for _, m := range c.machines {
-				if m.bequeaths != nil && m.bequeaths.ID == f.ID {
-					m.bequeaths, m.keepsNode = nil, false
-					if m.state == terminated {
-						m.forgetNode()
-					}
+		if f.Value == nameAdopted || d.of("taken").chance(0.4) {
+			m.c.a.in(d.of("ends").between(time.Minute, 40*time.Minute), func() {
+				if m.alive() {
+					m.end("a person, by hand")
 				}
-				m.rename()
-			}
+			})
 		}
-	},
+	}),
+	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
+		for _, m := range c.machines {
+			if m.bequeaths != nil && m.bequeaths.ID == f.ID {
+				m.bequeaths, m.keepsNode = nil, false
+				if m.state == terminated {
+					m.forgetNode()
+				}
+			}
+			m.rename()
+		}
+	}),
 }
 
 // noProviderID: machines join from an image whose kubelet has another host name and no provider
@@ -66,21 +60,16 @@ var noProviderID = faultType{
 	kind: FaultNoProviderID, weight: 1, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
 	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
 	shape: groupsScaled,
-	strike: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			fault := f
-			g.nameless, g.namelessBy = f.Count, &fault
-			g.grow(f.Count)
+	strike: eachGroup(func(g *group, f Fault, _ dice) {
+		g.nameless, g.namelessBy = f.Count, &f
+		g.grow(f.Count)
+	}),
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		g.nameless = 0
+		for _, m := range g.members {
+			m.rename()
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			g.nameless = 0
-			for _, m := range g.members {
-				m.rename()
-			}
-		}
-	},
+	}),
 }
 
 // inherit gives a machine that is being launched the address of one before it, if that left it.
@@ -100,7 +89,7 @@ func (m *machine) takesOver() bool {
 	old := m.c.byNode[m.dnsName]
 	if old == nil || old.machine == m || m.heirOf == nil {
 		if m.heirOf != nil && m.heirOf.bequeaths != nil {
-			m.c.a.arose(*m.heirOf.bequeaths, m.c, m, "it gets the name "+m.dnsName+" of "+m.heirOf.id)
+			m.arose(*m.heirOf.bequeaths, "it gets the name "+m.dnsName+" of "+m.heirOf.id)
 		}
 		return false
 	}
@@ -115,7 +104,7 @@ func (m *machine) takesOver() bool {
 	old.bootID = uid(m.d.of("bootid").nth(m.boots))
 	old.version = m.c.changed()
 	if was.bequeaths != nil {
-		m.c.a.arose(*was.bequeaths, m.c, m, fmt.Sprintf("it takes over the Node %s, which names %s", old.name, was.id))
+		m.arose(*was.bequeaths, fmt.Sprintf("it takes over the Node %s, which names %s", old.name, was.id))
 	}
 	m.report()
 	return true

@@ -41,7 +41,7 @@ var ownerIdle = faultType{
 			m.fall(ail, false, false)
 			a.in(time.Hour, func() {
 				if m.ail == ail && m.state == running {
-					a.arose(f, m.c, m, string(ail)+" for an hour, and its owner does nothing")
+					m.arose(f, string(ail)+" for an hour, and its owner does nothing")
 				}
 			})
 		}

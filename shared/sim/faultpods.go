@@ -25,28 +25,27 @@ var hangingPods = faultType{
 	kind: FaultHangingPods, weight: 2, need: 20 * time.Minute, count: 1,
 	fits:  fitsUnrepaired,
 	shape: groupsOfFour,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			m.hangs = true
-			m.fall(notReady, false, false)
-			n := m.node
-			a.in(evictedAfter, func() {
-				if m.node != n || m.ail != notReady {
-					return
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		m.hangs = true
+		m.fall(notReady, false, false)
+		n := m.node
+		a.in(evictedAfter, func() {
+			if m.node != n || m.ail != notReady {
+				return
+			}
+			for j, p := range n.pods {
+				if !p.daemon && (j == len(n.pods)-1 || d.of("tolerates").nth(j).chance(0.6)) {
+					n.leaves(p)
 				}
-				for j, p := range n.pods {
-					if !p.daemon && (j == len(n.pods)-1 || d.nth(i).of("tolerates").nth(j).chance(0.6)) {
-						n.leaves(p)
-					}
-				}
-			})
-			a.in(evictedAfter+5*time.Minute, func() {
-				if m.node == n && n != nil && m.state == running && slices.ContainsFunc(n.pods, func(p *pod) bool { return !p.leaving.IsZero() }) {
-					a.arose(f, m.c, m, "pods of "+n.name+" are in Terminating, and stay so")
-				}
-			})
-		}
-	},
+			}
+		})
+		a.in(evictedAfter+5*time.Minute, func() {
+			if m.node == n && n != nil && m.state == running && slices.ContainsFunc(n.pods, func(p *pod) bool { return !p.leaving.IsZero() }) {
+				m.arose(f, "pods of "+n.name+" are in Terminating, and stay so")
+			}
+		})
+	}),
 }
 
 // leaves deletes a pod: it goes once its kubelet has stopped it.
@@ -76,35 +75,30 @@ var silentServing = faultType{
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},
 	fits:   fitsUnrepaired,
 	shape:  groupsOfFour,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			p := m.serves(f.Value)
-			m.fall(silent, false, d.nth(i).of("reboots").chance(0.5))
-			n := m.node
-			if d.nth(i).of("deleted").chance(0.5) {
-				a.in(graceful+evictedAfter, func() { // the control plane deletes it; nobody stops it
-					if m.node == n && !m.reporting {
-						n.leaves(p)
-					}
-				})
-			}
-			a.in(graceful+evictedAfter+time.Minute, func() {
-				if m.node == n && m.serving && !m.reporting && slices.Contains(n.pods, p) {
-					a.arose(f, m.c, m, fmt.Sprintf("%s is silent, and serves from %s (%s)", n.name, p.name, f.Value))
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		p := m.serves(f.Value)
+		m.fall(silent, false, d.of("reboots").chance(0.5))
+		n := m.node
+		if d.of("deleted").chance(0.5) {
+			a.in(graceful+evictedAfter, func() { // the control plane deletes it; nobody stops it
+				if m.node == n && !m.reporting {
+					n.leaves(p)
 				}
 			})
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				if m.serving {
-					m.cure()
-					m.unkept()
-				}
+		a.in(graceful+evictedAfter+time.Minute, func() {
+			if m.node == n && m.serving && !m.reporting && slices.Contains(n.pods, p) {
+				m.arose(f, fmt.Sprintf("%s is silent, and serves from %s (%s)", n.name, p.name, f.Value))
 			}
+		})
+	}),
+	relent: eachMember(func(m *machine, _ Fault) {
+		if m.serving {
+			m.cure()
+			m.unkept()
 		}
-	},
+	}),
 }
 
 // serves has the machine serve from a pod that must not be ended, for that reason.

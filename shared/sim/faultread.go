@@ -48,14 +48,12 @@ var unreadSibling = faultType{
 			})
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.unread != "" {
-				g.unread = ""
-				g.mend()
-			}
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		if g.unread != "" {
+			g.unread = ""
+			g.mend()
 		}
-	},
+	}),
 }
 
 // loneCause: a new version of a template breaks the one machine that comes from it, and its
@@ -83,14 +81,12 @@ var loneCause = faultType{
 			})
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.plain {
-				g.plain = false
-				g.mend()
-			}
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		if g.plain {
+			g.plain = false
+			g.mend()
 		}
-	},
+	}),
 }
 
 // readUserData is the machine's user data as EC2 gives it now.

@@ -36,11 +36,9 @@ var refused = faultType{
 			})
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.owner == karpenter {
-				g.mend()
-			}
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		if g.owner == karpenter {
+			g.mend()
 		}
-	},
+	}),
 }

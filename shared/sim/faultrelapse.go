@@ -21,24 +21,17 @@ var relapses = faultType{
 	values: []string{relapseRebooted, relapseAlone},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			fault := f
-			m.relapse, m.relapseDice = &fault, d.nth(i)
-			m.fall(silent, false, true)
-			m.remits()
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		m.relapse, m.relapseDice = &f, d
+		m.fall(silent, false, true)
+		m.remits()
+	}),
+	relent: eachMember(func(m *machine, f Fault) {
+		if m.relapse != nil && m.relapse.ID == f.ID {
+			m.relapse = nil
+			m.cure()
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				if m.relapse != nil && m.relapse.ID == f.ID {
-					m.relapse = nil
-					m.cure()
-				}
-			}
-		}
-	},
+	}),
 }
 
 // remits has a machine that gets well by itself do so after a while, and fall ill again.
@@ -65,7 +58,7 @@ func (m *machine) relapses() {
 		if m.relapse == f && m.state == running && m.ail == well && !a.healedNow() {
 			m.fall(silent, false, true)
 			if m.ail == silent {
-				a.arose(*f, m.c, m, "silent again")
+				m.arose(*f, "silent again")
 			}
 			m.remits()
 		}
@@ -98,12 +91,10 @@ var suspendedProcess = faultType{
 			}
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if len(g.halted) == 1 && g.halted[0] == f.Value {
-				g.halted, g.troubled = nil, time.Time{}
-				g.reconcile()
-			}
+	relent: eachGroup(func(g *group, f Fault, _ dice) {
+		if len(g.halted) == 1 && g.halted[0] == f.Value {
+			g.halted, g.troubled = nil, time.Time{}
+			g.reconcile()
 		}
-	},
+	}),
 }

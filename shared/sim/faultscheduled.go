@@ -36,14 +36,12 @@ var scheduledEvents = faultType{
 		return g.Owner != string(nobody) && (value != eventMoved || g.Owner == string(karpenter))
 	},
 	shape: groupsOfRepair,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			if m.event == nil {
-				m.schedule(f.Value, d.nth(i))
-				a.arose(f, m.c, m, fmt.Sprintf("%s not before %s", m.event.code, m.event.notBefore.Format(time.DateTime)))
-			}
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		if m.event == nil {
+			m.schedule(f.Value, d)
+			m.arose(f, fmt.Sprintf("%s not before %s", m.event.code, m.event.notBefore.Format(time.DateTime)))
 		}
-	},
+	}),
 }
 
 // schedule has EC2 schedule an event of that form for the machine.

@@ -36,7 +36,7 @@ var stoppedMachines = faultType{
 				m.setAside(standby)
 			}
 			m.stop(f.Value == hibernated)
-			a.arose(f, m.c, m, fmt.Sprintf("%s by a person", m.state))
+			m.arose(f, fmt.Sprintf("%s by a person", m.state))
 			if m.g.owner == karpenter && d.of("queue").chance(0.3) {
 				// Its interruption queue tells Karpenter, which takes it for one that is gone.
 				a.in(d.of("noticed").between(time.Minute, 3*time.Minute), func() {
@@ -55,13 +55,9 @@ var stoppedMachines = faultType{
 			a.in(back, m.restart)
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				m.restart()
-			}
-		}
-	},
+	relent: eachMember(func(m *machine, _ Fault) {
+		m.restart()
+	}),
 }
 
 // stop stops the machine, on a person's word. Its Node stays; the cloud's node lifecycle

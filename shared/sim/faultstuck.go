@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 )
 
@@ -18,35 +17,30 @@ var stuckNodes = faultType{
 	values: []string{stuckBoth, stuckNode, stuckSoon},
 	fits:   fitsKarpenter,
 	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			if m.claim == nil || !m.claim.deleting.IsZero() || !m.node.deleting.IsZero() {
-				continue
-			}
-			m.node.deleting, m.deletedBy = m.c.stamp(), &f.ID
-			m.node.version = m.c.changed()
-			if f.Value != stuckNode {
-				m.deleteClaim()
-			}
-			if f.Value == stuckSoon {
-				a.in(d.nth(i).between(20*time.Minute, 55*time.Minute), func() { m.letGo() })
-			}
-			a.in(65*time.Minute, func() {
-				if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
-					a.arose(f, m.c, m, "it was deleted more than an hour ago")
-				}
-			})
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		if m.claim == nil || !m.claim.deleting.IsZero() || !m.node.deleting.IsZero() {
+			return
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range slices.Clone(g.members) {
-				if m.deletedBy != nil && *m.deletedBy == f.ID {
-					m.letGo()
-				}
-			}
+		m.node.deleting, m.deletedBy = m.c.stamp(), &f.ID
+		m.node.version = m.c.changed()
+		if f.Value != stuckNode {
+			m.deleteClaim()
 		}
-	},
+		if f.Value == stuckSoon {
+			a.in(d.between(20*time.Minute, 55*time.Minute), func() { m.letGo() })
+		}
+		a.in(65*time.Minute, func() {
+			if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
+				m.arose(f, "it was deleted more than an hour ago")
+			}
+		})
+	}),
+	relent: eachMember(func(m *machine, f Fault) {
+		if m.deletedBy != nil && *m.deletedBy == f.ID {
+			m.letGo()
+		}
+	}),
 }
 
 // letGo has Karpenter end the machine at last.

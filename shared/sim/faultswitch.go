@@ -55,7 +55,7 @@ var killSwitch = faultType{
 		a.in(f.For-time.Minute, func() { // all that was due came while it was off
 			for _, m := range ill {
 				if m.ail == notReady {
-					a.arose(f, m.c, m, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")
+					m.arose(f, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")
 					return
 				}
 			}

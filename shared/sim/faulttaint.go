@@ -17,34 +17,28 @@ var taintReturns = faultType{
 	values: []string{"node.cilium.io/agent-not-ready:NoSchedule", "readiness.k8s.io/NetworkReady=pending:NoSchedule", "ebs.csi.aws.com/agent-not-ready:NoExecute", markLost},
 	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == string(karpenter) },
 	shape:  groupsOfFour,
-	strike: func(a *account, f Fault, _ dice) {
-		for _, m := range a.victims(f) {
-			if m.settledAt.IsZero() {
-				continue // it was not in order before
-			}
-			if f.Value == markLost {
-				m.loseMark(a, f)
-				continue
-			}
-			m.node.taint(parseTaint(f.Value))
-			a.arose(f, m.c, m, fmt.Sprintf("%s is back on %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
+	strike: eachVictim(func(m *machine, f Fault, _ dice) {
+		if m.settledAt.IsZero() {
+			return // it was not in order before
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				for _, n := range []*node{m.node, m.lost} { // also of a Node that is away, and comes back
-					switch {
-					case n == nil || m.settledAt.IsZero():
-					case f.Value == markLost:
-						n.giveMark(m)
-					default:
-						n.untaint(parseTaint(f.Value).Key)
-					}
-				}
+		if f.Value == markLost {
+			m.loseMark(m.c.a, f)
+			return
+		}
+		m.node.taint(parseTaint(f.Value))
+		m.arose(f, fmt.Sprintf("%s is back on %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
+	}),
+	relent: eachMember(func(m *machine, f Fault) {
+		for _, n := range []*node{m.node, m.lost} { // also of a Node that is away, and comes back
+			switch {
+			case n == nil || m.settledAt.IsZero():
+			case f.Value == markLost:
+				n.giveMark(m)
+			default:
+				n.untaint(parseTaint(f.Value).Key)
 			}
 		}
-	},
+	}),
 }
 
 // loseMark takes Karpenter's mark off the node of a machine of its own.
@@ -54,7 +48,7 @@ func (m *machine) loseMark(a *account, f Fault) {
 	}
 	delete(m.node.labels, "karpenter.sh/initialized")
 	m.node.version = m.c.changed()
-	a.arose(f, m.c, m, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
+	m.arose(f, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
 }
 
 // giveMark puts it back.

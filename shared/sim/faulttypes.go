@@ -81,14 +81,14 @@ func init() { // the functions of a fault look others up
 		}, strike: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, true) }, relent: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, false) }},
 		{kind: FaultShift, weight: 2, draw: func(f *Fault, w drawing) {
 			f.Zone, f.For = zones[w.d.of("zone").below(len(zones))], w.long
-		}, strike: eachCluster(func(c *cluster, f Fault) { c.shifted = f.Zone }), relent: eachCluster(func(c *cluster, _ Fault) { c.shifted = "" })},
+		}, strike: eachCluster(func(c *cluster, f Fault, _ dice) { c.shifted = f.Zone }), relent: eachCluster(func(c *cluster, _ Fault, _ dice) { c.shifted = "" })},
 		{kind: FaultDeleted, weight: 3, draw: func(f *Fault, w drawing) {
 			if len(w.s.Clusters) < 2 || w.c.Name == w.s.Clusters[0].Name {
 				f.Kind, f.Count = FaultSilence, 1
 			}
-		}, strike: eachCluster(func(c *cluster, _ Fault) { c.delete() })},
+		}, strike: eachCluster(func(c *cluster, _ Fault, _ dice) { c.delete() })},
 		{kind: FaultUpdate, weight: 2, draw: func(f *Fault, w drawing) { f.For = w.long / 3 },
-			strike: eachCluster(func(c *cluster, _ Fault) { c.status = "UPDATING" }), relent: eachCluster(func(c *cluster, _ Fault) { c.status = "ACTIVE" })},
+			strike: eachCluster(func(c *cluster, _ Fault, _ dice) { c.status = "UPDATING" }), relent: eachCluster(func(c *cluster, _ Fault, _ dice) { c.status = "ACTIVE" })},
 		{kind: FaultScale, weight: 5, draw: func(f *Fault, w drawing) {
 			f.Group, f.Count = w.g.Name, w.d.of("by").below(9)-4
 			if f.Count == 0 {
@@ -111,7 +111,7 @@ func init() { // the functions of a fault look others up
 			for _, m := range a.victims(f) {
 				m.end("a person, by hand")
 			}
-		}, relent: eachCluster(func(c *cluster, _ Fault) {
+		}, relent: eachCluster(func(c *cluster, _ Fault, _ dice) {
 			c.ghosts = false
 			c.buryGhosts()
 		})},
@@ -272,10 +272,10 @@ func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
 }
 
 // eachCluster is a strike on each cluster that the fault is about.
-func eachCluster(do func(*cluster, Fault)) func(*account, Fault, dice) {
-	return func(a *account, f Fault, _ dice) {
+func eachCluster(do func(*cluster, Fault, dice)) func(*account, Fault, dice) {
+	return func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
-			do(c, f)
+			do(c, f, d)
 		}
 	}
 }

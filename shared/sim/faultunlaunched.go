@@ -46,26 +46,23 @@ var unlaunchedGroup = faultType{
 		return g.Owner == string(nodeGroup) || value != nodeGroupIssue && g.Owner != string(nobody)
 	},
 	shape: groupsOfFour,
-	strike: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			r := denials[f.Value]
-			if g.owner == nobody || f.Value == nodeGroupIssue && g.owner != nodeGroup || !g.fail(f, r.message) {
-				continue
-			}
-			g.lacking, g.desired = &lack{began: a.Now(), since: a.Now(), cause: r.cause, value: f.Value, mixed: g.unwell()}, g.desired+1
+	strike: eachGroup(func(g *group, f Fault, _ dice) {
+		a := g.c.a
+		r := denials[f.Value]
+		if g.owner == nobody || f.Value == nodeGroupIssue && g.owner != nodeGroup || !g.fail(f, r.message) {
+			return
+		}
+		g.lacking, g.desired = &lack{began: a.Now(), since: a.Now(), cause: r.cause, value: f.Value, mixed: g.unwell()}, g.desired+1
+		g.reconcile()
+		a.arose(f, g.c, nil, r.message)
+	}),
+	relent: eachGroup(func(g *group, f Fault, _ dice) {
+		if g.failedBy == f.ID {
+			g.lacking = nil
+			g.failed(f)
 			g.reconcile()
-			a.arose(f, g.c, nil, r.message)
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.failedBy == f.ID {
-				g.lacking = nil
-				g.failed(f)
-				g.reconcile()
-			}
-		}
-	},
+	}),
 }
 
 // lack is a group whose launches fail, and what was told of it.

@@ -16,31 +16,26 @@ var vanishedNode = faultType{
 	values: []string{nodeDeleted, nodeUnlisted},
 	fits:   fitsOwned,
 	shape:  groupsOfFour,
-	strike: func(a *account, f Fault, _ dice) {
-		for _, m := range a.victims(f) {
-			n := m.node
-			m.vanished = a.Now()
-			if f.Value == nodeUnlisted {
-				n.unlisted = true
-			} else {
-				m.c.removeNode(n)
-				m.lost = n
-			}
-			n.version = m.c.changed()
-			a.in(8*time.Minute, func() {
-				if !m.vanished.IsZero() && m.reporting && m.state == running {
-					a.arose(f, m.c, m, "node "+n.name+" is not listed, and its lease is renewed")
-				}
-			})
+	strike: eachVictim(func(m *machine, f Fault, _ dice) {
+		a := m.c.a
+		n := m.node
+		m.vanished = a.Now()
+		if f.Value == nodeUnlisted {
+			n.unlisted = true
+		} else {
+			m.c.removeNode(n)
+			m.lost = n
 		}
-	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			for _, m := range g.members {
-				m.restore()
+		n.version = m.c.changed()
+		a.in(8*time.Minute, func() {
+			if !m.vanished.IsZero() && m.reporting && m.state == running {
+				m.arose(f, "node "+n.name+" is not listed, and its lease is renewed")
 			}
-		}
-	},
+		})
+	}),
+	relent: eachMember(func(m *machine, _ Fault) {
+		m.restore()
+	}),
 }
 
 // leased are the nodes that may have a lease: a kubelet renews it, or makes it anew, whether

@@ -22,14 +22,12 @@ var diesYoung = faultType{
 		for _, m := range a.victims(f) {
 			m.young = true
 			m.fall(notReady, false, false)
-			a.arose(f, m.c, m, "what replaces it is ill minutes after it registers")
+			m.arose(f, "what replaces it is ill minutes after it registers")
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			g.youth, g.diedYoung = 0, 0
-		}
-	},
+	relent: eachGroup(func(g *group, _ Fault, _ dice) {
+		g.youth, g.diedYoung = 0, 0
+	}),
 }
 
 // ages has a machine that has come to work fall ill, where its group's machines do.

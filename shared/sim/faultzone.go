@@ -66,23 +66,21 @@ var smallZone = faultType{
 			}
 			for _, m := range a.victims(pair) {
 				m.fall(silent, false, false)
-				a.arose(f, m.c, m, "silent with another of its group")
+				m.arose(f, "silent with another of its group")
 			}
 		case bareMetal:
 			for _, m := range a.victims(Fault{ID: f.ID, Cluster: f.Cluster, Group: f.Group, Count: 1}) {
 				m.fall(silent, false, true)
 				if strings.HasSuffix(m.g.kind.Type, metalTypes) {
-					a.arose(f, m.c, m, "it boots for "+(m.g.kind.Boots*11/10).String())
+					m.arose(f, "it boots for "+(m.g.kind.Boots*11/10).String())
 				}
 			}
 		}
 	},
-	relent: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			g.failed(f)
-			g.reconcile()
-		}
-	},
+	relent: eachGroup(func(g *group, f Fault, _ dice) {
+		g.failed(f)
+		g.reconcile()
+	}),
 }
 
 // trap waits for an order about a machine, and then cuts the network.
@@ -111,16 +109,15 @@ var outageBetween = faultType{
 	shape: []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 9},
 	},
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			t := &trap{
-				f: f, m: m, left: d.nth(i).of("orders").below(2), waits: d.nth(i).of("waits").between(75*time.Second, 4*time.Minute), over: d.nth(i).of("over").between(20*time.Minute, 40*time.Minute),
-				whole: f.Value == wholeBetween,
-			}
-			m.fall(silent, false, d.nth(i).of("reboots").chance(0.3))
-			a.traps = append(a.traps, t)
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		t := &trap{
+			f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(75*time.Second, 4*time.Minute), over: d.of("over").between(20*time.Minute, 40*time.Minute),
+			whole: f.Value == wholeBetween,
 		}
-	},
+		m.fall(silent, false, d.of("reboots").chance(0.3))
+		a.traps = append(a.traps, t)
+	}),
 	relent: func(a *account, f Fault, _ dice) {
 		for _, t := range a.traps {
 			t.disarmed = t.disarmed || t.f.ID == f.ID

@@ -76,6 +76,9 @@ func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 	a.note(e)
 }
 
+// arose tells that a situation is there, and the machine is one of it.
+func (m *machine) arose(f Fault, detail string) { m.c.a.arose(f, m.c, m, detail) }
+
 // groupPlight is what situations make of a group.
 type groupPlight struct {
 	halted []string // processes of its Auto Scaling group that are suspended
