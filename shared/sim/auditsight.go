@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/evidence/archive"
+	"rollcall/shared/sim/dynamo"
 )
 
 // sight is what an invocation was told, as the auditor has to know it: what the APIs
@@ -33,7 +34,7 @@ func (inv *invocation) sawNotices(items []item, first bool) {
 		inv.seen.told, inv.seen.notices = true, 0
 	}
 	for _, it := range items {
-		if n, ok := it["version"].(*dynamotypes.AttributeValueMemberN); ok && textOf(it[sortKey]) == "notices" {
+		if n, ok := it["version"].(*dynamotypes.AttributeValueMemberN); ok && dynamo.TextOf(it[dynamo.SortKey]) == "notices" {
 			inv.seen.notices, _ = strconv.ParseInt(n.Value, 10, 64)
 		}
 	}

@@ -206,7 +206,7 @@ func (c *cluster) natGateways() map[string]types.NatGateway {
 
 // DescribeVpcEndpoints tells of the endpoints of VPCs, of which there are none: what the
 // nodes need they reach over the NAT gateway.
-func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, out *ec2.DescribeVpcEndpointsOutput) error {
+func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, _ *ec2.DescribeVpcEndpointsOutput) error {
 	if _, ok := ofVPCs(e.v.a, in.Filters); !ok || len(in.VpcEndpointIds) > 0 || in.NextToken != nil {
 		e.v.unsimulated(in)
 	}

@@ -87,9 +87,9 @@ func (d *deployment) lose() {
 		return
 	}
 	d.orders.letters = nil
-	d.table.drop()
+	d.table.Drop()
 	d.a.audit.forget()
-	d.a.in(anewAfter, d.table.create)
+	d.a.in(anewAfter, d.table.Create)
 	for _, c := range d.a.clusters {
 		for _, m := range c.machines {
 			m.unmark()

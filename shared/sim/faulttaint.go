@@ -22,7 +22,7 @@ var taintReturns = faultType{
 			return // it was not in order before
 		}
 		if f.Value == markLost {
-			m.loseMark(m.c.a, f)
+			m.loseMark(f)
 			return
 		}
 		m.node.taint(parseTaint(f.Value))
@@ -42,7 +42,7 @@ var taintReturns = faultType{
 }
 
 // loseMark takes Karpenter's mark off the node of a machine of its own.
-func (m *machine) loseMark(a *account, f Fault) {
+func (m *machine) loseMark(f Fault) {
 	if m.claim == nil || m.claim.initialized.IsZero() {
 		return
 	}

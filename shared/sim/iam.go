@@ -136,11 +136,11 @@ func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicy
 }
 
 // GetPolicy tells of a managed policy of the account: it has none.
-func (i iamAPI) GetPolicy(in *iam.GetPolicyInput, out *iam.GetPolicyOutput) error {
+func (i iamAPI) GetPolicy(in *iam.GetPolicyInput, _ *iam.GetPolicyOutput) error {
 	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }
 
 // GetPolicyVersion likewise.
-func (i iamAPI) GetPolicyVersion(in *iam.GetPolicyVersionInput, out *iam.GetPolicyVersionOutput) error {
+func (i iamAPI) GetPolicyVersion(in *iam.GetPolicyVersionInput, _ *iam.GetPolicyVersionOutput) error {
 	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/shared/sim/dynamo"
 )
 
 // invoked is a ledger each of whose methods is called within an invocation of its own.
@@ -126,7 +127,7 @@ func TestSizesAreRemembered(t *testing.T) {
 		if err := r.PutSize(t.Context(), region, "demo", 7); err != nil {
 			t.Error(err)
 		}
-		v.inv.wait(staleFor) // the read is eventually consistent
+		v.inv.wait(dynamo.StaleFor) // the read is eventually consistent
 		if sizes, err := r.Sizes(t.Context(), region); err != nil || sizes["demo"] != 7 {
 			t.Errorf("%v, %v", sizes, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/shared/sim/dynamo"
 )
 
 // asking has an invocation of an environment of its own call DynamoDB.
@@ -44,13 +45,15 @@ func updating(sk, value, condition string) *dynamodb.UpdateItemInput {
 	return in
 }
 
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
 func itemNow(t *testing.T, d dynamoAPI, sk string, consistent bool) string {
 	out, err := d.GetItem(t.Context(), &dynamodb.GetItemInput{Key: item{"pk": text("p"), "sk": text(sk)}, ConsistentRead: &consistent})
 	if err != nil {
 		t.Error(err)
 		return ""
 	}
-	return textOf(out.Item["t"])
+	return dynamo.TextOf(out.Item["t"])
 }
 
 // queried is what a Query of everything shows, and on how many pages.
@@ -63,7 +66,7 @@ func queried(t *testing.T, d dynamoAPI, condition string, values item) (sks []st
 			return nil, 0
 		}
 		for _, it := range out.Items {
-			sks = append(sks, textOf(it["sk"]))
+			sks = append(sks, dynamo.TextOf(it["sk"]))
 		}
 		pages++
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
@@ -86,6 +89,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 	set.TransactItems[0].Put.Item["s"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberSS{}}}
 	unused := putting(1, "a")
 	unused.TransactItems[0].Put.ExpressionAttributeValues = item{":a": text("a")}
+	const itemLimit = 400 << 10
 	for _, tt := range []struct {
 		name string
 		in   *dynamodb.TransactWriteItemsInput
@@ -148,48 +152,15 @@ func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
 		}
 		in = &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			{Delete: &types.Delete{Key: item{"pk": text("p"), "sk": text("a")}}},
-			{ConditionCheck: &types.ConditionCheck{Key: item{"pk": text("p"), "sk": text("b")}, ConditionExpression: aws.String("attribute_exists(pk)")}},
-			{Update: &types.Update{Key: item{"pk": text("p"), "sk": text("c")}, UpdateExpression: aws.String("REMOVE t")}},
+			{Update: &types.Update{Key: item{"pk": text("p"), "sk": text("c")}, UpdateExpression: aws.String("SET t = :t"), ExpressionAttributeValues: item{":t": text("y")}}},
 		}}
 		if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
 			t.Error(err)
 		}
-		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 2 || itemNow(t, d, "c", true) != "" {
+		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 2 || itemNow(t, d, "c", true) != "y" {
 			t.Errorf("%q are there", sks)
 		}
 	})
-}
-
-// While a transaction is being committed, other writers meet it, and a Query may show a part.
-func TestWhatIsBeingCommitted(t *testing.T) {
-	a := bare(t, false)
-	when := func(i int) time.Duration { return time.Duration(i+1) * 10 * time.Millisecond }
-	changes := []*change{{pk: "p", sk: "a", put: item{"pk": text("p"), "sk": text("a")}}, {pk: "p", sk: "b", put: item{"pk": text("p"), "sk": text("b")}}}
-	tb := a.dep.table
-	if err := tb.all(changes, "one", when); err != nil {
-		t.Fatal(err)
-	}
-	there := func() (n int) {
-		for _, sk := range []string{"a", "b"} {
-			if tb.now("p", sk) != nil {
-				n++
-			}
-		}
-		return n
-	}
-	for n, passed := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond} {
-		a.pass(passed)
-		if there() != n {
-			t.Errorf("after %s %d items are there, want %d", a.now, there(), n)
-		}
-		err := tb.all(changes[1:], "another", when)
-		if n < 2 && !awserr.IsTransactionConflict(err) || n == 2 && err != nil {
-			t.Errorf("after %s another transaction gets %v", a.now, err)
-		}
-		if err := tb.one(&change{pk: "p", sk: "b", drop: true}); !awserr.IsTransactionConflict(err) {
-			t.Errorf("after %s an update gets %v", a.now, err)
-		}
-	}
 }
 
 func TestAnEventuallyConsistentReadIsOldForASecondAtMost(t *testing.T) {
@@ -207,7 +178,7 @@ func TestAnEventuallyConsistentReadIsOldForASecondAtMost(t *testing.T) {
 			if itemNow(t, d, "a", false) != value {
 				old++
 			}
-			d.v.inv.wait(staleFor)
+			d.v.inv.wait(dynamo.StaleFor)
 			if got := itemNow(t, d, "a", false); got != value {
 				t.Errorf("after a second a read shows %q, want %q", got, value)
 			}
@@ -238,41 +209,13 @@ func TestAQueryHasPages(t *testing.T) {
 	})
 }
 
-func TestTTLDeletesLate(t *testing.T) {
-	a := bare(t, false)
-	tb := a.dep.table
-	for i := range 40 {
-		at := dawn.Add(time.Hour)
-		if i == 0 {
-			at = dawn.AddDate(-6, 0, 0) // too old to be taken for a time
-		}
-		sk := fmt.Sprint(i)
-		tb.write(tb.record("p", sk), item{"pk": text("p"), "sk": text(sk), "expires": numeral(fmt.Sprint(at.Unix()))})
-	}
-	for _, want := range []struct {
-		after       time.Duration
-		least, most int
-	}{{time.Hour, 40, 40}, {25 * time.Hour, 10, 35}, {49 * time.Hour, 1, 1}} {
-		a.until(dawn.Add(want.after))
-		n := 0
-		for i := range 40 {
-			if tb.now("p", fmt.Sprint(i)) != nil {
-				n++
-			}
-		}
-		if n < want.least || n > want.most {
-			t.Errorf("after %s %d of 40 are there", want.after, n)
-		}
-	}
-}
-
 func TestATableThatIsNotThere(t *testing.T) {
 	a := bare(t, false)
 	asking(a, func(d dynamoAPI) {
 		if _, err := d.UpdateItem(t.Context(), updating("a", "x", "")); err != nil {
 			t.Error(err)
 		}
-		d.table().drop()
+		d.table().Drop()
 		_, got := d.GetItem(t.Context(), &dynamodb.GetItemInput{Key: item{"pk": text("p"), "sk": text("a")}})
 		_, read := d.Query(t.Context(), &dynamodb.QueryInput{KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": text("p")}})
 		_, updated := d.UpdateItem(t.Context(), updating("a", "x", ""))
@@ -282,7 +225,7 @@ func TestATableThatIsNotThere(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		}
-		d.table().create()
+		d.table().Create()
 		if got := itemNow(t, d, "a", true); got != "" {
 			t.Errorf("the new table has %q", got)
 		}

@@ -1,7 +1,11 @@
-package sim
+// Package dynamo is a simulated table of DynamoDB: conditional writes, transactions that appear
+// one item after the other, eventually consistent reads, pages, limits and TTL. What it does not
+// know of a request is ErrUnsimulated: an answer that leaves a condition out would hide what the
+// condition is for.
+package dynamo
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,19 +15,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"rollcall/shared/ledger"
-	"rollcall/shared/roll"
 )
+
+// Item is one item of a table. It is never changed: a write makes another.
+type Item = map[string]types.AttributeValue
 
 // The attributes of the table's key, and of its TTL, as the template has them.
 const (
-	tableName    = stack + "-Ledger-1A2B3C4D5E6F"
-	partitionKey = "pk"
-	sortKey      = "sk"
-	ttlAttribute = "expires"
+	PartitionKey = "pk"
+	SortKey      = "sk"
+	TTLAttribute = "expires"
 )
 
 // The limits of DynamoDB.
@@ -34,28 +36,38 @@ const (
 	transactionLimit = 4 << 20
 	pageLimit        = 1 << 20
 	tokenKept        = 10 * time.Minute
-	// staleFor is how old what an eventually consistent read returns may be.
-	staleFor = time.Second
-	// expiredFor is how late TTL deletes: typically within two days.
-	expiredFor = 48 * time.Hour
+	// StaleFor is how old the answer of an eventually consistent read may be.
+	StaleFor = time.Second
 )
 
-// table is the DynamoDB table of the ledger: it outlives every invocation.
+// ErrUnsimulated is the error of a request that DynamoDB may well know, and this table does not.
+var ErrUnsimulated = errors.New("this request is not simulated")
+
+// Clock is the time of a table.
+type Clock struct {
+	Start   time.Time
+	Elapsed func() time.Duration // since the start
+	In      func(time.Duration, func())
+}
+
+// Table is a table. One call is made at a time.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html says
 // what a transaction promises, and to whom.
-type table struct {
-	e          *engine
-	d          dice
+type Table struct {
+	name  string
+	clock Clock
+	// late is how long after its time TTL deletes an item.
+	late       func(pk, sk string) time.Duration
 	missing    bool // there is no such table
 	partitions map[string]*partition
 	tokens     map[string]time.Duration // of transactions that were made, and when
-	states     map[roll.ClusterID]*lastRead
+	changes    int
 }
 
 // partition holds the items of one partition key.
 type partition struct {
 	records []*record // in the order of their sort keys
-	changed int       // how often
+	version int       // of the last change
 	dead    []*record // that were deleted, and may still be read by an eventually consistent read
 }
 
@@ -65,82 +77,70 @@ type record struct {
 	pk, sk   string
 	versions []version // the latest is last
 	taken    bool      // by a transaction that is being committed
-	coming   item      // what that makes of it
+	coming   Item      // what that makes of it
 }
 
 // version is what a record was from some time on; an item of nil is nothing.
 type version struct {
 	since time.Duration
-	item  item
+	item  Item
 	size  int
 	gone  time.Duration // when TTL deletes it
 }
 
-// lastRead is a state that was read for who looks on.
-type lastRead struct {
-	state   ledger.State
-	p       *partition
-	changed int
+// New is an empty table. late is how long after its time TTL deletes the item of a key.
+func New(name string, clock Clock, late func(pk, sk string) time.Duration) *Table {
+	t := &Table{name: name, clock: clock, late: late}
+	t.Create()
+	return t
 }
 
-func newTable(a *account) *table {
-	return &table{e: a.engine, d: a.d.of("table"), partitions: map[string]*partition{}, tokens: map[string]time.Duration{}, states: map[roll.ClusterID]*lastRead{}}
-}
-
-// drop deletes the table, and create makes it anew.
-func (t *table) drop() {
+// Drop deletes the table.
+func (t *Table) Drop() {
+	t.Create()
 	t.missing = true
-	t.partitions, t.tokens, t.states = map[string]*partition{}, map[string]time.Duration{}, map[roll.ClusterID]*lastRead{}
 }
 
-func (t *table) create() { t.missing = false }
+// Create makes the table anew.
+func (t *Table) Create() {
+	t.missing = false
+	t.partitions, t.tokens = map[string]*partition{}, map[string]time.Duration{}
+}
 
-// state is what is remembered of a cluster, for who looks on: it costs no call. It includes
-// what is being committed. Nobody may change it.
-func (t *table) state(cluster roll.ClusterID) ledger.State {
-	known := t.states[cluster]
-	if known == nil || known.p == nil || known.changed != known.p.changed {
-		look := &onlooker{t: t}
-		s, err := ledger.NewDynamo(look, tableName).Read(context.Background(), cluster)
-		if err != nil {
-			panic(fmt.Sprintf("the ledger has written what it cannot read: %v", err))
-		}
-		known = &lastRead{state: s, p: look.p}
-		if look.p != nil {
-			known.changed = look.p.changed
-		}
-		t.states[cluster] = known
+// Version grows with each change of a partition; 0 is one without items.
+func (t *Table) Version(pk string) int {
+	if p := t.partitions[pk]; p != nil {
+		return p.version
 	}
-	return known.state
+	return 0
 }
 
-// onlooker reads the table without a call. It asks nothing else.
-type onlooker struct {
-	Table // that is not there
-	t     *table
-	p     *partition // that was read, nil if there is none
-}
-
-// Query returns all of a partition.
-func (o *onlooker) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out := &dynamodb.QueryOutput{}
-	if o.p = o.t.partitions[textOf(in.ExpressionAttributeValues[":pk"])]; o.p == nil {
-		return out, nil
+// All is what a partition holds, with what is being committed.
+func (t *Table) All(pk string) (items []Item) {
+	p := t.partitions[pk]
+	if p == nil {
+		return nil
 	}
-	for _, r := range o.p.records {
+	now := t.clock.Elapsed()
+	for _, r := range p.records {
 		it := r.coming
 		if !r.taken {
-			it, _ = r.at(o.t.e.now, o.t.e.now)
+			it, _ = r.at(now, now)
 		}
 		if it != nil {
-			out.Items = append(out.Items, it)
+			items = append(items, it)
 		}
 	}
-	return out, nil
+	return items
+}
+
+func (t *Table) changed(p *partition) {
+	t.changes++
+	p.version = t.changes
 }
 
 // at is what the record was at a time, and how large, for who reads it now.
-func (r *record) at(t, now time.Duration) (item, int) {
+func (r *record) at(t, now time.Duration) (Item, int) {
 	for _, v := range slices.Backward(r.versions) {
 		if v.since <= t {
 			if now >= v.gone {
@@ -158,7 +158,7 @@ func (p *partition) find(sk string) (int, bool) {
 }
 
 // record is the one under a key, made if there is none.
-func (t *table) record(pk, sk string) *record {
+func (t *Table) record(pk, sk string) *record {
 	p := t.partitions[pk]
 	if p == nil {
 		p = &partition{}
@@ -171,35 +171,43 @@ func (t *table) record(pk, sk string) *record {
 	return p.records[i]
 }
 
-// now is what is under a key.
-func (t *table) now(pk, sk string) item {
+// under is the record under a key, nil if there is none.
+func (t *Table) under(pk, sk string) *record {
 	if p := t.partitions[pk]; p != nil {
 		if i, ok := p.find(sk); ok {
-			it, _ := p.records[i].at(t.e.now, t.e.now)
-			return it
+			return p.records[i]
 		}
 	}
 	return nil
 }
 
+// as is what a read shows of a record, of up to an age.
+func (t *Table) as(r *record, age time.Duration) (Item, int) {
+	if r == nil {
+		return nil, 0
+	}
+	now := t.clock.Elapsed()
+	return r.at(now-age, now)
+}
+
 // write puts an item in a record, or nothing.
-func (t *table) write(r *record, it item) {
+func (t *Table) write(r *record, it Item) {
 	p := t.partitions[r.pk]
 	if p == nil { // the table was deleted meanwhile
 		return
 	}
-	p.changed++
-	now := t.e.now
-	v := version{since: now, item: it, size: sizeOf(it), gone: endless}
-	if n, ok := it[ttlAttribute].(*types.AttributeValueMemberN); ok {
+	t.changed(p)
+	now := t.clock.Elapsed()
+	v := version{since: now, item: it, size: sizeOf(it), gone: 1<<63 - 1}
+	if n, ok := it[TTLAttribute].(*types.AttributeValueMemberN); ok {
 		// "no more than 5 years in the past": Using time to live in the developer guide.
-		if seconds, err := strconv.ParseInt(n.Value, 10, 64); err == nil && time.Unix(seconds, 0).After(t.e.Now().AddDate(-5, 0, 0)) {
-			late := t.d.of("expired").of(r.pk).of(r.sk).between(0, expiredFor)
-			v.gone = time.Unix(seconds, 0).Add(late).Sub(t.e.start)
+		seconds, err := strconv.ParseInt(n.Value, 10, 64)
+		if at := time.Unix(seconds, 0); err == nil && at.After(t.clock.Start.Add(now).AddDate(-5, 0, 0)) {
+			v.gone = at.Add(t.late(r.pk, r.sk)).Sub(t.clock.Start)
 		}
 	}
 	kept := 0 // versions that nobody can read any more
-	for kept+1 < len(r.versions) && r.versions[kept+1].since <= now-staleFor {
+	for kept+1 < len(r.versions) && r.versions[kept+1].since <= now-StaleFor {
 		kept++
 	}
 	r.versions = append(r.versions[kept:], v)
@@ -214,7 +222,7 @@ func (p *partition) bury(now time.Duration) {
 	for len(p.dead) > 0 {
 		r := p.dead[0]
 		last := r.versions[len(r.versions)-1]
-		if last.item == nil && (r.taken || last.since > now-staleFor) {
+		if last.item == nil && (r.taken || last.since > now-StaleFor) {
 			return
 		}
 		if last.item == nil {
@@ -226,55 +234,42 @@ func (p *partition) bury(now time.Duration) {
 	}
 }
 
-// errNoTable is the answer where there is no such table.
-func errNoTable() error {
-	return badRequest("ResourceNotFoundException", "Requested resource not found: Table: %s not found", tableName)
-}
-
 // change is one write that was read from a request.
 type change struct {
 	pk, sk    string
-	condition *expression
-	put       item // that takes the place of what is there
+	condition []term
+	put       Item // that takes the place of what is there
 	set       []assignment
 	drop      bool
-	none      bool // only the condition counts
 }
 
 // what the change makes of an item. An update of none begins with its key.
-func (c *change) what(of item) item {
+func (c *change) what(of Item) Item {
 	switch {
 	case c.drop:
 		return nil
-	case c.none:
-		return of
 	case c.put != nil:
 		return c.put
 	}
 	it := maps.Clone(of)
 	if it == nil {
-		it = item{partitionKey: text(c.pk), sortKey: text(c.sk)}
+		it = Item{PartitionKey: text(c.pk), SortKey: text(c.sk)}
 	}
 	for _, a := range c.set {
-		if a.to == nil {
-			delete(it, a.path)
-		} else {
-			it[a.path] = a.to
-		}
+		it[a.path] = a.to
 	}
 	return it
 }
 
 // try says what a change makes of its record, or why it cannot be made: one of the codes of
 // a cancellation reason.
-func (t *table) try(c *change) (it item, code, message string) {
-	old := t.now(c.pk, c.sk)
-	if p := t.partitions[c.pk]; p != nil {
-		if i, ok := p.find(c.sk); ok && p.records[i].taken {
-			return nil, "TransactionConflict", "Transaction is ongoing for the item"
-		}
+func (t *Table) try(c *change) (it Item, code, message string) {
+	r := t.under(c.pk, c.sk)
+	old, _ := t.as(r, 0)
+	if r != nil && r.taken {
+		return nil, "TransactionConflict", "Transaction is ongoing for the item"
 	}
-	if c.condition != nil && !c.condition.holds(old) {
+	if !holds(c.condition, old) {
 		return nil, "ConditionalCheckFailed", "The conditional request failed"
 	}
 	it = c.what(old)
@@ -285,10 +280,7 @@ func (t *table) try(c *change) (it item, code, message string) {
 }
 
 // one makes one change.
-func (t *table) one(c *change) error {
-	if t.missing {
-		return errNoTable()
-	}
+func (t *Table) one(c *change) error {
 	it, code, message := t.try(c)
 	switch code {
 	case "TransactionConflict":
@@ -296,7 +288,7 @@ func (t *table) one(c *change) error {
 	case "ConditionalCheckFailed":
 		return &types.ConditionalCheckFailedException{Message: &message}
 	case "ValidationError":
-		return badRequest("ValidationException", "%s", message)
+		return invalid("%s", message)
 	}
 	t.write(t.record(c.pk, c.sk), it)
 	return nil
@@ -304,19 +296,16 @@ func (t *table) one(c *change) error {
 
 // all makes all changes or none: those that it makes appear one after the other, each at a
 // time that the caller chooses, and keep other writers away until then.
-func (t *table) all(changes []*change, token string, when func(i int) time.Duration) error {
-	if t.missing {
-		return errNoTable()
-	}
-	if made, ok := t.tokens[token]; ok && t.e.now-made < tokenKept {
+func (t *Table) all(changes []*change, token string, when func(i int) time.Duration) error {
+	if made, ok := t.tokens[token]; ok && t.clock.Elapsed()-made < tokenKept {
 		return nil
 	}
-	items := make([]item, len(changes))
+	items := make([]Item, len(changes))
 	cancelled, size := &types.TransactionCanceledException{}, 0
 	keys := map[[2]string]bool{}
 	for i, c := range changes {
 		if keys[[2]string{c.pk, c.sk}] {
-			return badRequest("ValidationException", "Transaction request cannot include multiple operations on one item")
+			return invalid("Transaction request cannot include multiple operations on one item")
 		}
 		keys[[2]string{c.pk, c.sk}] = true
 		it, code, message := t.try(c)
@@ -324,7 +313,7 @@ func (t *table) all(changes []*change, token string, when func(i int) time.Durat
 		cancelled.CancellationReasons = append(cancelled.CancellationReasons, types.CancellationReason{Code: &code, Message: &message})
 	}
 	if size > transactionLimit {
-		return badRequest("ValidationException", "Collection size of items in the transaction exceeds the limit of 4 MB")
+		return invalid("Collection size of items in the transaction exceeds the limit of 4 MB")
 	}
 	var codes []string
 	failed := false
@@ -336,19 +325,16 @@ func (t *table) all(changes []*change, token string, when func(i int) time.Durat
 		cancelled.Message = aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]")
 		return cancelled
 	}
-	t.tokens[token] = t.e.now
+	t.tokens[token] = t.clock.Elapsed()
 	byTime := map[time.Duration][]*record{}
 	for i, c := range changes {
-		if c.none {
-			continue
-		}
 		r := t.record(c.pk, c.sk)
 		r.taken, r.coming = true, items[i]
-		t.partitions[c.pk].changed++
+		t.changed(t.partitions[c.pk])
 		byTime[when(i)] = append(byTime[when(i)], r)
 	}
 	for _, after := range slices.Sorted(maps.Keys(byTime)) {
-		t.e.in(after, func() {
+		t.clock.In(after, func() {
 			for _, r := range byTime[after] {
 				it := r.coming
 				r.taken, r.coming = false, nil
@@ -361,7 +347,7 @@ func (t *table) all(changes []*change, token string, when func(i int) time.Durat
 
 // sizeOf is the size of an item as DynamoDB counts it.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
-func sizeOf(it item) (n int) {
+func sizeOf(it Item) (n int) {
 	for name, v := range it {
 		n += len(name) + valueSize(v)
 	}
@@ -399,7 +385,8 @@ func valueSize(v types.AttributeValue) (n int) {
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func textOf(v types.AttributeValue) string {
+// TextOf is the text of a value, "" if it is none.
+func TextOf(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value
 	}

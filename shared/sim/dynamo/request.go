@@ -1,0 +1,225 @@
+package dynamo
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// known is nil if a request has no fields beside those that are read here. rest is the request
+// without them.
+func (t *Table) known(rest any) error {
+	switch {
+	case !reflect.ValueOf(rest).IsZero():
+		return fmt.Errorf("%w: it has other fields", ErrUnsimulated)
+	case t.missing:
+		return refused("ResourceNotFoundException", "Requested resource not found: Table: %s not found", t.name)
+	}
+	return nil
+}
+
+// keyOf reads a primary key; whole says that it has nothing else.
+func keyOf(key Item, whole bool) (pk, sk string, err error) {
+	pk, sk = TextOf(key[PartitionKey]), TextOf(key[SortKey])
+	if pk == "" || sk == "" || whole && len(key) != 2 {
+		return "", "", invalid("The provided key element does not match the schema")
+	}
+	return pk, sk, nil
+}
+
+// Get reads one item, as it was up to age ago if the read is eventually consistent.
+func (t *Table) Get(in *dynamodb.GetItemInput, age time.Duration) (*dynamodb.GetItemOutput, error) {
+	rest := *in
+	rest.TableName, rest.Key, rest.ConsistentRead = nil, nil, nil
+	pk, sk, err := keyOf(in.Key, true)
+	if err == nil {
+		err = t.known(rest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	it, _ := t.as(t.under(pk, sk), age)
+	return &dynamodb.GetItemOutput{Item: it}, nil
+}
+
+// Query reads the items of one partition, a page at a time, as they were up to age ago if the
+// read is eventually consistent. It is no snapshot: of a transaction that is being committed it
+// may show one item and not the other. limit is how many items a page has at most, of those that
+// are there and those that are left.
+func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all, left int) int) (*dynamodb.QueryOutput, error) {
+	rest := *in
+	rest.TableName, rest.ConsistentRead, rest.KeyConditionExpression, rest.ExpressionAttributeNames = nil, nil, nil, nil
+	rest.ExpressionAttributeValues, rest.ExclusiveStartKey = nil, nil
+	r := newReader(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	pk, sort := r.keyCondition(in.KeyConditionExpression)
+	err := r.done()
+	if err == nil {
+		err = t.known(rest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &dynamodb.QueryOutput{}
+	t.page(out, pk, sort, TextOf(in.ExclusiveStartKey[SortKey]), age, limit)
+	out.Count, out.ScannedCount = int32(len(out.Items)), int32(len(out.Items))
+	return out, nil
+}
+
+// page reads the items of a partition after a sort key that meet a condition.
+func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after string, age time.Duration, limit func(all, left int) int) {
+	p := t.partitions[pk]
+	if p == nil {
+		return
+	}
+	i := 0
+	if after != "" {
+		var found bool
+		if i, found = p.find(after); found {
+			i++
+		}
+	}
+	prefix := ""
+	if sort != nil && sort.op == "begins_with" {
+		prefix = TextOf(sort.value)
+		at, _ := p.find(prefix)
+		i = max(i, at)
+	}
+	most, size := limit(len(p.records), len(p.records)-i), 0
+	for ; i < len(p.records) && strings.HasPrefix(p.records[i].sk, prefix); i++ {
+		it, n := t.as(p.records[i], age)
+		if it == nil || sort != nil && !sort.holds(it) {
+			continue
+		}
+		if size += n; size > pageLimit || len(out.Items) == most {
+			out.LastEvaluatedKey = Item{PartitionKey: text(pk), SortKey: out.Items[len(out.Items)-1][SortKey]}
+			return
+		}
+		out.Items = append(out.Items, it)
+	}
+}
+
+// Update changes one item.
+func (t *Table) Update(in *dynamodb.UpdateItemInput) error {
+	rest := *in
+	rest.TableName, rest.Key, rest.UpdateExpression, rest.ConditionExpression = nil, nil, nil, nil
+	rest.ExpressionAttributeNames, rest.ExpressionAttributeValues = nil, nil
+	c, err := readUpdate(&types.Update{
+		Key: in.Key, UpdateExpression: in.UpdateExpression, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+	})
+	if err == nil {
+		err = t.known(rest)
+	}
+	if err != nil {
+		return err
+	}
+	return t.one(c)
+}
+
+// Transact makes all changes or none. What was made is not made again with the same token. Each
+// change appears at a time that the caller chooses.
+func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, when func(i int) time.Duration) error {
+	rest := *in
+	rest.TransactItems, rest.ClientRequestToken = nil, nil
+	changes, err := readChanges(in.TransactItems)
+	if err == nil {
+		err = t.known(rest)
+	}
+	if err != nil {
+		return err
+	}
+	return t.all(changes, token, when)
+}
+
+// readChanges reads what a transaction is to write.
+func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
+	if n := len(items); n < 1 || n > transactionItems {
+		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", transactionItems)
+	}
+	for _, w := range items {
+		var c *change
+		var key Item
+		var r *reader
+		switch {
+		case w.ConditionCheck != nil:
+			return nil, fmt.Errorf("%w: a condition check", ErrUnsimulated)
+		case w.Put != nil && w.Update == nil && w.Delete == nil:
+			r, key = newReader(w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues), w.Put.Item
+			c = &change{put: w.Put.Item, condition: r.condition(w.Put.ConditionExpression)}
+		case w.Delete != nil && w.Update == nil && w.Put == nil:
+			r, key = newReader(w.Delete.ExpressionAttributeNames, w.Delete.ExpressionAttributeValues), w.Delete.Key
+			c = &change{drop: true, condition: r.condition(w.Delete.ConditionExpression)}
+		case w.Update != nil && w.Put == nil && w.Delete == nil:
+			if c, err = readUpdate(w.Update); err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+			continue
+		default:
+			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+		}
+		if err := r.done(); err != nil {
+			return nil, err
+		}
+		if c.pk, c.sk, err = keyOf(key, w.Put == nil); err != nil {
+			return nil, err
+		}
+		if err := storable(c.put); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// readUpdate reads an update of one item.
+func readUpdate(u *types.Update) (*change, error) {
+	r := newReader(u.ExpressionAttributeNames, u.ExpressionAttributeValues)
+	c := &change{condition: r.condition(u.ConditionExpression), set: r.update(u.UpdateExpression)}
+	err := r.done()
+	if err != nil {
+		return nil, err
+	}
+	if c.pk, c.sk, err = keyOf(u.Key, true); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{PartitionKey: true, SortKey: true}
+	for _, a := range c.set {
+		if seen[a.path] {
+			return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s", a.path)
+		}
+		seen[a.path] = true
+		if err := storable(Item{a.path: a.to}); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// storable says what of an item DynamoDB does not take: a set of nothing, or of one thing twice.
+func storable(it Item) error {
+	for name, v := range it {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberSS:
+			if n := len(v.Value); n == 0 || len(slices.Compact(slices.Sorted(slices.Values(v.Value)))) != n {
+				return invalid("One or more parameter values were invalid: %s is an empty set, or has duplicates", name)
+			}
+		case *types.AttributeValueMemberM:
+			if err := storable(v.Value); err != nil {
+				return err
+			}
+		case *types.AttributeValueMemberL:
+			for _, e := range v.Value {
+				if err := storable(Item{name: e}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
