@@ -78,7 +78,8 @@ corpus: ## Write the verdicts and examples of the corpus anew, and all cases to 
 # By the pinned browser, with its own fonts, so that pictures change only where pages do.
 PICTURE = $(BUILD)/picture
 .PHONY: pictures
-pictures: build ## Draw the pictures of the README anew: the demo's page and a notice
+pictures: build ## Draw the pictures of the README again: the demo's page, a notice, the architecture (needs Graphviz)
+	dot -Tsvg tests/pictures/architecture.dot > tests/pictures/architecture.svg
 	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
 	$(GO) run ./tests/pictures > $(BUILD)/notice.html
 	cd tests/browser && $(GO) build -o $(CURDIR)/$(BUILD)/picture ./cmd/picture
