@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -15,30 +13,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/shared/evidence/archive/archivetest"
-	"rollcall/tests/emulator"
+	"rollcall/tests/testbed"
 )
 
 // account is the emulated AWS.
-var account *emulator.Emulator
+var account *testbed.Bed
 
-func TestMain(m *testing.M) { os.Exit(start(m)) }
-
-func start(m *testing.M) int {
-	var err error
-	root := filepath.Join("..", "..")
-	if account, err = emulator.Start(root, filepath.Join(root, "tests", "emulator", "emulator.py")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer account.Close()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(testbed.Main(m, testbed.Options{AWSOnly: true}, func(b *testbed.Bed) { account = b }, nil))
 }
 
 // client is a client as the functions have it, but for its endpoint, and that it does not
 // try again.
 func client() *s3.Client {
 	return s3.NewFromConfig(aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &account.Endpoint,
+		Region: "eu-west-1", BaseEndpoint: aws.String(account.AWSEndpoint()),
 		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDARCHIVE", SecretAccessKey: "secret"}, nil
@@ -67,13 +56,13 @@ func newBucket(t *testing.T) string {
 		Bucket: &name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 	})
 	must(t, err)
-	must(t, account.Control(http.MethodDelete, "calls", nil, nil))
+	must(t, account.ForgetCalls(t.Context()))
 	t.Cleanup(func() {
-		if err := account.Control(http.MethodDelete, "faults", nil, nil); err != nil {
+		if err := account.ClearFaults(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if err := account.Unexpected(); err != nil {
-			t.Error(err)
+		if answers, err := account.Unexpected(context.Background()); err != nil || len(answers) > 0 {
+			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", answers, err)
 		}
 	})
 	return name

@@ -3,7 +3,6 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/evidence/archive/archivetest"
+	"rollcall/tests/testbed"
 )
 
 const (
@@ -37,7 +37,7 @@ func TestOnlyPutObjectIsCalled(t *testing.T) {
 		_, err := a.Put(t.Context(), archivetest.Key(), files)
 		must(t, err)
 	}
-	calls, err := account.Calls()
+	calls, err := account.Calls(t.Context())
 	must(t, err)
 	var got []string
 	for _, c := range calls {
@@ -86,12 +86,12 @@ func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
 func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {
 	name := newBucket(t)
 	for kind, want := range map[string]string{"denied": "s3:PutObject was denied", "throttle": "s3:PutObject was throttled (SlowDown)"} {
-		must(t, account.Control(http.MethodPost, "faults", map[string]any{"service": "s3", "action": "PutObject", "kind": kind}, nil))
+		must(t, account.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.FaultKind(kind)}))
 		_, err := archive.NewS3(client(), name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s3://"+name+"/"+packed) {
 			t.Errorf("%s: %v", kind, err)
 		}
-		must(t, account.Control(http.MethodDelete, "faults", nil, nil))
+		must(t, account.ClearFaults(t.Context()))
 	}
 	if all := objects(t, name); len(all) != 0 {
 		t.Errorf("there are %v", all)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
 )
 
 func intent(id string, n int) ledger.Action {
@@ -297,17 +297,17 @@ func TestThrottlingIsAnError(t *testing.T) {
 	l, w := tb.open()
 	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	before := len(tb.items())
-	t.Cleanup(func() { must(t, account.Control(http.MethodDelete, "faults", nil, nil)) })
+	t.Cleanup(func() { must(t, account.ClearFaults(context.Background())) })
 	calls := map[string][]string{
 		"Read": {"Query"}, "Record": {"Query", "TransactWriteItems"}, "Begin": {"GetItem", "Query", "TransactWriteItems"}, "Finish": {"Query", "UpdateItem"},
 	}
 	for name, do := range operations(l) {
 		for _, call := range calls[name] {
-			must(t, account.Control(http.MethodPost, "faults", map[string]any{"service": "dynamodb", "action": call, "kind": "throttle"}, nil))
+			must(t, account.Inject(t.Context(), testbed.Fault{Service: "dynamodb", Action: call, Kind: testbed.Throttle}))
 			if err := do(); !awserr.IsThrottled(err) {
 				t.Errorf("%s with %s throttled: %v", name, call, err)
 			}
-			must(t, account.Control(http.MethodDelete, "faults", nil, nil))
+			must(t, account.ClearFaults(context.Background()))
 		}
 	}
 	for _, reason := range []string{"ThrottlingError", "ProvisionedThroughputExceeded"} {

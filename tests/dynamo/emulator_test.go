@@ -1,25 +1,15 @@
 package dynamo
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
-	"rollcall/tests/emulator"
+	"rollcall/tests/testbed"
 )
 
 // account is the emulated AWS.
-var account *emulator.Emulator
+var account *testbed.Bed
 
-func TestMain(m *testing.M) { os.Exit(start(m)) }
-
-func start(m *testing.M) int {
-	var err error
-	if account, err = emulator.Start(filepath.Join("..", ".."), "launch.py"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer account.Close()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(testbed.Main(m, testbed.Options{AWSOnly: true, Emulator: "tests/dynamo/launch.py"}, func(b *testbed.Bed) { account = b }, nil))
 }

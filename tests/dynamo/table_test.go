@@ -3,8 +3,6 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,31 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/testbed"
 )
 
 // client is a client that does not try again: a test sees each answer.
 func client() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: &account.Endpoint, Retryer: aws.NopRetryer{},
-		HTTPClient: &http.Client{Transport: plainBody{}},
+		Region: "eu-west-1", BaseEndpoint: aws.String(account.AWSEndpoint()), Retryer: aws.NopRetryer{},
+		HTTPClient: testbed.HTTPClient,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDLEDGER", SecretAccessKey: "secret"}, nil
 		}),
 	})
-}
-
-// plainBody hides that a request's body can write itself. The SDK closes a body as soon
-// as the answer's head is there; net/http then reads on to see the end, and where the
-// body writes itself, it takes that end for a fault and drops the connection, with the
-// answer on it. A local server that answers at once brings this about.
-type plainBody struct{}
-
-func (plainBody) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r = r.Clone(r.Context())
-		r.Body = struct{ io.ReadCloser }{r.Body}
-	}
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // table is one test's table.
@@ -74,10 +59,10 @@ func newTable(t *testing.T) *table {
 			t.Error(err)
 		}
 		// An answer that DynamoDB would not give tests the emulator and not the ledger.
-		if err := account.Unexpected(); err != nil {
-			t.Error(err)
+		if answers, err := account.Unexpected(ctx); err != nil || len(answers) > 0 {
+			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", answers, err)
 		}
-		if err := account.Control(http.MethodDelete, "calls", nil, nil); err != nil {
+		if err := account.ForgetCalls(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -29,28 +29,13 @@ import (
 
 var bed *testbed.Bed
 
-func TestMain(m *testing.M) { os.Exit(start(m)) }
-
-func start(m *testing.M) int {
-	var err error
-	bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml"})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := bed.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+func TestMain(m *testing.M) {
+	os.Exit(testbed.Main(m, testbed.Options{RBAC: "infra/rbac.yaml"}, func(b *testbed.Bed) { bed = b }, func() error {
+		if flag.Lookup("test.run").Value.String() != "" {
+			return nil // some tests alone use a part of what is granted
 		}
-	}()
-	code := m.Run()
-	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
-		if err := leastPrivilege("../../infra/iam-read-only.json", "../../infra/iam-policy.json"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return code
+		return leastPrivilege("../../infra/iam-read-only.json", "../../infra/iam-policy.json")
+	}))
 }
 
 // called are the AWS actions that rollcall was seen to call in all tests.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,25 +14,17 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"rollcall/tests/emulator"
 	"rollcall/tests/template"
+	"rollcall/tests/testbed"
 )
 
 const root = "../.."
 
 // account is the emulated AWS.
-var account *emulator.Emulator
+var account *testbed.Bed
 
-func TestMain(m *testing.M) { os.Exit(start(m)) }
-
-func start(m *testing.M) int {
-	var err error
-	if account, err = emulator.Start(root, filepath.Join(root, "tests", "emulator", "emulator.py")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer account.Close()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(testbed.Main(m, testbed.Options{AWSOnly: true}, func(b *testbed.Bed) { account = b }, nil))
 }
 
 // all has every part of events/rules.yaml in it.

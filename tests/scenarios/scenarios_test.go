@@ -5,7 +5,6 @@
 package scenarios
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,21 +21,8 @@ import (
 
 var bed *testbed.Bed
 
-func TestMain(m *testing.M) { os.Exit(start(m)) }
-
-func start(m *testing.M) int {
-	var err error
-	bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml"})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := bed.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(testbed.Main(m, testbed.Options{RBAC: "infra/rbac.yaml"}, func(b *testbed.Bed) { bed = b }, nil))
 }
 
 func TestScenarios(t *testing.T) {

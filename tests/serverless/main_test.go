@@ -66,21 +66,13 @@ func start(m *testing.M) int {
 	if tmpl, err = template.Read(context.Background(), filepath.Join("..", ".."), map[string]string{"Mode": "remediate"}); err != nil {
 		return fail(err)
 	}
-	if bed, err = testbed.Start(context.Background(), testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators(), Grace: time.Hour}); err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err := bed.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+	options := testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators(), Grace: time.Hour}
+	return testbed.Main(m, options, func(b *testbed.Bed) { bed = b }, func() error {
+		if flag.Lookup("test.run").Value.String() != "" {
+			return nil // some tests alone use a part of what is granted
 		}
-	}()
-	code := m.Run()
-	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
-		if err := leastPrivilege(); err != nil {
-			return fail(err)
-		}
-	}
-	return code
+		return leastPrivilege()
+	})
 }
 
 // deploy empties the bed and deploys the functions on it.

@@ -66,8 +66,7 @@ func (b *Bed) startEmulator() (waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := filepath.Join(b.options.Root, "tests", "emulator", "emulator.py")
-	p, err := b.spawn("emulator", nil, b.python, script, "--port", strconv.Itoa(port), "--exempt", SeederAccessKeyID)
+	p, err := b.spawn("emulator", nil, b.python, b.emulator, "--port", strconv.Itoa(port), "--exempt", SeederAccessKeyID)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ import (
 type Options struct {
 	// Root is the repository's root; searched upward from the working directory if empty.
 	Root string
+	// AWSOnly starts the emulated AWS alone: no control plane, and no account laid out in it.
+	AWSOnly bool
+	// Emulator is the program of the emulated AWS, by a path relative to Root; tests/emulator/emulator.py if empty.
+	Emulator string
 	// RBAC names a file of Kubernetes manifests, in YAML and as many documents as it likes, that are applied once at
 	// the start, by a path relative to Root. Empty applies nothing: then the viewers may do nothing.
 	RBAC string
@@ -49,6 +53,8 @@ type Bed struct {
 	dir     string
 	python  string
 	bin     string
+	// emulator is the path of the program of the emulated AWS.
+	emulator string
 	// karpenterCRDs is the path of Karpenter's custom resource definitions.
 	karpenterCRDs string
 
@@ -103,6 +109,13 @@ func Start(ctx context.Context, options Options) (*Bed, error) {
 func (b *Bed) start(ctx context.Context) error {
 	if err := os.Mkdir(filepath.Join(b.dir, "logs"), 0o700); err != nil {
 		return fmt.Errorf("make the log directory: %w", err)
+	}
+	if b.options.AWSOnly {
+		ready, err := b.startEmulator()
+		if err != nil {
+			return err
+		}
+		return ready(ctx)
 	}
 	ca, err := newAuthority()
 	if err != nil {
@@ -251,11 +264,14 @@ func (b *Bed) AWSConfigFor(id Identity) aws.Config {
 	return aws.Config{
 		Region:       Region,
 		BaseEndpoint: aws.String(b.awsEndpoint),
+		HTTPClient:   HTTPClient,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return id.Credentials(), nil
 		}),
 	}
 }
+
+const emulatorProgram = "tests/emulator/emulator.py"
 
 // locate finds the repository and what "make testbed-deps" puts there.
 func (b *Bed) locate() error {
@@ -277,8 +293,14 @@ func (b *Bed) locate() error {
 	b.bin = filepath.Join(root, ".build", "bin")
 	b.python = filepath.Join(root, ".venv", "bin", "python")
 	b.karpenterCRDs = filepath.Join(root, ".build", "karpenter-crds.yaml")
+	b.emulator = filepath.Join(root, cmp.Or(b.options.Emulator, emulatorProgram))
+	// That the programs are looked at makes the go command see when they change.
+	parts := []string{b.python, b.emulator, filepath.Join(root, emulatorProgram)}
+	if !b.options.AWSOnly {
+		parts = append(parts, b.karpenterCRDs, b.binary("etcd"), b.binary("kube-apiserver"), b.binary("kube-controller-manager"), b.binary("aws-iam-authenticator"))
+	}
 	var missing []error
-	for _, path := range []string{b.python, b.karpenterCRDs, b.binary("etcd"), b.binary("kube-apiserver"), b.binary("kube-controller-manager"), b.binary("aws-iam-authenticator")} {
+	for _, path := range parts {
 		if _, err := os.Stat(path); err != nil {
 			missing = append(missing, err)
 		}

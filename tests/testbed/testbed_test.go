@@ -37,24 +37,8 @@ import (
 var bed *Bed
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	bed, err = Start(context.Background(), Options{Log: func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
-	}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := bed.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	return m.Run()
+	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+	os.Exit(Main(m, Options{Log: log}, func(b *Bed) { bed = b }, nil))
 }
 
 // reset empties the bed and fails the test in the end if the emulator failed meanwhile.
