@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 
 	"rollcall/shared/roll"
@@ -77,11 +76,6 @@ func (s State) Clone() State {
 		c.Actions = append(c.Actions, a.clone())
 	}
 	return c
-}
-
-func (n Notice) clone() Notice {
-	n.Members, n.Incident = maps.Clone(n.Members), n.Incident.Clone()
-	return n
 }
 
 func (p Pressure) clone() Pressure {

@@ -43,13 +43,13 @@ func TestAnActExpiresAfterItsRetention(t *testing.T) {
 
 func TestPartsOfANoticeFitAnItem(t *testing.T) {
 	const itemLimit = 400_000
-	for name, said := range map[string]func(int) string{
-		"all alike":    func(int) string { return "overdue" },
-		"each its own": func(i int) string { return fmt.Sprintf("ordered:%016x", i) },
+	for name, said := range map[string]func(int) Statement{
+		"all alike":    func(int) Statement { return Statement{Stage: roll.Overdue} },
+		"each its own": func(i int) Statement { return Statement{Order: fmt.Sprintf("%016x", i)} },
 	} {
-		n := Notice{SentAt: noon, Members: map[roll.InstanceID]string{}}
+		n := Notice{SentAt: noon, Members: map[roll.InstanceID]MemberMemory{}}
 		for i := range 50_000 {
-			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = said(i)
+			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = Told(said(i))
 		}
 		items, err := noticeItems("pk", NoticeKey{Group: "asg/w", Kind: roll.Unknown}, n)
 		if err != nil {

@@ -154,10 +154,9 @@ type (
 		Stamp string `json:"stamp"`
 		Told  []told `json:"told"`
 	}
-	// told is what was said of some instances, in a third of the space that a map of
-	// them needs.
+	// told is what is remembered of some instances, in a third of the space of a map.
 	told struct {
-		Said      string   `json:"said"`
+		MemberMemory
 		Instances []string `dynamodbav:"instances,stringset" json:"instances"`
 	}
 	// actionItem is an act with its turn: the version of the budget item that it made,
@@ -205,7 +204,7 @@ func itemOf[T keyedItem](it item, needs string) (v T, err error) {
 	return v, err
 }
 
-func toldOf(it item) (toldItem, error) { return itemOf[toldItem](it, "group kind part stamp told") }
+func toldItemOf(it item) (toldItem, error) { return itemOf[toldItem](it, "group kind part stamp told") }
 
 func actionOf(it item) (actionItem, error) {
 	a, err := itemOf[actionItem](it, "id do instance group kind at launched since turn")
@@ -231,7 +230,7 @@ func stateOf(items []item) (State, error) {
 			heads = append(heads, head)
 		case kindTold:
 			var p toldItem
-			p, err = toldOf(it)
+			p, err = toldItemOf(it)
 			parts[p.sortKey()] = p
 		case kindAction:
 			var a actionItem

@@ -4,41 +4,38 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
 )
 
-// partBytes is how much of what was told goes into one item. An item may have 400 KB.
+// partBytes is how much of a notice's memory goes into one item. An item takes 400 KB.
 const partBytes = 300_000
 
-// toldOverhead is what a told takes beside what was said and the instances.
-const toldOverhead = len("said") + len("instances") + 4*valueOverhead
+// toldOverhead is the most that a told takes beside its texts and its instances.
+const toldOverhead = len("last told instances stage held order drain") + 12*valueOverhead
 
 // noticeItems splits a notice into its items, the head first.
 func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
-	bySaid := map[string][]string{}
-	for id, said := range n.Members {
-		bySaid[said] = append(bySaid[said], string(id))
-	}
-	pieces, size := [][]told{{}}, 0
-	for _, said := range slices.Sorted(maps.Keys(bySaid)) {
-		slices.Sort(bySaid[said])
-		begun := false // what was said has its place in this piece
-		for _, id := range bySaid[said] {
+	pieces, size := [][]told{nil}, 0
+	for _, t := range toldOf(n.Members) {
+		ids := t.Instances
+		for len(ids) > 0 {
 			if size > partBytes {
-				pieces, size, begun = append(pieces, []told{}), 0, false
+				pieces, size = append(pieces, nil), 0
 			}
+			size += toldOverhead + len(fmt.Sprint(t.MemberMemory))
+			fit := 0
+			for fit < len(ids) && size <= partBytes {
+				size += len(ids[fit]) + 1
+				fit++
+			}
+			fit = max(fit, 1)
 			last := &pieces[len(pieces)-1]
-			if !begun {
-				*last, begun = append(*last, told{Said: said}), true
-				size += len(said) + toldOverhead
-			}
-			t := &(*last)[len(*last)-1]
-			t.Instances = append(t.Instances, id)
-			size += len(id) + 1
+			*last = append(*last, told{t.MemberMemory, ids[:fit]})
+			ids = ids[fit:]
 		}
 	}
 	head := noticeItem{NoticeKey: k, SentAt: n.SentAt, Over: n.Over, Incident: n.Incident, Told: pieces[0], Parts: len(pieces) - 1}
@@ -59,29 +56,39 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 	return items, nil
 }
 
-// notice puts a notice together again. A part of another stamp belongs to a notice
-// that was written in the middle of the reading, and then the reading must begin anew;
-// parts beyond the head's number are left over and mean nothing.
-func (head noticeItem) notice(parts map[string]toldItem) (Notice, error) {
-	n := Notice{SentAt: head.SentAt, Over: head.Over, Incident: head.Incident}
-	add := func(ts []told) {
-		for _, t := range ts {
-			for _, id := range t.Instances {
-				if n.Members == nil {
-					n.Members = map[roll.InstanceID]string{}
-				}
-				n.Members[roll.InstanceID(id)] = t.Said
-			}
-		}
+// toldOf groups members by what is remembered of them, in the order of their ids.
+func toldOf(members map[roll.InstanceID]MemberMemory) []told {
+	byMemory := map[MemberMemory][]string{}
+	for id, m := range members {
+		byMemory[m] = append(byMemory[m], string(id))
 	}
-	add(head.Told)
+	var out []told
+	for m, ids := range byMemory {
+		slices.Sort(ids)
+		out = append(out, told{m, ids})
+	}
+	slices.SortFunc(out, func(a, b told) int { return strings.Compare(a.Instances[0], b.Instances[0]) })
+	return out
+}
+
+// notice joins the items of a notice. A part with another stamp belongs to a notice that was
+// written during the read: then the read starts again. Parts beyond the head's number are
+// left over and mean nothing.
+func (head noticeItem) notice(parts map[string]toldItem) (Notice, error) {
+	n := Notice{SentAt: head.SentAt, Over: head.Over, Incident: head.Incident, Members: map[roll.InstanceID]MemberMemory{}}
+	all := slices.Clone(head.Told)
 	for i := range head.Parts {
 		at := toldItem{NoticeKey: head.NoticeKey, Part: i + 1}.sortKey()
 		p, ok := parts[at]
 		if !ok || p.Stamp != head.Stamp {
 			return Notice{}, fmt.Errorf("item %s and its part %s do not belong together: %w", head.sortKey(), at, errMoved)
 		}
-		add(p.Told)
+		all = append(all, p.Told...)
+	}
+	for _, t := range all {
+		for _, id := range t.Instances {
+			n.Members[roll.InstanceID(id)] = t.MemberMemory
+		}
 	}
 	return n, nil
 }

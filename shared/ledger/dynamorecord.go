@@ -94,7 +94,7 @@ func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldI
 	}
 	var out []toldItem
 	for _, it := range items {
-		p, err := toldOf(it)
+		p, err := toldItemOf(it)
 		if err != nil {
 			return nil, fmt.Errorf("read notices of %s in table %s: %w", cluster, d.table, err)
 		}

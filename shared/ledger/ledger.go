@@ -25,11 +25,9 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"rollcall/shared/roll"
@@ -312,81 +310,4 @@ type NotReady struct {
 // Rest is what is remembered of an instance that rests in its Auto Scaling group.
 type Rest struct {
 	Left time.Time `json:"left,omitzero"` // when it was first seen to have left; zero while it rests
-}
-
-// NoticeKey is what one notice is about: a group of a cluster, a kind, and the cause
-// that its instances have.
-type NoticeKey struct {
-	Group roll.Group `json:"group"`
-	Kind  roll.Kind  `json:"kind"`
-	// Cause is the code of their first decisive cause, "" if none is known.
-	Cause string `json:"cause,omitempty"`
-}
-
-// Compare orders keys: by group, kind and cause.
-func (k NoticeKey) Compare(other NoticeKey) int {
-	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Cause, other.Cause))
-}
-
-// Notice is the last notice of its key: what it said of each instance, and of which
-// incident it was.
-type Notice struct {
-	SentAt  time.Time                  `json:"sentAt"`
-	Members map[roll.InstanceID]string `json:"members"`
-	// Over is when the last of its members was first seen without the trouble; zero
-	// while there is one.
-	Over     time.Time `json:"over,omitzero"`
-	Incident Incident  `json:"incident,omitzero"`
-}
-
-// Incident is what the notices about one trouble have in common, from the first to the
-// word that it is over.
-type Incident struct {
-	ID    string    `json:"id,omitempty"`   // the same in all that is said of it
-	First time.Time `json:"first,omitzero"` // when the first notice was sent
-	Sent  int       `json:"sent,omitempty"` // how many were
-	// Most is how many instances a notice named at once, at most.
-	Most int `json:"most,omitempty"`
-	// Total is how many instances have had the trouble, and Told how many had when the last
-	// notice was sent.
-	Total int `json:"total,omitempty"`
-	Told  int `json:"told,omitempty"`
-	// Left is how many instances lost the trouble and are not remembered any more, though nobody
-	// was told that it is over for them.
-	Left int `json:"left,omitempty"`
-	// Gists are what the notices said of instances, in short, as far as it is not forgotten.
-	Gists []string `json:"gists,omitempty"`
-}
-
-// Clone copies the incident.
-func (i Incident) Clone() Incident {
-	i.Gists = slices.Clone(i.Gists)
-	return i
-}
-
-// What is remembered of an instance of which nothing was news lately is what a notice
-// would say, with unsaid before it, and behind said what the last one did say, if any did.
-const (
-	unsaid = "unsaid:"
-	said   = " said:"
-)
-
-// Unsaid is what is remembered of an instance of which no notice says this: it said told,
-// or nothing.
-func Unsaid(gist, told string) string {
-	if told == "" {
-		return unsaid + gist
-	}
-	return unsaid + gist + said + told
-}
-
-// Said is what is remembered of an instance, and what the last notice said of it, "" if
-// none named it. Both are "" for one that is no member.
-func (n Notice) Said(id roll.InstanceID) (gist, told string) {
-	gist, silent := strings.CutPrefix(n.Members[id], unsaid)
-	if !silent {
-		return gist, gist
-	}
-	gist, told, _ = strings.Cut(gist, said)
-	return gist, told
 }

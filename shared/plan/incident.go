@@ -3,7 +3,6 @@ package plan
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -113,17 +112,16 @@ func (p *planner) heard(key ledger.NoticeKey, known ledger.Notice, findings []ro
 	if known.SentAt.IsZero() {
 		return known, false // it is opened
 	}
-	had := len(known.Incident.Gists)
+	had := known.Incident
 	for _, other := range p.open[stratum{key.Group, key.Kind}] {
 		was := p.State.Notices[other]
 		if other == key || !was.SentAt.After(known.SentAt) || !slices.ContainsFunc(findings, func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
 			continue
 		}
-		for _, gist := range was.Incident.Gists {
-			known.Incident.Gists = addGist(known.Incident.Gists, gist)
-		}
+		known.Incident.AddFrom(was.Incident)
 	}
-	return known, len(known.Incident.Gists) > had
+	is := known.Incident
+	return known, len(is.Stages) > len(had.Stages) || len(is.Reasons) > len(had.Reasons) || len(is.Causes) > len(had.Causes)
 }
 
 // opened is when the first of the findings was opened, as the ledger has it after this
@@ -164,100 +162,7 @@ func (p *planner) named(id string) bool {
 	return slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return n.Incident.ID == id })
 }
 
-// addGist adds what a notice says to what was said in its incident. An order is about one
-// instance, and its own news each time.
-func addGist(gists []string, gist string) []string {
-	if gist == "" || ordersActs(gist) || slices.Contains(gists, gist) {
-		return gists
-	}
-	gists = append(slices.Clone(gists), gist)
-	slices.Sort(gists)
-	return gists
-}
-
-// news is what is new in a notice, compared with what was told of its incident.
-func (p *planner) news(n Notice, known ledger.Notice) (out []News) {
-	set := map[News]bool{NewsOpened: known.Incident.Sent == 0}
-	alone := n.Key.Group == roll.GroupNone // instances of no group have nothing to do with each other
-	for _, e := range n.Entries {
-		switch held := strings.HasPrefix(e.gist, gistHeld); {
-		case e.New && ordersActs(e.gist): // also one that wavered, and does not any more
-			set[NewsOrdered] = set[NewsOrdered] || !e.Wavers
-		case !e.Changed || !e.New: // that it is again as was told is no news
-		case held:
-			// Whoever heard of an order is told that it is held after all.
-			after := ordersActs(e.told) && !e.Wavers
-			set[NewsHeld] = set[NewsHeld] || alone || !slices.Contains(known.Incident.Gists, e.gist) || after
-		case e.gist == string(roll.Overdue):
-			set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)
-		default:
-			set[NewsGrown] = set[NewsGrown] || alone
-		}
-	}
-	set[NewsCause] = len(n.Replaces) > 0 && !slices.Contains(known.Incident.Gists, gistCause+n.Key.Cause)
-	set[NewsGrown] = set[NewsGrown] || p.grown(n, known)
-	if set[NewsOpened] {
-		set = map[News]bool{NewsOpened: true, NewsOrdered: set[NewsOrdered]}
-	}
-	for _, news := range AllNews() {
-		if set[news] {
-			out = append(out, news)
-		}
-	}
-	return out
-}
-
-// wavers reports that an order is one that was refused when it was looked at again, lately,
-// which was told, and that there was a notice within the hour: what is now within a limit
-// and now beyond it is not told in every check. A drain stands in what is remembered by its
-// cordon.
-func (p *planner) wavers(e Entry, gist string, known ledger.Notice) bool {
-	_, order, _ := strings.Cut(gist, ":")
-	refused := p.refused(order) || strings.HasPrefix(gist, gistDraining) && p.refused(p.orderID(e.Finding, Drain))
-	return p.Now.Sub(known.SentAt) < forgetAfter && refused
-}
-
-// ordersActs reports that what was told of an instance is that it is acted on.
-func ordersActs(told string) bool {
-	return strings.HasPrefix(told, gistDraining) || strings.HasPrefix(told, gistOrdered)
-}
-
-// beyond reports that it was said that an instance is past its tolerance, or what follows
-// from that.
-func beyond(gists []string) bool {
-	return slices.ContainsFunc(gists, func(g string) bool { return g != string(roll.Warned) && !strings.HasPrefix(g, gistCause) })
-}
-
-// grown reports that half as many instances again have the trouble as the notices told,
-// or more: all that ever had it where its cause is not known, since then each may have one
-// of its own; those that have it now where it is. So the notices about a trouble that
-// grows are few, however long it goes on: what Karpenter replaces again and again is
-// told twice, not every 15 minutes.
-func (p *planner) grown(n Notice, known ledger.Notice) bool {
-	now, told := len(n.Entries), known.Incident.Most
-	if n.Key.Cause == "" {
-		now, told = known.Incident.Total, known.Incident.Told
-		for _, e := range n.Entries {
-			if _, member := known.Members[e.Finding.Instance]; !member {
-				now++
-			}
-		}
-	}
-	untold := func(e Entry) bool { return e.told == "" }
-	if n.Key.Kind == roll.Stuck && !slices.ContainsFunc(n.Entries, func(e Entry) bool { return !untold(e) }) {
-		return true // each waits for something of its own, and of those that were told none is left
-	}
-	if p.Now.Sub(known.SentAt) >= untoldAfter && slices.ContainsFunc(n.Entries, untold) {
-		return true
-	}
-	return now > told && 2*now >= 3*told
-}
-
-// untoldAfter is how long after the last notice of an incident its instances that no notice
-// named are told all the same: what goes on for long may be another trouble by now.
-const untoldAfter = 24 * time.Hour
-
-// join notes what is to be remembered of the notice's instances, and counts those that
+// join works out what is to be remembered of the notice's instances, and counts those that
 // are new to the incident. It reports whether that differs from what was remembered.
 func (n *Notice) join(known ledger.Notice) (changed bool) {
 	for _, e := range n.Entries {
@@ -267,32 +172,31 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 			n.Incident.Total++
 		}
 		changed = changed || e.Changed || !member
-		switch { // that it is no news does not mean that it was told: it may wait for something that passes
-		case len(n.News) > 0, e.gist == e.told:
-			n.Said.Members[id] = e.gist
-		default:
-			n.Said.Members[id] = ledger.Unsaid(e.gist, e.told)
+		m := ledger.MemberMemory{Last: e.says, Told: e.told}
+		if len(n.News) > 0 {
+			m.Told = e.says
 		}
+		n.Said.Members[id] = m
 	}
 	return changed
 }
 
-// leave decides which of the instances that are not in the notice are still remembered
-// with it: a node that flaps drops out and comes back, and is no news each time. Neither
-// is what nobody could tell of in this check. It reports whether some are forgotten, or
-// what was said only of them.
+// leave decides which instances that are not in the notice stay in its memory: a node that
+// flaps drops out and comes back, which is no news each time, and a check may be unable to
+// judge one. It reports whether some are forgotten, or what was said only of them.
 func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	recent := p.Now.Sub(known.SentAt) < forgetAfter
-	for id, said := range known.Members {
+	for id, m := range known.Members {
+		_, named := n.Said.Members[id]
 		switch {
-		case n.Said.Members[id] != "":
+		case named:
 		case p.elsewhere(id, n.Key):
 			gone = true
 		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
-			n.Said.Members[id] = said
+			n.Said.Members[id] = m
 		default:
 			gone = true
-			if !p.otherwise(ledger.Notice{Members: map[roll.InstanceID]string{id: said}}) {
+			if !p.otherwise(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}) {
 				n.Incident.Left++
 			}
 		}
@@ -300,21 +204,20 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	return gone
 }
 
-// forgetHolds forgets, with a notice that tells of an order after an hour without one, for what instances were held
-// that are not held for it now: whoever reads that one is acted on is told when it is held
-// after all. Otherwise what was told stays told for as long as the incident lasts: two
-// reasons that alternate are not news in turn.
+// forgetHolds applies to a notice of an order after an hour without a notice. It forgets the
+// reasons for which no instance is held any more: whoever reads of the order must also read
+// that the act is held after all. Otherwise a reason stays told for as long as the incident
+// lasts, so that two reasons that alternate are not news in turn.
 func (p *planner) forgetHolds(n *Notice, known ledger.Notice) {
 	if !slices.Contains(n.News, NewsOrdered) || p.Now.Sub(known.SentAt) < forgetAfter {
 		return
 	}
-	n.Incident.Gists = slices.DeleteFunc(slices.Clone(n.Incident.Gists), func(gist string) bool {
-		reason, held := strings.CutPrefix(gist, gistHeld)
-		if !held || Reason(reason).Passing() {
+	n.Incident.Reasons = slices.DeleteFunc(slices.Clone(n.Incident.Reasons), func(reason string) bool {
+		if Reason(reason).Passing() {
 			return false
 		}
-		for id := range n.Said.Members {
-			if is, told := n.Said.Said(id); is == gist || told == gist {
+		for _, m := range n.Said.Members {
+			if m.Last.Held == reason || m.Told.Held == reason {
 				return false
 			}
 		}
@@ -337,11 +240,11 @@ func (p *planner) sent(n *Notice) {
 	}
 	i.Sent++
 	i.Most, i.Told = max(i.Most, len(n.Entries)), i.Total
-	i.Gists = addGist(i.Gists, gistCause+n.Key.Cause)
+	i.AddCause(n.Key.Cause)
 	for _, e := range n.Entries {
-		i.Gists = addGist(i.Gists, e.gist)
-		if e.Held != nil { // shown, also if it passes by itself: no news again when it has not
-			i.Gists = addGist(i.Gists, gistHeld+string(e.Held.Reason))
+		i.Add(e.says)
+		if e.Held != nil { // the notice shows the reason, so that it is no news once it lasts
+			i.Add(ledger.Statement{Held: string(e.Held.Reason)})
 		}
 	}
 	n.Said.Incident = *i

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -49,24 +48,6 @@ func (n Notice) Earliest() time.Time {
 	return t
 }
 
-// News is why a notice is sent.
-type News string
-
-// What is news, what matters most first.
-const (
-	NewsOpened    News = "opened"    // it is the first notice about this
-	NewsOrdered   News = "ordered"   // an act is ordered
-	NewsHeld      News = "held"      // acts are held for a reason that was not told before
-	NewsEscalated News = "escalated" // the first of its instances is past its tolerance
-	NewsCause     News = "cause"     // another cause was found than the notices told, or the one that they told is ruled out
-	NewsGrown     News = "grown"     // half as many instances again have it, or more
-)
-
-// AllNews lists what can be news, in the order of its weight.
-func AllNews() []News {
-	return []News{NewsOpened, NewsOrdered, NewsHeld, NewsEscalated, NewsCause, NewsGrown}
-}
-
 // Entry is one instance of a notice.
 type Entry struct {
 	Finding roll.Finding
@@ -90,15 +71,10 @@ type Entry struct {
 	// Evidence is where what was read of it is kept, "" if it is not.
 	Evidence string
 
-	gist string // what is remembered of it
-	was  string // what was, "" if nothing
-	told string // what the last notice said of it, "" if none did
+	says ledger.Statement // what is to be remembered of it
+	was  ledger.Statement // what was remembered of it; zero if nothing
+	told ledger.Statement // what the last notice said of it; zero if none named it
 }
-
-// forgetAfter is how long what was told of an instance is remembered after the last
-// notice when the instance drops out: flapping makes one notice an hour, and trouble
-// that comes back later is news again.
-const forgetAfter = time.Hour
 
 // notices works out which incidents have news. That one more instance has what the last
 // notice told of others is none, unless many more have; instances that drop out, and
@@ -142,8 +118,8 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	for _, f := range findings {
 		n.Entries = append(n.Entries, p.entry(f, known))
 	}
-	n.News = p.news(n, known)
-	n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}
+	n.News = news(n, known, p.Now)
+	n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]ledger.MemberMemory{}}
 	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
@@ -178,38 +154,8 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	if until, what := p.left(f); p.Now.Before(until) {
 		e.Left, e.Until = what, until
 	}
-	was, told := p.said(f, before)
-	lasts := p.lasts(f, was)
-	e.was, e.told, e.gist = was, told, p.gist(f, lasts)
-	reason, held := strings.CutPrefix(e.gist, gistHeld)
-	waits := was != "" && was != string(roll.Warned) && p.waits(f, was, lasts) // nothing lasting has changed
-	shown := was != "" && held && Reason(reason).Passing() && slices.Contains(before.Incident.Gists, e.gist)
-	if waits || shown {
-		e.gist = was
-	}
-	e.Changed = e.gist != was
-	e.New = e.gist != told && !waits && !shown // what is remembered of it is not what it waits for now
-	for _, gist := range []string{e.gist, told, was} {
-		if ordersActs(gist) {
-			e.Wavers = p.wavers(e, gist, before)
-			break
-		}
-	}
+	p.compare(&e, before)
 	return e
-}
-
-// said is what is remembered of a finding's instance, and what the last notice said of it: in
-// its incident, or in the one that it was counted among before another cause was found.
-func (p *planner) said(f roll.Finding, before ledger.Notice) (was, told string) {
-	if was, told = before.Said(f.Instance); was != "" {
-		return was, told
-	}
-	for _, key := range p.open[stratum{f.Group, f.Kind}] {
-		if was, told = p.State.Notices[key].Said(f.Instance); was != "" {
-			return was, told
-		}
-	}
-	return "", ""
 }
 
 // left is until when Karpenter is left to deal with a finding, and what it does, if the
@@ -222,61 +168,4 @@ func (p *planner) left(f roll.Finding) (time.Time, string) {
 		}
 	}
 	return time.Time{}, ""
-}
-
-// What is remembered of an instance is its stage, or one of these with more behind it.
-const (
-	gistHeld     = "held:"     // and the reason
-	gistOrdered  = "ordered:"  // and the order's id
-	gistDraining = "draining:" // and the cordon's id: cordon and drain are one piece of news
-	gistCause    = "cause:"    // and the code, "" for none: what an incident was said to be caused by
-)
-
-// gist is what a notice says of a finding in short: its change may be news. lasts: what
-// passes by itself has not.
-func (p *planner) gist(f roll.Finding, lasts bool) string {
-	v := p.verdicts[f.Key()]
-	switch {
-	case v.order != nil && v.order.Action.Told():
-		return gistOrdered + v.order.ID
-	case v.order != nil:
-		return gistDraining + p.orderID(f, Cordon)
-	case v.held != nil && (!v.held.Reason.Passing() || lasts):
-		return gistHeld + string(v.held.Reason)
-	}
-	return string(f.Stage)
-}
-
-// lastingAfter is how long after the end of its tolerance something may be held for
-// reasons that pass by themselves before one of them is told: longer than any step of a
-// ladder, or any owner, takes by default.
-const lastingAfter = 2 * time.Hour
-
-// lasts reports that a finding has been waiting for longer than what passes by itself
-// should take. Of one that was held for a reason that does not pass, and is for another one
-// now, nobody can tell.
-func (p *planner) lasts(f roll.Finding, was string) bool {
-	if reason, held := strings.CutPrefix(was, gistHeld); held && !Reason(reason).Passing() {
-		return false
-	}
-	known, ok := p.known(f)
-	return ok && p.Now.Sub(known.FirstSeen) >= lastingAfter && p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
-}
-
-// waits reports that nothing new is to be said of an overdue finding: it waits for the
-// next step of its ladder, or is held for a reason that passes by itself, or the shared
-// cause for which it was held could not be looked for this time.
-func (p *planner) waits(f roll.Finding, before string, lasts bool) bool {
-	v := p.verdicts[f.Key()]
-	switch {
-	case v.order != nil:
-		return v.order.Action == Drain && before == gistHeld+string(DrainUnfinished) // it is tried again, as was said
-	case f.Stage != roll.Overdue:
-		return false
-	case v.held == nil:
-		return true
-	case before == gistHeld+string(SharedCause) && v.held.Reason != SharedCause && len(p.Diagnoses[f.Key()].NotChecked) > 0:
-		return len(decisive(p.Diagnoses[f.Key()])) == 0 || v.held.Reason.Passing()
-	}
-	return v.held.Reason.Passing() && !lasts
 }

@@ -11,6 +11,9 @@ import (
 	"rollcall/shared/roll"
 )
 
+// toldOverdue is the memory of an instance that the last notice called overdue.
+var toldOverdue = ledger.Told(ledger.Statement{Stage: roll.Overdue})
+
 // A person who is warned of an instance of Karpenter's is told that Karpenter will deal
 // with it, and until when it has time to.
 func TestANoticeSaysWhatKarpenterDoesByItself(t *testing.T) {
@@ -67,7 +70,7 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 			},
 		},
 	})
-	w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue", instanceID(3): "overdue"}}}}})
+	w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue, instanceID(2): toldOverdue, instanceID(3): toldOverdue}}}}})
 	acted := ledger.Action{ID: "0123456789abcdef", Do: string(Terminate), Instance: instanceID(3), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
 	rebooted := acted
 	rebooted.ID, rebooted.Do, rebooted.Instance = "fedcba9876543210", string(Reboot), instanceID(1)
@@ -108,7 +111,7 @@ func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 		w.mode = policy.Notify
 		w.add(1, 0)
 		w.add(2, 0)
-		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Incident: ledger.Incident{ID: "x", First: now.Add(-forgetAfter), Sent: 1, Most: 2, Total: 2, Told: 2}, Members: map[roll.InstanceID]string{instanceID(1): "overdue", instanceID(2): "overdue"}}}}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-forgetAfter), Incident: ledger.Incident{ID: "x", First: now.Add(-forgetAfter), Sent: 1, Most: 2, Total: 2, Told: 2}, Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue, instanceID(2): toldOverdue}}}}})
 		pol := w.doc.Cluster("demo", "", w.mode)
 		flaps := roll.Finding{Instance: instanceID(1), Node: "node-1", Kind: roll.Flapping, Group: "asg/w", Stage: roll.Overdue, Since: now.Add(-2 * time.Hour), Selector: roll.GroupSelector("asg/w")}
 		a := assess.Assessment{Findings: []roll.Finding{flaps}, Kept: map[roll.FindingKey]bool{{Instance: instanceID(2), Kind: roll.Flapping}: kept}}
@@ -128,7 +131,7 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 		w := newWorld()
 		w.mode = policy.Observe
 		w.add(1, 0)
-		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]string{instanceID(1): "overdue"}}}}})
+		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}}}}})
 		pol := w.doc.Cluster("demo", "", w.mode)
 		p := Make(Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now, Lowered: lowered})
 		w.state.Apply(p.Changes)

@@ -581,7 +581,7 @@ func TestAWarningAndItsEscalationAreTwoNotices(t *testing.T) {
 	for _, minute := range []int{4, 5, 6, 14, 15, 16, 17, 60} {
 		_, p := w.make(launch.Add(time.Duration(minute) * time.Minute))
 		for _, n := range p.Notices {
-			said = append(said, fmt.Sprintf("%d %s", minute, n.Said.Members[instanceID(1)]))
+			said = append(said, fmt.Sprintf("%d %s", minute, n.Said.Members[instanceID(1)].Told.Stage))
 		}
 		w.apply(p)
 	}

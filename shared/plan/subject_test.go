@@ -65,7 +65,7 @@ func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
 	w := healthy(1)
 	p := &planner{Input: Input{Snapshot: w.snapshot, State: w.state}}
 	id := roll.SubjectID("nodepool", "general")
-	got := p.ends(ledger.Notice{Members: map[roll.InstanceID]string{id: string(roll.Overdue)}})
+	got := p.ends(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: toldOverdue}})
 	if len(got) != 1 || got[0].Instance != id || got[0].How != EndedRecovered {
 		t.Errorf("%+v", got)
 	}

@@ -111,8 +111,8 @@ func (c *chance) check() (p Plan) {
 			switch {
 			case e.Order != nil:
 				c.heard[orderHeard(*e.Order)] = true
-			case e.gist == gistHeld+string(DrainUnfinished): // it is tried again, as that says
-			case e.Held != nil && strings.HasPrefix(e.gist, gistHeld):
+			case e.says.Held == string(DrainUnfinished): // it is tried again, as that says
+			case e.Held != nil && e.says.Held != "":
 				for heard := range c.heard {
 					if strings.HasPrefix(heard, string(e.Finding.Instance)+" "+string(e.Finding.Kind)) {
 						delete(c.heard, heard)

@@ -75,7 +75,14 @@ func TestABusyServiceMakesNoNews(t *testing.T) {
 			change(w)
 			_, p := w.make(now.Add(time.Duration(i) * time.Minute))
 			for _, n := range p.Notices {
-				what, _, _ := strings.Cut(n.Said.Members[instanceID(1)], ":"+orderOf(p))
+				told := n.Said.Members[instanceID(1)].Told
+				what := string(told.Stage)
+				if told.Held != "" {
+					what = "held:" + told.Held
+				}
+				if told.Order != "" && told.Order == orderOf(p) {
+					what = "ordered"
+				}
 				said = append(said, fmt.Sprint(i, " ", what))
 			}
 			w.apply(p)

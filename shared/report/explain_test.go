@@ -36,7 +36,7 @@ func remembers() ledger.State {
 		RemediateSince: map[roll.Group]time.Time{group: ago(50 * time.Hour)},
 		Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
 		Notices: map[ledger.NoticeKey]ledger.Notice{key: {
-			SentAt: ago(15 * time.Minute), Members: map[roll.InstanceID]string{asked: "held:SharedCause", instanceID(2): "warned"},
+			SentAt: ago(15 * time.Minute), Members: map[roll.InstanceID]ledger.MemberMemory{asked: ledger.Told(ledger.Statement{Held: "SharedCause"}), instanceID(2): ledger.Told(ledger.Statement{Stage: roll.Warned})},
 			Incident: ledger.Incident{ID: "5d1c7f9e3b2a4680", First: ago(26 * time.Hour), Sent: 4},
 		}},
 		Actions: []ledger.Action{
@@ -288,7 +288,7 @@ func TestAHistoryIsInTheOrderOfItsTime(t *testing.T) {
 func TestAHistoryTellsWhoWasNotNamed(t *testing.T) {
 	s := remembers()
 	for k, n := range s.Notices {
-		n.Members[asked] = ledger.Unsaid("overdue", "")
+		n.Members[asked] = ledger.MemberMemory{Last: ledger.Statement{Stage: roll.Overdue}}
 		s.Notices[k] = n
 	}
 	h := Memory{Cluster: cluster, State: s}.History(asked, "", now)

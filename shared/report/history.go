@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -176,37 +175,35 @@ func (h *history) notices() {
 	s := h.m.State
 	for _, k := range slices.SortedFunc(maps.Keys(s.Notices), ledger.NoticeKey.Compare) {
 		n := s.Notices[k]
-		if _, ok := n.Members[h.id]; !ok {
+		memory, ok := n.Members[h.id]
+		if !ok {
 			continue
 		}
 		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, orNothing(", ", k.Cause))
 		e := HistoryDocument{What: PastTold, Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
-		said, told := n.Said(h.id)
-		gist, reason := gistInWords(cmp.Or(told, said))
-		if told != "" {
-			e.Reason = reason
-			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, gist)
+		if told := memory.Told; told != (ledger.Statement{}) {
+			e.Reason = told.Held
+			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, statementWords(told))
 		} else {
 			e.What = PastJoined
-			h.add(n.Incident.First, e, "the first notice of %s; none has named this instance, it joined a trouble that is known (%s)", of, gist)
+			h.add(n.Incident.First, e, "the first notice of %s; none has named this instance, it joined a trouble that is known (%s)", of, statementWords(memory.Last))
 		}
 		e.What, e.Reason = PastOver, ""
 		h.add(n.Over, e, "%s was first seen to be over for all that the notices named", of)
 	}
 }
 
-// gistInWords is what is said of an instance in short, for a person, and the reason in it.
-func gistInWords(said string) (gist, reason string) {
-	what, of, _ := strings.Cut(said, ":")
-	switch what {
-	case "held":
-		return "held back, " + of, of
-	case "ordered":
-		return "ordered, by order " + of, ""
-	case "draining":
-		return "cordoned and drained", ""
+// statementWords returns what a notice says of an instance, in short.
+func statementWords(s ledger.Statement) string {
+	switch {
+	case s.Held != "":
+		return "held back, " + s.Held
+	case s.Order != "":
+		return "ordered, by order " + s.Order
+	case s.Drain != "":
+		return "cordoned and drained"
 	}
-	return said, ""
+	return string(s.Stage)
 }
 
 func (h *history) acts() {

@@ -249,7 +249,7 @@ func paced() []Mutation {
 
 // told tell too much, or too little.
 func told() []Mutation {
-	const ended, incident, notice, storm = "shared/plan/ended.go", "shared/plan/incident.go", "shared/plan/notice.go", "shared/plan/storm.go"
+	const ended, news, notice, storm = "shared/plan/ended.go", "shared/plan/news.go", "shared/plan/notice.go", "shared/plan/storm.go"
 	return []Mutation{
 		{
 			Name: "that a trouble is over is never told", File: ended,
@@ -275,38 +275,38 @@ func told() []Mutation {
 			Missed: "no rule asks yet whether what is told to be over is",
 		},
 		{
-			Name: "each reason to hold is news each time", File: incident,
-			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after || true",
+			Name: "each reason to hold is news each time", File: news,
+			Old: "if alone || !slices.Contains(incident.Reasons, e.says.Held) {", New: "if true {",
 			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement),
 			Missed: "each repeated notice differs from the last, and there are fewer than the rule noise allows",
 		},
 		{
-			Name: "that acts are held is no news", File: incident,
-			Old: "alone || !slices.Contains(known.Incident.Gists, e.gist) || after", New: "after && false",
+			Name: "that acts are held is no news", File: news,
+			Old: "if e.says.Held != \"\" {\n", New: "if e.says.Held != \"\" {\n\t\treturn noNews\n\t}\n\tif e.says.Held == \"-\" {\n",
 			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement),
 			Missed: "the notice that opens the incident names its machines; a rule would ask for the reason",
 		},
 		{
-			Name: "each further instance is news", File: incident,
-			Old: "return now > told && 2*now >= 3*told", New: "return now > told",
+			Name: "each further instance is news", File: news,
+			Old: "return count > told && 2*count >= 3*told", New: "return count > told",
 			Harm: "notices nobody reads any more", Faults: faults(sim.FaultTemplate),
 			Rules: rules(sim.RuleNoise),
 		},
 		{
-			Name: "what is past its tolerance is no news", File: incident,
-			Old: "set[NewsEscalated] = set[NewsEscalated] || alone || !beyond(known.Incident.Gists)", New: "set[NewsEscalated] = false",
+			Name: "what is past its tolerance is no news", File: news,
+			Old: "if alone || !incident.Escalated() {", New: "if alone && !incident.Escalated() && incident.Sent < 0 {",
 			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin + "=2"),
 			Missed: "no rule asks yet for the word that a tolerance is over where a warning came first",
 		},
 		{
-			Name: "an act is no news once the incident is open", File: incident,
-			Old: "set[NewsOrdered] = set[NewsOrdered] || !e.Wavers", New: "set[NewsOrdered] = false",
+			Name: "an act is no news once the incident is open", File: news,
+			Old: "\t\treturn NewsOrdered\n", New: "\t\treturn noNews\n",
 			Harm: "machines are ended without a word", Faults: faults(sim.FaultSilence),
 			Rules: rules(sim.RuleFirst),
 		},
 		{
 			Name: "what a notice said is forgotten", File: notice,
-			Old: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := n.join(known)", New: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]string{}}\n\tchanged := false",
+			Old: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]ledger.MemberMemory{}}\n\tchanged := n.join(known)", New: "n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]ledger.MemberMemory{}}\n\tchanged := false",
 			Harm: "everything is told again and again", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleReport, sim.RuleEnd), Sample: true,
 		},
 		{

@@ -97,7 +97,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		say := func(said string, version int64) error {
 			n := Notice(1)
 			for id := range n.Members {
-				n.Members[id] = said
+				n.Members[id] = ledger.Told(ledger.Statement{Held: said})
 			}
 			return open().Record(ctx, Cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}, NoticesVersion: version})
 		}
@@ -119,9 +119,9 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 		got := read(t, open(), Cluster)
 		for key, n := range got.Notices {
-			for id, said := range n.Members {
-				if said != "at 2" {
-					t.Errorf("%v of %s: %q", key, id, said)
+			for id, m := range n.Members {
+				if m.Told.Held != "at 2" {
+					t.Errorf("%v of %s: %q", key, id, m)
 				}
 			}
 		}
@@ -172,7 +172,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 		want := read(t, l, Cluster)
 		for _, n := range c.Put.Notices {
-			n.Members["i-00000009"] = "x"
+			n.Members["i-00000009"] = ledger.MemberMemory{}
 		}
 		c.Put.Flips["i-00000002"][0] = time.Time{}
 		c.Put.Pressures["i-00000001"].Types[0] = "x"

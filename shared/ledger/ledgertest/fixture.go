@@ -33,7 +33,7 @@ func Changes() ledger.Changes {
 			NotReady:        map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
 			Rests:           map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
 			GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": T0},
-			Notices:         map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]string{"i-00000001": "overdue"}, Incident: Incident()}},
+			Notices:         map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]ledger.MemberMemory{"i-00000001": ledger.Told(ledger.Statement{Stage: roll.Overdue})}, Incident: Incident()}},
 			Checked:         T0,
 			First:           T0.Add(-time.Hour),
 			Missing:         map[roll.InstanceID]time.Time{"i-00000001": T0},
@@ -67,16 +67,19 @@ func Findings(n int) (c ledger.Changes) {
 
 // Notice is a notice of n instances.
 func Notice(n int) ledger.Notice {
-	members := map[roll.InstanceID]string{}
+	members := map[roll.InstanceID]ledger.MemberMemory{}
+	memories := []ledger.MemberMemory{
+		ledger.Told(ledger.Statement{Stage: roll.Overdue}), ledger.Told(ledger.Statement{Held: "UnhealthyShare"}), {Last: ledger.Statement{Stage: roll.Overdue}},
+	}
 	for i := range n {
-		members[InstanceID(i)] = []string{"overdue", "held:UnhealthyShare", ""}[i%3]
+		members[InstanceID(i)] = memories[i%len(memories)]
 	}
 	return ledger.Notice{SentAt: T0.Add(time.Duration(n)), Members: members, Incident: Incident()}
 }
 
 // Incident is the incident that the notices here are about.
 func Incident() ledger.Incident {
-	return ledger.Incident{ID: "5d1c7f9e3b2a4680", First: T0.Add(-time.Hour), Sent: 3, Most: 2, Total: 7, Told: 5, Gists: []string{"held:SharedCause", "overdue"}}
+	return ledger.Incident{ID: "5d1c7f9e3b2a4680", First: T0.Add(-time.Hour), Sent: 3, Most: 2, Total: 7, Told: 5, Stages: []roll.Stage{roll.Overdue}, Reasons: []string{"SharedCause"}, Causes: []string{""}}
 }
 
 // InstanceID is an id as EC2 makes them.

@@ -1,0 +1,123 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// NoticeKey identifies a notice: one group of a cluster, one kind, one cause.
+type NoticeKey struct {
+	Group roll.Group `json:"group"`
+	Kind  roll.Kind  `json:"kind"`
+	// Cause is the code of the first decisive cause, "" if none is known.
+	Cause string `json:"cause,omitempty"`
+}
+
+// Compare orders keys by group, kind and cause.
+func (k NoticeKey) Compare(other NoticeKey) int {
+	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Cause, other.Cause))
+}
+
+// Notice is the memory of the last notice of its key.
+type Notice struct {
+	SentAt  time.Time                        `json:"sentAt"`
+	Members map[roll.InstanceID]MemberMemory `json:"members"`
+	// Over is when a check first found none of the members in trouble; zero while one is.
+	Over     time.Time `json:"over,omitzero"`
+	Incident Incident  `json:"incident,omitzero"`
+}
+
+// MemberMemory is what is remembered of one instance of an incident. A notice has said
+// the latest statement if both fields are equal.
+type MemberMemory struct {
+	Last Statement `json:"last,omitzero"` // the latest, whether a notice said it or not
+	Told Statement `json:"told,omitzero"` // by the last notice; zero if it did not name the instance
+}
+
+// Told returns the memory of an instance of which a notice just said the statement.
+func Told(s Statement) MemberMemory { return MemberMemory{Last: s, Told: s} }
+
+// Statement is what there is to say of an instance, in short. One field is set; the zero
+// value says nothing.
+type Statement struct {
+	Stage roll.Stage `json:"stage,omitempty"` // warned or overdue, and nothing more
+	Held  string     `json:"held,omitempty"`  // an act is held; the reason
+	Order string     `json:"order,omitempty"` // an act is ordered; the id of the order
+	Drain string     `json:"drain,omitempty"` // the node is cordoned and drained; the id of the cordon's order stands for both
+}
+
+// Acts reports whether the statement says that the instance is acted on.
+func (s Statement) Acts() bool { return s.Order != "" || s.Drain != "" }
+
+// Incident is what the notices about one trouble have in common, from the first to the
+// one that says that it is over.
+type Incident struct {
+	ID    string    `json:"id,omitempty"`    // the same in all notices of the incident
+	First time.Time `json:"first,omitzero"`  // when the first notice was sent
+	Sent  int       `json:"sent,omitempty"`  // number of notices
+	Most  int       `json:"most,omitempty"`  // the most instances that one notice named
+	Total int       `json:"total,omitempty"` // instances that have had the trouble
+	Told  int       `json:"told,omitempty"`  // Total when the last notice was sent
+	// Left counts instances that lost the trouble and were forgotten before a notice said so.
+	Left int `json:"left,omitempty"`
+	// Stages, Reasons and Causes are what the notices have said so far, each sorted: stages
+	// of instances, reasons for which acts were held, and causes, "" for an unknown one.
+	Stages  []roll.Stage `json:"stages,omitempty"`
+	Reasons []string     `json:"reasons,omitempty"`
+	Causes  []string     `json:"causes,omitempty"`
+}
+
+// Add adds a statement to what the notices have said. Orders are not kept: each is about
+// one instance, and news each time.
+func (i *Incident) Add(s Statement) {
+	i.Stages, i.Reasons = with(i.Stages, s.Stage), with(i.Reasons, s.Held)
+}
+
+// AddCause adds a cause to those that the notices have named, "" for an unknown one.
+func (i *Incident) AddCause(code string) {
+	if !slices.Contains(i.Causes, code) {
+		i.Causes = slices.Sorted(slices.Values(append(slices.Clone(i.Causes), code)))
+	}
+}
+
+// AddFrom adds what the notices of another incident have said.
+func (i *Incident) AddFrom(other Incident) {
+	for _, s := range other.Stages {
+		i.Stages = with(i.Stages, s)
+	}
+	for _, r := range other.Reasons {
+		i.Reasons = with(i.Reasons, r)
+	}
+	for _, c := range other.Causes {
+		i.AddCause(c)
+	}
+}
+
+// Escalated reports whether a notice said that an instance is past its tolerance, or that
+// an act on it is held, which implies it.
+func (i Incident) Escalated() bool {
+	return len(i.Reasons) > 0 || slices.Contains(i.Stages, roll.Overdue)
+}
+
+// with returns a sorted copy of the list with the element, unless that is empty or there.
+func with[T ~string](list []T, element T) []T {
+	if element == "" || slices.Contains(list, element) {
+		return list
+	}
+	return slices.Sorted(slices.Values(append(slices.Clone(list), element)))
+}
+
+// Clone returns a copy of the incident.
+func (i Incident) Clone() Incident {
+	i.Stages, i.Reasons, i.Causes = slices.Clone(i.Stages), slices.Clone(i.Reasons), slices.Clone(i.Causes)
+	return i
+}
+
+func (n Notice) clone() Notice {
+	n.Members, n.Incident = maps.Clone(n.Members), n.Incident.Clone()
+	return n
+}

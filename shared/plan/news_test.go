@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
+
+func TestWhyANoticeIsDueAboutAnInstance(t *testing.T) {
+	overdue, warned := ledger.Statement{Stage: roll.Overdue}, ledger.Statement{Stage: roll.Warned}
+	held, order := ledger.Statement{Held: string(UnhealthyShare)}, ledger.Statement{Order: "a"}
+	entry := func(says, told ledger.Statement) Entry {
+		return Entry{says: says, was: told, told: told, Changed: says != told, New: says != told}
+	}
+	wavers := func(e Entry) Entry { e.Wavers = true; return e }
+	group := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	alone := ledger.NoticeKey{Group: roll.GroupNone, Kind: roll.Unknown}
+	reasoned := ledger.Incident{Reasons: []string{string(UnhealthyShare)}}
+	for name, tt := range map[string]struct {
+		entry    Entry
+		key      ledger.NoticeKey
+		incident ledger.Incident
+		want     News
+	}{
+		"an order":                                 {entry(order, overdue), group, reasoned, NewsOrdered},
+		"an order that was told":                   {entry(order, order), group, reasoned, noNews},
+		"an order that wavers":                     {wavers(entry(order, held)), group, reasoned, noNews},
+		"a reason that no notice gave":             {entry(held, overdue), group, ledger.Incident{}, NewsHeld},
+		"a reason that a notice gave":              {entry(held, overdue), group, reasoned, noNews},
+		"the same, of an instance in no group":     {entry(held, overdue), alone, reasoned, NewsHeld},
+		"held after an order was told":             {entry(held, order), group, reasoned, NewsHeld},
+		"held after an order that wavers":          {wavers(entry(held, order)), group, reasoned, noNews},
+		"the first past its tolerance":             {entry(overdue, warned), group, ledger.Incident{Stages: []roll.Stage{roll.Warned}}, NewsEscalated},
+		"another past its tolerance":               {entry(overdue, warned), group, ledger.Incident{Stages: []roll.Stage{roll.Overdue}}, noNews},
+		"past its tolerance, after one was held":   {entry(overdue, warned), group, reasoned, noNews},
+		"a warning":                                {entry(warned, ledger.Statement{}), group, ledger.Incident{}, noNews},
+		"a warning of an instance in no group":     {entry(warned, ledger.Statement{}), alone, ledger.Incident{}, NewsGrown},
+		"unchanged, and not told for it may pass":  {Entry{says: held, was: held, told: overdue, New: true}, group, ledger.Incident{}, noNews},
+		"changed to what was told before it waits": {Entry{says: held, was: overdue, told: held, Changed: true}, group, ledger.Incident{}, noNews},
+	} {
+		if got := entryNews(tt.entry, tt.key, tt.incident); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestHalfAsManyAgainAreNews(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	known := ledger.Notice{SentAt: now.Add(-time.Hour), Incident: ledger.Incident{Sent: 1, Most: 4}}
+	for n, want := range map[int]bool{4: false, 5: false, 6: true} {
+		notice := Notice{Key: ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown, Cause: "KubeletSilent"}}
+		for range n {
+			notice.Entries = append(notice.Entries, Entry{told: ledger.Statement{Stage: roll.Overdue}})
+		}
+		if got := grown(notice, known, now); got != want {
+			t.Errorf("%d instances after 4: news %v, want %v", n, got, want)
+		}
+	}
+}
