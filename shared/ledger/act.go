@@ -9,56 +9,54 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Action is one act: the intent, and the outcome once it is known.
+// Action is one act: the intent, and later the outcome.
 type Action struct {
-	ID       string          `json:"id"` // of the order
+	ID       string          `json:"id"` // id of the order
 	Do       string          `json:"do"` // such as terminate
 	Instance roll.InstanceID `json:"instance"`
 	Node     string          `json:"node,omitempty"`
 	Group    roll.Group      `json:"group"`
 	Kind     roll.Kind       `json:"kind"`
-	At       time.Time       `json:"at"` // of the intent
-	// Free: it gives back what an earlier act took, and counts against no budget.
+	At       time.Time       `json:"at"` // time of the intent
+	// Free: the act gives back what an earlier one took, and uses no budget.
 	Free    bool     `json:"free,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 
-	// Desired is the desired capacity of its group when it was recorded, 0 if it has none.
+	// Desired is the group's desired capacity at that time, 0 if it has none.
 	Desired int `json:"desired,omitempty"`
-	// Launched is when its instance was launched, zero if that was not seen.
+	// Launched is the launch time of the instance, zero if unknown.
 	Launched time.Time `json:"launched,omitzero"`
 
-	// Outlives are the ids of the instance's volumes and interfaces that EC2 does not delete
-	// with it, of an act that ends the instance: EC2 names them as long as it is there.
+	// Outlives are the instance's volumes and interfaces that EC2 does not delete with it.
+	// EC2 lists them only while the instance exists.
 	Outlives []string `json:"outlives,omitempty"`
 
-	// What it rests on, for whoever asks afterwards, when the instance can tell nothing any
-	// more. It decides nothing.
+	// Grounds of the act, for a later review. No decision depends on them.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
-	Since    time.Time `json:"since,omitzero"`     // of the trouble
+	Since    time.Time `json:"since,omitzero"`     // when the trouble began
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
-	Evidence string    `json:"evidence,omitempty"` // where what was read of it is kept, "" if it is not
+	Evidence string    `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
 }
 
-// WhyRunes is how long the reason of an act may be: every check reads all acts of a month.
+// WhyRunes is the maximal length of Why: every check reads all acts of a month.
 const WhyRunes = 500
 
-// Result is how an act ended. A call whose answer leaves open whether it took
-// effect has no result yet: a look at the instance will tell.
+// Result is how an act ended. An act has none while it is unclear whether the call took
+// effect; a check of the instance settles it.
 type Result string
 
 // The results.
 const (
 	Done   Result = "done"   // AWS accepted it
-	Failed Result = "failed" // AWS refused it, or it could not be asked; nothing happened, but see Unfinished
+	Failed Result = "failed" // AWS refused it, or the call was not possible; nothing happened, unless it is Unfinished
 )
 
-// NotYet begins the detail of a failure that a little time cures: EC2 did not show the
-// order's tag yet, and so did not let the act happen.
+// NotYet is the prefix of the detail of a failure that passes: EC2's permission check did not
+// see the order's tag yet.
 const NotYet = "not yet: "
 
-// Unfinished begins the detail of a failure that came half-way: a drain that left pods
-// on the node when its time was over. It may be tried again like any failure, but it
-// interrupted something.
+// Unfinished is the prefix of the detail of a failure that did something: a drain that timed
+// out with pods left. It may be tried again, and it counts as an interruption.
 const Unfinished = "unfinished"
 
 // Outcome is the end of an act.
@@ -68,15 +66,15 @@ type Outcome struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
-// Interrupted reports whether the act took something from the workload, or may have: it
-// is not free, and did not fail with nothing done.
+// Interrupted reports whether the act interrupted the workload, or may have: it is not free,
+// and did not fail with nothing done.
 func (a Action) Interrupted() bool {
 	failed := a.Outcome != nil && a.Outcome.Result == Failed && !strings.HasPrefix(a.Outcome.Detail, Unfinished)
 	return !a.Free && !failed
 }
 
-// TookUntil is when the act last took something from the workload, as far as the ledger
-// knows: a drain goes on for a while, and evicts until its end.
+// TookUntil returns when the act last interrupted the workload, as far as is known: a drain
+// evicts pods until its outcome.
 func (a Action) TookUntil() time.Time {
 	if a.Outcome != nil && a.Outcome.At.After(a.At) {
 		return a.Outcome.At
@@ -84,29 +82,28 @@ func (a Action) TookUntil() time.Time {
 	return a.At
 }
 
-// since reports an act that took something after a time, or goes on: a drain without an
-// outcome.
-func (a Action) since(t time.Time) bool {
+// interruptsAfter reports whether the act interrupted the workload after a time, or still
+// does: a drain without an outcome.
+func (a Action) interruptsAfter(t time.Time) bool {
 	return a.TookUntil().After(t) || a.Do == drain && a.Outcome == nil
 }
 
-// drain is the Do of the act that goes on.
+// drain is the Do of the act that takes several checks.
 const drain = "drain"
 
-// Budget bounds how many instances of a cluster are interrupted: at most Max by acts
-// that ended after Since, or go on. A drain and the termination that follows it are about
-// one instance and count once. A budget of zero permits nothing.
+// Budget limits interruptions: at most Max instances of a cluster, by acts that ended after
+// Since or are in progress. A drain and the termination after it count once, since they are
+// about one instance. The zero budget permits nothing.
 type Budget struct {
 	Max   int
 	Since time.Time
-	// Ordered is when the act was decided on; zero if that does not matter. Another
-	// instance of its group that was interrupted since then was not known to whoever
-	// decided, and a group gives up one instance at a time.
+	// Ordered is the time of the decision, zero if it does not matter. A group gives up one
+	// instance at a time, and the decision did not know of an act on another one since.
 	Ordered time.Time
 }
 
-// overtaken finds the act on another instance of the intent's group that was begun when
-// the intent was decided on, or since.
+// overtaken returns an act on another instance of the group that began at the time of the
+// decision or later.
 func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 	if b.Ordered.IsZero() || intent.Free || intent.Group == roll.GroupNone {
 		return Action{}, false
@@ -119,23 +116,22 @@ func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 	return Action{}, false
 }
 
-// Spent counts the instances on which a budget is used up, but for the one named: to
-// act on it once more takes nothing further. "" names none.
+// Spent counts the interrupted instances except one: another act on that instance takes
+// nothing more. "" excepts none.
 func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 	used := map[roll.InstanceID]bool{}
 	for _, a := range actions {
-		if a.Interrupted() && a.since(b.Since) && (but == "" || a.Instance != but) {
+		if a.Interrupted() && a.interruptsAfter(b.Since) && (but == "" || a.Instance != but) {
 			used[a.Instance] = true
 		}
 	}
 	return len(used)
 }
 
-// Unresolved returns the act that has no outcome yet and keeps another one on the
-// instance waiting: one on the instance itself, or else one on another of its group,
-// unless that is free. Instances of no group have nothing to do with each other, and
-// for a free act, which waits for its own instance only, roll.GroupNone is the group to
-// ask with.
+// Unresolved returns an act without an outcome that blocks an act on the instance: one on
+// the instance itself, or else one on another instance of its group that is not free.
+// Instances in no group do not block each other. A free act waits for its own instance only:
+// ask for it with roll.GroupNone.
 func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, bool) {
 	var of Action
 	found := false
@@ -151,19 +147,19 @@ func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, b
 	return of, found
 }
 
-// ActsOf lists the acts on members of a group that ended after a time, or go on, in the
-// order in which they began, whatever came of them.
+// ActsOf returns the acts on a group that ended after a time or are in progress, whatever
+// their result, in the order of their Begin.
 func (s State) ActsOf(group roll.Group, since time.Time) []Action {
 	var out []Action
 	for _, a := range s.Actions {
-		if a.Group == group && a.since(since) {
+		if a.Group == group && a.interruptsAfter(since) {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// Action finds the latest try of an act by its id.
+// Action returns the latest try of an act by its id.
 func (s State) Action(id string) (Action, bool) {
 	for _, a := range slices.Backward(s.Actions) {
 		if a.ID == id {
@@ -173,21 +169,20 @@ func (s State) Action(id string) (Action, bool) {
 	return Action{}, false
 }
 
-// IntentRetention is how long an Auto Scaling group, or a version of a launch template,
-// that had a node is taken to be meant for nodes. What runs once a quarter has had some
-// within 92 days. Afterwards it takes a node, or user data, to show it anew: so long after
-// its last node a group may well have been given another purpose. IntentRefresh is how old
-// the memory of one that has nodes may grow: it costs one write a day for each.
+// IntentRetention is how long an Auto Scaling group or launch template version is taken to
+// be meant for nodes after its last one: longer than the 92 days of a quarter. Afterwards it
+// may serve another purpose, and needs a node or user data to show its intent again.
+// IntentRefresh is how old that memory may grow while it has nodes: one write a day.
 const (
 	IntentRetention = 100 * 24 * time.Hour
 	IntentRefresh   = 24 * time.Hour
 )
 
-// ActionRetention is how long acts are kept: longer than any budget or
-// look-back counts, and long enough to answer "who did this last week?".
+// ActionRetention is how long acts are kept: longer than any limit looks back, and long
+// enough to answer "who did this last week?".
 const ActionRetention = 30 * 24 * time.Hour
 
-// begin decides on an intent and takes it into the state.
+// begin decides on an intent, and adds it to the state if it may go on.
 func (s *State) begin(intent Action, budget Budget) error {
 	s.init()
 	if intent.ID == "" || intent.Instance == "" || intent.At.IsZero() {
@@ -220,7 +215,7 @@ func (s *State) begin(intent Action, budget Budget) error {
 	return nil
 }
 
-// finish takes an outcome into the state.
+// finish adds an outcome to the state.
 func (s *State) finish(id string, outcome Outcome) error {
 	for i := range slices.Backward(s.Actions) {
 		if s.Actions[i].ID == id {

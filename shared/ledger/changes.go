@@ -6,19 +6,18 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Changes is what one check makes of a cluster's memory.
+// Changes are the changes of one check to a cluster's memory.
 type Changes struct {
-	// Put is what is remembered from now on. What is empty in it stays as it is; its acts and
-	// its version of notices count for nothing.
+	// Put holds new and changed records. Empty fields change nothing; Actions and
+	// NoticesVersion are ignored.
 	Put State
-	// Drop is what is forgotten, also of what is put.
+	// Drop holds the keys of records to delete. A record in both is deleted.
 	Drop Drops
-	// NoticesVersion is the version of the notices at which the changes may be made, all or
-	// none; 0 is any.
+	// NoticesVersion is the version of the notices that the changes require; 0 is any.
 	NoticesVersion int64
 }
 
-// Drops are the keys of what is forgotten, under the names of the fields of State.
+// Drops are keys of records, under the names of the fields of State.
 type Drops struct {
 	RemediateSince  []roll.Group
 	Findings        []roll.FindingKey
@@ -30,20 +29,17 @@ type Drops struct {
 	Spot            []SpotKey
 	Flips           []roll.InstanceID
 	Pressures       []roll.InstanceID
-	// Groups are those that have neither a node nor, for ActionRetention, an act: what was good
-	// then answers nothing any more.
-	Groups   []roll.Group
-	Trouble  bool
-	Refusals []RefusalKey
+	Groups          []roll.Group
+	Trouble         bool
+	Refusals        []RefusalKey
 }
 
-// Empty reports whether there is nothing to write.
+// Empty reports whether nothing changes.
 func (c Changes) Empty() bool {
 	return !slices.ContainsFunc(records, func(r record) bool { return r.changed(&c) })
 }
 
-// Apply makes the changes to a state in place. The state keeps copies: what becomes of
-// the changes afterwards does not touch it.
+// Apply makes the changes in place. The state keeps copies.
 func (s *State) Apply(c Changes) {
 	s.init()
 	for _, r := range records {
@@ -52,7 +48,7 @@ func (s *State) Apply(c Changes) {
 	}
 }
 
-// NewState is a state in which nothing is remembered, with all its maps.
+// NewState returns an empty state with all its maps.
 func NewState() (s State) {
 	s.init()
 	return s
@@ -65,7 +61,7 @@ func (s *State) init() {
 	}
 }
 
-// Clone copies the state so deeply that neither side sees the other's changes.
+// Clone returns a deep copy of the state.
 func (s State) Clone() State {
 	c := NewState()
 	for _, r := range records {

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Knows reports whether anything is remembered of an instance.
+// Knows reports whether the state mentions an instance.
 func (s State) Knows(id roll.InstanceID) bool {
 	_, notReady := s.NotReady[id]
 	_, rests := s.Rests[id]
@@ -38,8 +38,8 @@ func (s State) Knows(id roll.InstanceID) bool {
 	return slices.ContainsFunc(s.Actions, func(a Action) bool { return a.Instance == id })
 }
 
-// Clusters are the clusters of an account and region that checks have seen, by name. The
-// table has no index of them; each check writes how large its cluster is.
+// Clusters returns the clusters of an account and region that checks have seen, by name.
+// The table has no index of clusters, but each check writes the size of its cluster.
 func (d *Dynamo) Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error) {
 	sizes, err := d.Sizes(ctx, region)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Dynamo) Clusters(ctx context.Context, account, region string) ([]roll.C
 	return out, nil
 }
 
-// Clusters are the clusters of an account and region that the file remembers, by name.
+// Clusters returns the clusters of an account and region in the file, by name.
 func (f *File) Clusters(_ context.Context, account, region string) ([]roll.ClusterID, error) {
 	states, err := f.load()
 	if err != nil {

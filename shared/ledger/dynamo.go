@@ -22,20 +22,18 @@ type dynamoAPI interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Dynamo is a ledger in a DynamoDB table, for the functions: any number of processes
-// may use it at once. README.md describes the table: its keys, who writes what, what
-// expires and why.
+// Dynamo is a ledger in a DynamoDB table, safe for any number of processes at once.
+// README.md describes the table: keys, attributes, writers, expiry.
 type Dynamo struct {
 	api   dynamoAPI
 	table string
-	// Pause waits before a write is tried again that met another writer; conflicts
-	// counts those so far, from 1. NewDynamo's own waits for a random time that grows
-	// from 25 ms to at most a second.
+	// Pause waits before a write that met another writer is tried again; conflicts counts
+	// them from 1. The default waits for a random time that grows from 25 ms to a second.
 	Pause func(ctx context.Context, conflicts int) error
 }
 
-// NewDynamo returns the ledger in the table, which has the string keys pk and sk and
-// the TTL attribute expires. *dynamodb.Client is an api.
+// NewDynamo returns the ledger in a table with the string keys pk and sk and the TTL
+// attribute expires. *dynamodb.Client implements api.
 func NewDynamo(api dynamoAPI, table string) *Dynamo {
 	return &Dynamo{api: api, table: table, Pause: pause}
 }
@@ -43,12 +41,12 @@ func NewDynamo(api dynamoAPI, table string) *Dynamo {
 const (
 	shortPause = 25 * time.Millisecond
 	longPause  = time.Second
-	// tries is how often a write is tried that meets another writer each time. Every
-	// round lets one of those writers through, and there are seldom more than two.
+	// tries is how often a write is tried that meets another writer each time. Each round
+	// lets one writer through, and there are seldom more than two.
 	tries = 16
 )
 
-// pause is jittered, or those that met once would meet again.
+// pause waits with jitter, so that two writers do not meet again.
 func pause(ctx context.Context, conflicts int) error {
 	limit := min(shortPause<<(conflicts-1), longPause)
 	waiting, cancel := context.WithTimeout(ctx, rand.N(limit))
@@ -57,8 +55,8 @@ func pause(ctx context.Context, conflicts int) error {
 	return ctx.Err()
 }
 
-// insist tries again as long as another writer is met.
-func (d *Dynamo) insist(ctx context.Context, try func() error) error {
+// retry repeats try while it meets another writer.
+func (d *Dynamo) retry(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
 		if err == nil || !errors.Is(err, errMoved) && !awserr.IsTransactionConflict(err) {
@@ -73,10 +71,10 @@ func (d *Dynamo) insist(ctx context.Context, try func() error) error {
 	}
 }
 
-// Read implements Ledger. The acts that it shows may lack one that begins at the same
-// moment; Begin does not rely on it.
+// Read implements Ledger. It may miss an act that begins at the same moment; Begin does not
+// rely on it.
 func (d *Dynamo) Read(ctx context.Context, cluster roll.ClusterID) (state State, err error) {
-	err = d.insist(ctx, func() error {
+	err = d.retry(ctx, func() error {
 		items, err := d.query(ctx, cluster, "")
 		if err != nil {
 			return err
@@ -92,8 +90,8 @@ func (d *Dynamo) Read(ctx context.Context, cluster roll.ClusterID) (state State,
 // Persistent implements Ledger.
 func (d *Dynamo) Persistent() bool { return true }
 
-// query reads all items of a cluster whose sort key begins with the prefix, strongly
-// consistently.
+// query returns the items of a cluster whose sort key has the prefix, with strongly
+// consistent reads.
 func (d *Dynamo) query(ctx context.Context, cluster roll.ClusterID, prefix string) ([]item, error) {
 	in := &dynamodb.QueryInput{
 		TableName: &d.table, ConsistentRead: aws.Bool(true),
@@ -123,8 +121,8 @@ func (d *Dynamo) drop(pk, sk string) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: &types.Delete{TableName: &d.table, Key: key(pk, sk)}}
 }
 
-// transact writes all or none. The SDK gives each call a token, so that its own
-// retries of a call whose answer was lost do not write twice.
+// transact writes all items or none. The SDK gives each call a token, so that its retry of a
+// call whose answer was lost does not write twice.
 func (d *Dynamo) transact(ctx context.Context, u unit) error {
 	if _, err := d.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: u}); err != nil {
 		return fmt.Errorf("write to table %s: %w", d.table, err)

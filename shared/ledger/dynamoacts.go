@@ -13,16 +13,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Begin implements Ledger. An error that is none of the three refusals leaves open
-// whether the intent was recorded, as a call does whose answer is lost: then nothing
-// may be done, and a later check settles the intent.
+// Begin implements Ledger. Any error other than its four refusals leaves open whether the
+// intent was recorded: then nothing may be done, and a later check settles the intent.
 func (d *Dynamo) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
-	return d.insist(ctx, func() error { return d.begin(ctx, cluster, intent, budget) })
+	return d.retry(ctx, func() error { return d.begin(ctx, cluster, intent, budget) })
 }
 
-// begin decides on what it reads, and writes only if nobody has begun anything since.
+// begin reads, decides, and writes only if no other act began since it read.
 func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
-	// The budget item first: an act that begins after this raises its version.
+	// The budget item first: an act that begins after this changes its version.
 	turn, err := d.turn(ctx, cluster)
 	if err != nil {
 		return err
@@ -34,12 +33,12 @@ func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Actio
 	if err := turn.follows(acts, intent.At); err != nil {
 		return fmt.Errorf("read acts of %s in table %s: %w", cluster, d.table, err)
 	}
-	s := State{Actions: plain(acts)}
+	s := State{Actions: actionsOf(acts)}
 	if err := s.begin(intent, budget); err != nil {
 		return err
 	}
 	pk, next := partition(cluster), turn.Version+1
-	if len(acts) > 0 { // should somebody have deleted the budget item
+	if len(acts) > 0 { // somebody may have deleted the budget item
 		next = max(next, acts[len(acts)-1].Turn+1)
 	}
 	intent.Outcome = nil
@@ -70,7 +69,7 @@ func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Actio
 	return nil
 }
 
-// turn reads the budget item, the zero value if nothing was begun yet.
+// turn returns the budget item, the zero value before the first act.
 func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, error) {
 	out, err := d.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &d.table, Key: key(partition(cluster), kindBudget), ConsistentRead: aws.Bool(true),
@@ -88,11 +87,10 @@ func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, 
 	return b, nil
 }
 
-// follows checks that the act that made this version is among those that were read. A
-// Query that runs while a transaction is being committed may see one of its items and
-// not yet the other; to decide without the last act would be to let two through. That
-// act's own Begin has seen the one before it, so the last is enough. One that is old
-// may have expired.
+// follows checks that the act that wrote this version is among those that were read. A Query
+// during the commit of a transaction may see one of its items without the other, and a
+// decision without the last act could let two through. The last act is enough, since its own
+// Begin saw the one before. An old act may have expired.
 func (b budgetItem) follows(acts []actionItem, now time.Time) error {
 	if b.Version == 0 || now.Sub(b.LastAt) >= ActionRetention {
 		return nil
@@ -103,7 +101,7 @@ func (b budgetItem) follows(acts []actionItem, now time.Time) error {
 	return fmt.Errorf("the last act, %s, is missing; if somebody deleted it, delete the item %s too: %w", b.Last, kindBudget, errMoved)
 }
 
-// acts reads the acts of a cluster in the order in which they began.
+// acts returns the acts of a cluster in the order of their Begin.
 func (d *Dynamo) acts(ctx context.Context, cluster roll.ClusterID) ([]actionItem, error) {
 	items, err := d.query(ctx, cluster, kindAction+"#")
 	if err != nil {
@@ -123,7 +121,7 @@ func (d *Dynamo) acts(ctx context.Context, cluster roll.ClusterID) ([]actionItem
 
 // Finish implements Ledger.
 func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
-	return d.insist(ctx, func() error {
+	return d.retry(ctx, func() error {
 		acts, err := d.acts(ctx, cluster)
 		if err != nil {
 			return err
@@ -140,7 +138,7 @@ func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID st
 	})
 }
 
-// finish writes the outcome of an act that had none when it was read.
+// finish writes the outcome of an act, if it still has none.
 func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionItem, outcome Outcome) error {
 	pk := partition(cluster)
 	sk := a.sortKey()
@@ -167,10 +165,8 @@ func (d *Dynamo) finish(ctx context.Context, cluster roll.ClusterID, a actionIte
 	return nil
 }
 
-// expiry is when DynamoDB may delete an act: ActionRetention after the intent, or
-// after the outcome if that took longer. Only acts expire, and only once they have
-// an outcome: everything else is written on change only, so that its age says nothing
-// about whether it is still needed; the check that finds it not needed deletes it.
+// expiry returns when DynamoDB may delete an act: ActionRetention after the intent or the
+// outcome, whichever is later. README.md explains why little else expires.
 func expiry(a Action, o Outcome) int64 {
 	last := a.At
 	if o.At.After(last) {

@@ -16,8 +16,7 @@ const (
 	attrNodes = "nodes"
 )
 
-// fleetPartition is the partition key of what is remembered of a region's clusters as
-// a whole.
+// fleetPartition returns the partition key of a region's cluster sizes.
 func fleetPartition(region string) string { return "fleet#" + region }
 
 // Sizes implements Fleet.

@@ -15,11 +15,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// item is one item of the table. README.md lists the keys and attributes of every kind; the
-// attributes are named as in JSON.
+// item is one item of the table. README.md lists the keys and attributes of every kind.
 type item = map[string]types.AttributeValue
 
-// The attributes that every item has beside what is remembered.
+// The attributes of every item beside the record.
 const (
 	attrPartition = "pk"
 	attrSort      = "sk"
@@ -27,11 +26,10 @@ const (
 	attrExpires = "expires"
 )
 
-// partition is the partition key of all that is remembered of a cluster: one Query
-// reads it, and two clusters of one name never share it.
+// partition returns the partition key of a cluster.
 func partition(c roll.ClusterID) string { return "cluster#" + c.String() }
 
-// key is the primary key of an item.
+// key returns the primary key of an item.
 func key(pk, sk string) item { return item{attrPartition: text(pk), attrSort: text(sk)} }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -47,14 +45,14 @@ func textOf(v types.AttributeValue) string {
 	return ""
 }
 
-// part is a value in an item: under an attribute, or, without a name, a struct whose fields
-// are attributes.
+// part is a value in an item: one attribute, or without a name a struct whose fields are
+// attributes.
 type part struct {
 	name  string
 	value any
 }
 
-// encode makes an item of what is to be remembered under the key.
+// encode returns the item with the parts under a key.
 func encode(pk, sk string, parts ...part) (item, error) {
 	enc := attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) {
 		o.TagKey = "json"
@@ -77,9 +75,9 @@ func encode(pk, sk string, parts ...part) (item, error) {
 	return it, nil
 }
 
-// decode reads an item into its parts. One that lacks something, or lies under a key that is
-// not its own, is an error that names the key: to guess what was remembered is to forget it.
-// Attributes that it does not know are those of a later version.
+// decode reads an item into its parts. It returns an error that names the key if a required
+// attribute is missing, or if the attributes do not match the key. Unknown attributes belong
+// to a later version and are ignored.
 func decode(it item, needs string, sortKey func() string, parts ...part) error {
 	for name := range strings.FieldsSeq(needs) {
 		switch it[name].(type) {
@@ -106,7 +104,7 @@ func malformed(it item, err error) error {
 	return fmt.Errorf("item %s %s is malformed: %w; fix or delete it", textOf(it[attrPartition]), textOf(it[attrSort]), err)
 }
 
-// item is the record under a key.
+// item returns the item of a record.
 func (k many[K, V]) item(pk string, key K, v V) (item, error) {
 	parts := []part{{k.key, key}, {k.value, v}}
 	if t, ok := any(v).(time.Time); ok && k.lasts > 0 {
@@ -134,11 +132,10 @@ func (k one[V]) read(s *State, it item) error {
 	return err
 }
 
-// The items that are more than a record, or none that Read shows.
+// Items with a layout of their own.
 type (
-	// noticeItem holds a notice. The members that do not fit are in Parts further
-	// items, numbered from 1, that are written with it in one transaction and carry
-	// the same stamp.
+	// noticeItem holds a notice. Members that do not fit are in further items, numbered 1 to
+	// Parts, written in the same transaction and with the same stamp.
 	noticeItem struct {
 		NoticeKey
 		SentAt   time.Time `json:"sentAt"`
@@ -159,18 +156,17 @@ type (
 		MemberMemory
 		Instances []string `dynamodbav:"instances,stringset" json:"instances"`
 	}
-	// actionItem is an act with its turn: the version of the budget item that it made,
-	// and so its place among the acts of the cluster.
+	// actionItem is an act with its turn: the version of the budget item that it wrote, and
+	// so its place among the acts of the cluster.
 	actionItem struct {
 		Action
 		Turn int64 `json:"turn"`
 	}
-	// budgetItem makes acts begin one after the other: each raises its version from
-	// the one it has read.
+	// budgetItem serializes Begin: each act increments the version that it read.
 	budgetItem struct {
 		Version int64     `json:"version"`
-		Last    string    `json:"last"`   // sort key of the act that made this version
-		LastAt  time.Time `json:"lastAt"` // its time
+		Last    string    `json:"last"`   // sort key of the act that wrote this version
+		LastAt  time.Time `json:"lastAt"` // time of that act
 	}
 )
 
@@ -185,18 +181,18 @@ func (i toldItem) sortKey() string {
 	return fmt.Sprintf("%s#%s#%03d", kindTold, keyText(i.NoticeKey), i.Part)
 }
 
-// sortKey puts a cluster's acts in the order of their time. The turn at the end
-// keeps two tries of one order apart, whatever their clocks say.
+// sortKey orders a cluster's acts by time. The turn keeps two tries of one order apart,
+// whatever their clocks say.
 func (i actionItem) sortKey() string {
 	return fmt.Sprintf("%s#%s#%s#%d", kindAction, i.At.UTC().Format(sortableTime), i.ID, i.Turn)
 }
 
 func (budgetItem) sortKey() string { return kindBudget }
 
-// sortableTime has as many digits for every time, so that texts sort as times do.
+// sortableTime has a fixed number of digits, so that strings sort as times do.
 const sortableTime = "2006-01-02T15:04:05.000000000Z"
 
-// keyedItem is an item that knows the sort key that its attributes lead to.
+// keyedItem computes its sort key from its attributes.
 type keyedItem interface{ sortKey() string }
 
 func itemOf[T keyedItem](it item, needs string) (v T, err error) {
@@ -214,7 +210,7 @@ func actionOf(it item) (actionItem, error) {
 	return a, err
 }
 
-// stateOf makes a state of a cluster's items.
+// stateOf returns the state in a cluster's items.
 func stateOf(items []item) (State, error) {
 	s := NewState()
 	var acts []actionItem
@@ -238,7 +234,7 @@ func stateOf(items []item) (State, error) {
 			acts = append(acts, a)
 		case kindNotices.name:
 			err = kindNotices.read(&s, it)
-		default: // kinds that are not known are those of a later version
+		default: // unknown kinds belong to a later version
 			if i := slices.IndexFunc(records, func(r record) bool { return r.kind() == kind }); i >= 0 {
 				err = records[i].read(&s, it)
 			}
@@ -255,30 +251,29 @@ func stateOf(items []item) (State, error) {
 		s.Notices[head.NoticeKey] = n
 	}
 	slices.SortFunc(acts, byTurn)
-	s.Actions = plain(acts)
+	s.Actions = actionsOf(acts)
 	return s, nil
 }
 
-// errMoved tells that what was read does not fit together, or is not what is there
-// any more, because somebody writes at the same time.
+// errMoved means that another writer changed the items during or after the read.
 var errMoved = errors.New("the ledger was changed at the same time")
 
-// byTurn is the order in which acts began. Their times come from many clocks, their turns
-// from one item.
+// byTurn orders acts by their Begin: their times come from many clocks, their turns from one
+// item.
 func byTurn(a, b actionItem) int { return cmp.Compare(a.Turn, b.Turn) }
 
-func plain(acts []actionItem) (out []Action) {
+func actionsOf(acts []actionItem) (out []Action) {
 	for _, a := range acts {
 		out = append(out, a.Action)
 	}
 	return out
 }
 
-// valueOverhead is more than DynamoDB adds to a value for itself: 3 bytes to a list or
-// map and 1 to each of its elements (Item sizes and formats in its developer guide).
+// valueOverhead is an upper bound of DynamoDB's overhead per value: 3 bytes for a list or
+// map and 1 for each element (developer guide, Item sizes and formats).
 const valueOverhead = 8
 
-// sizeOf is at least the size of an item as DynamoDB counts it.
+// sizeOf returns an upper bound of an item's size as DynamoDB counts it.
 func sizeOf(it item) int { return 100 + valueSize(&types.AttributeValueMemberM{Value: it}) }
 
 func valueSize(v types.AttributeValue) int {

@@ -16,8 +16,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Record implements Ledger. Up to 100 items are written all or none; README.md tells
-// what a crash between two such writes leaves, and why nothing is lost by it.
+// Record implements Ledger. Up to 99 items are one transaction. README.md says what a crash
+// between two transactions leaves, and why it loses nothing.
 func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error {
 	if changes.Empty() {
 		return nil
@@ -38,8 +38,8 @@ func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Cha
 		if v := changes.NoticesVersion; v != 0 {
 			c = append(c, types.TransactWriteItem{Update: d.notices(cluster, v, v)})
 		}
-		err := d.insist(ctx, func() error { return d.transact(ctx, c) })
-		if awserr.IsConditionFailed(err) { // there is no other condition
+		err := d.retry(ctx, func() error { return d.transact(ctx, c) })
+		if awserr.IsConditionFailed(err) { // the only condition
 			err = fmt.Errorf("%w: %w", ErrNoticesMoved, err)
 		}
 		if err != nil {
@@ -49,7 +49,7 @@ func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Cha
 	return nil
 }
 
-// notices sets the version of the notices if it is the one that was read.
+// notices returns the update of the notices' version from the one that was read.
 func (d *Dynamo) notices(cluster roll.ClusterID, read, next int64) *types.Update {
 	u := &types.Update{
 		TableName: &d.table, Key: key(partition(cluster), kindNotices.name),
@@ -65,12 +65,12 @@ func (d *Dynamo) notices(cluster roll.ClusterID, read, next int64) *types.Update
 	return u
 }
 
-// RaiseNotices implements Ledger. Where an answer is lost, the SDK's next try may meet its
-// own first one, and tell that another check has the notices: then nobody tells in this
-// check, and the next one does.
+// RaiseNotices implements Ledger. If an answer is lost, the SDK's retry may meet its own
+// first call and report that another check has the notices. Then this check sends nothing,
+// and the next one does.
 func (d *Dynamo) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
 	u := d.notices(cluster, read, read+1)
-	err := d.insist(ctx, func() error {
+	err := d.retry(ctx, func() error {
 		_, err := d.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
@@ -86,7 +86,7 @@ func (d *Dynamo) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read 
 	return nil
 }
 
-// toldParts are the parts of notices that there are, needed or left over.
+// toldParts returns the stored parts of notices, needed or left over.
 func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldItem, error) {
 	items, err := d.query(ctx, cluster, kindTold+"#")
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldI
 	return out, nil
 }
 
-// unit is what must be written together.
+// unit is a set of writes that must stay in one transaction.
 type unit []types.TransactWriteItem
 
 func (u unit) bytes() int {
@@ -112,20 +112,20 @@ func (u unit) bytes() int {
 		if w.Put != nil {
 			n += sizeOf(w.Put.Item)
 		} else {
-			n += 1000 // a key's length, at most about
+			n += 1000 // about the longest key
 		}
 	}
 	return n
 }
 
-// The limits of a transaction are 100 items, of which one may be the version of the notices,
-// and 4 MB (TransactWriteItems in the API reference); sizes are estimated, so a margin is left.
+// A transaction takes 100 items, one of which may be the notices' version, and 4 MB
+// (TransactWriteItems in the API reference). Sizes are estimates, hence the margin.
 const (
 	unitsPerWrite = 99
 	bytesPerWrite = 3_500_000
 )
 
-// chunked packs units into as few transactions as their order allows.
+// chunked packs units into transactions, in order.
 func chunked(units []unit) []unit {
 	var out []unit
 	size := 0
@@ -144,15 +144,14 @@ func chunked(units []unit) []unit {
 type draft struct {
 	d     *Dynamo
 	pk    string
-	left  []toldItem // the parts of notices that there are
+	left  []toldItem // the stored parts of notices
 	order []string
 	units map[string]unit
 	err   error
 }
 
-// set adds a unit. It takes the place of an earlier one for the same key, since a
-// transaction takes a key once only, and stands where it was added: a drop that follows
-// a put is written when drops are.
+// set adds a unit. It replaces an earlier unit of the same key, since a transaction takes
+// each key once, and is written last: a put and a drop become a drop, at the place of drops.
 func (w *draft) set(sk string, u unit) {
 	if _, again := w.units[sk]; again {
 		w.order = slices.DeleteFunc(w.order, func(s string) bool { return s == sk })
@@ -168,8 +167,8 @@ func (w *draft) put(sk string, it item, err error) {
 
 func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 
-// order is the order in which changes are written: any beginning of it permits nothing that
-// neither the old nor the new memory would. README.md argues it step by step.
+// order is the order of writes. After any prefix of it the table permits nothing that neither
+// the old nor the new memory permits; README.md explains each step.
 var order = []func(*draft, *Changes){
 	kindTrouble.puts, kindMissing.puts, kindMissing.drops, kindRemediate.puts, kindGroup.puts, kindRest.puts,
 	kindNotReady.puts, kindFlips.puts, kindPressure.puts, kindSpot.puts,
@@ -181,7 +180,7 @@ var order = []func(*draft, *Changes){
 	kindMemory.puts, kindMemory.drops, kindTrouble.drops,
 }
 
-// units are the writes that make the changes.
+// units returns the writes for the changes, in order.
 func (d *Dynamo) units(pk string, c Changes, left []toldItem) ([]unit, error) {
 	w := &draft{d: d, pk: pk, left: left, units: map[string]unit{}}
 	for _, add := range order {
@@ -222,7 +221,7 @@ func (k one[V]) drops(w *draft, c *Changes) {
 	}
 }
 
-// putNotices adds each notice with all its parts, and deletes the parts that it has no more.
+// putNotices writes each notice with all its parts, and deletes the parts left over.
 func (w *draft) putNotices(c *Changes) {
 	for _, k := range slices.SortedFunc(maps.Keys(c.Put.Notices), NoticeKey.Compare) {
 		items, err := noticeItems(w.pk, k, c.Put.Notices[k])
@@ -246,7 +245,7 @@ func (w *draft) dropNotices(c *Changes) {
 	}
 }
 
-// surplus deletes the parts of a notice from the number on.
+// surplus deletes the stored parts of a notice from a number on.
 func (w *draft) surplus(k NoticeKey, from int) (u unit) {
 	for _, p := range w.left {
 		if p.NoticeKey == k && p.Part >= from {

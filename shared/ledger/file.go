@@ -17,10 +17,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// File is a ledger in one JSON file, for the command line: readable, and safe
-// against two commands at once. Every write takes a lock on FILE.lock, reads the
-// file again, and replaces it whole, so that a crash leaves the old content or
-// the new one, never half of it.
+// File is a ledger in one JSON file, for the command line. Every write locks FILE.lock,
+// reads the file again and replaces it whole: two commands at once are safe, and a crash
+// leaves the old content or the new.
 type File struct {
 	states
 
@@ -29,17 +28,16 @@ type File struct {
 	lock *flock.Flock
 }
 
-// formatVersion of the files that are written. A later one is refused, not guessed at.
+// formatVersion is the version of the file format. Files of a later version are refused.
 const formatVersion = 1
 
-// lockPatience is how often the lock is tried again while another process has it.
-const lockPatience = 50 * time.Millisecond
+// lockInterval is the time between two tries to take the lock.
+const lockInterval = 50 * time.Millisecond
 
-// OpenFile opens the ledger in the file, which need not exist yet; its folder
-// must. A file that is not a ledger is an error, and is left as it is.
+// OpenFile opens the ledger in a file. The file need not exist, but its folder must. A file
+// that is not a ledger is an error, and stays as it is.
 func OpenFile(path string) (*File, error) {
-	// A link is followed once, here: replacing the file would otherwise replace the
-	// link, and split the memory in two.
+	// Follow a link: otherwise replacing the file would replace the link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -69,7 +67,7 @@ func (f *File) Persistent() bool { return true }
 func (f *File) update(ctx context.Context, cluster roll.ClusterID, change func(*State) error) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.lock.TryLockContext(ctx, lockPatience); err != nil {
+	if _, err := f.lock.TryLockContext(ctx, lockInterval); err != nil {
 		return fmt.Errorf("lock ledger %s.lock (another rollcall may hold it): %w", f.path, err)
 	}
 	defer func() { err = errors.Join(err, f.lock.Unlock()) }()
@@ -95,7 +93,7 @@ func stateIn(all map[string]*State, cluster roll.ClusterID) *State {
 	return s
 }
 
-// content is what the file holds: states by cluster.
+// content is the content of the file: states by cluster.
 type content struct {
 	Version  int               `json:"version"`
 	Clusters map[string]*State `json:"clusters"`
@@ -121,7 +119,7 @@ func parse(data []byte) (map[string]*State, error) {
 	var format struct {
 		Version int `json:"version"`
 	}
-	// The version first: in a later one, everything else may be unknown.
+	// The version first: in a later version everything else may differ.
 	if err := json.Unmarshal(data, &format); err == nil && format.Version > formatVersion {
 		return nil, fmt.Errorf("it has format version %d, this program knows %d; name another file or use a later program", format.Version, formatVersion)
 	}
@@ -149,8 +147,8 @@ func (f *File) store(all map[string]*State) error {
 	return replaceFile(f.path, append(data, '\n'))
 }
 
-// replaceFile writes beside the file, makes sure that the bytes are on the disk,
-// and renames: an intent that a crash loses would be an act nobody knows of.
+// replaceFile writes a temporary file, syncs it to disk and renames it: a lost intent would
+// be an act without a record.
 func replaceFile(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
@@ -166,7 +164,7 @@ func replaceFile(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a rename in the folder survive a power cut.
+// syncFolder makes a rename in the folder survive a power failure.
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err == nil {

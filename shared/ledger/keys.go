@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// keyText is a key as one text, as sort keys have it: empty fields at its end are left out.
+// keyText returns a key as one string for a sort key, without an empty last field.
 func keyText(key any) string {
 	if k, ok := key.(encoding.TextMarshaler); ok {
-		text, _ := k.MarshalText() // no key of a record fails
+		text, _ := k.MarshalText() // never fails
 		return strings.TrimSuffix(string(text), "#")
 	}
 	return fmt.Sprint(key)
 }
 
-// cut splits the text of a key into fields. The first may contain a #, the others do not.
+// cut splits a key into fields. Only the first may contain a #.
 func cut(text []byte, fields ...*string) error {
 	rest := string(text)
 	for i := len(fields) - 1; i > 0; i-- {
@@ -29,30 +29,30 @@ func cut(text []byte, fields ...*string) error {
 	return nil
 }
 
-// MarshalText makes a SpotKey the key of a JSON object.
+// MarshalText implements encoding.TextMarshaler, for keys of JSON objects.
 func (k SpotKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s#%s", k.Instance, k.Event), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *SpotKey) UnmarshalText(text []byte) error {
 	return cut(text, (*string)(&k.Instance), (*string)(&k.Event))
 }
 
-// MarshalText makes a RefusalKey the key of a JSON object.
+// MarshalText implements encoding.TextMarshaler, for keys of JSON objects.
 func (k RefusalKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s#%s", k.Order, k.Reason), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *RefusalKey) UnmarshalText(text []byte) error { return cut(text, &k.Order, &k.Reason) }
 
-// MarshalText makes a NoticeKey the key of a JSON object.
+// MarshalText implements encoding.TextMarshaler, for keys of JSON objects.
 func (k NoticeKey) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s#%s#%s", k.Group, k.Kind, k.Cause), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *NoticeKey) UnmarshalText(text []byte) error {
 	return cut(text, (*string)(&k.Group), (*string)(&k.Kind), &k.Cause)
 }

@@ -7,29 +7,28 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A record is a kind of what is remembered. Whatever treats all kinds alike follows from the
-// table below: copies, applied changes, the items of the table in DynamoDB. Only the order in
-// which changes are written is spelled out elsewhere, in dynamorecord.go.
+// A record is one kind of record. The table below drives everything that treats all kinds
+// alike: copies, changes, items in DynamoDB. Only the order of writes is listed elsewhere, in
+// dynamorecord.go.
 type record interface {
 	kind() string
 	init(*State)
-	copy(to, from *State) // what from has
+	copy(to, from *State)
 	drop(*State, *Drops)
 	changed(*Changes) bool
 	read(*State, item) error
 }
 
-// form is how an item holds a record.
+// form is the layout of a record's item.
 type form struct {
-	name string // what stands before the first # of its sort keys
-	// key is the attribute of a key that is one text, value that of a value that is no struct.
-	// Where they are "", the fields are attributes.
+	name string // the first part of its sort keys
+	// key names the attribute of a key that is one string, value that of a value that is not a
+	// struct. If they are "", the fields of the struct are attributes.
 	key, value string
-	// needs are the attributes without which an item is malformed: all but numbers, texts, lists
-	// and flags that may be empty. What a later version adds must stay out of it, or that version
-	// could not read the items of this one.
+	// needs lists the required attributes: all but those that may be empty. Attributes that a
+	// later version adds stay optional, so that it reads the items of this one.
 	needs string
-	// lasts is how long after its value, a time, a record expires; 0 if it does not.
+	// lasts is how long after its value, a time, the record expires; 0 if never.
 	lasts time.Duration
 }
 
@@ -39,7 +38,7 @@ func (f form) kind() string { return f.name }
 type many[K comparable, V any] struct {
 	form
 
-	clone func(V) V // nil if copies of a value share nothing
+	clone func(V) V // nil if a plain copy shares nothing
 	in    func(*State, *Drops) (*map[K]V, []K)
 }
 
@@ -47,7 +46,7 @@ func perKey[K comparable, V any](f form, clone func(V) V, in func(*State, *Drops
 	return many[K, V]{f, clone, in}
 }
 
-// one is a kind with one record for a cluster.
+// one is a kind with one record per cluster.
 type one[V comparable] struct {
 	form
 
@@ -92,7 +91,7 @@ var (
 		func(s *State, d *Drops) (*map[roll.Group]GroupMemory, []roll.Group) { return &s.Groups, d.Groups })
 	kindRefusal = perKey(form{name: "refusal", needs: "order reason instance kind do at given"}, nil,
 		func(s *State, d *Drops) (*map[RefusalKey]Refusal, []RefusalKey) { return &s.Refusals, d.Refusals })
-	// A notice has a form of its own in the table: dynamonotices.go.
+	// Items of notices have a layout of their own: dynamonotices.go.
 	kindNotice = perKey(form{name: "notice"}, Notice.clone,
 		func(s *State, d *Drops) (*map[NoticeKey]Notice, []NoticeKey) { return &s.Notices, d.Notices })
 
@@ -102,18 +101,18 @@ var (
 		func(s *State, _ *Drops) (*time.Time, bool) { return &s.Checked, false }}
 	kindTrouble = one[*Trouble]{form{name: "trouble", needs: "reason since last told outage"}, func(t *Trouble) *Trouble { return new(*t) },
 		func(s *State, d *Drops) (**Trouble, bool) { return &s.Trouble, d.Trouble }}
-	// The version of the notices is no change: RaiseNotices raises it.
+	// The version of the notices is not part of Changes: RaiseNotices increments it.
 	kindNotices = one[int64]{form{name: "notices", value: "version", needs: "version"}, nil,
 		func(s *State, _ *Drops) (*int64, bool) { return &s.NoticesVersion, false }}
 )
 
-// records are all kinds that changes put and drop.
+// records are the kinds that Changes put and drop.
 var records = []record{
 	kindFinding, kindNotReady, kindMissing, kindFlips, kindPressure, kindSpot, kindRest, kindGroup,
 	kindRemediate, kindMemory, kindRefusal, kindNotice, kindFirst, kindChecked, kindTrouble,
 }
 
-// of is where a state has the records of the kind.
+// of returns the records of the kind in a state.
 func (k many[K, V]) of(s *State) *map[K]V {
 	m, _ := k.in(s, new(Drops))
 	return m

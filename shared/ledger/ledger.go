@@ -1,27 +1,23 @@
-// Package ledger remembers what the world forgets: since when a finding has been
-// seen and how far it has come, since when a node has not been ready and what it ran
-// short of before, which groups ever had nodes and how long those took to register,
-// which instances could not be found, what kept Rollcall from acting on a cluster,
-// which notices were sent, which refusals of orders were told, and every act with its
-// intent and its outcome.
+// Package ledger stores what AWS and Kubernetes forget: findings and their stage, times of
+// Ready transitions, pressures before a node went silent, registration times of groups,
+// instances that EC2 no longer knows, sent notices, refused orders, and every act with its
+// intent and outcome.
 //
-// The world itself is read anew at every check; the ledger is never asked what is
-// true now, only what was seen and done before. Writes happen on change only.
+// The ledger never says what is true now, only what was seen and done before. It is written
+// on change only.
 //
-// Acts follow one protocol: Begin records the intent and takes its share of the
-// budget in one step, before anything is done; Finish records the outcome. An
-// intent without an outcome is an act that is still going on, as a drain does over
-// several checks, or the trace of a crash: the act may or may not have happened, and
-// only a look at the instance can tell.
+// Acts follow one protocol. Begin records the intent and takes its share of the budget in
+// one step, before anything is done. Finish records the outcome. An intent without an
+// outcome is an act in progress, such as a drain, or the trace of a crash: the act may or
+// may not have happened, and a check of the instance settles it.
 //
-// An instance never has two acts without an outcome, of whatever sort. A group has one
-// at a time that takes something; an act that is Free gives back what an earlier one
-// took, so it neither waits for another of its group, nor keeps one waiting, nor uses
-// up a budget.
+// An instance has at most one act without an outcome. A group has at most one that takes
+// capacity. A Free act gives back what an earlier act took: it does not wait for its group,
+// does not block it, and uses no budget.
 //
-// A budget counts instances and not acts: to cordon, drain and terminate one instance is
-// one interruption. Acts count that happened or may have happened, and those that came
-// half-way (Unfinished); those that failed with nothing done, and free ones, do not.
+// A budget counts instances, not acts: cordon, drain and termination of one instance are one
+// interruption. Acts that failed with nothing done, and free acts, do not count; unfinished
+// ones do.
 package ledger
 
 import (
@@ -33,35 +29,35 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Ledger is the memory of all clusters. Its implementations are safe for
-// concurrent use, by processes as far as they share the store.
+// Ledger is the memory of all clusters. Implementations are safe for concurrent use, also
+// by processes that share the store.
 type Ledger interface {
-	// Read returns what is remembered of a cluster, an empty State if nothing is.
+	// Read returns the memory of a cluster, an empty State if there is none.
 	Read(ctx context.Context, cluster roll.ClusterID) (State, error)
-	// Record applies changes to a cluster's memory, all or none; a store that can only
-	// take so many at once goes on in an order in which a crash loses nothing. Applying
-	// the same changes twice leaves what applying them once leaves.
+	// Record applies changes to a cluster's memory, all or none. A store that limits the
+	// size of a write continues in an order in which a crash loses nothing. Record is
+	// idempotent.
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
-	// RaiseNotices raises the version of a cluster's notices by one: the caller is about to
-	// write or send what it decided on by the version that it read. If that is not the
-	// version any more, another check does so, and it is ErrNoticesMoved.
+	// RaiseNotices increments the version of a cluster's notices, before a check writes or
+	// sends any. It returns ErrNoticesMoved if the version is no longer the one that the
+	// check read: then another check has the notices.
 	RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error
-	// Begin records the intent to act, unless an act of that id was begun before
-	// and did not fail for certain (ErrBegun), another one awaits its outcome, on the
-	// instance or, where neither is free, in its group (ErrUnresolved), another instance
-	// of its group was acted on since it was decided on (ErrOvertaken), or the budget is
-	// spent and the act is not free (ErrBudgetSpent). All are decided and the intent
-	// written in one step: of two callers at once, one gets nil.
+	// Begin records the intent to act, or returns why not:
+	//   - ErrBegun: an act of that id was begun before and did not fail for certain.
+	//   - ErrUnresolved: another act has no outcome yet, on the instance or, where neither
+	//     is free, in its group.
+	//   - ErrOvertaken: another instance of the group was acted on since the decision.
+	//   - ErrBudgetSpent: the budget is spent and the act is not free.
+	//
+	// The decision and the write are one step: of two callers at once, one succeeds.
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
-	// Finish records the outcome of an act that was begun. A second outcome for
-	// one act changes nothing.
+	// Finish records the outcome of an act. The first outcome stands.
 	Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error
-	// Persistent reports whether the memory outlives the process. Only then may
-	// anything be destroyed on its word.
+	// Persistent reports whether the memory outlives the process. Acts require that.
 	Persistent() bool
 }
 
-// The refusals of Begin.
+// Errors of Begin, and ErrNotBegun of Finish.
 var (
 	ErrBegun       = errors.New("this act was begun before")
 	ErrUnresolved  = errors.New("an earlier act on the instance or its group has no outcome yet")
@@ -70,75 +66,69 @@ var (
 	ErrNotBegun    = errors.New("no such act was begun")
 )
 
-// ErrNoticesMoved says that the notices of the cluster are another check's to write since
-// they were read.
+// ErrNoticesMoved means that another check took over the notices since they were read.
 var ErrNoticesMoved = errors.New("another check has written or sent notices of the cluster since this one read them")
 
-// State is all that is remembered of one cluster.
+// State is the memory of one cluster.
 type State struct {
-	// RemediateSince is, for each group with findings or nodes whose mode is remediate,
-	// when a check first found it so. Findings opened before it are not acted on:
-	// turning remediate on must not sweep away a backlog.
+	// RemediateSince is when a check first saw mode remediate for a group with findings or
+	// nodes. Findings opened earlier are not acted on: turning remediate on must not act on
+	// a backlog.
 	RemediateSince map[roll.Group]time.Time    `json:"remediateSince,omitempty"`
 	Findings       map[roll.FindingKey]Finding `json:"findings,omitempty"`
-	// NotReady is since when the node of an instance has not been ready. A node that
-	// turns from Unknown to False starts a new transition time; this one goes on.
+	// NotReady is since when a node has not been ready. A change from Unknown to False
+	// resets the transition time of the condition, but not this one.
 	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
-	// Rests tells of instances that a warm pool or Standby keeps, or kept: those need
-	// not register, and their launch says nothing about when they should have.
+	// Rests are instances in a warm pool or Standby, or formerly in one. They need not
+	// register, and their launch time says nothing about when they should.
 	Rests map[roll.InstanceID]Rest `json:"rests,omitempty"`
-	// GroupsWithNodes is when an Auto Scaling group, or a version of a launch template, was
-	// last seen to have a node, to the day: it is meant for nodes, until IntentRetention
-	// after that.
+	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template version
+	// last had a node. Its instances are meant to be nodes for IntentRetention after that.
 	GroupsWithNodes map[roll.Origin]time.Time `json:"groupsWithNodes,omitempty"`
 	Notices         map[NoticeKey]Notice      `json:"notices,omitempty"`
-	// NoticesVersion is how often a check set out to write or send notices: of two that
-	// decided by the same version only one may.
+	// NoticesVersion is incremented by each check that writes or sends notices: of two
+	// checks that read the same version one may.
 	NoticesVersion int64    `json:"noticesVersion,omitempty"`
-	Actions        []Action `json:"actions,omitempty"` // in the order in which they began
+	Actions        []Action `json:"actions,omitempty"` // in the order of their Begin
 
-	// First is when a check first saw the whole cluster. Trouble that began before it was
-	// nobody's to see. One from before the cluster was created is of an earlier cluster of
-	// its name, as RemediateSince may be, and is written anew.
+	// First is when a check first saw the whole cluster. A time before the cluster's creation
+	// belongs to an earlier cluster of the same name, and is replaced.
 	First time.Time `json:"first,omitzero"`
-	// Checked is when a check last saw the whole cluster. It is written every few
-	// minutes, not with every check. What was wrong then is among Findings; what is
-	// not among them and was there was in order.
+	// Checked is when a check last saw the whole cluster, to a few minutes. What was wrong
+	// then is in Findings; everything else that existed was in order.
 	Checked time.Time `json:"checked,omitzero"`
-	// Missing is when an instance that was known was first looked up and not found,
-	// or was first said to be gone while its node was Ready. One that is found again is
-	// dropped: only looks that agree with each other add up.
+	// Missing is when EC2 first did not find a known instance, or first called it gone while
+	// its node was Ready. It is dropped when EC2 finds the instance again: only consecutive
+	// answers count.
 	Missing map[roll.InstanceID]time.Time `json:"missing,omitempty"`
-	// Spot is when EC2 announced that it takes Spot Instances back, or may. It lasts for
-	// SpotRetention, and answers one question: why an instance went.
+	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
+	// for SpotRetention, to explain why an instance is gone.
 	Spot map[SpotKey]time.Time `json:"spot,omitempty"`
-	// Flips are the times at which a node became Ready again within the last hour, as
-	// far as checks saw them, oldest first.
+	// Flips are the times within the last hour at which a check saw a node become Ready
+	// again, oldest first.
 	Flips map[roll.InstanceID][]time.Time `json:"flips,omitempty"`
-	// Pressures are the last pressures of a node that still told of them.
+	// Pressures are the latest pressure conditions of nodes, from before they went silent.
 	Pressures map[roll.InstanceID]Pressure `json:"pressures,omitempty"`
-	// Groups is what is remembered of the nodes of a group.
+	// Groups is the memory of each group's nodes.
 	Groups map[roll.Group]GroupMemory `json:"groups,omitempty"`
-	// Trouble is what lately kept Rollcall from acting on the cluster as a whole; nil
-	// if nothing did.
+	// Trouble is what lately kept Rollcall from acting in the whole cluster, or nil.
 	Trouble *Trouble `json:"trouble,omitempty"`
-	// Refusals are the orders that were not carried out when they were looked at again,
-	// as far as somebody was told so. The order of a finding is the same in every check,
-	// and what refused it once may refuse it each time.
+	// Refusals are the refusals of orders that a notice reported. Every check gives the same
+	// order for a finding, and it may be refused each time for the same reason.
 	Refusals map[RefusalKey]Refusal `json:"refusals,omitempty"`
 }
 
-// SpotKey is what EC2 announced of one instance.
+// SpotKey identifies an announcement of EC2 about a Spot Instance.
 type SpotKey struct {
 	Instance roll.InstanceID `json:"instance"`
 	Event    roll.SpotEvent  `json:"event"`
 }
 
-// SpotRetention is how long an announcement may have to do with the end of its instance.
+// SpotRetention is how long an announcement may explain the end of its instance.
 const SpotRetention = 24 * time.Hour
 
-// Announced is what EC2 announced of an instance, and when: that it takes it back, or else
-// that it may; "" if neither.
+// Announced returns what EC2 announced of a Spot Instance, and when: an interruption, or
+// else a rebalance recommendation; "" if neither.
 func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	for _, event := range []roll.SpotEvent{roll.SpotInterruption, roll.SpotRebalance} {
 		if at, ok := s.Spot[SpotKey{id, event}]; ok {
@@ -148,9 +138,9 @@ func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	return "", time.Time{}
 }
 
-// SpotEnd is why a Spot Instance went, and when that was announced: what EC2 announced of it,
-// or, at a zero time, that EC2 says it took it back. "" if neither; i is nil where EC2 knows
-// the instance no more.
+// SpotEnd returns why a Spot Instance is gone, and when EC2 announced it: the time is zero
+// where only the instance's state reason says so, and the event is "" where nothing does.
+// i is nil if EC2 no longer knows the instance.
 func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, time.Time) {
 	event, at := s.Announced(id)
 	if event == "" && i != nil && i.SpotTaken {
@@ -159,71 +149,71 @@ func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, ti
 	return event, at
 }
 
-// RefusalKey is what one refusal is about: an order, and why it was refused.
+// RefusalKey identifies a refusal: an order and the reason.
 type RefusalKey struct {
 	Order  string `json:"order"`  // its id
 	Reason string `json:"reason"` // such as VerdictChanged
 }
 
-// Refusal is a refusal that was told.
+// Refusal is a refusal that a notice reported.
 type Refusal struct {
 	Instance roll.InstanceID `json:"instance"`
 	Kind     roll.Kind       `json:"kind"` // of the finding that the order followed from
 	Do       string          `json:"do"`   // such as terminate
 	At       time.Time       `json:"at"`
-	Given    time.Time       `json:"given,omitzero"` // when a check gave the order again; written every half hour at most
+	Given    time.Time       `json:"given,omitzero"` // when a check last repeated the order, to half an hour
 }
 
-// Lately is when the refusal was told, or its order given again.
-func (r Refusal) Lately() time.Time {
+// Latest returns when the refusal was reported, or its order repeated if that was later.
+func (r Refusal) Latest() time.Time {
 	if r.Given.After(r.At) {
 		return r.Given
 	}
 	return r.At
 }
 
-// Pressure is what a node ran short of while it still told.
+// Pressure is the latest pressure that a node reported.
 type Pressure struct {
 	Types []string  `json:"types,omitempty"` // such as MemoryPressure, sorted
 	Since time.Time `json:"since"`           // when the earliest of them began
-	Until time.Time `json:"until,omitzero"`  // when it was first seen gone; zero while it lasts
+	Until time.Time `json:"until,omitzero"`  // when a check first saw it gone; zero while it lasts
 }
 
-// RegistrationSamples is how many registration times of a group are kept.
+// RegistrationSamples is the number of registration times kept for a group.
 const RegistrationSamples = 256
 
-// GroupMemory is what is remembered of the nodes of a group.
+// GroupMemory is the memory of a group's nodes.
 type GroupMemory struct {
-	// Seconds are the times from launch to Node of its latest nodes, oldest first, at
-	// most RegistrationSamples.
+	// Seconds are the times from launch to registration of its latest nodes, oldest first,
+	// at most RegistrationSamples.
 	Seconds []int `json:"seconds,omitempty"`
-	// Counted is when the latest node was created that Seconds counts.
+	// Counted is the creation time of the latest node in Seconds.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node was seen Ready: of an act before
-	// it the replacement has come.
+	// Good is the latest launch of an instance whose node became Ready: the replacement for
+	// every act before it has come.
 	Good time.Time `json:"good,omitzero"`
-	// Proven is the latest launch of an instance whose node then stayed Ready for as long as
-	// the policy asks (limits.provenAfter): replacements work.
+	// Proven is the latest launch of an instance whose node stayed Ready for
+	// limits.provenAfter: replacements work.
 	Proven time.Time `json:"proven,omitzero"`
-	// Pressed are the latest nodes of the group that ran short of something, also of
-	// instances that are gone: at most PressuresKept, the earliest first. It may hold more
-	// than PressureMemory: it is cut when something is added to it.
+	// Pressed are the latest pressures of the group's nodes, also of instances that are
+	// gone: at most PressuresKept, oldest first. Entries older than PressureMemory go when
+	// another is added.
 	Pressed []GroupPressure `json:"pressed,omitempty"`
-	// Ended is the latest instance of the group that Rollcall ended. It outlives the acts: a
-	// replacement that never came is owed for as long as the group has nodes, and for
-	// IntentRetention where it has none.
+	// Ended is the latest instance of the group that Rollcall terminated. It outlives the
+	// act: a replacement that never came stays due as long as the group has nodes, and for
+	// IntentRetention if it has none.
 	Ended Ended `json:"ended,omitzero"`
 }
 
 const (
-	// PressureMemory is how long the pressure of a node has to do with the next one of its
-	// group.
+	// PressureMemory is how long the pressure of one node may explain that of the next node
+	// in its group.
 	PressureMemory = 24 * time.Hour
-	// PressuresKept is how many pressures of a group are remembered.
+	// PressuresKept is the number of pressures kept for a group.
 	PressuresKept = 10
 )
 
-// GroupPressure is what a node of a group ran short of.
+// GroupPressure is a pressure of one node of a group.
 type GroupPressure struct {
 	Instance roll.InstanceID `json:"instance"`
 	Node     string          `json:"node"`
@@ -231,28 +221,28 @@ type GroupPressure struct {
 	Since    time.Time       `json:"since"`
 }
 
-// Ended is an instance that Rollcall ended, and that its group is to replace.
+// Ended is an instance that Rollcall terminated and that its group is to replace.
 type Ended struct {
 	Instance roll.InstanceID `json:"instance"`
-	At       time.Time       `json:"at"`   // what is launched after it counts as the replacement
-	Done     time.Time       `json:"done"` // of the act's outcome
-	// Desired is the desired capacity of the group then, 0 if it has none.
+	At       time.Time       `json:"at"`   // a later launch counts as the replacement
+	Done     time.Time       `json:"done"` // time of the act's outcome
+	// Desired is the group's desired capacity at that time, 0 if it has none.
 	Desired int `json:"desired,omitempty"`
 }
 
-// Trouble is what keeps Rollcall from acting on a cluster as a whole: its API server
-// does not answer, a zone is down, too many nodes are unhealthy at once.
+// Trouble keeps Rollcall from acting in a whole cluster: the API server does not answer, a
+// zone is down, too many nodes are unhealthy.
 type Trouble struct {
 	Reason string    `json:"reason"` // the latest, such as ClusterUnreachable
 	Since  time.Time `json:"since"`
-	Last   time.Time `json:"last"` // when it was last seen; written once a minute at most
-	// Outage is the latest time in which nothing could be said of any of its nodes, and
-	// Told when a notice told of that; zero if none did, or it was told to be over.
+	Last   time.Time `json:"last"` // when it was last seen, to a minute
+	// Outage is the latest period in which no node could be judged. Told is when a notice
+	// reported it; zero if none did, or one reported its end.
 	Outage Outage    `json:"outage,omitzero"`
 	Told   time.Time `json:"told,omitzero"`
 }
 
-// Outage is a time in which a cluster cannot be judged. Other trouble may begin in it and
+// Outage is a period in which a cluster cannot be judged. Other trouble may begin in it and
 // outlast it.
 type Outage struct {
 	Reason string    `json:"reason,omitempty"` // the latest
@@ -260,7 +250,7 @@ type Outage struct {
 	Last   time.Time `json:"last,omitzero"`
 }
 
-// Finding is what is remembered of a finding.
+// Finding is the memory of a finding.
 type Finding struct {
 	Instance  roll.InstanceID `json:"instance"`
 	Kind      roll.Kind       `json:"kind"`
@@ -268,21 +258,21 @@ type Finding struct {
 	Group     roll.Group      `json:"group"`
 	Stage     roll.Stage      `json:"stage"`
 	FirstSeen time.Time       `json:"firstSeen"`         // by a complete check, at any stage
-	Opened    time.Time       `json:"opened,omitzero"`   // when it was first past Watching
-	Allowed   bool            `json:"allowed,omitempty"` // mode remediate was on then, and no stop
+	Opened    time.Time       `json:"opened,omitzero"`   // when its stage left Watching
+	Allowed   bool            `json:"allowed,omitempty"` // mode was remediate at that time, without a stop
 	Since     time.Time       `json:"since"`
-	Condition string          `json:"condition,omitempty"` // that failed, "" for other kinds
-	Began     time.Time       `json:"began"`               // another one is another trouble, which was not seen before
-	Worked    bool            `json:"worked,omitempty"`    // as roll.Finding has it
-	Evidence  string          `json:"evidence,omitempty"`  // where what was read of it is kept, "" if it is not
-	Proven    []roll.Proof    `json:"proven,omitempty"`    // its decisive causes that last, as they were first found
-	// Outlives are the ids of the volumes and interfaces of an orphan that EC2 does not delete
-	// with it; Left is the instance that left behind what the finding is about.
+	Condition string          `json:"condition,omitempty"` // the failed condition, "" for other kinds
+	Began     time.Time       `json:"began"`               // a finding that began at another time is another trouble
+	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
+	Evidence  string          `json:"evidence,omitempty"`  // where its evidence is stored, "" if it is not
+	Proven    []roll.Proof    `json:"proven,omitempty"`    // its lasting decisive causes, as first found
+	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with it.
+	// Left is the instance that left the finding's subject behind.
 	Outlives []string        `json:"outlives,omitempty"`
 	Left     roll.InstanceID `json:"left,omitempty"`
 }
 
-// Key identifies the finding.
+// Key returns the key of the finding.
 func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
 }
@@ -295,19 +285,19 @@ func (f Finding) clone() Finding {
 	return f
 }
 
-// NotReady is what is remembered of a node that is not ready.
+// NotReady is the memory of a node that is not ready.
 type NotReady struct {
 	Since      time.Time            `json:"since"`
-	Status     roll.ConditionStatus `json:"status"`     // of Ready, when last written
-	Transition time.Time            `json:"transition"` // likewise
-	// Known: EC2 knew the instance then.
+	Status     roll.ConditionStatus `json:"status"`     // of the Ready condition, when last written
+	Transition time.Time            `json:"transition"` // of the Ready condition, when last written
+	// Known: EC2 knew the instance at that time.
 	Known bool `json:"known,omitempty"`
-	// Told is when the last complete check before saw what the kubelet says of the node;
-	// zero if none did.
+	// Told is when a complete check last saw a status from the kubelet before; zero if none
+	// did.
 	Told time.Time `json:"told,omitzero"`
 }
 
-// Rest is what is remembered of an instance that rests in its Auto Scaling group.
+// Rest is the memory of an instance in a warm pool or Standby.
 type Rest struct {
-	Left time.Time `json:"left,omitzero"` // when it was first seen to have left; zero while it rests
+	Left time.Time `json:"left,omitzero"` // when a check first saw it in service; zero before
 }

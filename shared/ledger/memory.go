@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// states is how a ledger writes that keeps whole states: update changes one of them, unless
-// the change is an error, and no other change comes between.
+// states implements the writes of a ledger that stores whole states. update changes one of
+// them exclusively, unless change returns an error.
 type states struct {
 	update func(ctx context.Context, cluster roll.ClusterID, change func(*State) error) error
 }
@@ -48,7 +48,7 @@ func (l states) Finish(ctx context.Context, cluster roll.ClusterID, actionID str
 	return l.update(ctx, cluster, func(s *State) error { return s.finish(actionID, outcome) })
 }
 
-// Memory is a ledger that lives as long as its process.
+// Memory is a ledger in memory.
 type Memory struct {
 	states
 
@@ -56,7 +56,7 @@ type Memory struct {
 	byCluster map[roll.ClusterID]*State
 }
 
-// NewMemory returns an empty ledger in memory.
+// NewMemory returns an empty ledger.
 func NewMemory() *Memory {
 	m := &Memory{byCluster: map[roll.ClusterID]*State{}}
 	m.states = states{m.with}
@@ -69,7 +69,7 @@ func (m *Memory) Read(ctx context.Context, cluster roll.ClusterID) (state State,
 	return state, err
 }
 
-// Persistent implements Ledger: a memory is gone with its process.
+// Persistent implements Ledger.
 func (m *Memory) Persistent() bool { return false }
 
 func (m *Memory) with(_ context.Context, cluster roll.ClusterID, do func(*State) error) error {

@@ -52,7 +52,7 @@ func (p *planner) givenAgain() {
 		given[o.ID] = true
 	}
 	for k, r := range p.State.Refusals {
-		if !given[k.Order] || p.Now.Sub(r.Lately()) < givenEvery {
+		if !given[k.Order] || p.Now.Sub(r.Latest()) < givenEvery {
 			continue
 		}
 		r.Given = p.Now
@@ -64,7 +64,7 @@ func (p *planner) givenAgain() {
 // or that it was told once and the order was given again within the hour.
 func (p *planner) refused(order string) bool {
 	for k, r := range p.State.Refusals {
-		if k.Order == order && p.Now.Sub(r.Lately()) < forgetAfter {
+		if k.Order == order && p.Now.Sub(r.Latest()) < forgetAfter {
 			return true
 		}
 	}

@@ -149,7 +149,7 @@ func orderHeard(o Order) string {
 func (c *chance) refusedLately(o Order) bool {
 	for k, r := range c.state.Refusals {
 		same := k.Order == o.ID || !o.Action.Told() && !Action(r.Do).Told() && r.Instance == o.Instance && r.Kind == o.Kind
-		if same && c.at.Sub(r.Lately()) < forgetAfter {
+		if same && c.at.Sub(r.Latest()) < forgetAfter {
 			return true
 		}
 	}

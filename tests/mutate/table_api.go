@@ -143,7 +143,7 @@ func kept() []Mutation {
 		},
 		{
 			Name: "the budget counts acts that have an outcome only", File: act,
-			Old: "if a.Interrupted() && a.since(b.Since)", New: "if a.Outcome != nil && a.Interrupted() && a.since(b.Since)",
+			Old: "if a.Interrupted() && a.interruptsAfter(b.Since)", New: "if a.Outcome != nil && a.Interrupted() && a.interruptsAfter(b.Since)",
 			Harm:     "more acts an hour than allowed",
 			Survives: "the plan that is made anew counts the same acts",
 		},

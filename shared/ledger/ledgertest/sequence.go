@@ -15,11 +15,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// steps is how many writes a random sequence has.
+// steps is the number of writes of a random sequence.
 const steps = 40
 
-// sequence makes the same random writes to a ledger and to one in memory, and wants the
-// same answers and the same state after each.
+// sequence makes the same random writes to a ledger and to one in memory, and compares the
+// answers and the states after each.
 func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.Rand) {
 	t.Helper()
 	ctx := context.Background()
@@ -44,7 +44,7 @@ func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.R
 	}
 }
 
-// randomWrite is a write, and what it is.
+// randomWrite returns a description and a write.
 func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, func(context.Context, ledger.Ledger) error) {
 	order := "order-" + string(rune('a'+rng.IntN(5)))
 	switch rng.IntN(5) {
@@ -58,6 +58,9 @@ func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, 
 			intent.At = T0
 		}
 		budget := ledger.Budget{Max: rng.IntN(4), Since: T0.Add(time.Duration(rng.IntN(120)) * time.Minute)}
+		if rng.IntN(2) == 0 {
+			budget.Ordered = T0.Add(time.Duration(rng.IntN(120)) * time.Minute)
+		}
 		return "begin " + order, func(ctx context.Context, l ledger.Ledger) error { return l.Begin(ctx, cluster, intent, budget) }
 	case 3:
 		read := int64(rng.IntN(3))
@@ -68,12 +71,12 @@ func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, 
 	}
 }
 
-// verdict tells errors apart as callers do: by their typed reason, if they have one.
+// verdict classifies an error as callers do.
 func verdict(err error) string {
 	if err == nil {
 		return "taken"
 	}
-	for _, r := range []error{ledger.ErrBegun, ledger.ErrUnresolved, ledger.ErrBudgetSpent, ledger.ErrNotBegun, ledger.ErrNoticesMoved} {
+	for _, r := range []error{ledger.ErrBegun, ledger.ErrUnresolved, ledger.ErrOvertaken, ledger.ErrBudgetSpent, ledger.ErrNotBegun, ledger.ErrNoticesMoved} {
 		if errors.Is(err, r) {
 			return r.Error()
 		}
