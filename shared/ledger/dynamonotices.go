@@ -19,7 +19,7 @@ const toldOverhead = len("last told instances stage held order drain") + 12*valu
 
 // noticeItems splits a notice into its items, the head first.
 func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
-	pieces, size := [][]told{nil}, 0
+	pieces, size := [][]told{{}}, 0
 	for _, t := range toldOf(n.Members) {
 		ids := t.Instances
 		for len(ids) > 0 {
