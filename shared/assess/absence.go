@@ -10,25 +10,24 @@ import (
 
 // absence is since when a node has not been ready.
 type absence struct {
-	since time.Time // the whole of it, also if it took another form before
-	began time.Time // the form of it that this look shows: its transition, or a later boot
+	since time.Time // of the whole absence, also with another status before
+	began time.Time // of the current status: its transition, or a later boot
 }
 
-// absence tells since when a node that is not ready has not been, and has the ledger
-// remember it. left is when its instance was seen to leave a rest; what was before
-// does not count.
+// absence returns since when a node has not been ready, and notes it for the ledger. Time
+// before left, when a check saw its instance leave a warm pool or Standby, does not count.
 func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	n := m.Node
 	if n.Ready.Status == roll.ConditionTrue {
 		return absence{}
 	}
-	began := a.past(n.Ready.Since, n.Created)
-	// Stopped and started again: what the node said before is about another boot.
+	began := a.firstKnown(n.Ready.Since, n.Created)
+	// Stopped and started again: the earlier status is about another boot.
 	if m.Instance != nil && m.Instance.Launched.After(began) {
-		began = a.past(m.Instance.Launched, time.Time{})
+		began = a.firstKnown(m.Instance.Launched, time.Time{})
 	}
 	if left.After(began) {
-		began = a.past(left, time.Time{})
+		began = a.firstKnown(left, time.Time{})
 	}
 	known, ok := a.State.NotReady[n.Instance]
 	w := absence{since: began, began: began}
@@ -41,17 +40,16 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	}
 	a.out.NotReady[n.Instance] = ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: began,
-		Known: m.Instance != nil || known.Known, // what was known once cannot be a mistake later
+		Known: m.Instance != nil || known.Known, // once known, always known
 		Told:  told,
 	}
 	return w
 }
 
-// sameAbsence reports whether what an earlier check remembered is the beginning of this
-// absence. The transition from Unknown to False starts a new time although the node was
-// not ready in between, so what is longer ago counts. It does not count if the same
-// status has another transition by now (the node was ready in between), nor across a
-// new Node object, a new boot or a rest.
+// sameAbsence reports whether the ledger has the beginning of this absence. The change from
+// Unknown to False has a new transition time although the node was not ready in between, so
+// the earlier time counts. It does not count if the same status has another transition time
+// (the node was ready in between), nor across a new Node object, a boot or a rest.
 func (a *assessor) sameAbsence(m roll.Member, known ledger.NotReady, began, left time.Time) bool {
 	n := m.Node
 	switch {
@@ -69,13 +67,13 @@ func (a *assessor) sameAbsence(m roll.Member, known ledger.NotReady, began, left
 type repose uint8
 
 const (
-	serves repose = iota // it is in service, or in no group, or nobody asked
-	rests                // it need not be a node now
-	unsaid               // it could not be read, or must be read first
+	serves      repose = iota // in service, in no group, or not asked
+	rests                     // in a warm pool or Standby, or leaving the group
+	unknownRest               // unreadable, or to be read first
 )
 
-// rest tells what an instance's Auto Scaling group does with it, and when a rest ended
-// that a check saw; zero if none did. It has the ledger remember both.
+// rest returns what an instance's Auto Scaling group does with it, and when a check saw a
+// rest end; zero if none did. It notes both for the ledger.
 func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 	d := a.Snapshot.Details[i.ID]
 	known, rested := a.State.Rests[i.ID]
@@ -88,19 +86,19 @@ func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 	}
 	switch {
 	case i.ASG != "" && d.LifecycleRead == roll.Unreadable && !a.Presume:
-		return unsaid, known.Left
+		return unknownRest, known.Left
 	case !rested || !known.Left.IsZero():
 		return serves, known.Left
 	case i.ASG != "" && d.LifecycleRead == roll.NotAsked:
-		return unsaid, time.Time{}
+		return unknownRest, time.Time{}
 	}
-	// It has left its rest just now; its time begins here.
+	// It left its rest just now; its time begins here.
 	a.out.Rests[i.ID] = ledger.Rest{Left: a.Now}
 	return serves, a.Now
 }
 
-// resting reports lifecycle states of an Auto Scaling group in which an instance
-// need not be a node: warm pools, Standby, and the way out of the group.
+// resting reports lifecycle states of an Auto Scaling group in which an instance need not be
+// a node: warm pools, Standby, and leaving the group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func resting(lifecycle string) bool {
 	switch {

@@ -1,17 +1,15 @@
-// Package assess decides what is wrong: from a snapshot, the policy, what the
-// ledger remembers and the time, it makes findings, and the next moment at which
-// some verdict can change.
+// Package assess decides what is wrong. From a snapshot, the policy, the ledger and the
+// time, it computes findings, and the next time at which a verdict can change.
 //
-// A member of the cluster has at most one finding that says what it is as a node:
-// Conflict, Ghost, Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Beside
-// it stand Impaired and Scheduled, which EC2 tells. ConditionFailed and Flapping are about nodes
-// that are Ready and have no such finding.
+// A member of the cluster has at most one finding about its state as a node: Conflict,
+// Ghost, Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled
+// come from EC2 and may be added to it. ConditionFailed and Flapping are about Ready nodes
+// without such a finding.
 //
-// It judges only what was read. Where nodes are missing from the snapshot no
-// instance is called unregistered; where instances are missing no node is called a
-// ghost, and what Kubernetes says of its nodes is still reported; what follows from it
-// is for package plan to hold back. A finding in the ledger of which nobody can tell
-// whether it goes on is kept as it is.
+// It judges only what was read. If nodes are missing from the snapshot, no instance is
+// called unregistered. If instances are missing, no node is called a ghost; what Kubernetes
+// says of nodes is still reported, and package plan holds the acts. A finding in the ledger
+// that this check cannot confirm or end is kept as it is.
 //
 // The package is pure: no I/O, no clock.
 package assess
@@ -27,109 +25,94 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Confirmation is how far apart two sightings must lie at least before a verdict
-// may lead to an act.
+// Confirmation is the least time between two sightings before a verdict may lead to an act.
 const Confirmation = 60 * time.Second
 
-// Input is all that an assessment rests on.
+// Input is everything that an assessment depends on.
 type Input struct {
 	Snapshot *roll.Snapshot
-	// Policy tells the effective policy for a group of the cluster.
+	// Policy returns the effective policy for a group of the cluster.
 	Policy func(roll.Selector) policy.Policy
 	State  ledger.State
 	Now    time.Time
-	// Presume: an instance of which nobody can tell whether its Auto Scaling group lets it
-	// rest is judged as one in service. It is for whoever only asks: an act on it is held
-	// all the same, since nobody can tell.
+	// Presume: an instance whose state in its Auto Scaling group is unreadable counts as in
+	// service. This is for reports only: acts on it are held anyway.
 	Presume bool
 }
 
 // Assessment is the verdict on one snapshot.
 //
-// What the ledger is to remember is told whole: an instance that a map of it lacks is
-// to be forgotten. Of what the snapshot does not show, because of a gap or because it
-// shows one instance only, the maps repeat what the ledger knows.
+// The maps of ledger records are complete: an instance that is missing in one is to be
+// forgotten. Where the snapshot does not show an instance, because of a gap or because it is
+// about another one, the maps repeat what the ledger has.
 type Assessment struct {
-	// Findings holds the findings of every stage, the most urgent first: by stage,
-	// then by the end of the tolerance, then by instance.
+	// Findings are the findings of every stage, the most urgent first: by stage, then by the
+	// end of the tolerance, then by instance.
 	Findings []roll.Finding
-	// Kept are the findings in the ledger of which this check cannot tell whether they
-	// go on: they are to stay there as they are, neither resolved nor acted on.
+	// Kept are findings in the ledger that this check can neither confirm nor end. They stay
+	// as they are, neither resolved nor acted on.
 	Kept map[roll.FindingKey]bool
-	// NotNodes are instances that carry the cluster's tag and are not judged as
-	// nodes, with the reason.
+	// NotNodes are instances that carry the cluster's tag but are not judged as nodes.
 	NotNodes []NotNode
-	// Inherited are instances with findings that nothing of their own shows to be meant as
-	// nodes: others of their Auto Scaling group or launch template version are. They are
-	// found and counted, and whoever acts must know more.
+	// Inherited are instances with findings that are meant to be nodes only because others
+	// of their Auto Scaling group or launch template version are. They are reported and
+	// counted; an act needs to know more.
 	Inherited map[roll.InstanceID]bool
-	// Unjudged are the instances past their warning time of which this check could not read
-	// whether they are nodes that failed: their user data, or what their Auto Scaling group
-	// does with them. They have no finding, and count against acts on what is tied to them.
-	// In the order of their ids.
+	// Unjudged are instances past their warning time whose user data, or state in their Auto
+	// Scaling group, could not be read, ordered by id. They have no finding, but count against
+	// acts on instances that share something with them.
 	Unjudged []roll.InstanceID
-	// Waiting counts instances that run and have not registered, but are younger
-	// than the warning time, and nodes that still have time to initialize.
+	// Waiting counts running instances that have not registered and nodes that have not
+	// initialized, before their warning time.
 	Waiting int
-	// Starting are the first of the nodes that Waiting counts, as what they would be found
-	// to be if their time were over: what goes wrong while nodes start up, and passes
-	// within their time, shows in these alone.
+	// Starting are the first of the nodes in Waiting, as the findings that they would be
+	// after their time: trouble during startup that passes in time shows only here.
 	Starting []roll.Finding
-	// Notes are facts worth a person's attention that are no findings.
+	// Notes are facts worth a person's attention that are not findings.
 	Notes []string
 
-	// Count is what the limits on shares are counted from: the cluster under "",
-	// and each group under its name.
+	// Count is the base of the limits on shares: the cluster under "", each group under its
+	// name.
 	Count map[roll.Group]Count
-	// Nodes and Ready count the nodes on EC2 instances, and how many are ready. Nodes
-	// whose instance EC2 says is gone, or is going, are not counted.
+	// Nodes and Ready count the nodes on EC2 instances that exist, and how many are ready.
 	Nodes, Ready int
-	// Zones counts the same nodes by the name of their availability zone. Those that
-	// tell of none are left out.
+	// Zones counts the same nodes by the name of their availability zone.
 	Zones map[string]ZoneCount
-	// Populations tells of the groups that have nodes, or had some that are remembered. Nil
-	// in a snapshot of one instance.
+	// Populations describes the groups that have nodes, or had some in the ledger. Nil in a
+	// snapshot of one instance.
 	Populations map[roll.Group]Population
-	// Silent are the times at which the nodes that are silent now turned silent, the
-	// earliest first.
+	// Silent are the times at which the silent nodes became silent, the earliest first.
 	Silent []time.Time
-	// NoProviderID counts nodes of which nobody can say on what they run: any
-	// instance that seems unregistered could be one of them.
+	// NoProviderID counts nodes without a provider id: any instance that seems unregistered
+	// may be one of them.
 	NoProviderID int
 
-	// NotReady is what the ledger is to remember of nodes that are not ready.
+	// Records for the ledger: of nodes that are not ready,
 	NotReady map[roll.InstanceID]ledger.NotReady
-	// Rests is what the ledger is to remember of instances that rest, or rested, in
-	// their Auto Scaling groups.
+	// of instances that are or were in a warm pool or Standby,
 	Rests map[roll.InstanceID]ledger.Rest
-	// Missing is what the ledger is to remember of instances that EC2 knows no longer,
-	// or says are gone while their nodes are Ready.
+	// of instances that EC2 does not find, or calls gone while their nodes are Ready,
 	Missing map[roll.InstanceID]time.Time
-	// Flips is what the ledger is to remember of nodes that came back to Ready. It may
-	// hold times that count no more: a list is cut when something is added to it.
+	// of nodes that came back to Ready (times outside the window go when another is added),
 	Flips map[roll.InstanceID][]time.Time
-	// Pressures is what the ledger is to remember of what nodes ran short of.
+	// and of pressures of nodes.
 	Pressures map[roll.InstanceID]ledger.Pressure
-	// GroupsWithNodes are the Auto Scaling groups and versions of launch templates that have
-	// nodes now.
+	// GroupsWithNodes are the Auto Scaling groups and launch template versions with nodes.
 	GroupsWithNodes map[roll.Origin]bool
-	// Groups is what the ledger is to remember of groups: only of those of which it
-	// remembers something else so far. Empty unless the whole cluster was seen.
+	// Groups are the changed memories of groups. Empty unless the whole cluster was read.
 	Groups map[roll.Group]ledger.GroupMemory
 
-	// Registration sums up how long the latest nodes of each group took to register:
-	// those that the ledger remembers and those that are new in this check.
+	// Registration sums up the registration times of each group: those in the ledger and
+	// those new in this check.
 	Registration map[roll.Group]RegistrationTimes
-	// NewRegistrations are the registration times that this check is the first to see,
-	// the shortest first. The first check of a cluster, which sees every node for the
-	// first time, has none.
+	// NewRegistrations are the registration times that are new in this check, the shortest
+	// first. The first check of a cluster has none.
 	NewRegistrations []time.Duration
 
-	// Questions asks for details of suspects that the snapshot lacks. With them in
-	// Snapshot.Details the same snapshot is assessed again.
+	// Questions ask for missing details of suspects. Once they are in Snapshot.Details, the
+	// snapshot is assessed again.
 	Questions []roll.Question
-	// Next is the next moment at which a verdict can change by the mere passing of
-	// time; zero if there is none.
+	// Next is when a verdict can change by time alone; zero if none can.
 	Next time.Time
 }
 
@@ -162,26 +145,24 @@ type assessor struct {
 	Input
 	out   Assessment
 	asked map[roll.InstanceID]int // index into out.Questions
-	// beside are the instances of the nodes that are counted beside a target.
+	// beside are the instances of the other nodes in a snapshot of one instance.
 	beside map[roll.InstanceID]bool
 
-	// What of the snapshot was read without a gap. A snapshot of one instance lacks
-	// the others.
+	// What was read without a gap.
 	instancesRead, nodesRead bool
 	gone                     bool // EKS knows no such cluster
-	whole                    bool // the cluster as a whole was seen, and may be counted
+	whole                    bool // the whole cluster was read, and may be counted
 
 	zones  []zoneTally
 	groups map[roll.Group]*groupTally
 	total  Count
-	// joined and late tell of the member at hand that it was counted, as one of the
-	// population and as overdue.
+	// joined and late: the current member is counted, as one of the population and as overdue.
 	joined, late bool
 
-	meant    map[roll.Origin]bool // those of instances whose own user data shows that they are meant to be nodes
+	meant    map[roll.Origin]bool // origins of instances whose own user data shows that they are meant to be nodes
 	unjudged []unjudged
 
-	unreadable int // instances without a node whose Auto Scaling group could not be asked
+	unreadable int // instances without a node whose state in their Auto Scaling group is unreadable
 	hidden     int // nodes of Auto Mode whose instances EC2 does not show
 }
 
@@ -201,7 +182,7 @@ func newAssessor(in Input) *assessor {
 	return a
 }
 
-// finish puts in order what was found, and adds what is told of all of it.
+// finish sorts the findings and adds what depends on all of them.
 func (a *assessor) finish() Assessment {
 	sortFindings(a.out.Findings)
 	sortFindings(a.out.Starting)
@@ -247,17 +228,17 @@ func (a *assessor) note(format string, args ...any) {
 	a.out.Notes = append(a.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// next takes a moment into account at which a verdict can change.
+// next notes a time at which a verdict can change.
 func (a *assessor) next(at time.Time) {
 	if at.After(a.Now) && (a.out.Next.IsZero() || at.Before(a.out.Next)) {
 		a.out.Next = at
 	}
 }
 
-// learnGroups finds the Auto Scaling groups and versions of launch templates that have
-// nodes, and those of which an instance shows by its own user data that it is meant to be
-// one: what comes from them is meant to be a node. An instance that is not proven to be of
-// this cluster teaches nothing, whatever a node says.
+// learnGroups finds the Auto Scaling groups and launch template versions that have nodes, and
+// those with an instance whose own user data shows that it is meant to be one: instances from
+// them are meant to be nodes. An instance that is not proven to belong to this cluster shows
+// nothing, whatever its node says.
 func (a *assessor) learnGroups(members []roll.Member) {
 	groups := map[string]bool{}
 	for _, m := range members {
@@ -304,9 +285,9 @@ func (a *assessor) member(m roll.Member) {
 	a.unpaired(m)
 }
 
-// past is the first of two times that is known, and now at the latest: other clocks
-// may run ahead of ours.
-func (a *assessor) past(t, otherwise time.Time) time.Time {
+// firstKnown returns the first of two times that is not zero, but at most now: other clocks
+// may run ahead.
+func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 	if t.IsZero() {
 		t = otherwise
 	}
@@ -316,12 +297,11 @@ func (a *assessor) past(t, otherwise time.Time) time.Time {
 	return t.UTC()
 }
 
-// began tells since when a member is in trouble where the trouble itself has no time: a
-// startup taint does not say when it was put on, nor an instance without a Node when
-// the Node was deleted. As a rule it is since the start, a launch or a creation. But
-// what should have been in order by the last complete check, and was not among the
-// findings then, was in order; its trouble began after that, and gets its whole time.
-// later tells that it did. A time that the ledger knows stays.
+// began returns since when a member is in trouble where the trouble has no time of its own: a
+// startup taint does not say when it was added, nor an instance when its Node was deleted.
+// Usually that is the start, a launch or a creation. But if the last complete check came
+// after the deadline and found nothing, the trouble began after that check, with its whole
+// tolerance; later reports that. A time in the ledger stays.
 func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Duration) (since time.Time, later bool) {
 	if known, ok := a.State.Findings[k]; ok {
 		if known.Since.Before(start) {
@@ -330,25 +310,25 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 		return known.Since.UTC(), known.Since.After(start)
 	}
 	if a.inOrder(start, deadline) {
-		return a.past(a.State.Checked, time.Time{}), true
+		return a.firstKnown(a.State.Checked, time.Time{}), true
 	}
 	return start, false
 }
 
-// inOrder reports that what began at start was past its time at the last complete
-// check, which would have found it if anything had been wrong.
+// inOrder reports whether what began at start was past its deadline at the last complete
+// check, which would have found any trouble.
 func (a *assessor) inOrder(start time.Time, deadline time.Duration) bool {
 	return !a.State.Checked.IsZero() && !start.Add(deadline).After(a.State.Checked)
 }
 
-// tolerance is how long a finding of the kind may last; false if the policy does not
-// say, and then it is none.
+// tolerance returns how long a finding of the kind may last; false if the policy has none,
+// and then there is no finding.
 func (a *assessor) tolerance(m roll.Member, kind roll.Kind) (time.Duration, bool) {
 	t, ok := a.Policy(m.Selector()).Tolerances[kind]
 	return t, ok
 }
 
-// finding is a finding about a member, overdue if its tolerance is over.
+// finding returns a finding about a member, overdue if its tolerance is over.
 func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) roll.Finding {
 	f := roll.Finding{
 		Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Selector: m.Selector(), Owner: m.Owner(), Zone: m.Zone(), ZoneID: m.ZoneID(),
@@ -358,8 +338,8 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 		f.Stage = roll.Overdue
 	}
 	if m.Instance == nil && f.Group == roll.GroupNone {
-		// EC2 has forgotten the instance, and with it its group. What was told of under
-		// the group's name goes on under it.
+		// EC2 no longer shows the instance and its group: continue under the group in the
+		// ledger.
 		if g, ok := a.rememberedGroup(f.Instance); ok {
 			f.Group, f.Selector.Group = g, g
 		}
@@ -367,7 +347,7 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	return f
 }
 
-// warn gives a finding the stage in which it is first spoken of, from that time on.
+// warn gives a finding its warning time, and the stage Warned from then on.
 func (a *assessor) warn(f *roll.Finding, at time.Time) {
 	f.WarnAt = at
 	if f.Stage == roll.Watching && !a.Now.Before(at) {
@@ -376,7 +356,7 @@ func (a *assessor) warn(f *roll.Finding, at time.Time) {
 	a.next(at)
 }
 
-// rememberedGroup is the group that an instance had when a finding about it was made.
+// rememberedGroup returns the group of an instance in the ledger.
 func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {
 		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && known.Group != roll.GroupNone {

@@ -2,10 +2,9 @@ package assess
 
 import "rollcall/shared/roll"
 
-// bystander counts a node beside the one instance that a snapshot is about, so that an
-// outage that began after an order is seen before the act. There are only nodes to go by:
-// what the last check found to be gone, or to rest, is left out, and what it found to be
-// past its tolerance counts until a check finds otherwise.
+// bystander counts a node beside the snapshot's target, so that an outage that began after
+// the order is seen before the act. Only nodes are listed: those that the last check found
+// gone or resting are left out, and its overdue findings count until a check finds otherwise.
 func (a *assessor) bystander(m roll.Member) {
 	n := m.Node
 	if a.beside == nil {
@@ -18,7 +17,7 @@ func (a *assessor) bystander(m roll.Member) {
 	g := a.countNode(m)
 	ready := n.Ready.Status == roll.ConditionTrue
 	if n.Ready.Status == roll.ConditionUnknown && !m.Off() {
-		a.out.Silent = append(a.out.Silent, a.past(n.Ready.Since, n.Created))
+		a.out.Silent = append(a.out.Silent, a.firstKnown(n.Ready.Since, n.Created))
 	}
 	if f, ok := a.foundOverdue(n.Instance); ok && !ready || a.overdueAlone(m) {
 		if f != "" {
@@ -28,13 +27,13 @@ func (a *assessor) bystander(m roll.Member) {
 	}
 }
 
-// overdueAlone reports a node that is past the tolerance of what it says itself.
+// overdueAlone reports a node that is past the tolerance of its own Ready condition.
 func (a *assessor) overdueAlone(m roll.Member) bool {
 	n := m.Node
 	if n.Ready.Status == roll.ConditionTrue || a.starting(m) {
 		return false
 	}
-	since := a.past(n.Ready.Since, n.Created)
+	since := a.firstKnown(n.Ready.Since, n.Created)
 	if known, ok := a.State.NotReady[n.Instance]; ok && known.Since.Before(since) && !known.Since.Before(n.Created) {
 		since = known.Since
 	}
@@ -42,8 +41,7 @@ func (a *assessor) overdueAlone(m roll.Member) bool {
 	return ok && !a.Now.Before(since.Add(tolerance))
 }
 
-// absentBystanders counts instances without a node that the last check found to be past
-// their tolerance.
+// absentBystanders counts instances without a node that the last check found overdue.
 func (a *assessor) absentBystanders() {
 	target := a.Snapshot.Target
 	if target == "" {
@@ -61,8 +59,7 @@ func (a *assessor) absentBystanders() {
 	}
 }
 
-// foundOverdue is the group of a finding by which the last check found the instance to be
-// past its tolerance.
+// foundOverdue returns the group of an overdue finding of the last check about the instance.
 func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {
 		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && countsAsOverdue(kind) {

@@ -6,44 +6,41 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Count is a population and how many of it are past their tolerance.
+// Count is a population, and how much of it is past its tolerance.
 type Count struct {
 	// Nodes counts nodes, and instances that are past the tolerance of a finding
 	// without being a node.
 	Nodes int
-	// Overdue counts members with at least one finding past its tolerance: each once, and
-	// instances that would have one if their Auto Scaling group could be asked about them.
-	// Flapping and Scheduled do not count, since such a node does its work, nor do Ghost and
-	// Conflict, whose instances EC2 says are no more: a limit on how many may be
-	// replaced has nothing to do with them.
+	// Overdue counts members with a finding past its tolerance, each once, and instances that
+	// would have one if their state in their Auto Scaling group were readable. Flapping and
+	// Scheduled do not count, since such a node works. Neither do Ghost and Conflict, whose
+	// instances are gone: a limit on replacements does not concern them.
 	Overdue int
 }
 
-// ZoneCount counts the nodes of an availability zone, without those that are silent since their
-// instances were stopped.
+// ZoneCount counts the nodes of an availability zone, without silent nodes on stopped
+// instances.
 type ZoneCount struct {
 	Nodes  int
 	Ready  int
-	Silent int // those that are not Ready, whatever their status, and had their time to start
+	Silent int // nodes that are not Ready, with any status, and had time to start
 	// First and Last are when the first and the last of Silent left Ready.
 	First, Last time.Time
 }
 
-// Population is what a group is made of. It is told for people; no verdict rests on it.
+// Population describes a group for people; no verdict depends on it.
 type Population struct {
 	Owner roll.Owner
-	// Nodes and Ready count as those of the Assessment do.
+	// Nodes and Ready are as in Assessment.
 	Nodes, Ready int
-	// Deadline is how long an instance of the group may take to register. Where the policy
-	// gives its instances different times, it is the longest.
+	// Deadline is the longest time that the policy gives an instance of the group to register.
 	Deadline time.Duration
-	// Took is how long the latest nodes took to register, in seconds, the shortest first:
-	// what Registration sums up.
+	// Took are the registration times of the latest nodes, in seconds, the shortest first.
 	Took []int
 }
 
-// zoneTally is the count of one zone while members are still being counted. There are
-// a handful, so they are looked for one by one.
+// zoneTally is the count of one zone during the assessment. There are only a few, so a list
+// is enough.
 type zoneTally struct {
 	name string
 	ZoneCount
@@ -58,7 +55,7 @@ func countsAsOverdue(k roll.Kind) bool {
 	return true
 }
 
-// countNode counts a node on an instance that EC2 does not say is gone.
+// countNode counts a node whose instance EC2 does not call gone.
 func (a *assessor) countNode(m roll.Member) *groupTally {
 	ready := m.Node.Ready.Status == roll.ConditionTrue
 	a.out.Nodes++
@@ -73,7 +70,7 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 			z.Ready++
 		case !a.starting(m):
 			z.Silent++
-			left := a.past(m.Node.Ready.Since, m.Node.Created)
+			left := a.firstKnown(m.Node.Ready.Since, m.Node.Created)
 			if z.Silent == 1 || left.Before(z.First) {
 				z.First = left
 			}
@@ -84,12 +81,12 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	}
 	g := a.group(m.Group())
 	a.join(g)
-	g.people(m, ready, a.Policy(m.Selector()).Registration.Deadline)
+	g.addToPopulation(m, ready, a.Policy(m.Selector()).Registration.Deadline)
 	return g
 }
 
-// people counts a node among those of its group.
-func (g *groupTally) people(m roll.Member, ready bool, deadline time.Duration) {
+// addToPopulation counts a node in its group's population.
+func (g *groupTally) addToPopulation(m roll.Member, ready bool, deadline time.Duration) {
 	p := &g.population
 	p.Owner = m.Owner()
 	p.Nodes++
@@ -99,8 +96,8 @@ func (g *groupTally) people(m roll.Member, ready bool, deadline time.Duration) {
 	p.Deadline = max(p.Deadline, deadline)
 }
 
-// starting reports a node that was never ready and has time left for it: a zone in
-// which many nodes start at once is not down.
+// starting reports a node that was never ready and still has time: a zone in which many nodes
+// start at once is not down.
 func (a *assessor) starting(m roll.Member) bool {
 	n := m.Node
 	return n.Ready.Status != roll.ConditionTrue && !n.Ready.Since.After(n.Created.Add(neverReady)) &&
@@ -117,7 +114,7 @@ func (a *assessor) zone(name string) *ZoneCount {
 	return &a.zones[len(a.zones)-1].ZoneCount
 }
 
-// join counts the member at hand as one of the population.
+// join counts the current member as one of the population.
 func (a *assessor) join(g *groupTally) {
 	a.joined = true
 	a.total.Nodes++
@@ -132,10 +129,17 @@ func (a *assessor) overdueIn(g *groupTally) {
 
 // countOverdue counts the member of an overdue finding, once.
 func (a *assessor) countOverdue(f roll.Finding) {
-	if a.late || !f.Instance.IsInstance() || !countsAsOverdue(f.Kind) {
+	if f.Instance.IsInstance() && countsAsOverdue(f.Kind) {
+		a.countLate(f.Group)
+	}
+}
+
+// countLate counts the current member as overdue, once.
+func (a *assessor) countLate(group roll.Group) {
+	if a.late {
 		return
 	}
-	g := a.group(f.Group)
+	g := a.group(group)
 	if !a.joined {
 		a.join(g)
 	}
@@ -143,24 +147,18 @@ func (a *assessor) countOverdue(f roll.Finding) {
 	a.overdueIn(g)
 }
 
-// countUnsaid counts an instance without a node that would be overdue, but that nobody can
-// tell whether its Auto Scaling group lets it rest. It is not found to be sick for that; but
-// what could not be read must not make room for another act.
-func (a *assessor) countUnsaid(m roll.Member, due time.Time) {
+// countUnknownRest counts an instance without a node that would be overdue, but may be in a
+// warm pool or Standby, since that is unreadable. It has no finding, but it must not make
+// room for another act.
+func (a *assessor) countUnknownRest(m roll.Member, due time.Time) {
 	id := m.Instance.ID
 	_, rested := a.State.Rests[id]
-	if rested || a.late || a.Now.Before(due) || a.Snapshot.Details[id].LifecycleRead != roll.Unreadable {
-		return
+	if !rested && !a.Now.Before(due) && a.Snapshot.Details[id].LifecycleRead == roll.Unreadable {
+		a.countLate(m.Group())
 	}
-	g := a.group(m.Group())
-	if !a.joined {
-		a.join(g)
-	}
-	a.late = true
-	a.overdueIn(g)
 }
 
-// counts hands the counts out.
+// counts writes the counts to the assessment.
 func (a *assessor) counts() {
 	if a.total.Nodes > 0 {
 		a.out.Count[""] = a.total

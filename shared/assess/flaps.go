@@ -8,9 +8,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// returns are the times within the last roll.FlapWindow at which a node came back to
-// Ready, oldest first, as far as checks saw them; what this one saw is among them, and
-// remembered.
+// returns returns the times within roll.FlapWindow at which checks saw the node become Ready
+// again, oldest first, and notes them for the ledger.
 func (a *assessor) returns(n *roll.Node) []time.Time {
 	came := n.Ready.Status == roll.ConditionTrue && a.lately(n.Ready.Since)
 	if !came && len(a.State.Flips) == 0 {
@@ -38,9 +37,9 @@ func (a *assessor) lately(t time.Time) bool {
 	return !t.After(a.Now) && a.Now.Sub(t) < roll.FlapWindow
 }
 
-// cameAgain reports whether a node's last transition to Ready is a return that is not
-// counted yet. The first one in a node's life is none; for a young node it takes a
-// memory of an earlier one, or of an absence that did not begin with the node, to tell.
+// cameAgain reports whether a node's last transition to Ready is a new return. The first one
+// in a node's life is none; for a young node that takes an earlier return in the ledger, or
+// an absence that did not begin with the node.
 func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	if len(recent) > 0 {
 		return n.Ready.Since.After(recent[len(recent)-1])
@@ -52,14 +51,14 @@ func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	return ok && was.Since.After(n.Created.Add(neverReady)) && n.Ready.Since.After(was.Since)
 }
 
-// flapping finds a Ready node that left and came back too often. It ends when fewer
-// returns are left within the window.
+// flapping finds a Ready node that left and came back too often. It ends when fewer returns
+// are left within the window.
 func (a *assessor) flapping(m roll.Member, returns []time.Time) {
 	if len(returns) < roll.FlapCount {
 		return
 	}
 	n := m.Node
-	created := a.past(n.Created, time.Time{})
+	created := a.firstKnown(n.Created, time.Time{})
 	since := returns[0]
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Flapping}]; ok && known.Began.Equal(created) {
 		since = known.Since.UTC()
@@ -71,8 +70,8 @@ func (a *assessor) flapping(m roll.Member, returns []time.Time) {
 	a.add(f, m)
 }
 
-// keepFlapping keeps what is known of a node that flaps and happens to be away now: it
-// would end and begin with every turn.
+// keepFlapping keeps the finding about a node that flaps and is away now: otherwise it would
+// end and begin with every turn.
 func (a *assessor) keepFlapping(n *roll.Node, returns []time.Time) {
 	if len(returns) >= roll.FlapCount {
 		a.keepOne(roll.FindingKey{Instance: n.Instance, Kind: roll.Flapping})

@@ -9,10 +9,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// forgotten is how far apart the first and the last look must lie at least that did
-// not find an instance before it counts as gone. EC2 goes on showing what it terminated
-// for about an hour, so an instance that is nowhere was as a rule seen terminated
-// before; and where a zone is disrupted, EC2 may fail to show what is there.
+// forgotten is the least time between the first and the last lookup that did not find an
+// instance before it counts as gone. EC2 shows a terminated instance for about an hour, so it
+// is usually seen as terminated first; and during a zone disruption, EC2 may fail to show
+// existing instances.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
 const forgotten = 10 * time.Minute
 
@@ -20,13 +20,12 @@ const forgotten = 10 * time.Minute
 type fate uint8
 
 const (
-	there   fate = iota // it exists, or nobody can say otherwise
-	leaving             // on its way: it is being started, or ended
-	dead                // EC2 said that it is terminated, or has forgotten it long enough
+	there   fate = iota // it exists, as far as is known
+	leaving             // it is being started or ended
+	dead                // EC2 called it terminated, or has not found it for long enough
 )
 
-// fate tells what EC2 says of a node's instance. A listing that is not complete is no
-// ground to call anything dead.
+// fate returns what EC2 says of a node's instance. An incomplete listing proves no death.
 func (a *assessor) fate(m roll.Member) fate {
 	i := m.Instance
 	switch {
@@ -43,8 +42,7 @@ func (a *assessor) fate(m roll.Member) fate {
 	return there
 }
 
-// terminated has the ledger remember since when EC2 says that the instance of a Ready
-// node is terminated.
+// terminated notes since when EC2 calls the instance of a Ready node terminated.
 func (a *assessor) terminated(m roll.Member) {
 	id := m.ID()
 	if at, ok := a.State.Missing[id]; ok {
@@ -54,10 +52,9 @@ func (a *assessor) terminated(m roll.Member) {
 	}
 }
 
-// unfound judges what it means that EC2 does not show a node's instance. Nothing, if an
-// earlier check did not see it either: the node may run in another account, or may have
-// been left over before anybody looked. Nor of Auto Mode, whose instances EC2 hides
-// from whoever does not ask for them, and from some who do.
+// unfound judges a node whose instance EC2 does not show. That means nothing if no earlier
+// check saw the instance: the node may run in another account, or may be left over from
+// before the first check. Nor does it for Auto Mode, whose instances EC2 hides by default.
 func (a *assessor) unfound(m roll.Member) fate {
 	n := m.Node
 	if m.Owner() == roll.OwnerAutoMode {
@@ -75,7 +72,7 @@ func (a *assessor) unfound(m roll.Member) fate {
 		missing = a.Now
 	}
 	a.out.Missing[n.Instance] = missing
-	// What was found to be gone does not come back.
+	// An instance that is gone does not come back.
 	if gone || a.Now.Sub(missing) >= forgotten {
 		return dead
 	}
@@ -84,9 +81,9 @@ func (a *assessor) unfound(m roll.Member) fate {
 	return there
 }
 
-// foundGone reports an instance of which the last check found that EC2 says it is gone. A
-// Conflict is about such a one if EC2's word is remembered beside it; else it is about a
-// node that vanished.
+// foundGone reports whether the last check found that EC2 calls the instance gone. A Conflict
+// is about such an instance if the ledger has the time for it; otherwise it is about a node
+// that vanished.
 func (a *assessor) foundGone(id roll.InstanceID) bool {
 	_, ghost := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Ghost}]
 	_, conflict := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Conflict}]
@@ -94,18 +91,18 @@ func (a *assessor) foundGone(id roll.InstanceID) bool {
 	return ghost || conflict && missing
 }
 
-// ghost finds a node that is not ready, and whose instance is gone.
+// ghost finds a node that is not ready and whose instance is gone.
 func (a *assessor) ghost(m roll.Member, w absence) {
 	tolerance, ok := a.tolerance(m, roll.Ghost)
 	if !ok {
 		return
 	}
 	n := m.Node
-	// A node that was not ready for long before its instance went is no ghost for as
-	// long: what is left of it is given its time from the last look that showed none.
+	// A node may have been unready long before its instance went: its time as a ghost begins
+	// after the last check that saw none.
 	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
 	if ended, ok := a.endedBy(n.Instance); ok && ended.After(since) {
-		since = ended // whoever removes nodes of instances that are gone has its time from then
+		since = ended // the time of the controller that removes such nodes begins then
 	}
 	began := w.began
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
@@ -117,7 +114,7 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	a.add(f, m)
 }
 
-// endedBy is when Rollcall itself ended the instance.
+// endedBy returns when Rollcall itself ended the instance.
 func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
 	for _, act := range slices.Backward(a.State.Actions) {
 		ends := act.Do == "terminate" || act.Do == "delete-nodeclaim" // as package plan calls them
@@ -128,14 +125,14 @@ func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// conflict finds a node that is Ready although its instance is gone. For a moment after
-// a termination that is how things are.
+// conflict finds a node that is Ready although its instance is gone, which is normal for a
+// moment after a termination.
 func (a *assessor) conflict(m roll.Member) {
 	tolerance, ok := a.tolerance(m, roll.Conflict)
 	if !ok {
 		return
 	}
-	since := a.past(a.out.Missing[m.ID()], time.Time{})
+	since := a.firstKnown(a.out.Missing[m.ID()], time.Time{})
 	f := a.finding(m, roll.Conflict, since, since.Add(tolerance))
 	f.Summary = fmt.Sprintf("node %s is Ready, but %s", m.Node.Name, a.deathNote(m))
 	a.add(f, m)

@@ -8,9 +8,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// impaired finds a running instance of which EC2 says that a status check fails. Where only
-// another check than the instance's and the system's does, it is told and nothing follows:
-// see plan.MachineSound.
+// impaired finds a running instance with a failing status check. If neither the instance's
+// nor the system's check fails, the finding is reported and nothing follows: see
+// plan.MachineSound.
 func (a *assessor) impaired(m roll.Member) {
 	i := m.Instance
 	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes {
@@ -24,7 +24,7 @@ func (a *assessor) impaired(m roll.Member) {
 	if !ok {
 		return
 	}
-	since := a.past(failing.Since, time.Time{})
+	since := a.firstKnown(failing.Since, time.Time{})
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Impaired}]; ok && failing.Since.IsZero() && !known.Since.Before(i.Launched) {
 		since = known.Since.UTC()
 	}
@@ -37,8 +37,8 @@ func (a *assessor) impaired(m roll.Member) {
 	a.add(f, m)
 }
 
-// impairedIfNode judges the machine of an instance without a node if something that is
-// known without asking shows that it is meant to be one.
+// impairedIfNode judges the status checks of an instance without a node, if what is already
+// known shows that it is meant to be one.
 func (a *assessor) impairedIfNode(m roll.Member) {
 	shows, _ := a.intent(m.Instance, a.Snapshot.Details[m.Instance.ID])
 	if shows == noIntent {

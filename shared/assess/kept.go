@@ -20,8 +20,8 @@ func (a *assessor) keep(id roll.InstanceID) {
 	}
 }
 
-// keepUnread keeps the findings that rest on what could not be read, and takes those
-// that were made all the same off the list.
+// keepUnread keeps the findings that rest on something unreadable, unless they were found
+// again.
 func (a *assessor) keepUnread() {
 	for _, f := range a.out.Findings {
 		delete(a.out.Kept, f.Key())
@@ -53,14 +53,14 @@ func (a *assessor) keepUnread() {
 	}
 }
 
-// unread reports findings that rest on a part of the world that the snapshot lacks.
+// unread reports findings that rest on a part of the snapshot that is missing.
 func (a *assessor) unread(k roll.FindingKey) bool {
 	switch {
 	case a.Snapshot.Target != "" && k.Instance != a.Snapshot.Target:
 		return true
 	case a.gone:
-		// EKS may know no such cluster because it was asked in another account or
-		// region, so even this ends nothing. Orphans are told by EC2.
+		// EKS may have been asked in the wrong account or region, so this ends no finding.
+		// Orphans are found through EC2.
 		return k.Kind != roll.Orphaned || !a.orphansRead()
 	}
 	if k.Kind == roll.Unlaunched {
@@ -76,8 +76,8 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 	return !a.instancesRead || !a.nodesRead
 }
 
-// carry repeats what is remembered of members that the snapshot does not show, so that
-// nothing is forgotten for not having been looked at.
+// carry repeats the ledger records of members that the snapshot does not show, so that they
+// are not forgotten.
 func (a *assessor) carry() {
 	if a.whole {
 		return
@@ -103,9 +103,9 @@ func (a *assessor) carry() {
 	carry(a.out.Rests, a.State.Rests, lacksAny)
 }
 
-func carry[V any](out, known map[roll.InstanceID]V, lacks func(roll.InstanceID) bool) {
+func carry[V any](out, known map[roll.InstanceID]V, missing func(roll.InstanceID) bool) {
 	for id, v := range known {
-		if _, ok := out[id]; !ok && lacks(id) {
+		if _, ok := out[id]; !ok && missing(id) {
 			out[id] = v
 		}
 	}

@@ -12,29 +12,30 @@ import (
 )
 
 const (
-	// LeftAfter is how long after the end of its instance a volume or an interface counts as
-	// left. Until then whoever owns it may attach it to another one, or delete it: Kubernetes
-	// alone waits 6 minutes before it detaches a volume of a node that went silent.
+	// LeftAfter is how long after the end of its instance a volume or interface counts as
+	// left. Until then its owner may attach it elsewhere or delete it: Kubernetes alone waits
+	// 6 minutes before it detaches a volume from a silent node.
 	// https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#storage-force-detach-on-timeout
 	LeftAfter = 3 * time.Hour
-	// leftAsked is for how long after that end EC2 is asked for it, if nobody was told of it.
+	// leftAsked is how long after that end EC2 is asked for it, unless it is a finding.
 	leftAsked = 24 * time.Hour
 )
 
-// remnant is a volume or an interface that is going to outlive its instance, or did.
+// remnant is a volume or network interface that outlives its instance.
 type remnant struct {
 	roll.Leftover
 	group roll.Group
-	// known is what the ledger has of it as a finding; its zero is none.
+	// known is its finding in the ledger, zero if there is none.
 	known ledger.Finding
 }
 
-// asked reports that EC2 is asked for it at a time.
+// asked reports whether EC2 is asked for it at a time.
 func (r remnant) asked(now time.Time) bool {
 	return !now.Before(r.Ended.Add(LeftAfter)) && (!r.known.Opened.IsZero() || now.Before(r.Ended.Add(leftAsked)))
 }
 
-// remnants are those of instances that Rollcall ended, and those that are findings already.
+// remnants returns the remnants of instances that Rollcall ended, and those that are findings
+// already.
 func remnants(s ledger.State) map[roll.InstanceID]remnant {
 	out := map[roll.InstanceID]remnant{}
 	for _, a := range s.Actions {
@@ -55,8 +56,8 @@ func remnants(s ledger.State) map[roll.InstanceID]remnant {
 	return out
 }
 
-// AskLeft lists the volumes and interfaces for which EC2 is to be asked, in order: those of
-// instances that ended between LeftAfter and a day ago, and those that are findings.
+// AskLeft returns the volumes and interfaces to ask EC2 for, in order: those of instances
+// that ended between LeftAfter and a day ago, and those that are findings.
 func AskLeft(s ledger.State, now time.Time) (subjects []roll.InstanceID) {
 	for subject, r := range remnants(s) {
 		if r.asked(now) {
@@ -67,10 +68,10 @@ func AskLeft(s ledger.State, now time.Time) (subjects []roll.InstanceID) {
 	return subjects
 }
 
-// left finds the volumes and interfaces that outlived their instances.
+// left finds volumes and interfaces that outlived their instances.
 func (a *assessor) left() {
 	if a.Snapshot.Target != "" {
-		return // nothing is done about them
+		return // no act is about them
 	}
 	all := remnants(a.State)
 	a.orphansGone(all)
@@ -78,20 +79,20 @@ func (a *assessor) left() {
 		r := all[subject]
 		switch {
 		case a.Now.Before(r.Ended.Add(LeftAfter)):
-			if !r.known.FirstSeen.IsZero() { // what an act is to outlive the act remembers
+			if !r.known.FirstSeen.IsZero() { // otherwise the act remembers it
 				a.leftover(subject, r)
 			}
 		case a.Snapshot.LeftRead[subject] != roll.Yes:
 		case a.Snapshot.Left[subject].ID != "":
 			a.leftover(subject, r)
 		case r.known.Opened.IsZero() && r.asked(a.Now):
-			a.keepOne(roll.FindingKey{Instance: subject, Kind: roll.Stuck}) // it may be detached yet
+			a.keepOne(roll.FindingKey{Instance: subject, Kind: roll.Stuck}) // it may still be detached
 		}
 	}
 }
 
-// orphansGone adds what is going to outlive orphans that are gone by now, and that no act of
-// Rollcall ended: the ledger forgets such an orphan with this check.
+// orphansGone adds the remnants of orphans that are gone without an act of Rollcall: the
+// ledger forgets such an orphan with this check.
 func (a *assessor) orphansGone(all map[roll.InstanceID]remnant) {
 	if !a.instancesRead {
 		return
@@ -117,13 +118,13 @@ func (a *assessor) orphansGone(all map[roll.InstanceID]remnant) {
 				continue
 			}
 			r := remnant{Leftover: roll.Leftover{ID: left, Instance: id, Ended: a.Now.UTC()}, group: f.Group}
-			r.known.FirstSeen = a.Now // to be remembered from now on
+			r.known.FirstSeen = a.Now // makes it a finding from now on
 			all[subject] = r
 		}
 	}
 }
 
-// leftover makes a finding of what is left, or may be.
+// leftover adds a finding about a remnant.
 func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 	l := a.Snapshot.Left[subject]
 	l.ID, l.Instance, l.Ended = r.ID, r.Instance, r.Ended
@@ -139,7 +140,7 @@ func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 	a.addObject(f)
 }
 
-// ownerOf is who launches the instances of a group, as far as its name tells.
+// ownerOf returns the owner of a group by its name.
 func ownerOf(g roll.Group) roll.Owner {
 	if _, ok := g.NodePool(); ok {
 		return roll.OwnerKarpenter
@@ -163,7 +164,7 @@ func leftName(l roll.Leftover) string {
 	return l.ID
 }
 
-// leftCost says what it costs, which is an estimate: prices differ by region and contract.
+// leftCost describes the cost, an estimate: prices differ by region and contract.
 func leftCost(l roll.Leftover) string {
 	usd, priced := l.Monthly()
 	switch {
@@ -177,8 +178,8 @@ func leftCost(l roll.Leftover) string {
 	return fmt.Sprintf("it costs about %.2f USD a month (an estimate by the prices of %s, %s)", usd, roll.PricesRegion, roll.PricesOf)
 }
 
-// leftUnread reports findings about volumes and interfaces of which the snapshot cannot tell
-// whether they go on.
+// leftUnread reports findings about volumes and interfaces that the snapshot can neither
+// confirm nor end.
 func (a *assessor) leftUnread(k roll.FindingKey) bool {
 	r := remnant{known: a.State.Findings[k]}
 	r.Ended = r.known.Since

@@ -32,16 +32,16 @@ func (a *assessor) node(m roll.Member) {
 	}
 }
 
-// present judges a node whose instance is there, as far as anybody knows.
+// present judges a node whose instance exists, as far as is known.
 func (a *assessor) present(m roll.Member, returns []time.Time) {
 	if m.Node.Ready.Status != roll.ConditionTrue {
 		a.presentAway(m, returns)
 		return
 	}
-	group, lacks := a.countNode(m), a.lacks(m)
+	group, missing := a.countNode(m), a.missingForReady(m)
 	a.pressGroup(m, group)
-	a.registered(m, group, lacks == "")
-	primary := lacks != "" && a.uninitialized(m, lacks, false)
+	a.registered(m, group, missing == "")
+	primary := missing != "" && a.uninitialized(m, missing, false)
 	a.impaired(m)
 	a.scheduled(m)
 	if primary {
@@ -52,8 +52,8 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.flapping(m, returns)
 }
 
-// presentAway judges a node that is not ready and whose instance is there. If its Auto
-// Scaling group lets the instance rest, it need not be ready, and counts for nothing.
+// presentAway judges a node that is not ready and whose instance exists. An instance in a
+// warm pool or Standby need not be ready, and is not counted.
 func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	n, i := m.Node, m.Instance
 	a.keepFlapping(n, returns)
@@ -69,11 +69,11 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	group := a.countNode(m)
 	a.pressGroup(m, group)
 	a.registered(m, group, false)
-	// A node whose instance is stopped is silent for a reason of its own.
+	// A node on a stopped instance is silent for a reason of its own.
 	if n.Ready.Status != roll.ConditionFalse && !m.Off() {
 		a.out.Silent = append(a.out.Silent, w.began)
 	}
-	if does == unsaid && a.mayRest(i) {
+	if does == unknownRest && a.mayRest(i) {
 		a.keepResting(m)
 		return
 	}
@@ -82,15 +82,15 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	a.scheduled(m)
 }
 
-// mayRest reports whether an instance of which nobody can tell what its Auto Scaling
-// group does with it may well be resting: it did before, or it is stopped as a warm
-// pool stops its own. Any other is judged; whoever wants to act on it must know more.
+// mayRest reports whether an instance whose state in its Auto Scaling group is unknown may be
+// in a warm pool or Standby: it was before, or it is stopped as a warm pool stops instances.
+// Any other is judged; an act on it needs to know more.
 func (a *assessor) mayRest(i *roll.Instance) bool {
 	_, rested := a.State.Rests[i.ID]
 	return rested || i.State != roll.StateRunning
 }
 
-// keepResting leaves an instance alone of which nobody can tell whether it rests.
+// keepResting keeps the findings of an instance that may be in a warm pool or Standby.
 func (a *assessor) keepResting(m roll.Member) {
 	id := m.Instance.ID
 	a.keep(id)
@@ -100,8 +100,8 @@ func (a *assessor) keepResting(m roll.Member) {
 	}
 }
 
-// neverReady is how long after its creation a Node's first word may come. Its Ready
-// condition is written with it, or shortly after, and dated to the second.
+// neverReady is how long after its creation a Node's first status may come. Its Ready
+// condition is written with it or shortly after, to the second.
 const neverReady = 10 * time.Second
 
 // absent judges a node that is not ready.
@@ -115,15 +115,14 @@ func (a *assessor) absent(m roll.Member, w absence) {
 		a.uninitialized(m, "has never been ready", true)
 		return
 	}
-	if lacks := a.unmarked(m); lacks != "" {
-		a.uninitialized(m, lacks, false)
+	if missing := a.missingLabel(m); missing != "" {
+		a.uninitialized(m, missing, false)
 		return
 	}
 	a.unready(m, roll.NotReady, roll.ConditionFalse, "reports that it is not ready", w)
 }
 
-// unready finds a node that says, or of which the control plane says, that it is not
-// ready, if the policy watches that.
+// unready finds a node whose Ready condition is False or Unknown, if the policy watches that.
 func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionStatus, told string, w absence) {
 	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(status))
 	if !ok {
@@ -138,23 +137,22 @@ func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionS
 	a.add(f, m)
 }
 
-// lacks tells what keeps a Ready node from being initialized, "" if nothing does.
-func (a *assessor) lacks(m roll.Member) string {
+// missingForReady returns what keeps a Ready node from being initialized, "" if nothing does.
+func (a *assessor) missingForReady(m roll.Member) string {
 	n := m.Node
 	if n.StartupTaint != "" {
 		key, _, _ := strings.Cut(n.StartupTaint, ":")
-		// The snapshot shows what any part of the policy names.
+		// The snapshot has startup taints of any part of the policy.
 		if roll.StartupTaint(key, a.Policy(m.Selector()).Initialization.Taints) {
 			return "is Ready and still has the startup taint " + n.StartupTaint
 		}
 	}
-	return a.unmarked(m)
+	return a.missingLabel(m)
 }
 
-// unmarked tells which of its labels Karpenter has not put on a node of its own.
-// https://karpenter.sh/docs/concepts/nodeclaims/ calls what they stand for registration
-// and initialization.
-func (a *assessor) unmarked(m roll.Member) string {
+// missingLabel returns which label Karpenter has not set on its node.
+// https://karpenter.sh/docs/concepts/nodeclaims/ describes registration and initialization.
+func (a *assessor) missingLabel(m roll.Member) string {
 	switch n := m.Node; {
 	case n.Registered && n.Initialized, m.Owner() != roll.OwnerKarpenter:
 		return ""
@@ -164,18 +162,17 @@ func (a *assessor) unmarked(m roll.Member) string {
 	return "is Karpenter's and not marked as initialized (label karpenter.sh/initialized)"
 }
 
-// uninitialized finds a node that is not ready for work, once it is time to speak of it.
-// always says that it never was: that is dated, so nothing need be guessed. It reports
-// whether it made a finding.
+// uninitialized finds a node that is not ready for work, from its warning time on. always: it
+// never was ready, and its times are known. It reports whether there is a finding.
 //
-// A node that was in order before and lacks something again is a finding at once,
-// within its tolerance: the world does not tell since when, so the ledger must.
-func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool {
+// A node that was initialized and lacks something again is a finding at once, within its
+// tolerance: only the ledger knows since when.
+func (a *assessor) uninitialized(m roll.Member, missing string, always bool) bool {
 	n := m.Node
 	warnAfter, deadline := a.Policy(m.Selector()).Initialization.WarnAfter, a.Policy(m.Selector()).Initialization.Deadline
-	start, event := a.past(n.Created, time.Time{}), "its creation at "
+	start, event := a.firstKnown(n.Created, time.Time{}), "its creation at "
 	if m.Instance != nil && m.Instance.Launched.After(start) {
-		start, event = a.past(m.Instance.Launched, time.Time{}), "its instance was started at " // another boot of the same node
+		start, event = a.firstKnown(m.Instance.Launched, time.Time{}), "its instance was started at " // a later boot of the same node
 	}
 	since, later, worked := start, false, false
 	if key := (roll.FindingKey{Instance: n.Instance, Kind: roll.Uninitialized}); !always {
@@ -196,7 +193,7 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 	if later {
 		event = ""
 	}
-	f.Summary = fmt.Sprintf("node %s %s since %s%s", n.Name, lacks, event, roll.Clock(since))
+	f.Summary = fmt.Sprintf("node %s %s since %s%s", n.Name, missing, event, roll.Clock(since))
 	if worked && n.Ready.Status == roll.ConditionTrue {
 		f.Summary += "; it worked before"
 	}
@@ -208,11 +205,10 @@ func (a *assessor) uninitialized(m roll.Member, lacks string, always bool) bool 
 	return true
 }
 
-// worked reports whether a node that lacks something was in order before, for all that
-// anybody knows: agents put their startup taint back whenever they are down, and what runs
-// on such a node goes on. That it never was is known of a node of Karpenter's by its label,
-// which Karpenter does not take away, and by its NodeClaim, should somebody else do so; and of
-// another one if a check saw what it lacks while it still had time, and none saw it in order.
+// worked reports whether a node that lacks something was in order before, as far as is known:
+// agents restore their startup taint whenever they are down, and the workload of such a node
+// goes on. For a node of Karpenter, its label or its NodeClaim tells. For any other node, it
+// never worked if a check saw what it lacks in time, and no check saw it in order.
 func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, deadline time.Duration) bool {
 	n := m.Node
 	if m.Owner() == roll.OwnerKarpenter {
@@ -224,7 +220,7 @@ func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, d
 	}
 	switch {
 	case !a.State.Checked.Before(n.Created.Add(listed)):
-		return true // the last complete check saw it, and nothing was wrong with it
+		return true // the last complete check found nothing wrong with it
 	case a.Presume:
 		return !a.Now.Before(start.Add(deadline + presumed))
 	}
@@ -233,19 +229,19 @@ func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, d
 
 const (
 	// listed is how long before the time of a check its listing of nodes may have begun: a
-	// check is of the minute for which it was asked.
+	// check runs for the minute for which it was asked.
 	listed = time.Minute
-	// presumed is how long past its deadline a node that never was in order would have been
-	// dealt with, for whoever asks without a memory.
+	// presumed is how long after its deadline a node that was never in order would have been
+	// dealt with, for a check without a ledger.
 	presumed = time.Hour
 )
 
-// startingKept is how many of the nodes that still have time are told one by one.
+// startingKept is how many nodes that still have time are listed.
 const startingKept = 100
 
-// conditionFailed finds a Ready node of which another condition has a status that the
-// policy does not tolerate; of several, one that is overdue and that the policy has repaired, and
-// then the one whose tolerance ends first.
+// conditionFailed finds a Ready node with another condition that the policy does not
+// tolerate. Of several, an overdue one that the policy repairs comes first, then the one
+// whose tolerance ends first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
 	if len(n.Conditions) == 0 {
@@ -261,9 +257,9 @@ func (a *assessor) conditionFailed(m roll.Member) {
 		if !ok || c.Type == "Ready" {
 			continue
 		}
-		b := a.past(c.Since, n.Created)
+		b := a.firstKnown(c.Since, n.Created)
 		if m.Instance != nil && m.Instance.Launched.After(b) {
-			b = a.past(m.Instance.Launched, time.Time{}) // said in another boot
+			b = a.firstKnown(m.Instance.Launched, time.Time{}) // from another boot
 		}
 		d := b.Add(tolerance)
 		repair, ok := policy.Repairs(roll.Finding{Kind: roll.ConditionFailed, Condition: c.Type, Reason: c.Reason})

@@ -8,12 +8,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// claimless judges an instance of Karpenter without a node by whether a NodeClaim has
-// it. It reports whether that settles what it is: an orphan, or one that was and of
-// which nobody can tell in this check.
+// claimless judges an instance of Karpenter without a node by its NodeClaim. It reports
+// whether that settles the verdict: it is an orphan, or was one and this check cannot tell.
 //
-// Karpenter makes the NodeClaim before it launches the instance, and its garbage
-// collection ends instances whose NodeClaim is gone. So what has none for long has no
+// Karpenter creates the NodeClaim before it launches the instance, and its garbage collection
+// ends instances whose NodeClaim is gone. So an instance without one for long has no
 // Karpenter either.
 func (a *assessor) claimless(m roll.Member) bool {
 	if m.Owner() != roll.OwnerKarpenter {
@@ -29,9 +28,9 @@ func (a *assessor) claimless(m roll.Member) bool {
 	return a.keepOne(roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned})
 }
 
-// orphans judges the instances of a cluster that EKS does not know. Only tags that EKS
-// or eksctl write say that it was an EKS cluster: kops and others use
-// kubernetes.io/cluster/ for clusters of which EKS never knew.
+// orphans judges the instances of a cluster that EKS does not know. Only tags that EKS or
+// eksctl write show that it was an EKS cluster: kops and others use kubernetes.io/cluster/
+// for clusters that EKS never knew.
 func (a *assessor) orphans() {
 	if !a.orphansRead() {
 		return
@@ -51,22 +50,22 @@ func (a *assessor) orphans() {
 	}
 }
 
-// orphansRead reports that the instances of a cluster that EKS does not know were all
-// read: no gap but that one concerns them.
+// orphansRead reports whether the instances of a cluster that EKS does not know were all
+// read.
 func (a *assessor) orphansRead() bool {
 	return !slices.ContainsFunc(a.Snapshot.Gaps, func(g roll.Gap) bool {
 		return g.Scope == roll.ScopeInstances || g.Scope == roll.ScopeCluster && g.Kind != roll.GapClusterGone
 	})
 }
 
-// orphan finds an instance that nothing owns any more. The world does not tell since
-// when, so its time begins when that is first seen.
+// orphan finds an instance that nothing owns. Its time begins with the first check that sees
+// it.
 func (a *assessor) orphan(m roll.Member, why string) {
 	tolerance, ok := a.tolerance(m, roll.Orphaned)
 	if !ok {
 		return
 	}
-	launched := a.past(m.Instance.Launched, time.Time{})
+	launched := a.firstKnown(m.Instance.Launched, time.Time{})
 	since := a.Now.UTC()
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned}]; ok && known.Began.Equal(launched) {
 		since = known.Since.UTC()

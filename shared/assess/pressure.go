@@ -9,12 +9,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// pressureMemory is how long a pressure that ended is remembered of a Ready node.
+// pressureMemory is how long an ended pressure of a Ready node is remembered.
 const pressureMemory = time.Hour
 
-// pressures has the ledger remember what a node runs short of while its kubelet tells:
-// when the node goes silent the control plane overwrites the conditions with Unknown,
-// and they may be why.
+// pressures notes the pressure conditions of a node while its kubelet reports them. When the
+// node goes silent, the control plane overwrites them with Unknown, and they may be the
+// reason.
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 func (a *assessor) pressures(n *roll.Node) {
 	if len(n.Conditions) == 0 && len(a.State.Pressures) == 0 {
@@ -41,19 +41,19 @@ func (a *assessor) pressures(n *roll.Node) {
 	}
 }
 
-// pressedAgain is by how much the same pressure of a node may be dated differently: a clock
-// that runs ahead of ours counts as now. The kubelet keeps a pressure up for 5 minutes, so
-// another one never begins sooner.
+// pressedAgain is by how much the times of one pressure may differ: a clock that runs ahead
+// counts as now. The kubelet keeps a pressure for 5 minutes, so the next one never begins
+// sooner.
 const pressedAgain = 5 * time.Minute
 
-// pressGroup has the ledger remember of the node's group what it runs short of: that
-// outlives the node, and tells whether the next one of the group has the same.
+// pressGroup notes a node's pressure for its group: that outlives the node, and shows whether
+// the next node has the same.
 func (a *assessor) pressGroup(m roll.Member, g *groupTally) {
 	if !a.whole || m.Group() == roll.GroupNone {
 		return
 	}
 	for _, c := range m.Node.Conditions {
-		p := ledger.GroupPressure{Instance: m.Node.Instance, Node: m.Node.Name, Type: c.Type, Since: a.past(c.Since, m.Node.Created)}
+		p := ledger.GroupPressure{Instance: m.Node.Instance, Node: m.Node.Name, Type: c.Type, Since: a.firstKnown(c.Since, m.Node.Created)}
 		known := slices.ContainsFunc(g.memory.Pressed, func(k ledger.GroupPressure) bool {
 			return k.Instance == p.Instance && k.Type == p.Type && p.Since.Sub(k.Since).Abs() < pressedAgain
 		})
@@ -63,7 +63,7 @@ func (a *assessor) pressGroup(m roll.Member, g *groupTally) {
 	}
 }
 
-// pressedOf is what is remembered of the group's pressures: the latest ones.
+// pressedOf returns the group's latest pressures.
 func (a *assessor) pressedOf(g *groupTally) []ledger.GroupPressure {
 	all := slices.Concat(g.memory.Pressed, g.pressed)
 	if len(g.pressed) == 0 {
@@ -76,12 +76,12 @@ func (a *assessor) pressedOf(g *groupTally) []ledger.GroupPressure {
 	return all[max(0, len(all)-ledger.PressuresKept):]
 }
 
-// pressure reports a condition by which a node says that it runs short of something.
+// pressure reports whether a condition is a pressure.
 func pressure(c roll.TypedCondition) bool {
 	return c.Status == roll.ConditionTrue && (c.Type == roll.MemoryPressure || c.Type == roll.DiskPressure || c.Type == roll.PIDPressure)
 }
 
-// pressed is what a node says that it runs short of.
+// pressed returns the pressures of a node.
 func (a *assessor) pressed(n *roll.Node) ledger.Pressure {
 	var p ledger.Pressure
 	for _, c := range n.Conditions {
@@ -89,7 +89,7 @@ func (a *assessor) pressed(n *roll.Node) ledger.Pressure {
 			continue
 		}
 		p.Types = append(p.Types, c.Type)
-		if since := a.past(c.Since, n.Created); p.Since.IsZero() || since.Before(p.Since) {
+		if since := a.firstKnown(c.Since, n.Created); p.Since.IsZero() || since.Before(p.Since) {
 			p.Since = since
 		}
 	}

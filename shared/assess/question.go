@@ -8,8 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ask adds what a suspect's verdict needs and the snapshot lacks. group is the
-// suspect's.
+// ask adds what a suspect's verdict needs and the snapshot lacks. group is the suspect's.
 func (a *assessor) ask(q roll.Question, group roll.Group) {
 	d := a.Snapshot.Details[q.Instance]
 	q.UserData = q.UserData && d.Bootstraps == roll.NotAsked
@@ -42,10 +41,9 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	a.out.Questions = append(a.out.Questions, q)
 }
 
-// askOverdue asks what must be known of a member before anything is done about its
-// finding: whether its group lets it rest, whether it is protected, and what its owner
-// can and will do. Nothing is asked where nothing can follow: of a Conflict, and of a
-// Ghost, of which there is only a Node object left.
+// askOverdue asks what must be known before an act on an overdue finding: whether the
+// instance is in a warm pool or Standby, whether it is protected, and what its owner does. A
+// Conflict leads to no act, and a Ghost has no instance: nothing is asked.
 func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	if m.Instance == nil || f.Kind == roll.Conflict || f.Kind == roll.Ghost {
 		return
@@ -73,13 +71,13 @@ func stopsPods(ladder []policy.Step) bool {
 	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
 }
 
-// acts reports whether a ladder has a step that does more than tell.
+// acts reports whether a ladder has a step that acts.
 func acts(ladder []policy.Step) bool {
 	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 }
 
-// sortQuestions puts the suspects of the most urgent findings first: whoever
-// answers may stop after some.
+// sortQuestions puts the suspects of the most urgent findings first: the answers may be
+// limited.
 func (a *assessor) sortQuestions() {
 	urgency := make(map[roll.InstanceID]int, len(a.out.Findings))
 	for i, f := range a.out.Findings {
@@ -98,14 +96,12 @@ func (a *assessor) sortQuestions() {
 	})
 }
 
-// rounds bounds how often questions are asked and answered: what is learned of an
-// instance can make it a suspect of whom more is asked, but the questions are of few
-// kinds.
+// rounds limits how often questions are asked: an answer may lead to further questions, but
+// of few kinds.
 const rounds = 6
 
-// Thoroughly assesses a snapshot, has what is missing about suspects read into its
-// Details and Groups by ask, and assesses it again. ask must settle what it is asked,
-// if only as roll.Unreadable.
+// Thoroughly assesses a snapshot, lets ask read the missing details into it, and assesses it
+// again. ask must settle every question, if only as roll.Unreadable.
 func Thoroughly(in Input, ask func([]roll.Question)) Assessment {
 	a := Assess(in)
 	for range rounds {

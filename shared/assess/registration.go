@@ -10,27 +10,27 @@ import (
 )
 
 // RegistrationTimes sum up how long nodes took from the launch of their instance to
-// their creation.
+// registration.
 type RegistrationTimes struct {
 	Count         int // how many nodes it sums up, at most ledger.RegistrationSamples
 	P50, P95, P99 time.Duration
 }
 
-// groupTally is what is counted of a group while members are still being looked at.
+// groupTally is what is counted of a group during the assessment.
 type groupTally struct {
 	count  Count
-	memory ledger.GroupMemory // as the ledger has it
-	seen   time.Time          // when the latest of its nodes was created
-	good   time.Time          // the latest launch that became a node that works
-	proven time.Time          // likewise, of one that has stayed Ready since
-	fresh  []sample           // nodes that the memory does not count yet
-	// pressed are pressures that the memory does not have yet.
+	memory ledger.GroupMemory // in the ledger
+	seen   time.Time          // creation of its latest node
+	good   time.Time          // latest launch of a node that works
+	proven time.Time          // latest launch of a node that stayed Ready
+	fresh  []sample           // nodes that are not in the memory yet
+	// pressed are pressures that are not in the memory yet.
 	pressed []ledger.GroupPressure
 
 	population Population
 }
 
-// sample is how long one node took to register.
+// sample is the registration time of one node.
 type sample struct {
 	created time.Time
 	id      roll.InstanceID
@@ -47,12 +47,12 @@ func (a *assessor) group(name roll.Group) *groupTally {
 	return g
 }
 
-// registered learns from a node how long it took to register, and that its group
-// brings nodes that work if this one does.
+// registered learns the registration time of a node, and whether its group brings nodes that
+// work.
 //
-// A Node that is older than the launch of its instance was there before the instance
-// was stopped and started, and tells nothing. Nor does the time of an instance that
-// rested in a warm pool first, or whose Node was deleted and came back.
+// A Node older than the launch of its instance existed before the instance was stopped and
+// started, and shows nothing. Neither does an instance that was in a warm pool first, or
+// whose Node was deleted and came back.
 func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	n, i := m.Node, m.Instance
 	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.Before(i.Launched) || n.Created.After(a.Now) {
@@ -80,8 +80,7 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	}
 }
 
-// cameBack reports a Node that is new although its instance had one before, as the last
-// complete check saw.
+// cameBack reports a new Node whose instance had one before, as the last complete check saw.
 func (a *assessor) cameBack(m roll.Member) bool {
 	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.Deadline) {
 		return false
@@ -90,8 +89,8 @@ func (a *assessor) cameBack(m roll.Member) bool {
 	return !late
 }
 
-// add takes a sample in. Only the latest will be kept, so that the first look at a
-// large group need not hold all of its nodes.
+// add adds a sample. Only the latest are kept, so that the first check of a large group does
+// not hold all of its nodes.
 func (g *groupTally) add(s sample) {
 	if len(g.fresh) == 2*ledger.RegistrationSamples {
 		g.trim()
@@ -99,7 +98,7 @@ func (g *groupTally) add(s sample) {
 	g.fresh = append(g.fresh, s)
 }
 
-// trim puts the samples in order and drops all but the latest.
+// trim sorts the samples and drops all but the latest.
 func (g *groupTally) trim() {
 	slices.SortFunc(g.fresh, func(x, y sample) int {
 		return cmp.Or(x.created.Compare(y.created), cmp.Compare(x.id, y.id))
@@ -109,7 +108,7 @@ func (g *groupTally) trim() {
 	}
 }
 
-// remembered is the memory of the group with what is new in it.
+// remembered returns the group's memory including this check.
 func (g *groupTally) remembered() ledger.GroupMemory {
 	g.trim()
 	seconds := make([]int, 0, len(g.memory.Seconds)+len(g.fresh))
@@ -121,7 +120,7 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good, Proven: g.proven, Ended: g.memory.Ended}
 }
 
-// registrations hands out what is to be remembered of groups, and the sums.
+// registrations writes the memory of groups and the sums to the assessment.
 func (a *assessor) registrations() {
 	slices.Sort(a.out.NewRegistrations)
 	for name, g := range a.groups {
@@ -160,7 +159,7 @@ func (a *assessor) sumUp(g roll.Group, seconds []int) {
 	a.out.Populations[g] = p
 }
 
-// percentile is the smallest of the sorted seconds that at least p percent of them do
+// percentile returns the smallest of the sorted seconds that at least p percent of them do
 // not exceed.
 func percentile(sorted []int, p int) time.Duration {
 	rank := (len(sorted)*p + 99) / 100

@@ -6,10 +6,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scheduled finds the node of a running instance for which EC2 has scheduled an event that
-// is not over. It is spoken of as soon as it is seen, and overdue from the policy's lead
-// before the event may begin. An event that is moved to another time is another one: what
-// was done in view of the first counts for nothing then.
+// scheduled finds the node of a running instance with a scheduled EC2 event. It is reported
+// when first seen, and overdue from the policy's lead before the event may begin. An event
+// that moves to another time is another one, for which earlier acts do not count.
 func (a *assessor) scheduled(m roll.Member) {
 	i := m.Instance
 	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes || resting(a.Snapshot.Details[i.ID].Lifecycle) {

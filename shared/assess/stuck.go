@@ -15,14 +15,14 @@ const (
 	aNodeClaim = "nodeclaim"
 )
 
-// stuck finds the Nodes and NodeClaims that somebody deleted long ago and that are still
-// there. It does not matter how the node is: one that works and is never gone blocks
-// whoever waits for that, as an update does. A machine of which both are deleted is one
-// finding, that of the NodeClaim: Karpenter lets go of it last.
+// stuck finds Nodes and NodeClaims that were deleted long ago and still exist. The state of
+// the node does not matter: one that works and never goes blocks whoever waits for that, such
+// as an update. If both are deleted, the finding is about the NodeClaim, which Karpenter
+// releases last.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/controller.go (finalize)
 func (a *assessor) stuck(members []roll.Member) {
 	if a.Snapshot.Target != "" {
-		return // nothing is done about them
+		return // no act is about them
 	}
 	claims := map[string]*roll.NodeClaim{}
 	machines := map[roll.InstanceID]*roll.NodeClaim{}
@@ -81,7 +81,7 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	}
 	if c != nil {
 		r.Claim, r.ClaimFinalizers, r.Machine = c.Name, strings.Join(c.Finalizers, ", "), cmp.Or(r.Machine, c.Instance)
-		// What was told of the Node alone, before Karpenter deleted the NodeClaim, goes on as that.
+		// A finding about the Node alone, from before the NodeClaim was deleted, stays one.
 		if _, known := a.State.Findings[roll.FindingKey{Instance: subject, Kind: roll.Stuck}]; !known || n == nil {
 			subject = roll.SubjectID(aNodeClaim, c.Name)
 		}
@@ -93,22 +93,22 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	}
 	r.State, r.Gone = a.machineOf(m.Instance, r.Machine)
 	if c != nil && m.Instance == nil && n == nil {
-		m.Node = &roll.Node{Owner: roll.OwnerKarpenter, Group: c.Group} // for its owner and group alone
+		m.Node = &roll.Node{Owner: roll.OwnerKarpenter, Group: c.Group} // for its owner and group
 	}
 	tolerance, ok := a.tolerance(m, roll.Stuck)
 	if !ok {
 		return
 	}
-	since = a.past(since, time.Time{})
+	since = a.firstKnown(since, time.Time{})
 	due := since.Add(tolerance)
 	if a.Now.Before(due) {
-		a.next(due) // most are gone long before: nothing need be remembered of them
+		a.next(due) // most are gone long before
 		return
 	}
 	f := a.finding(m, roll.Stuck, since, due)
 	f.Instance, f.Group, f.Selector, f.Removal, f.Node = subject, m.Group(), m.Selector(), r, ""
 	if known := a.State.Findings[f.Key()]; f.Group == roll.GroupNone && known.Group != "" {
-		f.Group, f.Selector.Group = known.Group, known.Group // EC2 has forgotten the instance
+		f.Group, f.Selector.Group = known.Group, known.Group // EC2 no longer shows the instance
 	}
 	if n != nil {
 		f.Node = n.Name
@@ -120,7 +120,7 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 // addObject adds a finding that is not about an instance.
 func (a *assessor) addObject(f roll.Finding) { a.out.Findings = append(a.out.Findings, f) }
 
-// machineOf is what EC2 says of the machine below.
+// machineOf returns what EC2 says of the instance below.
 func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.InstanceState, bool) {
 	if i != nil {
 		return i.State, false
@@ -128,8 +128,8 @@ func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.Instanc
 	return "", a.instancesRead && id != "" && a.Snapshot.NotFound[id]
 }
 
-// keepOfNode keeps a finding about the NodeClaim of a node while nobody can tell whether it
-// is still there: it is not told again as one of the Node.
+// keepOfNode keeps a finding about a node's NodeClaim while the NodeClaim is unreadable, so
+// that it is not reported again as one about the Node.
 func (a *assessor) keepOfNode(node string) (kept bool) {
 	for k, known := range a.State.Findings {
 		if k.Kind == roll.Stuck && known.Node == node && k.Instance != roll.SubjectID(aNode, node) {
@@ -139,8 +139,8 @@ func (a *assessor) keepOfNode(node string) (kept bool) {
 	return kept
 }
 
-// stuckUnread reports findings of the kind Stuck of which the snapshot cannot tell whether
-// they go on.
+// stuckUnread reports findings of the kind Stuck that the snapshot can neither confirm nor
+// end.
 func (a *assessor) stuckUnread(k roll.FindingKey) bool {
 	if _, ok := k.Instance.Leftover(); ok {
 		return a.leftUnread(k)

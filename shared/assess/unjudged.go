@@ -7,11 +7,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unjudged is an instance without a node of which could not be read whether it is meant to
-// be one now.
+// unjudged is an instance without a node whose intent to be one could not be read.
 type unjudged struct {
 	member roll.Member
-	due    time.Time // when it would be overdue; zero if it is counted otherwise
+	due    time.Time // when it would be overdue; zero if it is counted elsewhere
 }
 
 // noteUnjudged notes an instance past its warning time that could not be judged.
@@ -20,10 +19,10 @@ func (a *assessor) noteUnjudged(m roll.Member, due time.Time) {
 	a.out.Unjudged = append(a.out.Unjudged, m.Instance.ID)
 }
 
-// countUnjudged counts the instances that could not be judged among those past their
-// tolerance, where they have their group, launch template version, instance profile or
-// subnet in common with one that is: what could not be read must not make room for an act.
-// A bastion whose user data nobody can read has none of these in common with the nodes.
+// countUnjudged counts instances that could not be judged as overdue, if they share their
+// group, launch template version, instance profile or subnet with one that is: something
+// unreadable must not make room for an act. A bastion with unreadable user data shares none
+// of these with the nodes.
 func (a *assessor) countUnjudged() {
 	slices.Sort(a.out.Unjudged)
 	if len(a.unjudged) == 0 {

@@ -9,23 +9,23 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unlaunched finds the groups whose launches fail, or do not come about: one finding for the
-// group, since Karpenter makes another NodeClaim for each try. It lasts until a launch
-// succeeds or none is wanted any more.
+// unlaunched finds groups whose launches fail or do not happen: one finding per group, since
+// Karpenter creates another NodeClaim for each try. It lasts until a launch succeeds or none
+// is wanted.
 func (a *assessor) unlaunched() {
 	if a.Snapshot.Target != "" {
 		return
 	}
 	for _, group := range slices.Sorted(maps.Keys(a.Snapshot.Launches)) {
 		l := a.Snapshot.Launches[group]
-		id := roll.InstanceID(group) // the groups of launches are called as their subjects are
-		since := a.past(l.Since, l.Failed)
+		id := roll.InstanceID(group) // groups of launches have the names of their subjects
+		since := a.firstKnown(l.Since, l.Failed)
 		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unlaunched}]; ok {
 			since = known.Since.UTC()
 		}
 		due := since.Add(a.Policy(roll.GroupSelector(group)).Launch.Tolerance)
 		if l.Status != "" {
-			due = since // EKS has waited
+			due = since // EKS has waited already
 		}
 		f := roll.Finding{
 			Instance: id, Group: group, Selector: roll.GroupSelector(group), Owner: l.Owner, Kind: roll.Unlaunched,
@@ -45,7 +45,7 @@ func (a *assessor) unlaunched() {
 	}
 }
 
-// said is the message of a failed launch, in one line.
+// said returns the message of a failed launch in one line.
 func said(message string) string {
 	if message == "" {
 		return "nothing says why"
@@ -58,7 +58,7 @@ func said(message string) string {
 	return message
 }
 
-// pending finds an instance that EC2 does not get to run.
+// pending finds an instance that stays pending.
 func (a *assessor) pending(m roll.Member) {
 	i := m.Instance
 	if i.Ambiguous || i.Unclaimed || i.OtherCluster != "" || i.Launched.IsZero() {
@@ -67,10 +67,10 @@ func (a *assessor) pending(m roll.Member) {
 	if shows, _ := a.intent(i, a.Snapshot.Details[i.ID]); shows != intentShown {
 		return
 	}
-	launched := a.past(i.Launched, i.Launched)
+	launched := a.firstKnown(i.Launched, i.Launched)
 	f := a.finding(m, roll.Unlaunched, launched, launched.Add(a.Policy(m.Selector()).Launch.Pending))
 	if f.Stage != roll.Overdue {
-		a.next(f.Due) // as every launch is at first
+		a.next(f.Due) // normal at first
 		return
 	}
 	f.Summary = fmt.Sprintf("instance %s, launched at %s, is still pending", i.ID, roll.Clock(launched))

@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unpaired judges an instance of which no node carries the id.
+// unpaired judges an instance whose id no node carries.
 func (a *assessor) unpaired(m roll.Member) {
 	i := m.Instance
 	switch {
@@ -21,16 +21,15 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.notNode(i, whyAmbiguous)
 		return
 	case !a.nodesRead:
-		// Its node may be among those that could not be read. What EC2 says of the
-		// machine is another matter.
+		// Its node may be among the unread ones. Status checks can be judged.
 		a.impairedIfNode(m)
 		return
 	}
 	p := a.Policy(m.Selector())
-	start, event := a.past(i.Launched, time.Time{}), "its launch"
+	start, event := a.firstKnown(i.Launched, time.Time{}), "its launch"
 	rested, known := a.State.Rests[i.ID]
 	if rested.Left.After(start) {
-		start, event = rested.Left.UTC(), "its group put it into service" // it need not have registered before
+		start, event = rested.Left.UTC(), "its group put it into service" // it did not have to register before
 	}
 	since, later := a.began(a.unpairedKey(i.ID), start, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
@@ -47,7 +46,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
 	switch {
-	case a.vanished(m, since): // also one that no NodeClaim has: it works
+	case a.vanished(m, since): // also without a NodeClaim: it works
 		a.impaired(m)
 		return
 	case a.claimless(m):
@@ -64,8 +63,8 @@ func (a *assessor) unpaired(m roll.Member) {
 	a.impaired(m)
 }
 
-// unpairedKey is under what the ledger has an instance without a Node: that it should not
-// lack one, or that something contradicts it.
+// unpairedKey returns the key of the ledger record about an instance without a Node: an
+// Unregistered finding or a Conflict.
 func (a *assessor) unpairedKey(id roll.InstanceID) roll.FindingKey {
 	key := roll.FindingKey{Instance: id, Kind: roll.Unregistered}
 	if _, ok := a.State.Findings[key]; !ok && !a.foundGone(id) {
@@ -77,14 +76,14 @@ func (a *assessor) unpairedKey(id roll.InstanceID) roll.FindingKey {
 	return key
 }
 
-// wait counts an instance that still has time, until the moment.
+// wait counts an instance that still has time, until a moment.
 func (a *assessor) wait(until time.Time) {
 	a.out.Waiting++
 	a.next(until)
 }
 
-// candidate tells whether an instance without a node is meant to be one now. start is
-// the beginning of its time to register, as far as it was known before.
+// candidate reports whether an instance without a node is meant to be one now. start is the
+// beginning of its time to register, as far as it was known before.
 func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	i := m.Instance
 	detail := a.Snapshot.Details[i.ID]
@@ -94,10 +93,10 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	case does == rests:
 		a.notNode(i, fmt.Sprintf("its Auto Scaling group keeps it in %s", detail.Lifecycle))
 		return false
-	case does == unsaid:
+	case does == unknownRest:
 		a.keepResting(m)
 		if shows, _ := a.intent(i, detail); shows != noIntent {
-			a.countUnsaid(m, due)
+			a.countUnknownRest(m, due)
 			due = time.Time{}
 		}
 		if _, rested := a.State.Rests[i.ID]; !rested && detail.Bootstraps != roll.No {
@@ -133,20 +132,21 @@ type intent uint8
 
 const (
 	noIntent    intent = iota
-	bySiblings         // other instances of its Auto Scaling group or launch template version are
-	byTemplate         // its launch template version has, or had, nodes; a person may have given it other user data
+	bySiblings         // others of its Auto Scaling group or launch template version are meant to be
+	byTemplate         // its launch template version has, or had, nodes; its own user data may differ
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
 
-// clusterAPINode is the role that Cluster API's AWS provider writes on machines that become nodes.
+// clusterAPINode is the role that Cluster API's AWS provider writes on machines that become
+// nodes.
 // https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/api/v1beta2/tags.go
 const clusterAPINode = "node"
 
-// intent tells what shows that an instance is meant to be a node, and if nothing does, why
-// not. The cluster's tag alone does not: bastions and NAT instances get it from whoever
-// tags everything. Nor does the launch template alone, which has versions for other
-// purposes. User data that joins another cluster speaks against everything but an owner,
-// or a group, that makes nodes of this one.
+// intent returns what shows that an instance is meant to be a node, or why nothing does. The
+// cluster's tag alone does not: bastions and NAT instances get it from default tags. Nor does
+// the launch template alone, which has versions for other purposes. User data that joins
+// another cluster outweighs everything except an owner or a group that makes nodes of this
+// one.
 func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why string) {
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
@@ -179,9 +179,9 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	return noIntent, "nothing shows yet that it is meant to be a node"
 }
 
-// hadNodes reports whether nodes came from an Auto Scaling group or a version of a launch
-// template, now or within ledger.IntentRetention. What was seen before the cluster was
-// created belonged to another cluster of its name.
+// hadNodes reports whether nodes came from an Auto Scaling group or launch template version,
+// now or within ledger.IntentRetention. A time before the creation of the cluster belongs to
+// an earlier cluster of its name.
 func (a *assessor) hadNodes(o roll.Origin) bool {
 	if a.out.GroupsWithNodes[o] {
 		return true

@@ -7,15 +7,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// freshLease is how old the lease of a living kubelet is at most. It renews it every 10
-// seconds; a check is of the minute for which it was asked, which may be up to a minute
-// ahead.
+// freshLease is the greatest age of the lease of a living kubelet. It renews the lease every
+// 10 seconds; the time of a check may be up to a minute ahead.
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-heartbeats
 const freshLease = 2 * time.Minute
 
-// vanished finds an instance without a Node of which something else says that it is one:
-// Karpenter, or its own kubelet. Either the Node was deleted while the machine works, or a
-// listing lacks it; which of them, nobody can tell from here. It reports whether it is so.
+// vanished finds an instance without a Node that is one according to Karpenter or its own
+// kubelet: either the Node was deleted while the machine works, or a listing lacks it. It
+// reports whether that is so.
 func (a *assessor) vanished(m roll.Member, since time.Time) bool {
 	d := a.Snapshot.Details[m.ID()]
 	var says string
@@ -37,7 +36,7 @@ func (a *assessor) vanished(m roll.Member, since time.Time) bool {
 	return true
 }
 
-// knownToWork reports that an earlier check knew that the instance had a Node.
+// knownToWork reports whether an earlier check knew that the instance had a Node.
 func (a *assessor) knownToWork(f roll.Finding) bool {
 	known, ok := a.State.Findings[f.Key()]
 	return ok && known.Worked && !known.Since.After(f.Since)

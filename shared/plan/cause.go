@@ -9,9 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// outside are the decisive causes that lie outside of the instance: each breaks it by
-// itself, so it is enough if one of them is shared, whichever is told first. What only
-// shows the trouble counts where nothing explains it.
+// outside returns the decisive causes that lie outside the instance. Each breaks the instance
+// by itself, so one shared cause is enough. A symptom counts only where nothing explains it.
 func outside(causes []roll.Cause) (out []roll.Cause) {
 	first := true
 	for _, c := range causes {
@@ -26,17 +25,17 @@ func outside(causes []roll.Cause) (out []roll.Cause) {
 	return out
 }
 
-// common is a cause in what it lies in: instances that have it have it in common.
+// common is a cause and its subject: instances with the same one share it.
 type common struct{ code, subject string }
 
-// stratum are findings of one kind in one group.
+// stratum is the findings of one kind in one group.
 type stratum struct {
 	group roll.Group
 	kind  roll.Kind
 }
 
-// pair are the first two instances of a set: enough to know of each instance whether
-// another one is in it.
+// pair holds the first two instances of a set: enough to know whether it has another one than
+// a given instance.
 type pair [2]roll.InstanceID
 
 func (p *pair) add(id roll.InstanceID) {
@@ -56,39 +55,39 @@ func (p pair) but(id roll.InstanceID) roll.InstanceID {
 	return p[1]
 }
 
-// shares tells who has which cause in common with whom, and who may have: what could not be
-// looked for in an instance counts as the cause of another one that it is tied to by its
-// group, launch template version, instance profile or subnet.
+// shares records which instances have which causes in common, or may have. A cause that could
+// not be checked in an instance counts if another instance has it and both share their group,
+// launch template version, instance profile or subnet.
 type shares struct {
 	ties      map[roll.FindingKey][]roll.Tie
-	instances map[common]map[roll.InstanceID]bool // that have the cause for certain
-	perhaps   map[common]map[roll.InstanceID]bool // of which it is only suggested, where another one has it
-	proven    map[openCause]known                 // what a cause of that code is in an instance that has it
-	open      map[openCause]pair                  // instances in which it could not be looked for
-	unjudged  map[roll.Tie]pair                   // instances that could not be judged at all
+	instances map[common]map[roll.InstanceID]bool // instances with the proven cause
+	perhaps   map[common]map[roll.InstanceID]bool // instances where it is only suggested
+	proven    map[openCause]known                 // proven causes by code and tie
+	open      map[openCause]pair                  // instances in which it could not be checked
+	unjudged  map[roll.Tie]pair                   // instances that could not be judged
 }
 
-// openCause is a cause by its code, for those who are tied by something.
+// openCause is the code of a cause among instances that share something.
 type openCause struct {
 	code string
 	tie  roll.Tie
 }
 
-// known is a cause that an instance has, and one or two that have it.
+// known is a proven cause, and one or two instances that have it.
 type known struct {
 	common
 	pair
 }
 
-// sharesOf works it out for the findings. unjudged are the instances that may be sick and
-// have no finding, because too much about them could not be read.
+// sharesOf computes shares from the findings. unjudged are instances that may be unhealthy
+// and have no finding, because too much about them could not be read.
 func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, instances map[roll.InstanceID]*roll.Instance, unjudged []*roll.Instance) shares {
 	s := shares{
 		ties: map[roll.FindingKey][]roll.Tie{}, instances: map[common]map[roll.InstanceID]bool{}, perhaps: map[common]map[roll.InstanceID]bool{},
 		proven: map[openCause]known{}, open: map[openCause]pair{}, unjudged: map[roll.Tie]pair{},
 	}
-	codes, causes := map[string]bool{}, map[common]bool{} // outside of an instance, which one has for certain
-	// Nothing is done about what is no instance.
+	codes, causes := map[string]bool{}, map[common]bool{} // proven causes outside an instance
+	// No act is about anything but an instance.
 	findings = slices.DeleteFunc(slices.Clone(findings), func(f roll.Finding) bool { return !f.Instance.IsInstance() })
 	for _, f := range findings {
 		s.ties[f.Key()] = roll.Ties(f.Group, instances[f.Instance])
@@ -121,6 +120,7 @@ func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, i
 	return s
 }
 
+// has adds an instance to those with a cause.
 func has(in map[common]map[roll.InstanceID]bool, c common, id roll.InstanceID) {
 	if in[c] == nil {
 		in[c] = map[roll.InstanceID]bool{}
@@ -128,8 +128,8 @@ func has(in map[common]map[roll.InstanceID]bool, c common, id roll.InstanceID) {
 	in[c][id] = true
 }
 
-// prove notes a cause outside of the instance that the instance has for certain. Of several
-// with one code, that of the most urgent finding is told.
+// prove records a proven cause outside the instance. Of several with one code, the most
+// urgent finding's is shown.
 func (s shares) prove(f roll.Finding, c common) {
 	for _, t := range s.ties[f.Key()] {
 		key := openCause{c.code, t}
@@ -142,8 +142,7 @@ func (s shares) prove(f roll.Finding, c common) {
 	}
 }
 
-// leaveOpen notes which of the causes that some instance has for certain the finding's may
-// have.
+// leaveOpen records which of the proven causes the finding's instance may also have.
 func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]bool, causes map[common]bool) {
 	for _, c := range why.Causes {
 		lies := common{c.Code, c.Subject}
@@ -153,7 +152,7 @@ func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]b
 	}
 	for code := range codes {
 		for _, t := range s.ties[f.Key()] {
-			if unlooked(why, code, t) {
+			if unchecked(why, code, t) {
 				p := s.open[openCause{code, t}]
 				p.add(f.Instance)
 				s.open[openCause{code, t}] = p
@@ -162,10 +161,10 @@ func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]b
 	}
 }
 
-// unlooked reports that a cause could not be looked for in an instance. That of user data
-// counts as not looked for where nothing else explains it, whatever its own copy shows: the
-// version of its launch template has one for all.
-func unlooked(why roll.Diagnosis, code string, t roll.Tie) bool {
+// unchecked reports whether a cause could not be checked in an instance. A cause in user data
+// counts as unchecked while nothing else explains the finding: all instances of a launch
+// template version share it.
+func unchecked(why roll.Diagnosis, code string, t roll.Tie) bool {
 	if slices.ContainsFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == code }) {
 		return true
 	}
@@ -175,25 +174,24 @@ func unlooked(why roll.Diagnosis, code string, t roll.Tie) bool {
 	return !explained && t.SharesUserData() && aboutUserData(code)
 }
 
-// aboutUserData reports the causes that lie in user data.
+// aboutUserData reports whether a cause lies in user data.
 func aboutUserData(code string) bool {
 	return strings.HasPrefix(code, "UserData")
 }
 
-// object tells whether others have a cause of the finding too, or may have it: a
-// replacement would have it as well. So it is where it could not be looked for in this
-// instance, or is only suggested, and another one has it.
-func (s shares) object(f roll.Finding, why roll.Diagnosis) *Refusal {
+// objects refuses if other instances have, or may have, a cause of the finding: a replacement
+// would have it too.
+func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive {
 			continue
 		}
-		if no := s.inCommon(f.Instance, common{c.Code, c.Subject}); no != nil {
+		if no := s.shared(f.Instance, common{c.Code, c.Subject}); no != nil {
 			return no
 		}
 	}
 	for _, c := range outside(why.Causes) {
-		if no := s.inCommon(f.Instance, common{c.Code, c.Subject}); no != nil {
+		if no := s.shared(f.Instance, common{c.Code, c.Subject}); no != nil {
 			return no
 		}
 		for _, t := range s.ties[f.Key()] {
@@ -209,16 +207,16 @@ func (s shares) object(f roll.Finding, why roll.Diagnosis) *Refusal {
 		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.tie.String(), b.tie.String()))
 	}) {
 		k := s.proven[at]
-		if slices.Contains(s.ties[f.Key()], at.tie) && k.but(f.Instance) != "" && unlooked(why, at.code, at.tie) {
+		if slices.Contains(s.ties[f.Key()], at.tie) && k.but(f.Instance) != "" && unchecked(why, at.code, at.tie) {
 			return refuse(SharedCause, "%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie)
 		}
 	}
 	return nil
 }
 
-// inCommon tells whether the instance has a cause, for certain or perhaps, that another one
-// has for certain, or the other way round.
-func (s shares) inCommon(id roll.InstanceID, c common) *Refusal {
+// shared refuses if the instance has, or may have, a cause that another one has, at least
+// one of them for certain.
+func (s shares) shared(id roll.InstanceID, c common) *Refusal {
 	sure, perhaps := len(s.instances[c]), len(s.perhaps[c])
 	if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {
 		return nil
@@ -230,8 +228,8 @@ func (s shares) inCommon(id roll.InstanceID, c common) *Refusal {
 	return refuse(SharedCause, "%d instances %s the cause %s in common (%s): a replacement would have it too", sure+perhaps, have, c.code, c.subject)
 }
 
-// unjudged are the instances that may be sick and have no finding: those that could not be
-// judged, and those whose finding is kept because it could not be looked at again.
+// unjudged returns instances that may be unhealthy and have no finding: those that could not
+// be judged, and those whose finding is kept because it could not be checked again.
 func (p *planner) unjudged() (out []*roll.Instance) {
 	ids := make(map[roll.InstanceID]bool, len(p.Assessment.Unjudged))
 	for _, id := range p.Assessment.Unjudged {

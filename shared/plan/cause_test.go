@@ -82,7 +82,7 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 }
 
 // A ladder by cause decides where its cause was found; where it may be there, no act is
-// done that it does not have, whichever of the two ladders is the harsher one.
+// forgetReported that it does not have, whichever of the two ladders is the harsher one.
 func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
 	const harsh, mild = "[{do: tag}, {do: notify}, {do: reboot, once: true}]", "[{do: notify}]"
 	unchecked := func(w *world) {

@@ -14,10 +14,10 @@ import (
 type Ended struct {
 	Instance roll.InstanceID
 	How      How
-	// After is the act of Rollcall that it recovered after, "" if there was none.
+	// After is Rollcall's act before the recovery, "" if there was none.
 	After Action
-	// Spot is what EC2 had announced of an instance that is gone, and when: why its owner,
-	// or EC2 itself, ended it. "" if nothing.
+	// Spot and SpotAt are what EC2 announced of a Spot Instance that is gone, and when; "" if
+	// nothing.
 	Spot   roll.SpotEvent
 	SpotAt time.Time
 }
@@ -34,15 +34,15 @@ const (
 	EndedIgnored   How = "ignored"   // a person told Rollcall to ignore the instance
 )
 
-// overAfter is how long the last trouble of a notice must have stayed away before a
-// person is told that it is over: a node that flaps is not over each time.
+// overAfter is how long the last trouble of an incident must be gone before a notice says
+// that it is over: a node that flaps is not over each time.
 const overAfter = 10 * time.Minute
 
-// over finds notices whose trouble has ended for all that they named. That is noted
-// first, and told once it has stayed so.
+// over finds incidents whose trouble has ended for all their instances. It notes that first,
+// and reports it once it has lasted.
 func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 	for key, known := range p.State.Notices {
-		if _, ok := current[key]; ok || p.kept(key) || p.replaced(key) {
+		if _, ok := current[key]; ok || p.mayLast(key) || p.replaced(key) {
 			continue
 		}
 		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
@@ -53,9 +53,9 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 				p.putNotice(key, known)
 			}
 		case p.moved(key):
-			// It goes on, with another cause, and may come back to this one.
+			// The trouble goes on under another cause, and may come back to this one.
 		case p.unproven(key):
-			// What is launched in place of the last may have the same fate.
+			// The replacement may fail in the same way.
 		case known.Over.IsZero():
 			known.Over = p.Now
 			p.putNotice(key, known)
@@ -63,8 +63,8 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		case p.Now.Sub(known.Over) < overAfter:
 			p.next(known.Over.Add(overAfter))
 		case p.Lowered && !tells:
-			// Nobody turned notices off; it is said when the policy can be read again.
-		case len(known.Members) == 0, !tells, p.otherwise(known) && known.Incident.Left == 0:
+			// Notices are not turned off: it is reported once the policy is readable again.
+		case len(known.Members) == 0, !tells, p.endedForNone(known) && known.Incident.Left == 0:
 			p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, key)
 		default:
 			known.Incident.Sent++
@@ -73,14 +73,13 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 	}
 }
 
-// replaced reports that another notice of this plan goes on from one, under another
-// cause.
+// replaced reports whether another notice of this plan continues the incident.
 func (p *planner) replaced(key ledger.NoticeKey) bool {
 	return slices.Contains(p.out.Changes.Drop.Notices, key) ||
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
 }
 
-// back reports that one of an incident's instances has the trouble again, within its
+// back reports whether one of an incident's instances is in trouble again, within its
 // tolerance so far.
 func (p *planner) back(key ledger.NoticeKey) bool {
 	members := p.State.Notices[key].Members
@@ -90,19 +89,18 @@ func (p *planner) back(key ledger.NoticeKey) bool {
 	})
 }
 
-// moved reports that what an incident is about goes on in another one.
+// moved reports whether an instance of the incident is now in another one.
 func (p *planner) moved(key ledger.NoticeKey) bool {
 	for id := range p.State.Notices[key].Members {
-		if p.elsewhere(id, key) {
+		if p.inOtherIncident(id, key) {
 			return true
 		}
 	}
 	return false
 }
 
-// unproven reports that the group's latest instance, which may be what replaced the ones
-// in trouble, still has time to become a node: that none is in trouble while it has does
-// not mean that the trouble is over.
+// unproven reports whether the group's latest instance, which may be the replacement, still
+// has time to become a node: until then the trouble may not be over.
 func (p *planner) unproven(key ledger.NoticeKey) bool {
 	if key.Group == roll.GroupNone || key.Kind != roll.Unregistered && key.Kind != roll.Uninitialized {
 		return false
@@ -112,16 +110,15 @@ func (p *planner) unproven(key ledger.NoticeKey) bool {
 	if key.Kind == roll.Uninitialized {
 		most += pol.Initialization.Deadline
 	}
-	good := p.good(key.Group)
+	good := p.lastGood(key.Group)
 	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
 		young := i.Launched.After(good) && p.Now.Sub(i.Launched) < most
 		return young && i.Group == key.Group && (i.State == roll.StatePending || i.State == roll.StateRunning)
 	})
 }
 
-// kept reports that of a member of the notice nobody could tell in this check whether
-// its trouble lasts.
-func (p *planner) kept(key ledger.NoticeKey) bool {
+// mayLast reports whether this check could not tell if the trouble of a member lasts.
+func (p *planner) mayLast(key ledger.NoticeKey) bool {
 	for id := range p.State.Notices[key].Members {
 		if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: key.Kind}] {
 			return true
@@ -130,12 +127,13 @@ func (p *planner) kept(key ledger.NoticeKey) bool {
 	return false
 }
 
+// ends returns how the trouble ended for each instance of a notice.
 func (p *planner) ends(n ledger.Notice) []Ended {
 	wanted := make(map[roll.InstanceID]bool, len(n.Members))
 	for id := range n.Members {
 		wanted[id] = true
 	}
-	instances, nodes := p.look(wanted)
+	instances, nodes := p.find(wanted)
 	var out []Ended
 	for id := range wanted {
 		e := Ended{Instance: id, How: EndedGone}
@@ -160,8 +158,8 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	return out
 }
 
-// helped is the last act that interrupted the instance since then and took effect, "" if
-// there was none.
+// helped returns the last of Rollcall's acts on the instance since a time that succeeded, ""
+// if there is none.
 func (p *planner) helped(id roll.InstanceID, since time.Time) (act Action) {
 	var at time.Time
 	for _, a := range p.State.Actions {
@@ -172,7 +170,7 @@ func (p *planner) helped(id roll.InstanceID, since time.Time) (act Action) {
 	return act
 }
 
-// troubled reports that there is a finding about the instance that is worth a word.
+// troubled reports whether the instance has a finding past Watching.
 func (p *planner) troubled(id roll.InstanceID) bool {
 	if _, ok := p.instances[id]; !ok {
 		return false
@@ -180,13 +178,13 @@ func (p *planner) troubled(id roll.InstanceID) bool {
 	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage != roll.Watching })
 }
 
-// otherwise reports that the trouble of a notice has ended for none of its members: each is
-// ignored by now, or in trouble of another kind.
-func (p *planner) otherwise(n ledger.Notice) bool {
+// endedForNone reports whether the trouble has ended for none of the members: each is ignored,
+// or in trouble of another kind.
+func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
-// actedOn reports that Rollcall ended the instance, or deleted its node.
+// actedOn reports whether Rollcall ended the instance, or deleted its node.
 func (p *planner) actedOn(id roll.InstanceID) bool {
 	return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
 		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done

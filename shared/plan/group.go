@@ -12,18 +12,17 @@ import (
 // repeatsMemory is how far back acts on a group count as failed replacements.
 const repeatsMemory = 24 * time.Hour
 
-// groupObjects asks what became of the acts on the finding's group before: one at a
-// time, the next once the replacement is Ready, and none any more when replacements keep
-// failing.
+// groupObjects checks earlier acts on the group: one instance at a time, the next once the
+// replacement is Ready, and none while replacements keep failing.
 func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if f.Group == roll.GroupNone || act == DeleteNode {
 		return nil // instances of no group have nothing to do with each other
 	}
-	good := p.good(f.Group)
-	if no := p.repeats(f, pol.Limits); no != nil {
+	good := p.lastGood(f.Group)
+	if no := p.replacementRepeats(f, pol.Limits); no != nil {
 		return no
 	}
-	if no := p.pending(f, act, good, pol); no != nil {
+	if no := p.replacementPending(f, act, good, pol); no != nil {
 		return no
 	}
 	for _, a := range p.State.Actions {
@@ -40,44 +39,43 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// pending tells that the replacement of the last instance of the group that Rollcall ended
-// is not shown to work: no instance launched since is a Ready node. No time lifts that: a
-// group whose launches fail must not be emptied one by one. What does is a Ready node, a
-// desired capacity that is lower than it was, or a person who takes the loss. A reboot
-// takes nothing from the group. While the replacement has the time that any instance of the
-// group has, the others take their turn; that it has not come by then is told.
-func (p *planner) pending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
+// replacementPending refuses while the replacement of the group's last ended instance is not a Ready
+// node. No time ends that, since a group whose launches fail must not be emptied one by one:
+// a Ready node does, a lower desired capacity, or a person who accepts the loss. A reboot
+// takes nothing from the group. Until the registration deadline the reason is OneAtATime;
+// after that a person is told.
+func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := p.lastEnded(f.Group)
-	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossTaken(f) {
+	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
 	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
 		return nil // it was given up, not replaced
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
-		return p.passing(until, OneAtATime, "%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
+		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
 	}
 	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
 		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace)
 }
 
-// lastEnded is the latest act that ended an instance of the group, which its owner is to
-// replace. An orphan has nobody who would.
+// lastEnded returns the latest instance of the group that an act ended and its owner is to
+// replace. Nobody replaces an orphan.
 func (p *planner) lastEnded(g roll.Group) ledger.Ended {
 	last := p.State.Groups[g].Ended
 	for _, a := range p.State.Actions {
 		if a.Group != g || !Action(a.Do).replaced() || a.Kind == roll.Orphaned || a.Outcome == nil || a.Outcome.Result == ledger.Failed || !a.Outcome.At.After(last.Done) {
 			continue
 		}
-		last = ledger.Ended{Instance: a.Instance, At: p.owed(a), Done: a.Outcome.At, Desired: a.Desired}
+		last = ledger.Ended{Instance: a.Instance, At: p.replacementSince(a), Done: a.Outcome.At, Desired: a.Desired}
 	}
 	return last
 }
 
-// owed is the time since which a launch counts as the replacement of an instance that was
-// ended. An Auto Scaling group launches one when the instance is gone. Karpenter launches
-// one for the pods that cannot run: they leave a node that Rollcall drains before its end.
-func (p *planner) owed(a ledger.Action) time.Time {
+// replacementSince returns since when a launch counts as the replacement. An Auto Scaling group launches
+// one when the instance is gone; Karpenter launches one for pods that cannot run, and those
+// may leave during the drain before.
+func (p *planner) replacementSince(a ledger.Action) time.Time {
 	at := a.At
 	if _, karpenter := a.Group.NodePool(); !karpenter {
 		return at
@@ -91,7 +89,7 @@ func (p *planner) owed(a ledger.Action) time.Time {
 	return at
 }
 
-// ended reports that an act that ends the instance was carried out.
+// ended reports whether an act that ends the instance was carried out.
 func (p *planner) ended(id roll.InstanceID) bool {
 	for _, a := range p.State.Actions {
 		if a.Instance == id && Action(a.Do).replaced() && a.Outcome != nil && a.Outcome.Result == ledger.Done {
@@ -101,9 +99,8 @@ func (p *planner) ended(id roll.InstanceID) bool {
 	return false
 }
 
-// good is the latest launch of an instance of the group that became a Ready node, as
-// far as anybody remembers.
-func (p *planner) good(g roll.Group) time.Time {
+// lastGood returns the latest launch of an instance of the group that became a Ready node.
+func (p *planner) lastGood(g roll.Group) time.Time {
 	good := p.State.Groups[g].Good
 	if seen := p.Assessment.Groups[g].Good; seen.After(good) {
 		good = seen
@@ -111,9 +108,8 @@ func (p *planner) good(g roll.Group) time.Time {
 	return good
 }
 
-// stayed is the latest launch of an instance of the group whose node stayed Ready, as far
-// as anybody remembers.
-func (p *planner) stayed(g roll.Group) time.Time {
+// lastProven returns the latest launch of an instance of the group whose node stayed Ready.
+func (p *planner) lastProven(g roll.Group) time.Time {
 	proven := p.State.Groups[g].Proven
 	if seen := p.Assessment.Groups[g].Proven; seen.After(proven) {
 		proven = seen
@@ -121,15 +117,14 @@ func (p *planner) stayed(g roll.Group) time.Time {
 	return proven
 }
 
-// repeats tells whether the last acts on the group brought no node that stayed Ready: one
-// that was Ready for minutes may be as sick as the one before it. That no instance was
-// launched since proves nothing, the group may have shrunk: one that was, and is in trouble
-// itself, does.
-func (p *planner) repeats(f roll.Finding, limits policy.Limits) *Refusal {
+// replacementRepeats refuses if the last acts on the group brought no node that stayed Ready: one that
+// was Ready for minutes may be as unhealthy as the one before. A missing launch proves
+// nothing, since the group may have shrunk; a launch that is in trouble itself does.
+func (p *planner) replacementRepeats(f roll.Finding, limits policy.Limits) *Refusal {
 	if limits.Replacements == 0 {
 		return refuse(ReplacementRepeats, "limits.replacements is 0: nothing is replaced")
 	}
-	proven := p.stayed(f.Group)
+	proven := p.lastProven(f.Group)
 	var first, latest time.Time
 	n := 0
 	for _, a := range p.State.Actions {

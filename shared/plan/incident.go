@@ -10,8 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// incidents sorts the findings that are worth a word into the incidents that they belong
-// to.
+// incidents sorts the findings past Watching into incidents.
 func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	p.open = map[stratum][]ledger.NoticeKey{}
 	for _, key := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
@@ -21,7 +20,7 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	byKey := map[ledger.NoticeKey][]roll.Finding{}
 	p.incidentOf = map[roll.FindingKey]ledger.NoticeKey{}
 	for _, f := range p.Assessment.Findings {
-		if f.Stage == roll.Watching || !p.climbs(f, policy.DoNotify) && !p.climbs(f, policy.DoWarn) {
+		if f.Stage == roll.Watching || !p.reached(f, policy.DoNotify) && !p.reached(f, policy.DoWarn) {
 			continue
 		}
 		if i := p.instances[f.Instance]; i != nil && i.Ignore {
@@ -34,7 +33,7 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	return byKey
 }
 
-// decisive are the codes of the decisive causes, the root first.
+// decisive returns the codes of the decisive causes, root causes first.
 func decisive(d roll.Diagnosis) (codes []string) {
 	for _, c := range d.Causes {
 		if c.Confidence == roll.Decisive {
@@ -44,11 +43,10 @@ func decisive(d roll.Diagnosis) (codes []string) {
 	return codes
 }
 
-// incident is which of the open incidents of its group and kind a finding belongs to, or
-// the one that it opens. It stays in the one that it was told in for as long as that
-// one's cause may hold: what could not be read in one check is no other cause. One that
-// was not told before joins an incident of a cause that it has, or of one that could not
-// be looked for in it.
+// incident returns the open incident of its group and kind to which a finding belongs, or a
+// new one. It stays in its incident as long as that cause may hold: a cause that one check
+// could not read is not another cause. A new finding joins the incident of a cause that it
+// has, or of one that could not be checked.
 func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
 	d := p.Diagnoses[f.Key()]
 	codes := decisive(d)
@@ -84,10 +82,10 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 	return ledger.NoticeKey{Group: f.Group, Kind: f.Kind}
 }
 
-// before is what was told of an incident so far. One whose instances were told in another
-// one, of which nothing is left, goes on from that: another cause was found for the same
-// trouble, and the notice about it takes the other's place.
-func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll.Finding) (ledger.Notice, []ledger.NoticeKey) {
+// continues returns the memory of an incident. A new incident whose instances come from another
+// one, of which nothing is left, continues that one: another cause was found for the same
+// trouble, and its notice takes the place of the other.
+func (p *planner) continues(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll.Finding) (ledger.Notice, []ledger.NoticeKey) {
 	if known, ok := p.State.Notices[key]; ok && !known.SentAt.IsZero() {
 		return known, nil
 	}
@@ -104,11 +102,10 @@ func (p *planner) before(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll
 	return ledger.Notice{}, nil
 }
 
-// heard adds to what was told of an incident what was told of its instances since then in
-// others of their group and kind: where the cause can be seen in one check and not in the next, an
-// instance goes from one incident to the other and back, and is no news each time. It
-// reports whether that is more than is remembered.
-func (p *planner) heard(key ledger.NoticeKey, known ledger.Notice, findings []roll.Finding) (_ ledger.Notice, more bool) {
+// addTold adds what notices of other incidents of the same group and kind have said of these
+// instances since. Where checks can see the cause only now and then, an instance moves
+// between two incidents, which is no news each time. It reports whether that adds anything.
+func (p *planner) addTold(key ledger.NoticeKey, known ledger.Notice, findings []roll.Finding) (_ ledger.Notice, more bool) {
 	if known.SentAt.IsZero() {
 		return known, false // it is opened
 	}
@@ -124,8 +121,7 @@ func (p *planner) heard(key ledger.NoticeKey, known ledger.Notice, findings []ro
 	return known, len(is.Stages) > len(had.Stages) || len(is.Reasons) > len(had.Reasons) || len(is.Causes) > len(had.Causes)
 }
 
-// opened is when the first of the findings was opened, as the ledger has it after this
-// check.
+// opened returns when the first of the findings was opened.
 func (p *planner) opened(entries []Entry) time.Time {
 	first := p.SeenAt
 	for _, e := range entries {
@@ -143,7 +139,7 @@ func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string 
 }
 
 // incidentID names a new incident of the cluster. One that goes on under another cause has
-// kept its name, which the next one of its first cause must not have too.
+// mayLast its name, which the next one of its first cause must not have too.
 func (p *planner) incidentID(key ledger.NoticeKey, since time.Time) string {
 	id := incidentID(p.Snapshot.Cluster.ID, key, since)
 	for p.named(id) {
@@ -152,7 +148,7 @@ func (p *planner) incidentID(key ledger.NoticeKey, since time.Time) string {
 	return id
 }
 
-// named reports that an open incident, or one of this plan, has that id.
+// named reports whether an open incident, or one of this plan, has the id.
 func (p *planner) named(id string) bool {
 	for _, n := range p.State.Notices {
 		if n.Incident.ID == id {
@@ -190,13 +186,13 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 		_, named := n.Said.Members[id]
 		switch {
 		case named:
-		case p.elsewhere(id, n.Key):
+		case p.inOtherIncident(id, n.Key):
 			gone = true
 		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
 			n.Said.Members[id] = m
 		default:
 			gone = true
-			if !p.otherwise(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}) {
+			if !p.endedForNone(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}) {
 				n.Incident.Left++
 			}
 		}
@@ -225,14 +221,13 @@ func (p *planner) forgetHolds(n *Notice, known ledger.Notice) {
 	})
 }
 
-// elsewhere reports that an instance is in another incident of the same group and kind by
-// now.
-func (p *planner) elsewhere(id roll.InstanceID, key ledger.NoticeKey) bool {
+// inOtherIncident reports whether an instance is in another incident of the same group and kind.
+func (p *planner) inOtherIncident(id roll.InstanceID, key ledger.NoticeKey) bool {
 	other, ok := p.incidentOf[roll.FindingKey{Instance: id, Kind: key.Kind}]
 	return ok && other != key
 }
 
-// sent counts the notice as one of its incident, and notes what it says.
+// sent counts the notice in its incident, and adds what it says.
 func (p *planner) sent(n *Notice) {
 	i := &n.Incident
 	if i.ID == "" {
@@ -250,8 +245,7 @@ func (p *planner) sent(n *Notice) {
 	n.Said.Incident = *i
 }
 
-// nameIncidents tells each order of which incident it is, so that whoever carries it out
-// can say so.
+// nameIncidents adds to each order the incident that reports its finding.
 func (p *planner) nameIncidents() {
 	names := map[ledger.NoticeKey]string{}
 	for key, n := range p.State.Notices {

@@ -11,11 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// actionOf is what a step orders for a finding, "" for steps that only tell. Where the
-// policy leaves the ending of instances to Karpenter, its NodeClaim is deleted; an
-// orphan has none. Of a stopped instance only the Node is ended.
+// actionOf returns the act of a step for a finding, "" for steps that only report. Terminate
+// becomes DeleteNode for a stopped instance, and DeleteNodeClaim where the policy leaves
+// terminations to Karpenter; an orphan has no NodeClaim.
 func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
-	if do == policy.DoTerminate && p.cleanUp(f) {
+	if do == policy.DoTerminate && p.onlyNodeLeft(f) {
 		return DeleteNode
 	}
 	if do == policy.DoTerminate && f.Owner == roll.OwnerKarpenter && f.Kind != roll.Orphaned && pol.Owners[f.Owner] == policy.OwnerDeleteNodeClaim {
@@ -24,11 +24,11 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 	if !do.Acts() {
 		return ""
 	}
-	return Action(do) // they have the same names
+	return Action(do) // the names are the same
 }
 
-// ladder is the ladder of a finding, by what a diagnosis found. What is about no instance is
-// only told, whatever a policy says.
+// ladder returns the ladder for a finding and its diagnosis. A finding about no instance is
+// only reported, whatever the policy says.
 func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
 	steps := pol.Ladder(f, p.Diagnoses[f.Key()])
 	if f.Instance.IsInstance() && !f.Kind.OnlyTold() {
@@ -37,9 +37,8 @@ func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s policy.Step) bool { return s.Do != policy.DoWarn && s.Do != policy.DoNotify })
 }
 
-// climb takes a finding up its ladder as far as its time, and what became of the acts
-// before, allow. One act is ordered at a time; the wait of the step behind it counts
-// from its outcome.
+// climb takes a finding up its ladder as far as time and the outcomes of earlier acts allow.
+// It orders or holds one act at a time; the wait of the next step counts from its outcome.
 func (p *planner) climb(f roll.Finding) {
 	pol := p.Policy(f.Selector)
 	at := f.Due
@@ -51,8 +50,8 @@ func (p *planner) climb(f roll.Finding) {
 		if boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {
 			at = boots
 		}
-		// The condition may be from before the reboot: it stays until the monitoring agent's
-		// pod is up again.
+		// The condition may date from before the reboot: it stays until the monitoring agent
+		// runs again.
 		if boots := earlier.At.Add(pol.Reboot.Wait); f.Kind == roll.ConditionFailed && step.Do.Acts() && boots.After(at) {
 			at = boots
 		}
@@ -60,27 +59,27 @@ func (p *planner) climb(f roll.Finding) {
 		if act == "" {
 			if f.Stage != roll.Overdue || p.Now.Before(at) {
 				p.next(at)
-				p.announce(f, step.Do, at)
+				p.noteNext(f, step.Do, at)
 			}
 			continue
 		}
-		if why := p.cannot(f, act); why != "" {
+		if why := p.impossible(f, act); why != "" {
 			skipped = append(skipped, why)
 			continue
 		}
 		if f.Stage != roll.Overdue || p.Now.Before(at) {
 			p.next(at)
 			if step.Doubt == "" {
-				p.announce(f, step.Do, at)
+				p.noteNext(f, step.Do, at)
 			}
 			return
 		}
-		ended, stop := p.past(f, step, act, pol)
+		ended, stop := p.afterAct(f, step, act, pol)
 		if stop {
 			return
 		}
 		if ended.IsZero() {
-			p.announce(f, step.Do, at)
+			p.noteNext(f, step.Do, at)
 			p.order(f, act, pol, skipped)
 			return
 		}
@@ -101,7 +100,7 @@ func (p *planner) climb(f roll.Finding) {
 	}
 }
 
-// needsPerson says why nothing is done about an accelerator that failed.
+// needsPerson explains why a failed accelerator is left to a person.
 func needsPerson(f roll.Finding, pol policy.Policy) string {
 	told := fmt.Sprintf("%s of node %s says %s: ", f.Condition, f.Node, f.Reason)
 	if _, own := pol.Repair.Reasons[f.Reason]; own {
@@ -113,11 +112,11 @@ func needsPerson(f roll.Finding, pol policy.Policy) string {
 	return told + "it is none of the reasons that AWS publishes a repair for"
 }
 
-// cannot tells why an act is impossible for the finding and its step is passed over, ""
-// if it is possible.
-func (p *planner) cannot(f roll.Finding, act Action) string {
+// impossible returns why an act is impossible for the finding, so that its step is skipped; "" if
+// it is possible.
+func (p *planner) impossible(f roll.Finding, act Action) string {
 	n := p.nodes[f.Instance]
-	if f.Kind == roll.Scheduled && !moves(f, act) {
+	if f.Kind == roll.Scheduled && !evictsEarly(f, act) {
 		return fmt.Sprintf("no %s: EC2 does to the instance what it has scheduled", act)
 	}
 	switch act {
@@ -132,11 +131,11 @@ func (p *planner) cannot(f roll.Finding, act Action) string {
 		if a, ok := p.rebooted(f); ok {
 			return fmt.Sprintf("no second reboot: it was rebooted at %s", roll.Clock(a.At))
 		}
-		if i := p.instances[f.Instance]; p.cleanUp(f) {
+		if i := p.instances[f.Instance]; p.onlyNodeLeft(f) {
 			return fmt.Sprintf("no reboot: the instance is %s", i.State)
 		}
 		if a, begun := p.State.Action(p.orderID(f, Reboot)); begun && a.Interrupted() {
-			return "" // it is done already, and what follows waits for what comes of it
+			return "" // already done; the next step waits for its outcome
 		}
 		if c, ok := p.Diagnoses[f.Key()].Decisive(); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
 			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
@@ -145,19 +144,19 @@ func (p *planner) cannot(f roll.Finding, act Action) string {
 	return ""
 }
 
-// cleanUp reports that of a finding only its Node object is left to deal with: its
-// instance is stopped, and whoever stopped it may start it again, which registers the
-// node anew. Karpenter would end the instance with the Node, so it is left alone there; and
-// so is one that is hibernated, whose kubelet does not register again.
-func (p *planner) cleanUp(f roll.Finding) bool {
+// onlyNodeLeft reports whether only the Node object of a finding is left to delete: its instance
+// is stopped, and registers a new Node when somebody starts it. Not for Karpenter, which
+// would terminate the instance with its Node, nor for a hibernated instance, whose kubelet
+// does not register again.
+func (p *planner) onlyNodeLeft(f roll.Finding) bool {
 	i := p.instances[f.Instance]
 	return i != nil && i.State == roll.StateStopped && !i.Hibernated && p.nodes[f.Instance] != nil && f.Owner != roll.OwnerKarpenter
 }
 
-// rebootMemory is how long a reboot of an instance keeps it from the next.
+// rebootMemory is how long a reboot of an instance prevents the next one.
 const rebootMemory = 24 * time.Hour
 
-// rebooted finds a reboot for another trouble of the same instance a short while ago.
+// rebooted returns a recent reboot of the same instance for another trouble.
 func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
 	own := p.orderID(f, Reboot)
 	for _, a := range p.State.Actions {
@@ -168,19 +167,19 @@ func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
 	return ledger.Action{}, false
 }
 
-// stuckAfter is how long an act may take to show: EC2 moves an instance to
-// shutting-down at once, Karpenter drains a node first.
+// stuckAfter is how long an act may take to show: EC2 moves an instance to shutting-down at
+// once, Karpenter drains the node first.
 var stuckAfter = map[Action]time.Duration{
 	Terminate: 15 * time.Minute, DeleteNode: 15 * time.Minute, DeleteNodeClaim: time.Hour,
 }
 
-// past tells when the finding's act ended, if it is done and the ladder goes on behind
-// it; zero if it is to be ordered. stop means that the finding waits, and that what it
-// waits for has been noted.
-func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.Policy) (ended time.Time, stop bool) {
+// afterAct returns the time from which the ladder continues after the finding's act; zero if the
+// act is yet to be ordered. stop means that the finding waits, and that the reason is
+// recorded.
+func (p *planner) afterAct(f roll.Finding, step policy.Step, act Action, pol policy.Policy) (ended time.Time, stop bool) {
 	a, begun := p.State.Action(p.orderID(f, act))
 	if !begun || a.Outcome == nil {
-		return time.Time{}, false // in progress: the limits tell whether it goes on
+		return time.Time{}, false // in progress: the objections decide whether it continues
 	}
 	switch {
 	case a.Outcome.Result == ledger.Done && act.final():
@@ -196,14 +195,14 @@ func (p *planner) past(f roll.Finding, step policy.Step, act Action, pol policy.
 	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Outcome.Detail != drainPaused:
 		return p.unfinished(f, a, pol.Drain)
 	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):
-		return a.Outcome.At, false // once means once, also if it failed
+		return a.Outcome.At, false // once, even if it failed
 	}
-	return time.Time{}, false // failed: the limits tell when it is tried again
+	return time.Time{}, false // failed: triedBefore decides when it is tried again
 }
 
-// unfinished tells what follows a drain whose time was over with pods left: it is tried
-// again, in case they have gone, or budgets allow more, by now. If the policy forces it,
-// the ladder goes on behind it after a while; else a person is asked.
+// unfinished handles a drain that timed out with pods left. It is tried again later, and a
+// person is asked meanwhile; if the policy forces drains, the ladder continues once
+// drain.budgetTimeout is over.
 func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drain) (ended time.Time, stop bool) {
 	again := last.Outcome.At.Add(drainAgain)
 	forced := p.begun(last.ID).Add(pol.BudgetTimeout)
@@ -217,9 +216,9 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 	case !p.Now.Before(again):
 		return time.Time{}, false
 	}
-	no := p.passing(again, DrainUnfinished, "%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
+	no := p.refuseUntil(again, DrainUnfinished, "%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
 	if force {
-		no = p.passing(forced, DrainUnfinished, "%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
+		no = p.refuseUntil(forced, DrainUnfinished, "%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
 		if again.Before(forced) {
 			no.Detail += fmt.Sprintf("; the drain is tried again at %s", roll.Clock(again))
 		}
@@ -228,7 +227,7 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 	return time.Time{}, true
 }
 
-// begun is when an act was begun first, of all its tries.
+// begun returns when the first try of an act began.
 func (p *planner) begun(id string) time.Time {
 	var first time.Time
 	for _, a := range p.State.Actions {
@@ -239,24 +238,12 @@ func (p *planner) begun(id string) time.Time {
 	return first
 }
 
-// drainAgain is how long after an unfinished drain another one is tried.
+// drainAgain is how long after an unfinished drain the next one is tried.
 const drainAgain = time.Hour
 
-// final reports acts after which the instance, or its node, is gone.
-func (a Action) final() bool {
-	return a == Terminate || a == DeleteNode || a == DeleteNodeClaim
-}
-
-// replaced reports acts whose instance the owner replaces.
-func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }
-
-// Told reports acts whose success is worth a notice of its own. That a node was cordoned
-// or drained is said with what follows it.
-func (a Action) Told() bool { return a.final() || a == Reboot }
-
-// announce notes a step as what follows next for a finding: the earliest that the
-// mode and the owner let happen, and of several at one time the gravest.
-func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
+// noteNext records a step as what follows next for a finding: the earliest that mode and
+// owner allow, and the most severe of several at one time.
+func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 	pol := p.Policy(f.Selector)
 	switch {
 	case do.Acts():
@@ -276,14 +263,14 @@ func (p *planner) announce(f roll.Finding, do policy.Do, at time.Time) {
 			return
 		}
 	default:
-		return // that a tag is written is no news
+		return // a tag is no news
 	}
 	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
 		p.out.Steps[f.Key()] = Step{Do: do, At: at}
 	}
 }
 
-// notBefore is the earliest time of an act that is due at a time: its owner may be given
+// notBefore returns the earliest time of an act that is due at a time: its owner may have
 // longer.
 func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time {
 	if f.Owner == roll.OwnerKarpenter {
@@ -294,8 +281,7 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 	return at
 }
 
-// order orders an act on the finding's instance, or holds it with the first reason
-// that objects.
+// order orders an act, or holds it for the first reason that objects.
 func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
 	if no := p.objection(f, act, pol); no != nil {
 		p.hold(f, act, no)
@@ -317,7 +303,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		ID: id, ClusterID: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: strings.Join(slices.Concat([]string{f.Summary}, once(skipped), p.waiting(f, act)), "; "),
+		Why: strings.Join(slices.Concat([]string{f.Summary}, joinReasons(skipped), p.waiting(f, act)), "; "),
 	}
 	if d := p.Snapshot.Details[f.Instance]; act == DeleteNodeClaim && d.NodeClaim != nil {
 		o.Claim = d.NodeClaim.Name
@@ -329,17 +315,42 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 	}
 }
 
-// advance is how soon a check looks at what became of an act that another one follows.
+// objection returns the first reason against an act, in the order of the list of reasons:
+// what makes every verdict worthless, the instance itself, its causes, its owner, the
+// evidence, the state of the cluster, the pods, earlier acts and budgets.
+func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refusal {
+	if p.fault != nil {
+		return p.fault
+	}
+	for _, ask := range []func(roll.Finding, Action, policy.Policy) *Refusal{
+		p.targetObjects, p.causeObjects, p.ownerObjects, p.unreadObjects, p.sightingObjects, p.clusterObjects, p.podObjects, p.historyObjects, p.budgetObjects,
+	} {
+		if no := ask(f, act, pol); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// hold holds an act: that is what became of its finding.
+func (p *planner) hold(f roll.Finding, action Action, no *Refusal) {
+	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Refusal: *no}
+	p.verdicts[f.Key()] = verdict{held: &h}
+	delete(p.out.Steps, f.Key()) // a held act is not what follows next
+	p.out.Held = append(p.out.Held, h)
+}
+
+// advance is how soon a check looks at the outcome of an act that another one follows.
 const advance = time.Minute
 
-// inProgress reports an act that was begun and is to go on: a drain, and a cordon whose
-// answer was lost. Both do no harm a second time.
+// inProgress reports whether an act was begun and continues: a drain, or a cordon whose
+// answer was lost. Repeating either is harmless.
 func (p *planner) inProgress(id string) bool {
 	a, ok := p.State.Action(id)
 	return ok && a.Outcome == nil && (a.Do == string(Drain) || a.Do == string(Cordon))
 }
 
-// modeObjects tells whether only a stop, or the mode, holds an act back.
+// modeObjects returns the refusal of a stop, or of a mode that allows no act.
 func modeObjects(pol policy.Policy) *Refusal {
 	switch {
 	case pol.Stop:
@@ -352,9 +363,8 @@ func modeObjects(pol policy.Policy) *Refusal {
 	return refuse(ModeObserve, "mode is observe: only the mode holds this back")
 }
 
-// once says what is passed over for the same reason in one: "no cordon and no drain: there
-// is no node".
-func once(skipped []string) (out []string) {
+// joinReasons joins skipped steps with the same reason: "no cordon and no drain: there is no node".
+func joinReasons(skipped []string) (out []string) {
 	for _, s := range skipped {
 		what, why, _ := strings.Cut(s, ": ")
 		if last := len(out) - 1; last >= 0 && strings.HasSuffix(out[last], ": "+why) {

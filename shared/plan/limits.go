@@ -18,15 +18,15 @@ import (
 // Each limit is one small function that answers "may this go on?" and, when it may
 // not, says why in words for a person. An unset limit is never "unlimited".
 
-// AllowedOverdue is how many of n nodes may be past their tolerance at once before
-// nothing is ordered any more: max(ceil(share of n), min(2, n-1), 1). The middle term
-// keeps small groups working, where a fifth of the nodes is less than one: of 3 nodes
-// 2 may be sick, of 2 one, and a single node always may, whatever the share.
+// AllowedOverdue returns how many of n nodes may be past their tolerance before nothing is
+// ordered: max(ceil(share of n), min(2, n-1), 1). The middle term keeps small groups working,
+// where a fifth of the nodes is less than one: 2 of 3 nodes, 1 of 2, and a single node
+// always, whatever the share.
 func AllowedOverdue(n int, share policy.Percent) int {
 	return max(share.Of(n), min(2, n-1), 1)
 }
 
-// shareExceeded checks a population against the limit on its unhealthy share.
+// shareExceeded checks the unhealthy share of a cluster or group.
 func shareExceeded(of string, c assess.Count, share policy.Percent) *Refusal {
 	allowed := AllowedOverdue(c.Nodes, share)
 	if c.Overdue <= allowed {
@@ -35,7 +35,7 @@ func shareExceeded(of string, c assess.Count, share policy.Percent) *Refusal {
 	return refuse(UnhealthyShare, "%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, share)
 }
 
-// actionsPerCheckSpent checks the acts ordered so far in this check.
+// actionsPerCheckSpent checks the number of acts ordered in this check.
 func actionsPerCheckSpent(of string, ordered, limit int) *Refusal {
 	if ordered < limit {
 		return nil
@@ -46,8 +46,8 @@ func actionsPerCheckSpent(of string, ordered, limit int) *Refusal {
 // Hour is the window of limits.actionsPerHour.
 const Hour = time.Hour
 
-// actionsPerHourSpent checks the instances acted on in the last hour, but for the one
-// that is to be acted on now, and those ordered in this check.
+// actionsPerHourSpent checks the instances acted on in the last hour, except the one in
+// question, plus those ordered in this check.
 func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) *Refusal {
 	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, instance) + ordered
 	if spent < limit {
@@ -58,8 +58,8 @@ func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.Insta
 	return no
 }
 
-// hourOver is when enough of the instances acted on in the last hour have been so for an
-// hour that one more may be; zero if they do not use the limit up by themselves.
+// hourOver returns when enough acts of the last hour are an hour old for one more; zero if
+// they do not use up the limit alone.
 func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.Time) time.Time {
 	last := map[roll.InstanceID]time.Time{}
 	for _, a := range actions {
@@ -73,8 +73,7 @@ func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.
 	return slices.SortedFunc(maps.Values(last), time.Time.Compare)[len(last)-limit].Add(Hour)
 }
 
-// notSeenTwice wants a complete check that saw the same at least
-// assess.Confirmation ago.
+// notSeenTwice requires a complete check at least assess.Confirmation ago that saw the same.
 func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	if !seen {
 		return refuse(NotSeenTwice, "first seen in this check; a second check at least %.0f s later must see it too", assess.Confirmation.Seconds())
@@ -87,10 +86,9 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	return nil
 }
 
-// foundBefore wants trouble that began after the first complete check of the cluster, and a
-// finding opened while remediate was on: what was there before Rollcall, or was found while
-// the mode was lower, is a person's to deal with. A mode that was lowered afterwards, and is
-// back, changes nothing.
+// foundBefore requires trouble that began after the first complete check of the cluster, and
+// a finding opened while remediate was on. Everything else is for a person. Lowering and
+// restoring the mode afterwards changes nothing.
 func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) *Refusal {
 	switch {
 	case first.IsZero():
@@ -104,15 +102,14 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	return refuse(FoundBeforeRemediate, "found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince))
 }
 
-// clusterGone reports that EKS knows no such cluster.
+// clusterGone reports whether EKS knows no such cluster.
 func clusterGone(s *roll.Snapshot) bool {
 	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
-// zoneOut tells whether a zone as a whole seems to be down: the share of limits.zone of
-// its nodes, and 3 at least, are not ready; or all of them, and 2 at least, left Ready
-// together. The Kubernetes node lifecycle controller
-// takes a zone for disrupted by the same numbers (--unhealthy-zone-threshold 0.55).
+// zoneOut checks for the outage of a zone: at least the share limits.zone of its nodes, and
+// 3, are not ready; or all of them, and 2, left Ready together. The Kubernetes node lifecycle
+// controller uses the same numbers (--unhealthy-zone-threshold 0.55).
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
 func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	if zone != "" && c.Ready == 0 && c.Silent >= wholeZone && c.Last.Sub(c.First) <= silenceWindow {
@@ -124,8 +121,7 @@ func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: it looks like the zone, not like its nodes", c.Silent, c.Nodes, zone, share)
 }
 
-// shifted tells whether ARC shifts the cluster away from the finding's zone, or might
-// without anybody being able to tell.
+// shifted checks for an ARC zonal shift away from the finding's zone, or an unreadable one.
 func shifted(f roll.Finding, s *roll.Snapshot) *Refusal {
 	if !s.Cluster.ZonalShift {
 		return nil
@@ -141,8 +137,8 @@ func shifted(f roll.Finding, s *roll.Snapshot) *Refusal {
 	return nil
 }
 
-// massSilence tells whether so many nodes went silent within silenceWindow before and
-// after a moment that the nodes are hardly at fault. silent is sorted.
+// massSilence checks how many nodes went silent within silenceWindow before and after a time;
+// too many are not the fault of the nodes. silent is sorted.
 func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Percent) *Refusal {
 	from := sort.Search(len(silent), func(i int) bool { return !silent[i].Before(at.Add(-silenceWindow)) })
 	to := sort.Search(len(silent), func(i int) bool { return silent[i].After(at.Add(silenceWindow)) })
@@ -153,7 +149,7 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 	return refuse(MassSilence, "%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share)
 }
 
-// snapshotFault finds what makes the whole snapshot unfit to act on.
+// snapshotFault returns what makes the whole snapshot unfit to act on.
 func snapshotFault(s *roll.Snapshot) *Refusal {
 	if clusterGone(s) {
 		return refuse(ClusterNotActive, "EKS knows no cluster %s in this account and region", s.Cluster.ID.Name)
@@ -175,8 +171,8 @@ func snapshotFault(s *roll.Snapshot) *Refusal {
 	return nil
 }
 
-// Protection finds what forbids the termination of an instance that is of the
-// right owner and kind.
+// Protection returns what forbids the termination of an instance: termination protection,
+// scale-in protection, or its state in its Auto Scaling group.
 func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	d := s.Details[i.ID]
 	switch d.TerminationProtected {
@@ -201,16 +197,15 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	return nil
 }
 
-// RetryAfter is how long after a failed try the same act is not tried again.
+// RetryAfter is how long after a failure the same act is not tried again.
 const RetryAfter = 15 * time.Minute
 
-// TagSettles is how long EC2 may take to show a tag to its own permission checks. A
-// refusal within it means "not yet", and the act is tried again after it.
+// TagSettles is how long EC2's permission checks may take to see a new tag. A refusal within
+// it means "not yet".
 const TagSettles = 2 * time.Minute
 
-// triedBefore finds an earlier try of the same order. One that was accepted, or
-// whose outcome is open, is never repeated; one that failed for certain may be, from the
-// time on that it tells.
+// triedBefore checks earlier tries of the same order. An accepted one, or one without an
+// outcome, is never repeated; a failed one is, after a while.
 func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 	a, ok := s.Action(id)
 	wait := RetryAfter
@@ -230,7 +225,7 @@ func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 	return nil
 }
 
-// claimObjects finds what speaks against taking the instance for one of the cluster.
+// claimObjects checks that the instance's tags claim it for this cluster.
 func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	switch {
 	case i.OtherCluster != "":
@@ -245,8 +240,8 @@ func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	return nil
 }
 
-// membershipObjects finds what speaks against taking the instance for one of the cluster:
-// its tags, or user data that joins another cluster, whoever launched it.
+// membershipObjects checks that the instance belongs to this cluster: by its tags and its
+// user data, whoever launched it.
 func (p *planner) membershipObjects(i roll.Instance) *Refusal {
 	if no := claimObjects(i, p.Snapshot.Cluster); no != nil {
 		return no
@@ -260,8 +255,8 @@ func (p *planner) membershipObjects(i roll.Instance) *Refusal {
 	return nil
 }
 
-// strangersOf are the instances whose user data is proven to join another cluster. It is
-// enough if one finding of the instance shows it.
+// strangersOf returns the instances whose user data is proven to join another cluster, by any
+// of their findings.
 func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]roll.Cause {
 	out := map[roll.InstanceID]roll.Cause{}
 	for key, d := range why {
@@ -274,9 +269,9 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 	return out
 }
 
-// intentObjects asks for an instance that shows by itself that it is meant to be a node.
-// Where only others of its Auto Scaling group or launch template version do, what it is
-// itself could not be read, or is something else.
+// intentObjects requires that the instance itself shows that it is meant to be a node. If
+// only others of its Auto Scaling group or launch template version do, its own user data is
+// unreadable, or says otherwise.
 func (p *planner) intentObjects(f roll.Finding, d roll.Detail) *Refusal {
 	if !p.Assessment.Inherited[f.Instance] {
 		return nil
@@ -287,7 +282,7 @@ func (p *planner) intentObjects(f roll.Finding, d roll.Detail) *Refusal {
 	return unread(p.Snapshot, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
-// taggedOut finds the tags by which people keep Rollcall off an instance.
+// taggedOut checks the tags by which people keep Rollcall off an instance.
 func taggedOut(i roll.Instance, now time.Time) *Refusal {
 	if i.Ignore {
 		return refuse(InstanceIgnored, "%s carries %s=true", i.ID, roll.TagIgnore)

@@ -11,33 +11,32 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Notice is what is to be told about the instances of one group, kind and cause: never
-// one notice per instance.
+// Notice reports on the instances of one group, kind and cause: never one notice per
+// instance.
 type Notice struct {
 	Key     ledger.NoticeKey
 	Entries []Entry
-	// News is why it is told, what matters most first; empty if it is over.
+	// News is why it is sent, what matters most first; empty if it is over.
 	News []News
-	// Over: the trouble has ended for all of them. Entries is empty then, and Ended
-	// tells what became of whom.
+	// Over: the trouble has ended for all instances. Then Entries is empty, and Ended has how.
 	Over  bool
 	Ended []Ended
-	// OverSince is when the last of them was first seen without the trouble.
+	// OverSince is when a check first saw none of them in trouble.
 	OverSince time.Time
-	// Nodes is how many nodes the whole cluster has, and Ready how many of them are; both
-	// are 0 if not all could be read.
+	// Nodes and Ready count the nodes of the cluster, and those that are ready; both are 0 if
+	// not all could be read.
 	Nodes, Ready int
-	// Gone: EKS does not know the cluster any more.
+	// Gone: EKS no longer knows the cluster.
 	Gone bool
-	// Incident is what this and the notices before it are about; Sent counts this one.
+	// Incident is the incident of this notice; Sent counts this one.
 	Incident ledger.Incident
-	// Said is what the ledger is to remember once the notice is sent, and Replaces what
-	// it is to forget then: notices that this one goes on from.
+	// Said is what to record once the notice is sent. Replaces are the notices that this one
+	// continues, to be dropped then.
 	Said     ledger.Notice
 	Replaces []ledger.NoticeKey
 }
 
-// Earliest is when the trouble of the notice's first instance began.
+// Earliest returns when the trouble of the notice's first instance began.
 func (n Notice) Earliest() time.Time {
 	var t time.Time
 	for _, e := range n.Entries {
@@ -54,21 +53,21 @@ type Entry struct {
 	Step    Step
 	Order   *Order
 	Held    *Held
-	Hold    string // value of its tag rollcall:hold while it holds
-	New     bool   // no notice said this of it yet
-	// Changed: it differs from what is remembered of it, whether a notice said that or not.
+	Hold    string // value of its tag rollcall:hold while that holds
+	New     bool   // the last notice did not say this
+	// Changed: the statement differs from the ledger's, whether a notice said that or not.
 	Changed bool
-	// Wavers: it is now held, and now ordered and refused, and was told to be.
+	// Wavers: the act is now held, and now ordered and refused, as a notice said.
 	Wavers bool
-	// Left is what the owner does about the finding by itself, and Until how long it is
-	// left to it; "" and zero if that is over, or nothing.
+	// Left is what the owner does about the finding itself, and Until how long it has; "" and
+	// zero if nothing, or if its time is over.
 	Left  string
 	Until time.Time
-	// Causes are what a diagnosis found, the root first.
+	// Causes are the causes that the diagnosis found, root causes first.
 	Causes []roll.Cause
-	// Launched is the launch of its instance, zero if that was not seen.
+	// Launched is the launch time of the instance, zero if unknown.
 	Launched time.Time
-	// Evidence is where what was read of it is kept, "" if it is not.
+	// Evidence is where its evidence is stored, "" if it is not.
 	Evidence string
 
 	says ledger.Statement // what is to be remembered of it
@@ -76,9 +75,9 @@ type Entry struct {
 	told ledger.Statement // what the last notice said of it; zero if none named it
 }
 
-// notices works out which incidents have news. That one more instance has what the last
-// notice told of others is none, unless many more have; instances that drop out, and
-// reasons that pass by themselves, are none either. What is no news is only remembered.
+// notices finds the incidents that have news. Another instance with what the last notice said
+// is no news, unless there are many; neither are instances that drop out, nor reasons that
+// pass by themselves. Those changes are only remembered.
 func (p *planner) notices() {
 	byKey := p.incidents()
 	p.continued = map[ledger.NoticeKey]bool{}
@@ -100,7 +99,7 @@ func (p *planner) notices() {
 	}
 }
 
-// countNodes tells in each notice how the cluster as a whole is.
+// countNodes adds the number of nodes of the cluster to each notice.
 func (p *planner) countNodes() {
 	if !p.Snapshot.Whole() {
 		return
@@ -110,10 +109,10 @@ func (p *planner) countNodes() {
 	}
 }
 
-// notice works out what is to be told, or only remembered, of one incident.
+// notice works out whether to report an incident or only to remember it.
 func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey map[ledger.NoticeKey][]roll.Finding) {
-	known, replaced := p.before(key, byKey)
-	known, heard := p.heard(key, known, findings)
+	known, replaced := p.continues(key, byKey)
+	known, heard := p.addTold(key, known, findings)
 	n := Notice{Key: key, Replaces: replaced, Incident: known.Incident.Clone()}
 	for _, f := range findings {
 		n.Entries = append(n.Entries, p.entry(f, known))
@@ -140,7 +139,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	}
 }
 
-// entry is what there is to say of a finding.
+// entry returns what there is to say of a finding.
 func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	v := p.verdicts[f.Key()]
 	known, _ := p.known(f)
@@ -151,19 +150,19 @@ func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 			e.Hold = i.Hold
 		}
 	}
-	if until, what := p.left(f); p.Now.Before(until) {
+	if until, what := p.leftToOwner(f); p.Now.Before(until) {
 		e.Left, e.Until = what, until
 	}
 	p.compare(&e, before)
 	return e
 }
 
-// left is until when Karpenter is left to deal with a finding, and what it does, if the
-// ladder has an act for it at all.
-func (p *planner) left(f roll.Finding) (time.Time, string) {
+// leftToOwner returns until when a finding is left to Karpenter, and what Karpenter does, if the
+// ladder has an act for it.
+func (p *planner) leftToOwner(f roll.Finding) (time.Time, string) {
 	pol := p.Policy(f.Selector)
 	for _, step := range p.ladder(f, pol) {
-		if act := p.actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.cannot(f, act) == "" {
+		if act := p.actionOf(step.Do, f, pol); act != "" && f.Owner == roll.OwnerKarpenter && p.impossible(f, act) == "" {
 			return p.karpenterActs(f, act)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// outOfService marks the nodes that Rollcall ended with the taint by which the control
-// plane removes their pods and detaches their volumes at once, where the policy asks for
-// it. It is certain that nothing runs there any more: EC2 says that the instance is
-// terminated, and not only on its way.
+// outOfService taints the nodes of instances that Rollcall terminated, if the policy asks for
+// it, so that the control plane removes their pods and detaches their volumes at once. EC2
+// must report the instance as terminated, not shutting-down: then nothing runs there any
+// more.
 // https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown
 func (p *planner) outOfService() {
 	if p.fault != nil {
@@ -27,17 +27,17 @@ func (p *planner) outOfService() {
 	if len(ends) == 0 {
 		return
 	}
-	instances, nodes := p.look(wanted)
+	instances, nodes := p.find(wanted)
 	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
 		i, n := instances[a.Instance], nodes[a.Instance]
 		if end, ok := ends[a.Instance]; ok && end.ID == a.ID && a.Outcome != nil && i != nil && n != nil {
-			p.mark(a, i, n)
+			p.orderTaint(a, i, n)
 		}
 	}
 }
 
-// mark orders the taint for a node, or says why not.
-func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
+// orderTaint orders the taint for a node, or holds it.
+func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) {
 	m := roll.Member{Instance: i, Node: n}
 	pol := p.Policy(m.Selector())
 	switch {
@@ -49,7 +49,7 @@ func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
 	case i.State != roll.StateTerminated:
 		return
 	}
-	id := p.markID(end)
+	id := p.taintID(end)
 	if no := cmp.Or(triedBefore(p.State, id, p.Now), taggedOut(*i, p.Now), modeObjects(pol)); no != nil {
 		if no.Reason != AlreadyBegun { // which shows until the node is gone
 			p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Refusal: *no})
@@ -63,7 +63,7 @@ func (p *planner) mark(end ledger.Action, i *roll.Instance, n *roll.Node) {
 	})
 }
 
-// markID is the id of the order that marks the node of an ended instance.
-func (p *planner) markID(end ledger.Action) string {
+// taintID returns the id of the order that taints the node of an ended instance.
+func (p *planner) taintID(end ledger.Action) string {
 	return hash(p.Snapshot.Cluster.ID.String(), end.ID, string(OutOfService))
 }

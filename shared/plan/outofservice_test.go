@@ -38,7 +38,7 @@ func marks(p Plan) (out []string) {
 }
 
 // The taint forces pods and volumes off a node: only where the policy asks for it, and only
-// once it is certain that the machine is off.
+// joinReasons it is certain that the machine is off.
 func TestAnEndedNodeIsMarkedAsOutOfService(t *testing.T) {
 	const asked = "silentNode: {outOfServiceTaint: true}\n"
 	tests := map[string]struct {

@@ -10,53 +10,52 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What owners do by themselves, and how long they are given for it. Acting beside them
-// would fight them; acting after them is what Rollcall is for.
+// How long owners have for what they do themselves. Rollcall does not act beside them, but
+// after them.
 const (
 	// karpenterRegisters is Karpenter's registration timeout, a constant of its
 	// NodeClaim lifecycle controller.
 	karpenterRegisters = 15 * time.Minute
-	// karpenterGrace is what Karpenter is given beyond it: its controllers poll.
+	// karpenterGrace is added to it: Karpenter's controllers poll.
 	karpenterGrace = 5 * time.Minute
-	// karpenterRepairs and karpenterRepairsAccelerated are the tolerances of Karpenter's
-	// node repair on AWS, and karpenterRepairGrace what it is given beyond them. Node
-	// repair is behind a feature gate that nobody can read from outside; if the time
-	// has passed and nothing happened, it is off.
+	// karpenterRepairs and karpenterRepairsAccelerated are the tolerances of Karpenter's node
+	// repair on AWS; karpenterRepairGrace is added to them. The feature gate of node repair
+	// cannot be read from outside: if nothing happened in that time, it is off.
 	// https://karpenter.sh/docs/concepts/disruption/#node-auto-repair
 	karpenterRepairs            = 30 * time.Minute
 	karpenterRepairsAccelerated = 10 * time.Minute
 	karpenterRepairGrace        = 10 * time.Minute
-	// karpenterDrains is how long Karpenter is given to remove a NodeClaim: it drains the
-	// node first.
+	// karpenterDrains is how long Karpenter has to remove a NodeClaim: it drains the node
+	// first.
 	karpenterDrains = time.Hour
-	// autoRepairs is how long EKS node auto repair is given from the transition on: it
-	// repairs 30 minutes after it, and drains the node first.
+	// autoRepairs is how long EKS node auto repair has after the transition: it waits 30
+	// minutes, and drains the node first.
 	// https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
 	autoRepairs = time.Hour
-	// groupReplaces is how long an Auto Scaling group is given to replace an instance
-	// whose status checks fail.
+	// groupReplaces is how long an Auto Scaling group has to replace an instance with failing
+	// status checks.
 	groupReplaces = 30 * time.Minute
-	// ownerSilence is how long an act waits once its owner's time is over, so that whoever
-	// is told that the owner did nothing can do something else first.
+	// ownerSilence is how long an act waits after the owner's time, so that a person who reads
+	// that the owner did nothing can do something else first.
 	ownerSilence = 15 * time.Minute
-	// karpenterMoves is how long Karpenter is given from the first sight of a scheduled event.
+	// karpenterMoves is how long Karpenter has after the first sighting of a scheduled event.
 	// With an interruption queue, or the permission ec2:DescribeInstanceStatus, it deletes the
-	// NodeClaim within a minute or two; nobody can tell from outside whether it has either.
+	// NodeClaim within two minutes; whether it has either is not visible from outside.
 	// https://karpenter.sh/docs/concepts/disruption/#interruption
 	karpenterMoves = 10 * time.Minute
-	// karpenterCollects is how long Karpenter is given to remove a node whose instance
-	// is gone, or one with a failing status check.
+	// karpenterCollects is how long Karpenter has to remove a node whose instance is gone, or
+	// whose status checks fail.
 	karpenterCollects = 10 * time.Minute
 )
 
-// mayAct reports whether policy lets the act happen to instances of the owner at all.
+// mayAct reports whether the policy allows the act for the owner of the instance.
 func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 	switch f.Owner {
 	case roll.OwnerAutoMode, roll.OwnerClusterAPI:
 		return false
 	}
 	if act == DeleteNode && f.Kind == roll.Ghost {
-		return true // nothing is ended by it; of an instance that is only stopped the owner decides
+		return true // it ends nothing; for a stopped instance the owner decides
 	}
 	switch pol.Owners[f.Owner] {
 	case policy.OwnerTerminate:
@@ -67,7 +66,8 @@ func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 	return false
 }
 
-// ownerObjects tells whether the owner, or the lack of one, forbids the act.
+// ownerObjects checks the owner of the instance: what the policy allows for it, what it does
+// itself, and whether the instance is protected.
 func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if !mayAct(f, pol, act) {
 		if f.Owner == roll.OwnerAutoMode || f.Owner == roll.OwnerClusterAPI {
@@ -99,8 +99,8 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// leaseObjects leaves alone what has no node and may have a kubelet that renews a lease: its
-// Node was deleted, or is missing in a list, and it may do its work.
+// leaseObjects refuses while an instance without a node may have a kubelet that renews a
+// lease: its Node was deleted or is missing in a list, and it may be working.
 func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
 	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
@@ -115,7 +115,7 @@ func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	return no
 }
 
-// karpenterObjects leaves Karpenter what it does by itself.
+// karpenterObjects leaves to Karpenter what it does itself.
 func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *Refusal {
 	until, what := p.karpenterActs(f, act)
 	if act != DeleteNode {
@@ -141,45 +141,44 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 		}
 	}
 	if p.Now.Before(until) {
-		return p.passing(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
 	}
 	return p.launchesFail(f, act)
 }
 
-// ownerTime leaves a finding to its owner until the owner's time is over, and then says for
-// ownerSilence that the owner did not act, before the ladder goes on. what says what the
-// owner does.
+// ownerTime leaves a finding to its owner until the owner's time is over. For ownerSilence
+// after that it reports that the owner did not act; then the ladder continues. what describes
+// what the owner does.
 func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	goesOn := until.Add(ownerSilence)
 	switch {
 	case p.Now.Before(until):
-		return p.passing(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
 	case p.Now.Before(goesOn):
-		return p.passing(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn))
+		return p.refuseUntil(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn))
 	}
 	return nil
 }
 
-// launchesFail holds what would need a replacement while the latest launch of the group
-// failed, for whatever reason. No time lifts it: a launch that works does, or a person who
-// takes the loss.
+// launchesFail refuses an act that needs a replacement while the group's latest launch
+// failed. It ends with a launch that works, or a person who accepts the loss.
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	g := p.Snapshot.Groups[f.Group]
-	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossTaken(f) {
+	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossAccepted(f) {
 		return nil
 	}
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
 }
 
-// lossTaken reports that a person lets an instance go although nothing shows that another
-// one will come: by its tag, or by the policy.
-func (p *planner) lossTaken(f roll.Finding) bool {
+// lossAccepted reports whether a person accepts that nothing may replace the instance: by its
+// tag, or by the policy.
+func (p *planner) lossAccepted(f roll.Finding) bool {
 	i := p.instances[f.Instance]
 	return i != nil && i.Replace || p.Policy(f.Selector).Limits.WithoutReplacement == policy.WithoutReplacementProceed
 }
 
-// karpenterActs is until when a finding is Karpenter's own business, and why; zero if
-// it is not.
+// karpenterActs returns until when a finding is left to Karpenter, and what Karpenter does;
+// zero if it is not.
 func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) {
 	launched := f.Began
 	if i := p.instances[f.Instance]; i != nil {
@@ -191,7 +190,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	case act == DeleteNode:
 		return f.Due.Add(karpenterCollects), "Karpenter removes nodes whose instance is gone"
 	case unregistered && act == DeleteNodeClaim:
-		return time.Time{}, "" // that is what the policy chose it for: another deadline
+		return time.Time{}, "" // the policy chose its own deadline
 	case unregistered:
 		return launched.Add(karpenterRegisters + karpenterGrace), "Karpenter ends instances that do not register within 15 min"
 	case f.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware:
@@ -206,13 +205,13 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	return time.Time{}, ""
 }
 
-// scalingObjects leaves Auto Scaling and EKS what they do by themselves, and asks
-// whether the group can replace the instance at all.
+// scalingObjects leaves to Auto Scaling and EKS what they do themselves, and checks whether
+// the group can replace the instance.
 func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
 		return nil
 	}
-	if no := p.groupAtRest(f); no != nil {
+	if no := p.groupUnfit(f); no != nil {
 		return no
 	}
 	if until, what := p.scalingActs(f); what != "" {
@@ -230,17 +229,17 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	return p.launchesFail(f, act)
 }
 
-// scalingActs is until when a finding is left to EKS or to the Auto Scaling group, and why: of
-// the two EKS has the longer time. "" if neither does anything about it.
+// scalingActs returns until when a finding is left to EKS or the Auto Scaling group, and what
+// it does; "" if neither does anything. EKS has the longer time.
 func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	n := p.nodes[f.Instance]
 	switch {
-	// The group, also one of a managed node group, replaces an instance when the time comes for
-	// which an event is scheduled, and not before; so until then nobody moves what runs there.
+	// The Auto Scaling group, also of a managed node group, replaces the instance at the time
+	// of the event and not before; until then nobody moves its pods.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
 	case f.Kind == roll.Scheduled:
-	// Node auto repair looks at the conditions of nodes: not at an instance that never
-	// registered, nor at a taint that stays on a Ready node.
+	// Node auto repair acts on conditions of nodes: not on an instance that never registered,
+	// nor on a taint that stays on a Ready node.
 	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):
 		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
 	case f.Kind == roll.Impaired:
@@ -249,11 +248,11 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// groupAtRest holds every act on a group that somebody works on or that is in trouble
-// itself: suspended processes keep an instance as it is, and from a node group that is not
-// in order nothing comes back for certain.
+// groupUnfit refuses every act on a group that is suspended, changing or unhealthy:
+// suspended processes keep instances as they are, and an unhealthy node group may not replace
+// anything.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-func (p *planner) groupAtRest(f roll.Finding) *Refusal {
+func (p *planner) groupUnfit(f roll.Finding) *Refusal {
 	g := p.Snapshot.Groups[f.Group]
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
@@ -272,5 +271,5 @@ func (p *planner) groupAtRest(f roll.Finding) *Refusal {
 	return nil
 }
 
-// nodeGroupActive is the status of a managed node group that is in order.
+// nodeGroupActive is the status of a healthy managed node group.
 const nodeGroupActive = "ACTIVE"

@@ -11,17 +11,17 @@ import (
 // podsNamed is how many pods, budgets or volumes a sentence names.
 const podsNamed = 5
 
-// silentNode finds the finding's node if nothing was heard of it for so long that the
-// control plane calls it Unknown: its pods may run all the same.
+// silentNode returns the finding's node if its Ready condition is Unknown: its pods may still
+// run.
 func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 	n := p.nodes[f.Instance]
 	return n, n != nil && n.Ready.Status == roll.ConditionUnknown
 }
 
-// podsObject asks what the end of a silent node would end: pods that are not to be
-// disrupted, those whose budget it would go below, and data on its own disks. A reboot keeps
-// the disks, and ends what works with them.
-func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) *Refusal {
+// podObjects checks what the end of a silent node would end: pods marked not to be disrupted,
+// pods that a disruption budget needs, and data on local disks. A reboot keeps the disks, but
+// interrupts what uses them.
+func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	n, silent := p.silentNode(f)
 	if !silent || act != Reboot && !act.replaced() {
 		return nil
@@ -59,7 +59,7 @@ func (p *planner) podsObject(f roll.Finding, act Action, pol policy.Policy) *Ref
 	return nil
 }
 
-// notToDisrupt finds what somebody keeps by an annotation: the node, or pods of it that
+// notToDisrupt finds annotations against disruption on the node, or on pods of it that
 // nothing has replaced.
 func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
 	if has.NotToDisrupt != "" {
@@ -71,22 +71,22 @@ func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
 			kept = append(kept, fmt.Sprintf("%s (%s)", pod.Name, pod.NotToDisrupt))
 		}
 	}
-	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, several(kept)), len(kept) > 0
+	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, joinSome(kept)), len(kept) > 0
 }
 
-// violated finds the budgets that too few healthy pods would be left for.
+// violated finds budgets that would have too few healthy pods.
 func violated(budgets []roll.Budget) (string, bool) {
 	var short []string
 	for _, b := range budgets {
 		switch {
 		case !b.Violated():
 		case b.Unknown:
-			short = append(short, fmt.Sprintf("%s covers %s, and its status is not up to date", b.Name, several(b.Pods)))
+			short = append(short, fmt.Sprintf("%s covers %s, and its status is not up to date", b.Name, joinSome(b.Pods)))
 		default:
-			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, several(b.Pods)))
+			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, joinSome(b.Pods)))
 		}
 	}
-	return several(short), len(short) > 0
+	return joinSome(short), len(short) > 0
 }
 
 func onDisks(volumes []roll.LocalVolume) (string, bool) {
@@ -94,11 +94,11 @@ func onDisks(volumes []roll.LocalVolume) (string, bool) {
 	for _, v := range volumes {
 		on = append(on, fmt.Sprintf("%s of claim %s", v.Name, v.Claim))
 	}
-	return several(on), len(on) > 0
+	return joinSome(on), len(on) > 0
 }
 
-// waiting says which pods wait for the end of a silent instance, as parts of why it is
-// ended: what takes their place cannot start before.
+// waiting names the pods that wait for the end of a silent instance, as part of the reason of
+// its order: their replacements cannot start earlier.
 func (p *planner) waiting(f roll.Finding, act Action) []string {
 	if _, silent := p.silentNode(f); !silent || !act.replaced() {
 		return nil
@@ -107,10 +107,10 @@ func (p *planner) waiting(f roll.Finding, act Action) []string {
 	if len(pods) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", several(pods), roll.Plural(len(pods), "hangs", "hang"))}
+	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", joinSome(pods), roll.Plural(len(pods), "hangs", "hang"))}
 }
 
-// podsOf is what was read of the pods of an instance's node.
+// podsOf returns what was read of the pods of an instance's node.
 func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
 	if has := s.Details[id].Pods; has != nil {
 		return *has
@@ -118,23 +118,22 @@ func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
 	return roll.NodePods{}
 }
 
-// Left says what the end of a silent node's instance leaves to the control plane, as the
-// end of a sentence: the volumes that it has yet to detach, and the pods that wait for it.
-// "" if there is nothing.
+// Left describes what the end of a silent node's instance leaves to the control plane, as the
+// end of a sentence: volumes to detach, and pods that wait for it. "" if nothing.
 func Left(s *roll.Snapshot, id roll.InstanceID) string {
 	volumes, pods := podsOf(s, id).Attached, waitingPods(s, id)
 	out := ""
 	if n := len(volumes); n > 0 {
-		out = fmt.Sprintf("; %s still attached to it (%s), which the control plane detaches some minutes after it has removed the node", roll.Plural(n, "a volume is", "volumes are"), several(volumes))
+		out = fmt.Sprintf("; %s still attached to it (%s), which the control plane detaches some minutes after it has removed the node", roll.Plural(n, "a volume is", "volumes are"), joinSome(volumes))
 	}
 	if n := len(pods); n > 0 {
-		out += fmt.Sprintf("; %s until its node is removed (%s)", roll.Plural(n, "a pod waits", "pods wait"), several(pods))
+		out += fmt.Sprintf("; %s until its node is removed (%s)", roll.Plural(n, "a pod waits", "pods wait"), joinSome(pods))
 	}
 	return out
 }
 
-// waitingPods are the names of the pods that can start elsewhere only when the instance of
-// their silent node is gone.
+// waitingPods names the pods that can start elsewhere only when the instance of their silent
+// node is gone.
 func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 	var out []string
 	for _, pod := range podsOf(s, id).Pods {
@@ -145,8 +144,8 @@ func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 	return out
 }
 
-// several names things, but for those that are too many.
-func several(all []string) string {
+// joinSome joins names, up to podsNamed of them.
+func joinSome(all []string) string {
 	if more := len(all) - podsNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:podsNamed], ", "), more)
 	}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Reason is why an act was held back. Held is an outcome: it is listed and
-// reported like an act.
+// Reason is why an act was held back. A held act is an outcome: it is listed and reported
+// like an order.
 type Reason string
 
-// Refusal is why an act is not ordered. nil is none.
+// Refusal is why an act is not ordered; nil means that nothing objects.
 type Refusal struct {
 	Reason Reason
 	Detail string // a sentence for a person
@@ -24,7 +24,7 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 // The reasons, in the order in which they are asked for: what became of the act, what makes
 // every verdict worthless, and so on to the stop and the mode. So ModeObserve and ModeNotify
 // mean that nothing but the mode holds the act back, and Stopped nothing but these. One that
-// several steps may give, such as NotReadYet, stands at one of them.
+// joinSome steps may give, such as NotReadYet, stands at one of them.
 const (
 	// Conflicting: the node is Ready although EC2 says that its instance is gone, or no node
 	// carries the id of an instance that works.
@@ -191,8 +191,7 @@ const (
 	NoticeNotSent Reason = "NoticeNotSent"
 )
 
-// Passing reports reasons that go away by themselves, or with the mode, and of
-// which nobody need be told in a notice.
+// Passing reports reasons that end by themselves or with the mode, which need no notice.
 func (r Reason) Passing() bool {
 	switch r {
 	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
@@ -202,9 +201,9 @@ func (r Reason) Passing() bool {
 	return false
 }
 
-// Ends says what ends a reason, as the end of a sentence that begins with "it ends":
-// "when a second check, a minute later, sees it too". What a person can do is said to
-// "you". A reason that it does not know says nothing.
+// Ends returns what ends a reason, as the end of a sentence that begins with "it ends": "when
+// a second check, a minute later, sees it too". It addresses the reader as "you". An unknown
+// reason returns "".
 func (r Reason) Ends() string { return ends[r] }
 
 // ends has a clause for each reason.

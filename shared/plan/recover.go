@@ -10,9 +10,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// awayOrStarting reports that a finding says of the instance's node that it is not ready
-// for work. Others, such as a failed condition that stands alone, do not keep it cordoned.
-func (p *planner) awayOrStarting(id roll.InstanceID) bool {
+// notReadyForWork reports whether a finding says that the node is not ready for work. Other
+// findings, such as a failed condition alone, do not keep it cordoned.
+func (p *planner) notReadyForWork(id roll.InstanceID) bool {
 	if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: roll.Scheduled}] {
 		return true // what EC2 has scheduled could not be read
 	}
@@ -36,20 +36,19 @@ func (p *planner) awayOrStarting(id roll.InstanceID) bool {
 	})
 }
 
-// recover gives nodes back that Rollcall cordoned and that came back. Where somebody
-// lifted the cordon already, its note is still taken off: a later cordon is theirs. The cordon is told
-// by the node itself, and believed only if the ledger knows the order: a node's
-// annotations are anybody's who may write nodes.
+// recover uncordons nodes that Rollcall cordoned and that came back. If somebody lifted the
+// cordon already, its annotation is still removed: a later cordon is theirs. The annotation
+// counts only if the ledger knows the order, since anybody who may write nodes can set it.
 func (p *planner) recover() {
 	if p.fault != nil {
 		return
 	}
 	for i := range p.Snapshot.Nodes {
 		n := &p.Snapshot.Nodes[i]
-		if !p.whole() && n.Instance != p.Snapshot.Target {
+		if !p.wholeCluster() && n.Instance != p.Snapshot.Target {
 			continue
 		}
-		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {
+		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.notReadyForWork(n.Instance) {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)
@@ -60,6 +59,7 @@ func (p *planner) recover() {
 	}
 }
 
+// uncordon orders the uncordon of a node, or holds it.
 func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	m := roll.Member{Node: n}
 	for i := range p.Snapshot.Instances {
@@ -95,7 +95,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	})
 }
 
-// uncordonID is the id of the order that takes a cordon back.
+// uncordonID returns the id of the order that takes a cordon back.
 func (p *planner) uncordonID(cordon ledger.Action) string {
 	return hash(p.Snapshot.Cluster.ID.String(), cordon.ID, string(Uncordon))
 }

@@ -8,15 +8,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// refusalKept is how long a refusal is remembered at least: until no message can bring its
-// order again, whose time is up then.
+// refusalKept is the least time that a refusal is remembered: until no late message can bring
+// its order again.
 const refusalKept = 2 * OrderLife
 
-// rememberRefusals forgets refusals of orders that nothing leads to any more.
+// rememberRefusals drops refusals of orders that no check can give again.
 func (p *planner) rememberRefusals() {
 	c := &p.out.Changes
 	for k, r := range p.State.Refusals {
-		if p.Now.Sub(r.At) >= refusalKept && !p.leads(k.Order, r) {
+		if p.Now.Sub(r.At) >= refusalKept && !p.mayRepeat(k.Order, r) {
 			c.Drop.Refusals = append(c.Drop.Refusals, k)
 		}
 	}
@@ -25,9 +25,9 @@ func (p *planner) rememberRefusals() {
 	})
 }
 
-// leads reports that a check may give the order again: the ledger still has its finding,
-// the cordon that it takes back, or the end of its instance.
-func (p *planner) leads(order string, r ledger.Refusal) bool {
+// mayRepeat reports whether a check may give the order again: the ledger still has its finding,
+// its cordon, or the end of its instance.
+func (p *planner) mayRepeat(order string, r ledger.Refusal) bool {
 	if Action(r.Do) == Uncordon {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
 			return a.Do == string(Cordon) && a.Instance == r.Instance && p.uncordonID(a) == order
@@ -35,17 +35,17 @@ func (p *planner) leads(order string, r ledger.Refusal) bool {
 	}
 	if Action(r.Do) == OutOfService {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
-			return a.Do == string(Terminate) && a.Instance == r.Instance && p.markID(a) == order
+			return a.Do == string(Terminate) && a.Instance == r.Instance && p.taintID(a) == order
 		})
 	}
 	known, ok := p.State.Findings[roll.FindingKey{Instance: r.Instance, Kind: r.Kind}]
 	return ok && orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(r.Do)) == order
 }
 
-// givenEvery is how old the memory may grow of when a refused order was given again.
+// givenEvery is how old the time of a repeated order may grow in the ledger.
 const givenEvery = forgetAfter / 2
 
-// givenAgain remembers of orders of this plan that were refused before that they are given.
+// givenAgain records that refused orders are given again in this plan.
 func (p *planner) givenAgain() {
 	given := map[string]bool{}
 	for _, o := range p.out.Orders {
@@ -60,8 +60,8 @@ func (p *planner) givenAgain() {
 	}
 }
 
-// refused reports that it was told within the last hour that an order was not carried out,
-// or that it was told once and the order was given again within the hour.
+// refused reports whether a notice said within the last hour that an order was refused, or
+// said so earlier and the order was repeated within the hour.
 func (p *planner) refused(order string) bool {
 	for k, r := range p.State.Refusals {
 		if k.Order == order && p.Now.Sub(r.Latest()) < forgetAfter {

@@ -8,26 +8,25 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Resolution is the outcome of an act, told by the state of its instance or node.
+// Resolution is the outcome of an act, inferred from the state of its instance or node.
 type Resolution struct {
 	ActionID string
 	Outcome  ledger.Outcome
-	// Moot: a drain was cut short since there is nothing left to drain for: the node is
-	// Ready again, or gone.
+	// Moot: the drain ended early because the node is Ready again, or gone.
 	Moot bool
 }
 
 const (
-	// settleAfter is how long an act without outcome is left to whoever began it:
-	// no order lives longer.
+	// settleAfter is how long an act without an outcome is left to whoever began it: no order
+	// is valid longer.
 	settleAfter = OrderLife
-	// forgottenAfter is how long EC2 goes on showing a terminated instance, with a
-	// margin. Only after it does "not found" mean anything.
+	// forgottenAfter is how long EC2 shows a terminated instance, with a margin. Only after
+	// it "not found" means anything.
 	forgottenAfter = 2 * time.Hour
 )
 
-// resolve settles acts whose outcome a crash, or an unclear answer of AWS, left
-// open. It looks, and never acts again.
+// resolve settles acts whose outcome a crash, or an unclear answer of AWS, left open. It only
+// looks; it never repeats an act.
 func (p *planner) resolve() {
 	var open []ledger.Action // in their order, so that plans are repeatable
 	wanted := map[roll.InstanceID]bool{}
@@ -40,7 +39,7 @@ func (p *planner) resolve() {
 	if len(open) == 0 {
 		return
 	}
-	instances, nodes := p.look(wanted)
+	instances, nodes := p.find(wanted)
 	for _, a := range open {
 		if outcome, ok := p.settled(a, instances[a.Instance], nodes[a.Instance]); ok {
 			outcome.At = p.Now
@@ -52,8 +51,8 @@ func (p *planner) resolve() {
 	}
 }
 
-// look finds instances and their nodes in the snapshot.
-func (p *planner) look(wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
+// find returns instances and their nodes from the snapshot.
+func (p *planner) find(wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
 	instances, nodes := map[roll.InstanceID]*roll.Instance{}, map[roll.InstanceID]*roll.Node{}
 	for i := range p.Snapshot.Instances {
 		if inst := &p.Snapshot.Instances[i]; wanted[inst.ID] {
@@ -69,7 +68,7 @@ func (p *planner) look(wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*ro
 	return instances, nodes
 }
 
-// settled tells how an act ended, if the look shows it.
+// settled returns how an act ended, if the snapshot shows it.
 func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
 	done := func(format string, args ...any) (ledger.Outcome, bool) {
 		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(format, args...)}, true
@@ -98,8 +97,8 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 		}
 		return failed("whether node %s was tainted is not known; to do it again does no harm", n.Name)
 	case Reboot:
-		// Whether it took effect cannot be seen from outside, and a second one might hit
-		// a node that is just coming up.
+		// Its effect is not visible from outside, and a second reboot might hit a node that is
+		// just starting.
 		return done("whether the reboot was asked for is not known; it is not repeated")
 	case DeleteNode:
 		if n == nil {
@@ -110,8 +109,8 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 	return failed("nobody knows what became of it")
 }
 
-// ending settles acts that end an instance. EC2 moves it to shutting-down as soon as it
-// accepts a termination, so one in any other state was not terminated.
+// ending settles acts that end an instance. EC2 moves an instance to shutting-down as soon as
+// it accepts a termination, so one in any other state was not terminated.
 func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
 	switch {
 	case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:
@@ -127,15 +126,15 @@ func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, boo
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true
 }
 
-// drainPaused is the outcome of a drain that was begun and not gone on with, because a
-// limit or an outage came in between: it may be begun anew.
+// drainPaused is the outcome of a drain that no check continued, because of a limit or an
+// outage: it may begin anew.
 const drainPaused = ledger.Unfinished + ": nobody went on with it in time"
 
-// draining settles drains: at once where there is nothing left to drain, and when
-// nobody has gone on with one long after its time.
+// draining settles drains: at once where nothing is left to drain, and otherwise when no
+// check has continued one long after its time.
 func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
 	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
-	switch sick := p.awayOrStarting(a.Instance); {
+	switch sick := p.notReadyForWork(a.Instance); {
 	case i != nil && i.State.Gone():
 		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("%s: the instance is %s", ledger.Unfinished, i.State)}, true
 	case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:

@@ -11,7 +11,7 @@ import (
 )
 
 // In small groups two may be unhealthy, also where that is half of them; in the cluster as a
-// whole the share is what it says. Of 16 nodes in groups of four, 20 % are four.
+// wholeCluster the share is what it says. Of 16 nodes in groups of four, 20 % are four.
 func TestTheShareOfTheClusterHoldsWhereNoGroupExceedsItsOwn(t *testing.T) {
 	for _, tt := range []struct {
 		unhealthy [4]int // of each group

@@ -58,7 +58,7 @@ func TestSharedCauses(t *testing.T) {
 	for _, tt := range tests {
 		own := diagnosis(tt.mine, tt.unchecked)
 		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): own, other.Key(): diagnosis(tt.other, nil)}, nil, nil)
-		got := s.object(mine, own)
+		got := s.objects(mine, own)
 		if (got != nil) != (tt.want != "") || got != nil && !strings.Contains(got.Detail, tt.want) {
 			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
 		}
@@ -107,13 +107,13 @@ func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 			mine, others roll.Diagnosis
 		}{{"it has it", has, open}, {"the other has it", open, has}} {
 			s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): each.mine, other.Key(): each.others}, instances, nil)
-			if got := s.object(mine, each.mine); (got != nil) != (tt.want != "") || got != nil && !strings.Contains(got.Detail, tt.want) {
+			if got := s.objects(mine, each.mine); (got != nil) != (tt.want != "") || got != nil && !strings.Contains(got.Detail, tt.want) {
 				t.Errorf("%s, %s: %+v, want %q", name, each.what, got, tt.want)
 			}
 		}
 		other.Stage = roll.Watching // it still has its time
 		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): has, other.Key(): open}, instances, nil)
-		if got := s.object(mine, has); got != nil {
+		if got := s.objects(mine, has); got != nil {
 			t.Errorf("%s, which still has its time: %+v", name, got)
 		}
 		// One that could not even be judged has no finding.
@@ -123,12 +123,12 @@ func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 		i := instances[other.Instance]
 		i.Group = other.Group
 		s = sharesOf([]roll.Finding{mine}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): has}, instances, []*roll.Instance{i})
-		if got := s.object(mine, has); (got != nil) != (tt.want != "") || got != nil && !strings.Contains(got.Detail, tt.want) {
+		if got := s.objects(mine, has); (got != nil) != (tt.want != "") || got != nil && !strings.Contains(got.Detail, tt.want) {
 			t.Errorf("%s, and not judged: %+v, want %q", name, got, tt.want)
 		}
 		panics := diagnosis([]roll.Cause{lies("KernelPanic", "")}, nil)
 		s = sharesOf([]roll.Finding{mine}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): panics}, instances, []*roll.Instance{i})
-		if got := s.object(mine, panics); got != nil {
+		if got := s.objects(mine, panics); got != nil {
 			t.Errorf("%s, not judged, and the cause lies in the instance: %+v", name, got)
 		}
 	}

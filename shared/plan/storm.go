@@ -10,65 +10,65 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Alarm is what is to be told of a cluster as a whole: that it cannot be judged, or
-// that it can again.
+// Alarm is what to report of a cluster as a whole: that it cannot be judged, or that it can
+// again.
 type Alarm struct {
 	Reason Reason
 	Detail string
 	Since  time.Time
 	Over   bool
-	// Gone: it is over since there is no such cluster any more.
+	// Gone: it is over because EKS no longer knows the cluster.
 	Gone bool
-	// Incident is what this notice and the other one about the trouble have in common.
+	// Incident is shared by the notices of the beginning and the end.
 	Incident ledger.Incident
-	// Said is what the ledger is to remember once it is told; nil: nothing any more.
+	// Said is the trouble to record once the notice is sent; nil to forget it.
 	Said *ledger.Trouble
 }
 
 const (
 	// alarmAfter is how long a cluster must be unreadable before a person is told.
 	alarmAfter = 15 * time.Minute
-	// troubleEvery is how old the memory of trouble that lasts may grow.
+	// troubleEvery is how old the time of continuing trouble may grow in the ledger.
 	troubleEvery = time.Minute
-	// silenceWindow is how close to each other nodes go silent that go together.
+	// silenceWindow is how close together nodes go silent that go silent together.
 	silenceWindow = 5 * time.Minute
-	// stormLasts is how long a zone's outage, or a mass silence, speaks against acting
-	// anywhere in the cluster while it goes on. After that it is held where it is.
+	// stormLasts is how long a zone outage or mass silence holds acts in the whole cluster
+	// while it lasts. After that it holds only where it is.
 	stormLasts = time.Hour
-	// silenceLeast and zoneLeast are how many nodes it takes at least.
+	// silenceLeast and zoneLeast are the least numbers of nodes.
 	silenceLeast = 3
 	zoneLeast    = 3
-	// wholeZone is how many nodes it takes if all of a zone go together.
+	// wholeZone is the least number if all nodes of a zone go together.
 	wholeZone = 2
 )
 
-// storm finds what is wrong with the cluster as a whole and keeps the memory of it.
-// After trouble that may come back in one gust, nothing is ordered for a while: nodes
-// register late, old conditions stand until kubelets have reported again.
+// storm finds trouble of the cluster as a whole, and remembers it. After trouble that may
+// return in one gust, nothing is ordered for a while: nodes register late, and old conditions
+// stand until kubelets report again.
 func (p *planner) storm() {
 	p.trouble = p.State.Trouble
-	if !p.whole() {
+	if !p.wholeCluster() {
 		p.stormSince()
 		return
 	}
 	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
-		return // the memory is not of this look, or cannot be trusted
+		return // the ledger is not about this cluster, or unreadable
 	}
 	now, known := p.clusterTrouble(), p.State.Trouble
 	if now == nil {
-		p.calm(known)
+		p.endTrouble(known)
 		return
 	}
 	reason := now.Reason
-	t := p.lasting(known, reason)
+	t := p.continueTrouble(known, reason)
 	t.Outage = p.outage(known, reason)
-	done := p.done(&t, reason)
+	done := p.forgetReported(&t, reason)
 	p.trouble = &t
-	if done || known == nil || known.Reason != t.Reason || p.grewOld(known.Last, t.Last) || p.grewOld(known.Outage.Last, t.Outage.Last) {
+	if done || known == nil || known.Reason != t.Reason || p.dueForWrite(known.Last, t.Last) || p.dueForWrite(known.Outage.Last, t.Outage.Last) {
 		p.out.Changes.Put.Trouble = &t
 	}
 	if !unreadable(reason) {
-		p.readable(t)
+		p.reportReadable(t)
 		return
 	}
 	if !t.Told.IsZero() {
@@ -76,72 +76,71 @@ func (p *planner) storm() {
 	}
 	if tell := t.Outage.Since.Add(alarmAfter); p.Now.Before(tell) {
 		p.next(tell)
-	} else if p.tellsOfCluster() {
+	} else if p.reportsCluster() {
 		told := t
 		told.Told = p.Now
 		p.out.Alarm = &Alarm{Reason: reason, Detail: now.Detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
 	}
 }
 
-// stormSince finds what befell the cluster since the last check, in a look at one instance.
-// Nothing of it is remembered: the next check sees it.
+// stormSince finds new trouble of the cluster in a check of one instance. The next full check
+// remembers it.
 func (p *planner) stormSince() {
 	if p.fault != nil {
 		return
 	}
 	if now := p.clusterTrouble(); now != nil {
-		t := p.lasting(p.State.Trouble, now.Reason)
+		t := p.continueTrouble(p.State.Trouble, now.Reason)
 		p.trouble = &t
 	}
 }
 
-// grewOld reports that the memory of when something was last seen is to be written again.
-func (p *planner) grewOld(known, last time.Time) bool {
+// dueForWrite reports whether the time of the last sighting is due for a write.
+func (p *planner) dueForWrite(known, last time.Time) bool {
 	return last.Equal(p.Now) && p.Now.Sub(known) >= troubleEvery
 }
 
-// tellsOfCluster reports that the policy allows notices about the cluster as a whole.
-func (p *planner) tellsOfCluster() bool {
+// reportsCluster reports whether the policy allows notices about the cluster as a whole.
+func (p *planner) reportsCluster() bool {
 	return p.Policy(roll.Selector{}).Mode.Allows(policy.Notify)
 }
 
-// clusterIncident is the incident of a cluster that cannot be judged, of which so many
-// notices are sent. A notice that is sent twice, since nobody remembered the first, is of
-// the same one.
+// clusterIncident returns the incident of a cluster that cannot be judged. A notice that is
+// sent again, because the first was not recorded, has the same incident.
 func (p *planner) clusterIncident(t ledger.Trouble, sent int) ledger.Incident {
 	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Outage.Since), First: t.Told, Sent: sent}
 }
 
-// lasting is the trouble of this look as part of the trouble before it.
-func (p *planner) lasting(known *ledger.Trouble, reason Reason) ledger.Trouble {
+// continueTrouble continues the known trouble with what this check found.
+func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.Trouble {
 	t := ledger.Trouble{Reason: string(reason), Since: p.Now, Last: p.Now}
 	if known == nil {
 		return t
 	}
-	cool := cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now)
+	cool := cooledDown(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now)
 	if reason == SnapshotIncomplete && known.Reason != t.Reason && !cool {
-		// What was merely not read says nothing of the nodes: the gust that is waited for
-		// may still come. An API server that has just come back turns many away at first.
+		// An incomplete snapshot says nothing about nodes, so the known trouble stays. An API
+		// server that has just come back refuses many calls at first.
 		return *known
 	}
 	if unreadable(reason) && !unreadable(Reason(known.Reason)) && !cool && p.Now.Sub(p.outage(known, reason).Since) < alarmAfter {
-		t = *known // what was seen before goes on, for all that anybody knows
+		t = *known // as far as is known, the trouble before lasts
 		t.Last = p.Now
 		return t
 	}
 	t.Told = known.Told
 	if cool || p.State.Checked.After(known.Last) {
-		return t // a whole look lay in between: this is another one
+		return t // a complete check lies in between: this is new trouble
 	}
 	if unreadable(Reason(known.Reason)) && !unreadable(reason) {
-		return t // that a zone is down, say, nobody could see before
+		return t // not visible before
 	}
 	t.Since = known.Since
 	return t
 }
 
-// outage is the latest time in which the cluster could not be judged, this look included.
-// One that was told goes on until its end is told.
+// outage returns the latest period in which the cluster could not be judged, including this
+// check. One that was reported lasts until its end is reported.
 func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	var o ledger.Outage
 	if known != nil {
@@ -158,8 +157,8 @@ func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	return o
 }
 
-// outageOf is what is remembered of an outage. Memory of a time when it was not kept apart
-// from other trouble says when that was.
+// outageOf returns the outage in a record of trouble; older records keep its time with the
+// other trouble.
 func outageOf(t ledger.Trouble) ledger.Outage {
 	switch {
 	case !t.Outage.Since.IsZero():
@@ -172,11 +171,10 @@ func outageOf(t ledger.Trouble) ledger.Outage {
 	return ledger.Outage{}
 }
 
-// readable tells that the cluster can be judged again once that has lasted, whatever else
-// is wrong with it, if somebody was told that it could not. It reports whether that is
-// told now, or still to be told.
-func (p *planner) readable(t ledger.Trouble) bool {
-	if t.Told.IsZero() || !p.tellsOfCluster() {
+// reportReadable reports the end of an outage once it has lasted, if its beginning was reported,
+// whatever else is wrong. It returns whether the end is reported now or later.
+func (p *planner) reportReadable(t ledger.Trouble) bool {
+	if t.Told.IsZero() || !p.reportsCluster() {
 		return !t.Told.IsZero() && p.Lowered // nobody turned notices off
 	}
 	o := outageOf(t)
@@ -185,8 +183,8 @@ func (p *planner) readable(t ledger.Trouble) bool {
 		return true
 	}
 	t.Outage = o
-	var said *ledger.Trouble // nil: nothing is left to wait for
-	if !cooled(&t, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
+	var said *ledger.Trouble // nil: no cooldown is left
+	if !cooledDown(&t, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
 		still := t
 		still.Outage, still.Told = ledger.Outage{}, time.Time{}
 		said = &still
@@ -200,29 +198,28 @@ func (p *planner) readable(t ledger.Trouble) bool {
 	return true
 }
 
-// done forgets that it was told that the cluster cannot be judged, once it can be for as long
-// as it takes to say so where nobody wants to hear that any more. It reports whether it did.
-func (p *planner) done(t *ledger.Trouble, reason Reason) bool {
-	if unreadable(reason) || t.Told.IsZero() || p.tellsOfCluster() || p.Lowered || p.Now.Before(outageOf(*t).Last.Add(overAfter)) {
+// forgetReported forgets that an outage was reported, once its end could be reported and the policy no
+// longer allows that. It returns whether it did.
+func (p *planner) forgetReported(t *ledger.Trouble, reason Reason) bool {
+	if unreadable(reason) || t.Told.IsZero() || p.reportsCluster() || p.Lowered || p.Now.Before(outageOf(*t).Last.Add(overAfter)) {
 		return false
 	}
 	t.Told, t.Outage = time.Time{}, ledger.Outage{}
 	return true
 }
 
-// calm forgets trouble once its cooldown is over, and its end was told if its beginning was.
-func (p *planner) calm(known *ledger.Trouble) {
-	if known == nil || p.readable(*known) {
+// endTrouble forgets trouble after its cooldown, once its end was reported if its beginning was.
+func (p *planner) endTrouble(known *ledger.Trouble) {
+	if known == nil || p.reportReadable(*known) {
 		return
 	}
-	if cooled(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
+	if cooledDown(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
 		p.out.Changes.Drop.Trouble = true
 		p.trouble = nil
 	}
 }
 
-// clusterTrouble is the gravest that is wrong with the cluster as a whole, nil if
-// nothing is.
+// clusterTrouble returns the most severe trouble of the cluster as a whole, or nil.
 func (p *planner) clusterTrouble() *Refusal {
 	if p.fault != nil {
 		if p.gone {
@@ -243,7 +240,7 @@ func (p *planner) clusterTrouble() *Refusal {
 	}
 	for _, at := range p.Assessment.Silent {
 		if p.Now.Sub(at) >= stormLasts {
-			continue // they will hardly come back in a gust any more
+			continue // they will not return in one gust
 		}
 		if no := massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); no != nil {
 			return no
@@ -252,16 +249,16 @@ func (p *planner) clusterTrouble() *Refusal {
 	return shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy)
 }
 
-// unreadable reports trouble in which nothing can be said of any instance.
+// unreadable reports trouble in which no instance can be judged.
 func unreadable(r Reason) bool {
 	return r == ClusterNotActive || r == ClusterUnreachable || r == SnapshotIncomplete
 }
 
-// cooling tells whether trouble of the cluster as a whole is too fresh to act, and for
-// which reason: its own while it goes on. A look that was merely incomplete says nothing
-// about the nodes, so nothing must calm down after it.
+// cooling refuses while trouble of the cluster is too recent. While the trouble lasts, the
+// reason is its own. An incomplete snapshot says nothing about nodes, so there is no cooldown
+// after it.
 func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) *Refusal {
-	if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {
+	if t == nil || t.Reason == string(SnapshotIncomplete) || cooledDown(t, wait, now) {
 		return nil
 	}
 	until := t.Last.Add(wait)
@@ -278,27 +275,26 @@ func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) 
 	return no
 }
 
-// stormEnds is how long after it was last seen trouble counts as going on for whoever
-// looks at one instance only: its memory is written once a minute at most, and an order
-// is weighed again a little later.
+// stormEnds is how long after its last sighting trouble counts as lasting in a check of one
+// instance: its time is written once a minute, and an order is checked again a little later.
 const stormEnds = 2 * time.Minute
 
-// goesOn reports that the trouble of the cluster as a whole goes on.
-func (p *planner) goesOn() bool {
+// troubleLasts reports whether trouble of the cluster lasts.
+func (p *planner) troubleLasts() bool {
 	if p.trouble == nil {
 		return false
 	}
-	if p.whole() {
+	if p.wholeCluster() {
 		return p.trouble.Last.Equal(p.Now)
 	}
 	return p.Now.Sub(p.trouble.Last) < stormEnds
 }
 
-func cooled(t *ledger.Trouble, wait time.Duration, now time.Time) bool {
+func cooledDown(t *ledger.Trouble, wait time.Duration, now time.Time) bool {
 	return now.Sub(t.Last) >= wait
 }
 
-// ledgerFault reports that the ledger itself could not be read.
+// ledgerFault reports whether the ledger could not be read.
 func ledgerFault(s *roll.Snapshot) bool {
 	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLedger })
 }

@@ -168,7 +168,7 @@ type blinking struct {
 	ids  []string
 }
 
-// look checks at that minute; forgetful: nobody remembers that a notice was sent.
+// find checks at that minute; forgetful: nobody remembers that a notice was sent.
 func (c *blinking) look(minute int, down, forgetful bool) Plan {
 	c.snapshot.Gaps = nil
 	if down {

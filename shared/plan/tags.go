@@ -9,17 +9,17 @@ import (
 	"rollcall/shared/roll"
 )
 
-// tags works out which marks to write and to remove, so that each instance's tags
-// say what the check found. A tag is written only where it differs.
+// tags works out which tags to write and remove, so that each instance's tags match its
+// findings. It writes only differences.
 func (p *planner) tags() {
 	wanted := map[roll.InstanceID]roll.Marks{}
 	for _, f := range p.Assessment.Findings { // the most urgent first
 		marks, found := wanted[f.Instance]
-		if !found && f.Stage != roll.Watching && p.climbs(f, policy.DoTag) {
+		if !found && f.Stage != roll.Watching && p.reached(f, policy.DoTag) {
 			marks, found = p.marks(f), true
 		}
 		if o := p.verdicts[f.Key()].order; o != nil {
-			// Without this tag nobody may act, whatever the ladder says of tags.
+			// IAM permits no act without this tag, whatever the ladder says about tags.
 			marks.Order, found = o.ID, true
 		}
 		if found {
@@ -76,10 +76,9 @@ func (p *planner) tags() {
 	slices.SortFunc(p.out.Tags, func(a, b TagChange) int { return cmp.Compare(a.Instance, b.Instance) })
 }
 
-// climbs reports whether a finding that is worth a word has the step on its
-// ladder. The warning of an instance that has not registered tags and notifies as
-// the ladder does.
-func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
+// reached reports whether a finding past Watching has reached a step of its ladder. A warning
+// of an unregistered instance reaches its tag and notify steps at once.
+func (p *planner) reached(f roll.Finding, do policy.Do) bool {
 	ladder := p.ladder(f, p.Policy(f.Selector))
 	for i, step := range ladder {
 		if step.Do == do {
@@ -89,9 +88,8 @@ func (p *planner) climbs(f roll.Finding, do policy.Do) bool {
 	return false
 }
 
-// marks is what the tags of a finding's instance should say. They hang on the
-// stage alone: a value that changed with every check would be written with every
-// check.
+// marks returns the tags for a finding's instance. They depend on the stage alone, so that
+// not every check writes them.
 func (p *planner) marks(f roll.Finding) roll.Marks {
 	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
 	pol := p.Policy(f.Selector)

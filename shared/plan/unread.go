@@ -2,9 +2,9 @@ package plan
 
 import "rollcall/shared/roll"
 
-// unread is why an act is held where a call did not tell what the act rests on: for the
-// reason given, unless the call failed for one that passes. A service that is busy now and
-// then would otherwise make news of every finding, each time.
+// unread refuses because a call failed: with the given reason, or with NotReadYet if every
+// failure of the call is temporary. Otherwise a service that is throttled now and then would
+// make news of every finding.
 func unread(s *roll.Snapshot, reason Reason, call, detail string) *Refusal {
 	passes := false
 	for _, g := range s.Gaps {

@@ -8,7 +8,7 @@ func assessed() []Mutation {
 	return []Mutation{
 		{
 			Name: "tolerance is counted from the creation of the node", File: absence,
-			Old: "began := a.past(n.Ready.Since, n.Created)", New: "began := a.past(n.Created, n.Created)",
+			Old: "began := a.firstKnown(n.Ready.Since, n.Created)", New: "began := a.firstKnown(n.Created, n.Created)",
 			Harm: "a node is ended as soon as it leaves Ready", Faults: faults(sim.FaultNotReady),
 			Rules: rules(sim.RuleTruth, sim.RuleTolerance),
 		},

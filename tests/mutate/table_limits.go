@@ -4,7 +4,7 @@ import "rollcall/shared/sim"
 
 // limited let something pass that a limit should hold.
 func limited() []Mutation {
-	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/object.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/ladder.go"
+	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/objections.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/ladder.go"
 	return []Mutation{
 		{
 			Name: "one more node may be unhealthy than the share allows", File: limits,
@@ -220,7 +220,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
-			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooled(t, wait, now) {", New: "if t == nil || !goesOn {",
+			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooledDown(t, wait, now) {", New: "if t == nil || !goesOn {",
 			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone, sim.FaultSilence+"=1"),
 			Missed: "a rule would ask when the zone of a machine was back, and not when the check said so",
 		},

@@ -80,7 +80,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "a node that is still ill is uncordoned", File: recover,
-			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.awayOrStarting(n.Instance) {", New: "false {",
+			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.notReadyForWork(n.Instance) {", New: "false {",
 			Harm: "pods are placed on a node that is just to be ended", Faults: faults(sim.FaultNotReady + "=2"),
 			Rules: rules(sim.RuleTidy),
 		},
@@ -191,7 +191,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "launches that fail are ignored", File: owner,
-			Old: "g.LaunchFailed.IsZero() || p.lossTaken(f) {", New: "!g.LaunchFailed.IsZero() || p.lossTaken(f) {",
+			Old: "g.LaunchFailed.IsZero() || p.lossAccepted(f) {", New: "!g.LaunchFailed.IsZero() || p.lossAccepted(f) {",
 			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement + "=launches"),
 			Rules: rules(sim.RuleTruth),
 		},
@@ -216,7 +216,7 @@ func paced() []Mutation {
 		},
 		{
 			Name: "a replacement counts once it was Ready", File: group,
-			Old: "proven := p.stayed(f.Group)", New: "proven := p.good(f.Group)",
+			Old: "proven := p.lastProven(f.Group)", New: "proven := p.lastGood(f.Group)",
 			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
 			Missed: "what dies young is replaced less often than that in a run of ten hours; the rule in-vain asks",
 		},
@@ -239,7 +239,7 @@ func paced() []Mutation {
 			Rules: rules(sim.RulePace),
 		},
 		{
-			Name: "a group forgets what it ended with the act", File: "shared/plan/plan.go",
+			Name: "a group forgets what it ended with the act", File: "shared/plan/remember.go",
 			Old: "\t\tm.Ended = p.lastEnded(g)\n", New: "",
 			Harm: "a group that lost a machine loses another a day later", Faults: faults(sim.FaultNoReplacement),
 			Missed: "it matters when the act is forgotten, after 30 days",
@@ -253,7 +253,7 @@ func told() []Mutation {
 	return []Mutation{
 		{
 			Name: "that a trouble is over is never told", File: ended,
-			Old: "case len(known.Members) == 0, !tells, p.otherwise(known) && known.Incident.Left == 0:", New: "case p.Now.After(known.Over):",
+			Old: "case len(known.Members) == 0, !tells, p.endedForNone(known) && known.Incident.Left == 0:", New: "case p.Now.After(known.Over):",
 			Harm: "incidents stay open for ever", Faults: faults(sim.FaultNotReady), Rules: rules(sim.RuleEnd),
 		},
 		{
@@ -270,7 +270,7 @@ func told() []Mutation {
 		},
 		{
 			Name: "what could not be read again is over", File: ended,
-			Old: "|| p.kept(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
+			Old: "|| p.mayLast(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
 			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
 			Missed: "no rule asks yet whether what is told to be over is",
 		},
@@ -322,13 +322,13 @@ func told() []Mutation {
 		},
 		{
 			Name: "that a cluster cannot be read is never told", File: storm,
-			Old: "} else if p.tellsOfCluster() {", New: "} else if !p.tellsOfCluster() {",
+			Old: "} else if p.reportsCluster() {", New: "} else if !p.reportsCluster() {",
 			Harm: "nobody learns that nothing is watched", Faults: faults(sim.FaultAPIDown),
 			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "that a cluster can be read again is never told", File: storm,
-			Old: "if t.Told.IsZero() || !p.tellsOfCluster() {", New: "if true {",
+			Old: "if t.Told.IsZero() || !p.reportsCluster() {", New: "if true {",
 			Harm: "an incident stays open for ever", Faults: faults(sim.FaultAPIDown),
 			Rules: rules(sim.RuleEnd),
 		},
@@ -337,22 +337,22 @@ func told() []Mutation {
 
 // remembered forget, or remember wrongly.
 func remembered() []Mutation {
-	const plan, tags = "shared/plan/plan.go", "shared/plan/tags.go"
+	const remember, tags = "shared/plan/remember.go", "shared/plan/tags.go"
 	return []Mutation{
 		{
-			Name: "findings that could not be read again are forgotten", File: plan,
+			Name: "findings that could not be read again are forgotten", File: remember,
 			Old: "if !current[k] && !p.Assessment.Kept[k] {", New: "if !current[k] {",
 			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
 			Missed: "a trouble would have to be told twice for it; the rule report asks",
 		},
 		{
-			Name: "a finding is first seen in each check", File: plan,
+			Name: "a finding is first seen in each check", File: remember,
 			Old: "put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence", New: "put.Opened, put.Allowed, put.Evidence = known.Opened, known.Allowed, known.Evidence",
 			Harm: "nothing is ever seen twice, and nothing cured", Faults: faults(sim.FaultSilence),
 			Rules: rules(sim.RuleTruth, sim.RuleCure, sim.RuleNoise),
 		},
 		{
-			Name: "remediate is on since ever", File: plan,
+			Name: "remediate is on since ever", File: remember,
 			Old: "\tp.since[g] = p.Now\n", New: "\tp.since[g] = p.Snapshot.Cluster.Created\n",
 			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
 			Missed: "the rule backlog asks only of what was ill before the first check, and not before remediate was turned on",

@@ -13,24 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// objection is the ladder of refusals, in the order of the reasons' list: what makes
-// every verdict worthless, what speaks for this instance, why it is so, what the owner does, what
-// speaks against acting now at all, and what acts before this one leave over.
-func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refusal {
-	if p.fault != nil {
-		return p.fault
-	}
-	for _, ask := range []func(roll.Finding, Action, policy.Policy) *Refusal{
-		p.targetObjects, p.causeObjects, p.ownerObjects, p.unreadObjects, p.sightingObjects, p.clusterObjects, p.podsObject, p.historyObjects, p.budgetObjects,
-	} {
-		if no := ask(f, act, pol); no != nil {
-			return no
-		}
-	}
-	return nil
-}
-
-// targetObjects asks what speaks for the instance itself.
+// targetObjects checks the instance itself: its tags, state, membership and node.
 func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	i, n := p.instances[f.Instance], p.nodes[f.Instance]
 	if i == nil && act != DeleteNode {
@@ -46,8 +29,8 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 			return no
 		}
 	}
-	if act == DeleteNode && !p.cleanUp(f) {
-		return nil // the instance is gone: nothing else about it matters
+	if act == DeleteNode && !p.onlyNodeLeft(f) {
+		return nil // the instance is gone, nothing else matters
 	}
 	if no := p.membershipObjects(*i); no != nil || act == DeleteNode {
 		return no
@@ -61,7 +44,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
 		return refuse(MachineSound, "only the %s status check of %s fails, those of the instance and of the system do not: what fails is not the machine, and moves with the pods", only, f.Instance)
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && !moves(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
+	if n != nil && n.Ready.Status == roll.ConditionTrue && !evictsEarly(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
 			return refuse(NodeReady, "node %s is Ready and worked before: what runs on it may go on", n.Name)
 		}
@@ -76,57 +59,55 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	return nil
 }
 
-// repaired reports that the policy has something done about the accelerator of a node that
-// is Ready: its kubelet works, and what was to run on the accelerator does not.
+// repaired reports whether the policy repairs the failed accelerator of a Ready node: its
+// kubelet works, but what needs the accelerator does not.
 func repaired(f roll.Finding, pol policy.Policy) bool {
 	repair, ok := pol.Repairs(f)
 	return ok && repair != roll.RepairHold
 }
 
-// moves reports the one case in which a node that works is interrupted: EC2 will interrupt
-// it, at a time that it has named, without asking any pod. So its pods are evicted before, as
-// their disruption budgets allow. What ends or restarts the instance is left to EC2.
-func moves(f roll.Finding, act Action) bool {
+// evictsEarly reports the one case in which a working node is interrupted: EC2 has announced that
+// it will interrupt the instance, and evicts no pods itself. So its pods are evicted before,
+// within their disruption budgets. Ending or restarting the instance is left to EC2.
+func evictsEarly(f roll.Finding, act Action) bool {
 	return f.Kind == roll.Scheduled && (act == Cordon || act == Drain)
 }
 
-// deleting leaves a node to whoever deletes it. A finalizer can keep it for ever: past its
-// time only another deletion of it stays pointless.
+// deleting leaves a node to whoever is deleting it, for nodeDeletes. A finalizer may keep the
+// node for ever; after that time only deleting it again stays pointless.
 func (p *planner) deleting(f roll.Finding, act Action, since time.Time) *Refusal {
 	what := fmt.Sprintf("node %s is being deleted since %s", f.Node, roll.Clock(since))
 	until := since.Add(nodeDeletes)
 	switch {
 	case p.Now.Before(until):
-		return p.passing(until, NodeDeleting, "%s", what)
+		return p.refuseUntil(until, NodeDeleting, "%s", what)
 	case act == DeleteNode:
 		return refuse(NodeDeleting, "%s: its finalizers keep it, and another deletion would not remove them", what)
 	}
 	return p.ownerTime(until, what)
 }
 
-// nodeDeletes is how long a deletion of a node may take: whoever deletes it may drain it
-// first.
+// nodeDeletes is how long the deletion of a node may take: it may be drained first.
 const nodeDeletes = time.Hour
 
-// causeObjects asks whether what a diagnosis found speaks against ending the instance: a
-// cause that others share, one that lies outside of it, one that passes by itself, or
-// replacements that fail alike. It comes before the owner, since it tells more than who would
-// act.
+// causeObjects checks what the diagnosis found: a shared cause, a cause outside the instance,
+// a cause that passes, or replacements that fail alike. It comes before the owner, since it
+// explains more.
 func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	why := p.Diagnoses[f.Key()]
 	if act == DeleteNode { // no replacement follows from it
-		return p.doubted(f, act, pol)
+		return p.ladderInDoubt(f, act, pol)
 	}
 	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
-		return &Refusal{Reason: Reason(c.Code), Detail: c.Summary} // limits that a diagnosis may see before they count it
+		return &Refusal{Reason: Reason(c.Code), Detail: c.Summary} // the diagnosis may see these limits first
 	}
-	if no := p.shares.object(f, why); no != nil {
+	if no := p.shares.objects(f, why); no != nil {
 		return no
 	}
 	if no := p.causeOutside(f, why, pol); no != nil {
 		return no
 	}
-	if no := p.doubted(f, act, pol); no != nil {
+	if no := p.ladderInDoubt(f, act, pol); no != nil {
 		return no
 	}
 	for _, c := range why.Causes {
@@ -141,9 +122,8 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// causeOutside tells of a decisive cause that a person has to mend in a role, template, subnet
-// or cluster: to end the instance is in vain. The policy may allow to try that once in a
-// group.
+// causeOutside refuses for a decisive cause that a person has to fix in a role, template,
+// subnet or cluster: a replacement would have it too. The policy may allow one try per group.
 func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
 	for _, c := range outside(why.Causes) {
 		if c.Cure != roll.CureChange || c.Code == string(ReplacementRepeats) {
@@ -160,10 +140,9 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 	return nil
 }
 
-// unreadObjects tells of a cause that would speak against the act and may be there, since what proves
-// it, settles it or rules it out could not be read, and of which nothing that was proven takes the
-// place: a replacement may well have it too. It comes after the owner, of whom more is known. The
-// policy may allow to try that once in a group.
+// unreadObjects refuses for a cause that replacement does not fix and that may exist, since
+// what would prove or exclude it could not be read and nothing else was proven. It comes
+// after the owner, about whom more is known. The policy may allow one try per group.
 func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if act == DeleteNode { // no replacement follows from it
 		return nil
@@ -177,7 +156,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		if c.Confidence == roll.Decisive {
 			first = cmp.Or(first, c.Code)
 		}
-		// Something speaks for it already, so that it counts too where only the console could prove it.
+		// A suggested cause counts even if only the console could prove it.
 		if c.Unread && cause.OutlastsEnd(c.Code) {
 			asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: true, Passing: c.Passing})
 		}
@@ -198,7 +177,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 	return nil
 }
 
-// triedFor finds another instance of the group that was ended for the same cause.
+// triedFor returns the act that ended another instance of the group for the same cause.
 func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
 	for _, a := range p.State.Actions {
 		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
@@ -208,8 +187,8 @@ func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
 	return ledger.Action{}, false
 }
 
-// doubted tells whether a cause may be there whose own ladder does not have the act.
-func (p *planner) doubted(f roll.Finding, act Action, pol policy.Policy) *Refusal {
+// ladderInDoubt refuses an act if a cause may exist whose own ladder does not have it.
+func (p *planner) ladderInDoubt(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	for _, step := range p.ladder(f, pol) {
 		if step.Doubt == "" || p.actionOf(step.Do, f, pol) != act {
 			continue
@@ -226,7 +205,8 @@ func (p *planner) doubted(f roll.Finding, act Action, pol policy.Policy) *Refusa
 	return nil
 }
 
-// sightingObjects asks whether the finding was seen twice, and after remediate was on.
+// sightingObjects requires that two checks saw the finding, and that remediate was on when it
+// was found.
 func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
 	if p.Unremembered && pol.Mode != policy.Remediate {
 		return nil
@@ -238,7 +218,8 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *
 	return foundBefore(f, known, p.since[f.Group], p.first())
 }
 
-// clusterObjects asks whether the fault is hardly in the instance.
+// clusterObjects checks for signs that the fault is not in the instance: zonal shift, zone
+// outage, mass silence, unhealthy share, recent trouble.
 func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
 	if no := shifted(f, p.Snapshot); no != nil {
 		return no
@@ -260,25 +241,25 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *R
 			return no
 		}
 	}
-	no := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.goesOn(), p.Now)
+	no := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.troubleLasts(), p.Now)
 	if no != nil {
 		p.next(no.Until)
 	}
 	return no
 }
 
-// population counts the finding's group; false if it cannot be counted. Beside a target
-// there are only nodes, which do not tell their Auto Scaling group: its desired capacity
-// stands for them.
+// population returns the count of the finding's group; false if it cannot be counted. A check
+// of one instance sees nodes without their Auto Scaling group: the desired capacity stands
+// for them.
 func (p *planner) population(f roll.Finding) (assess.Count, bool) {
 	c := p.Assessment.Count[f.Group]
-	if f.Owner == roll.OwnerAutoScalingGroup && !p.whole() {
+	if f.Owner == roll.OwnerAutoScalingGroup && !p.wholeCluster() {
 		c.Nodes = p.Snapshot.Groups[f.Group].Desired
 	}
 	return c, f.Group != roll.GroupNone && c.Nodes > 0
 }
 
-// historyObjects asks what the acts before this one leave over.
+// historyObjects checks the acts before this one.
 func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	id := p.orderID(f, act)
 	if no := triedBefore(p.State, id, p.Now); no != nil {
@@ -288,7 +269,7 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 		return no
 	}
 	if p.inProgress(id) {
-		return nil // it was weighed when it began
+		return nil // checked when it began
 	}
 	if no := p.groupObjects(f, act, pol); no != nil {
 		return no
@@ -306,10 +287,9 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	return nil
 }
 
-// otherFirst tells whether another finding of the same instance leads. A node that
-// answers is drained first, whatever EC2's status checks say; and an act of another
-// finding's ladder, such as a reboot, is given time to show. What is left of an instance
-// that is gone waits for neither.
+// otherFirst refuses while another finding of the same instance comes first. A node that
+// answers is drained first, whatever EC2's status checks say, and an act for another finding
+// gets time to show. Deleting the Node of a gone instance waits for neither.
 func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
 		return nil
@@ -322,19 +302,18 @@ func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 			continue
 		}
 		if until := a.Outcome.At.Add(actShows); p.Now.Before(until) {
-			return p.passing(until, OtherFinding, "%s for another finding (%s) at %s is given until %s to show", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until))
+			return p.refuseUntil(until, OtherFinding, "%s for another finding (%s) at %s is given until %s to show", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until))
 		}
 	}
 	return nil
 }
 
-// actShows is how long an act for one finding of an instance keeps the acts for its
-// others waiting: a reboot takes minutes.
+// actShows is how long an act for one finding blocks acts for the instance's other findings:
+// a reboot takes minutes.
 const actShows = 10 * time.Minute
 
-// budgetObjects asks the limits on numbers. The cluster's count all its acts, a group's
-// those on its members: an override may slow one group down, and cannot speed the
-// cluster up.
+// budgetObjects checks the limits on numbers: the cluster's count all acts, a group's those
+// on its members. An override can slow a group down, but not speed the cluster up.
 func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if p.inProgress(p.orderID(f, act)) {
 		return nil // it counts already

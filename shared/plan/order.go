@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// Action is an act that interrupts or destroys something.
+type Action string
+
+// The acts, in the order in which they weigh.
+const (
+	// Cordon marks the node unschedulable and annotates it with the order.
+	Cordon Action = "cordon"
+	// Uncordon lifts Rollcall's own cordon from a node that came back.
+	Uncordon Action = "uncordon"
+	// Drain evicts the pods of a node whose kubelet answers, within their disruption budgets.
+	// It takes several checks; each continues where the last one stopped.
+	Drain Action = "drain"
+	// Reboot is ec2:RebootInstances, at most once per finding.
+	Reboot Action = "reboot"
+	// DeleteNode deletes the Node object of an instance that is gone.
+	DeleteNode Action = "delete-node"
+	// DeleteNodeClaim deletes Karpenter's NodeClaim; Karpenter terminates the instance.
+	DeleteNodeClaim Action = "delete-nodeclaim"
+	// OutOfService taints the node of an instance that Rollcall terminated, so that the
+	// control plane removes its pods and detaches its volumes at once.
+	OutOfService Action = "out-of-service"
+	// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
+	Terminate Action = "terminate"
+)
+
+// OrderLife is how long an order is valid. A later one rests on a check that is too old.
+const OrderLife = 10 * time.Minute
+
+// Order is the instruction to act on one instance. Its JSON is the message in the orders
+// queue; package trigger validates it.
+type Order struct {
+	ID string `json:"id"`
+	roll.ClusterID
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node,omitempty"`
+	// Claim is the NodeClaim to delete, for that act only.
+	Claim     string     `json:"claim,omitempty"`
+	Group     roll.Group `json:"group"`
+	Owner     roll.Owner `json:"owner"`
+	Kind      roll.Kind  `json:"kind"`
+	Action    Action     `json:"action"`
+	FirstSeen time.Time  `json:"firstSeen"` // when a check first saw the finding
+	Since     time.Time  `json:"since"`
+	At        time.Time  `json:"at"`
+	Expires   time.Time  `json:"expires"`
+	Why       string     `json:"why,omitempty"` // one sentence for a person
+	// Incident is the incident whose notices report the finding, "" if there is none.
+	Incident string `json:"incident,omitempty"`
+}
+
+// Held is an act that was held back, and why.
+type Held struct {
+	Instance roll.InstanceID
+	Node     string
+	Group    roll.Group
+	Kind     roll.Kind
+	Action   Action
+	Refusal
+}
+
+// final reports acts after which the instance, or its node, is gone.
+func (a Action) final() bool {
+	return a == Terminate || a == DeleteNode || a == DeleteNodeClaim
+}
+
+// replaced reports acts after which the owner replaces the instance.
+func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }
+
+// Told reports acts whose success has a notice of its own. Cordon and drain are reported with
+// what follows them.
+func (a Action) Told() bool { return a.final() || a == Reboot }
+
+// orderID returns the id of an order. It is the same for each order that follows from one
+// finding, so that a second delivery or a second check cannot lead to a second act.
+func orderID(c roll.ClusterID, f roll.FindingKey, firstSeen time.Time, a Action) string {
+	return hash(c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a))
+}
+
+// orderID returns the id of the finding's order for an act.
+func (p *planner) orderID(f roll.Finding, a Action) string {
+	known, _ := p.known(f)
+	return orderID(p.Snapshot.Cluster.ID, f.Key(), known.FirstSeen, a)
+}
+
+// hash returns a short id of its parts.
+func hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
