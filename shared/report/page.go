@@ -28,7 +28,7 @@ func Page(checks []Check) page.Document {
 	checks = slices.SortedStableFunc(slices.Values(checks), moreUrgent)
 	t := sumUp(checks)
 	d := page.Document{
-		Title: t.title(), Subtitle: t.verdict(), To: t.at, Figures: t.figures(),
+		Title: t.title(), Subtitle: t.verdict(), To: t.at, Answers: answers(checks), Figures: t.figures(),
 		Rest: "rollcall check --output json has all of them",
 	}
 	each := max(pageEach, pageFindings/max(1, t.troubled))
@@ -305,7 +305,7 @@ func (c Check) finding(f roll.Finding) page.Finding {
 		Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 		Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage),
 		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.follows(f),
-		Causes: d.Causes, RuledOut: d.RuledOut, NotChecked: together(d.NotChecked),
+		Causes: d.Causes, NotChecked: together(d.NotChecked),
 	}
 	switch f.Stage {
 	case roll.Overdue:

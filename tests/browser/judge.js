@@ -22,6 +22,21 @@ function overflow() {
   return out.slice(0, 10);
 }
 
+// offScreen lists the cells of tables that are not seen without scrolling sideways.
+function offScreen() {
+  const wide = document.documentElement.clientWidth + 1;
+  const out = [];
+  for (const cell of document.querySelectorAll('th, td')) {
+    if (!cell.checkVisibility()) continue;
+    const box = cell.getBoundingClientRect();
+    if (box.width > 1 && (box.right > wide || box.left < 0)) out.push(`${cell.tagName} from ${box.left} to ${box.right}: ${cell.textContent.trim().slice(0, 60)}`);
+  }
+  for (const box of document.querySelectorAll('.scroll')) {
+    if (box.checkVisibility() && box.scrollWidth > box.clientWidth + 1) out.push(`${box.scrollWidth} in ${box.clientWidth}: ${box.textContent.trim().slice(0, 60)}`);
+  }
+  return out.slice(0, 10);
+}
+
 function rgba(text) {
   const n = text.match(/[\d.]+/g).map(Number);
   return {r: n[0], g: n[1], b: n[2], a: n.length > 3 ? n[3] : 1};

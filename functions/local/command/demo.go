@@ -1,32 +1,49 @@
 package command
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"rollcall/functions/local/demo"
 )
 
 func demoCommand(env Environment) *cobra.Command {
-	var html string
-	var whole bool
+	var o demo.Options
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a day in a simulated account, in seconds; no AWS account needed",
-		Long: `Plays a day in a simulated account with several clusters: custom AMIs with a wrong startup
-taint, nodes that flap during startup and are launched twice, an arm64 pool that does not
-register, the wrong role in aws-auth, memory pressure and silent nodes, a zone outage, a
-broken launch template, a deleted cluster. It reports what was found, notified, done and
-held, and what that cost and saved.
+		Long: `Plays a day in a simulated account with four clusters. Custom AMIs have a wrong startup taint,
+nodes flap during startup and are launched twice, an arm64 pool does not register, aws-auth
+maps the wrong role, nodes run short of memory, a zone fails, a launch template is broken and
+a cluster is deleted.
+
+One screen shows what broke, why, what Rollcall did or held, and the sick time that it saved.
+--verbose prints every event and notice, --html writes the day as a page.
 
 The deployed functions run; the account and its clock are simulated. Nothing of yours is
 read or changed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return demo.Run(c.Context(), demo.Options{Out: env.Stdout, Color: env.Color, HTML: html, Whole: whole})
+			o.Out, o.Color = env.Stdout, env.Color
+			if !env.Color && !c.Flags().Changed("pace") {
+				o.Pace = 0 // nobody watches
+			}
+			p := newProgress(env)
+			o.Progress = func(doing string) {
+				if doing == "" {
+					p.clear()
+					return
+				}
+				p.say(doing)
+			}
+			return demo.Run(c.Context(), o)
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&html, "html", "", "also write the day as a standalone HTML page to this file")
-	flags.BoolVar(&whole, "whole", false, "print every notice in full, not only the first of each cause")
+	flags.StringVar(&o.HTML, "html", "", "also write the day as a standalone HTML page to this file")
+	flags.BoolVar(&o.Verbose, "verbose", false, "print every event, and the first notice of each cause in full")
+	flags.BoolVar(&o.Whole, "whole", false, "like --verbose, with every notice in full")
+	flags.DurationVar(&o.Pace, "pace", 250*time.Millisecond, "pause between two entries; none unless standard output is a terminal")
 	return c
 }

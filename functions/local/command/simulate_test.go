@@ -157,9 +157,36 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 	t.Error("no seed broke a rule")
 }
 
-func TestTheDemoIsToldAndWrittenDown(t *testing.T) {
+func TestTheDemoFitsOneScreen(t *testing.T) {
+	code, out, errs := rollcall(t, "demo")
+	if code != ExitOK || errs != "" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{
+		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
+		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "saved 20h", "of sick time saved", "65 notices", "--verbose",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) > 60 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for n, line := range lines {
+		if len([]rune(line)) > 100 {
+			t.Errorf("line %d is longer than 100 columns: %s", n+1, line)
+		}
+	}
+	if strings.ContainsAny(out, "\x1b✔⏸▲") {
+		t.Error("colours or symbols without a terminal")
+	}
+}
+
+func TestTheWholeDemo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.html")
-	code, out, errs := rollcall(t, "demo", "--html", file)
+	code, out, errs := rollcall(t, "demo", "--verbose", "--html", file)
 	if code != ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}

@@ -1,6 +1,5 @@
-// Package demo tells a day in the life of a simulated account: what befalls it, what
-// Rollcall finds, says, does and holds back, and what that costs and saves. Nothing in it
-// is staged but the faults: the functions that run are the deployed ones.
+// Package demo plays a day of a simulated account: what breaks in it, what Rollcall finds, reports, does and holds
+// back, and what that costs and saves. Only the faults are staged: the functions that run are the deployed ones.
 package demo
 
 import (
@@ -19,38 +18,57 @@ import (
 	"rollcall/shared/sim"
 )
 
-// Options say how the demo is told.
+// Options are the choices of whoever watches.
 type Options struct {
 	Out io.Writer
-	// Color uses the colours of a terminal.
+	// Color uses the colours and symbols of a terminal.
 	Color bool
 	// HTML is a file for the page, "" for none.
 	HTML string
-	// Whole prints the whole text of every notice, not of the first with each cause alone.
+	// Verbose prints every event of the day instead of one screen.
+	Verbose bool
+	// Whole is Verbose with the full text of every notice, not only of the first of each cause.
 	Whole bool
+	// Pace is the pause between two entries.
+	Pace time.Duration
+	// Progress is called with what is under way, and with "" before anything is printed; nil is allowed.
+	Progress func(string)
 }
 
-// Run plays the day. An error says that it could not be written down, or that ctx ended first.
+// Run plays the day. It returns an error if the day could not be written, or ctx ended first.
 func Run(ctx context.Context, o Options) error {
+	o.Verbose = o.Verbose || o.Whole
 	day, stop := sim.Day(), func() bool { return ctx.Err() != nil }
 	s := newStory(o, day)
+	s.ctx = ctx
 	s.opening()
+	// The same day under a Rollcall that only reports: what it would have come to.
+	type run struct {
+		result sim.Result
+		err    error
+	}
+	other, compared := newStory(Options{Out: io.Discard}, day), make(chan run, 1)
+	go func() {
+		r, err := sim.Run(day.Untended(), sim.Watch{Tell: other.tell, GoOn: true, Stop: stop})
+		compared <- run{r, err}
+	}()
+	if !o.Verbose {
+		s.progress("playing 24 hours")
+	}
 	result, err := sim.Run(day, sim.Watch{Tell: s.tell, Step: s.step, GoOn: true, Stop: stop})
-	if err != nil {
-		return err
-	}
 	s.flush()
-	if err := ctx.Err(); err != nil {
+	untended := <-compared
+	s.progress("")
+	if err := cmp.Or(err, untended.err, ctx.Err()); err != nil {
 		return err
 	}
-	// The same day under a Rollcall that only looks: what it would have come to.
-	untended, err := sim.Run(day.Untended(), sim.Watch{GoOn: true, Stop: stop})
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return err
+	if o.Verbose {
+		s.closing(result, untended.result)
+	} else {
+		s.screen(other, result, untended.result)
 	}
-	s.closing(result, untended)
-	if s.err != nil {
-		return s.err
+	if err := cmp.Or(s.err, ctx.Err()); err != nil {
+		return err
 	}
 	if len(result.Violations) > 0 {
 		return fmt.Errorf("a rule was broken: %s: %s", result.Violations[0].Rule, result.Violations[0].Detail)
@@ -58,7 +76,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.HTML == "" {
 		return nil
 	}
-	data, err := s.page(result, untended)
+	data, err := s.page(result, untended.result)
 	if err != nil {
 		return err
 	}
@@ -72,6 +90,7 @@ func Run(ctx context.Context, o Options) error {
 // story is the day as far as it has come.
 type story struct {
 	o      Options
+	ctx    context.Context // ends a pause; nil in tests
 	day    sim.Scenario
 	err    error // the first failure to write
 	minute []sim.Event
@@ -86,6 +105,23 @@ type story struct {
 	// ordered is when an act was first ordered.
 	ordered map[string]time.Time
 	held    []*withheld
+}
+
+func (s *story) progress(doing string) {
+	if s.o.Progress != nil {
+		s.o.Progress(doing)
+	}
+}
+
+// pause waits before the next entry.
+func (s *story) pause() {
+	if s.o.Pace <= 0 || s.ctx == nil {
+		return
+	}
+	select {
+	case <-s.ctx.Done():
+	case <-time.After(s.o.Pace):
+	}
 }
 
 // withheld is an act that was held back for a while, for instances of one group.
@@ -143,14 +179,29 @@ func (s *story) step(at time.Time, clusters []sim.Standing) {
 }
 
 func (s *story) opening() {
-	nodes := 0
+	s.say("%s\n", s.paint(bold, "A day in the life of an account"))
+	for _, line := range report.Wrapped(fmt.Sprintf("%d clusters, %d nodes, mode remediate. The account is simulated; nothing of yours is read or touched.", len(s.day.Clusters), s.nodes()), s.width()) {
+		s.say("%s\n", line)
+	}
+	s.say("\n")
+}
+
+// nodes is how many nodes the clusters are to have.
+func (s *story) nodes() (n int) {
 	for _, c := range s.day.Clusters {
 		for _, g := range c.Groups {
-			nodes += g.Desired
+			n += g.Desired
 		}
 	}
-	s.say("%s\n\n", s.paint(bold, "A day in the life of an account"))
-	s.say("%d clusters, %d nodes, mode remediate. The account is simulated, with a clock of\nits own; the functions that watch it are those that are deployed. Nothing of\nyours is read or touched.\n\n", len(s.day.Clusters), nodes)
+	return n
+}
+
+// width is how many columns a line may have.
+func (s *story) width() int {
+	if s.o.Verbose {
+		return width
+	}
+	return screenWidth
 }
 
 // flush prints the lines of a minute: events that are alike make one.
@@ -177,10 +228,11 @@ func (s *story) flush() {
 	}
 	s.minute = s.minute[:0]
 	for _, l := range lines {
-		if s.repeats(l) {
+		if !s.o.Verbose || s.repeats(l) {
 			continue
 		}
 		s.print(l)
+		s.pause()
 	}
 }
 
@@ -293,8 +345,11 @@ var done = map[string]string{
 // passing reports the reasons that go away by themselves and of which no notice tells.
 func passing(reason string) bool { return plan.Reason(reason).Passing() }
 
-// width is that of the terminal for which the day is told.
-const width = 80
+// The columns of a line: of the whole day, and of its one screen.
+const (
+	width       = 80
+	screenWidth = 100
+)
 
 // print prints a line, folded, with what belongs below it.
 func (s *story) print(l *line) {

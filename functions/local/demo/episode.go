@@ -103,8 +103,13 @@ func (s *story) episodes(cluster string, troubles []*trouble) []string {
 		if f.Group != "" {
 			text += " (" + f.Group + ")"
 		}
-		found := s.episode(of[f.ID])
-		if found == "" && !slices.ContainsFunc(troubles, func(t *trouble) bool { return !t.told.Before(at) && t.told.Before(at.Add(f.For)) }) {
+		found := ""
+		if len(of[f.ID]) > 0 {
+			_, found = course(of[f.ID], (*trouble).name)
+			if last := ended(of[f.ID]); !last.IsZero() {
+				found += "; over at " + hour(last)
+			}
+		} else if !slices.ContainsFunc(troubles, func(t *trouble) bool { return !t.told.Before(at) && t.told.Before(at.Add(f.For)) }) {
 			found = "nothing was found"
 		}
 		out = append(out, strings.TrimSuffix(text+": "+found, ": ")+".")
@@ -125,43 +130,4 @@ func (s *story) fault(cluster string, t *trouble) (sim.Fault, bool) {
 		}
 	}
 	return from, found
-}
-
-// episode is what was found of one fault and what came of it, "" if nothing was.
-func (s *story) episode(troubles []*trouble) string {
-	if len(troubles) == 0 {
-		return ""
-	}
-	var found, held, done, ended tally
-	over := true
-	for _, t := range troubles {
-		found.add(t.name())
-		for _, h := range t.held {
-			held.add(h)
-		}
-		for _, a := range t.acts {
-			if a.done {
-				done.add(past(a.action))
-			}
-		}
-		if by := t.replaced(); by != "" {
-			ended.add("ended by " + by)
-		}
-		over = over && !t.until.IsZero()
-	}
-	parts := []string{found.counted() + ", first told after " + minutes(troubles[0].told.Sub(troubles[0].since))}
-	if len(held.names) > 0 {
-		parts = append(parts, "held back "+held.each(" of "))
-	}
-	if len(done.names) > 0 {
-		parts = append(parts, "Rollcall "+done.each(" "))
-	}
-	if len(ended.names) > 0 {
-		parts = append(parts, ended.counted())
-	}
-	if over {
-		last := slices.MaxFunc(troubles, func(a, b *trouble) int { return a.until.Compare(b.until) })
-		parts = append(parts, "over at "+hour(last.until))
-	}
-	return strings.Join(parts, "; ")
 }

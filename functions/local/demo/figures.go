@@ -12,41 +12,46 @@ type figure struct{ label, value, note string }
 
 // figures are what the day came to, beside the same day under a Rollcall that only looks.
 func (s *story) figures(r, untended sim.Result) []figure {
-	acts, findings, notices := map[string]string{}, map[string]bool{}, 0
+	n := s.tallied()
+	saved := untended.Cost.Wasted - r.Cost.Wasted
+	own := ownCost(r.Usage)
+	return []figure{
+		{"findings", fmt.Sprint(n.findings), ""},
+		{"notices", fmt.Sprint(n.notices), ""},
+		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("and %d nodes cordoned, %d drained, %d uncordoned", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
+		{"acts held back", fmt.Sprint(n.held), "without those whose reason passes by itself"},
+		{"sick time of all instances", hours(r.Cost.SickHours), "with a Rollcall that only reports: " + hours(untended.Cost.SickHours)},
+		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("with a Rollcall that only reports: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
+		{"saved", dollars(saved), "the work that sick instances do not do is not counted"},
+		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
+	}
+}
+
+// numbers are how many findings, notices, acts and held acts the day had.
+type numbers struct {
+	findings, notices, held int
+	acts                    map[string]int // instances that met the act
+}
+
+func (s *story) tallied() numbers {
+	n := numbers{acts: map[string]int{}}
+	findings, met := map[string]bool{}, map[string]bool{}
 	for _, e := range s.events {
 		switch e.Kind {
 		case sim.EventFinding:
 			findings[e.Cluster+e.Instance+e.Finding] = true
 		case sim.EventNotice:
-			notices++
+			n.notices++
 		case sim.EventAct:
-			acts[e.Cluster+" "+e.Instance+" "+e.Action] = e.Action
+			if key := e.Cluster + " " + e.Instance + " " + e.Action; !met[key] {
+				met[key] = true
+				n.acts[e.Action]++
+			}
 		}
 	}
-	held := 0
+	n.findings = len(findings)
 	for _, h := range s.lasting() {
-		held += len(h.instances)
-	}
-	saved := untended.Cost.Wasted - r.Cost.Wasted
-	own := ownCost(r.Usage)
-	return []figure{
-		{"findings", fmt.Sprint(len(findings)), ""},
-		{"notices", fmt.Sprint(notices), ""},
-		{"instances ended and rebooted", fmt.Sprintf("%d and %d", count(acts, "terminate"), count(acts, "reboot")), fmt.Sprintf("and %d nodes cordoned, %d drained, %d uncordoned", count(acts, "cordon"), count(acts, "evict"), count(acts, "uncordon"))},
-		{"acts held back", fmt.Sprint(held), "instances and reasons, but for those that pass by themselves"},
-		{"time for which instances were sick", hours(r.Cost.SickHours), "with a Rollcall that only looks: " + hours(untended.Cost.SickHours)},
-		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("with a Rollcall that only looks: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
-		{"not paid for sick instances", dollars(saved), "which went to instances that work; not counted is the work that sick ones do not do"},
-		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
-	}
-}
-
-// count is how many instances met an act.
-func count(acts map[string]string, action string) (n int) {
-	for _, a := range acts {
-		if a == action {
-			n++
-		}
+		n.held += len(h.instances)
 	}
 	return n
 }

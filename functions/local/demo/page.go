@@ -19,20 +19,15 @@ func (s *story) page(r, untended sim.Result) ([]byte, error) {
 }
 
 func (s *story) document(r, untended sim.Result) page.Document {
-	nodes := 0
-	for _, c := range s.day.Clusters {
-		for _, g := range c.Groups {
-			nodes += g.Desired
-		}
-	}
+	saved := max(0, untended.Cost.SickHours-r.Cost.SickHours)
 	d := page.Document{
-		Title: "A day in the life of an account", Tag: "simulated",
-		Subtitle: fmt.Sprintf("%d clusters, %d nodes, %d faults: what Rollcall found, said, did, and held back.", len(s.day.Clusters), nodes, len(s.day.Faults)),
+		Title: hours(saved) + " of sick time saved in a day", Tag: "simulated",
+		Subtitle: fmt.Sprintf("Instances were sick for %s; under a Rollcall that only reports, for %s. %d clusters, %d nodes, %d faults.", hours(r.Cost.SickHours), hours(untended.Cost.SickHours), len(s.day.Clusters), s.nodes(), len(s.day.Faults)),
 		From:     s.day.Start, To: s.end(),
 		Notes: []string{
-			"The account is simulated, with a clock of its own; the functions that watch it are the ones that are deployed. Only the faults are staged.",
-			"The policy is the built-in one, but for its mode: every tolerance is the default.",
-			"Causes are what Rollcall read from the simulated APIs, user data and consoles; it is not told of the faults.",
+			"The account and its clock are simulated; the functions that watch it are the deployed ones. Only the faults are staged.",
+			"The policy is the default one with mode remediate.",
+			"Rollcall does not know the faults: it reads the causes from the simulated APIs, user data and consoles.",
 		},
 		Notices: s.notices(),
 		Tables:  []page.Table{s.comparison(r, untended), s.own(r.Usage)},
@@ -50,6 +45,7 @@ func (s *story) document(r, untended sim.Result) page.Document {
 	for _, c := range s.day.Clusters {
 		d.Clusters = append(d.Clusters, s.cluster(c))
 	}
+	d.Answers = s.answers(d.Clusters)
 	return d
 }
 
@@ -65,7 +61,7 @@ func (s *story) cluster(c sim.ClusterSpec) page.Cluster {
 		out.Nodes, out.Ready = last.Nodes, last.Ready
 		switch {
 		case !last.Exists:
-			out.Unread, out.Tone = "the cluster is gone from EKS; of the instances that it left behind Rollcall only tells", page.ToneWarn
+			out.Unread, out.Tone = "the cluster is gone from EKS; Rollcall only reports the instances that it left behind", page.ToneWarn
 		case last.Ready < max(last.Nodes, last.Machines):
 			out.Tone = page.ToneWarn
 		}

@@ -14,8 +14,9 @@ type Document struct {
 	// From and To are the time that the page is about. From is zero for one look, which
 	// was at To.
 	From, To time.Time
+	Answers  []Answer // the page in short, before everything else
 	Figures  []Figure
-	Notes    []string // sentences about the whole: what could not be read, what is shown
+	Notes    []string // about the whole, below everything else
 	Clusters []Cluster
 	Notices  []Notice
 	Tables   []Table  // such as costs
@@ -34,6 +35,16 @@ const (
 	ToneBad  Tone = "bad"
 	ToneHeld Tone = "held" // waiting, on purpose
 )
+
+// Answer is a question that a reader brings, with its answer in a sentence or two.
+type Answer struct {
+	Question string
+	Lines    []Line
+	Tone     Tone
+}
+
+// Line is a sentence, about the cluster that it names, if it names one.
+type Line struct{ Cluster, Text string }
 
 // Figure is a number that sums something up.
 type Figure struct {
@@ -73,7 +84,7 @@ type Cluster struct {
 // More counts what the lists of a cluster leave out: a page is for a person to read.
 type More struct{ Findings, Watching, Held, Acts, Groups, NotNodes int }
 
-// Finding is one instance or node in trouble.
+// Finding is one instance or node in trouble. Findings with the same first cause are shown together.
 type Finding struct {
 	Instance  string
 	Node      string
@@ -91,7 +102,6 @@ type Finding struct {
 	Summary   string
 	Next      string // what follows, and when
 	Causes    []roll.Cause
-	RuledOut  []string
 	// NotChecked is what could not be looked for.
 	NotChecked []roll.NotChecked
 	Kept       string // where what was read is kept
@@ -193,6 +203,14 @@ type Column struct {
 func (t Table) align(n int) string {
 	if n < len(t.Columns) && t.Columns[n].Numbers {
 		return "n"
+	}
+	return ""
+}
+
+// column is the name of a column.
+func (t Table) column(n int) string {
+	if n < len(t.Columns) {
+		return t.Columns[n].Name
 	}
 	return ""
 }

@@ -1,9 +1,10 @@
 // Package page renders one HTML page that stands by itself: a day in the life of an
 // account with its clusters, or one look at them.
 //
-// A Document is what the page says: figures, clusters, notices, tables. A cluster has
+// A Document is what the page says: answers, figures, clusters, notices, tables. A cluster has
 // findings with their causes, what was held back, acts, groups with registration times,
-// zones, and a Timeline. A timeline has the cluster's ready nodes as Samples, a Lane for
+// zones, and a Timeline. Findings with one cause are shown as one problem with its fix.
+// Details are folded, and what is folded is not printed. A timeline has the cluster's ready nodes as Samples, a Lane for
 // each instance, and Bands, stretches in which something held for the whole cluster. On a
 // lane, a Span is a stretch in which the instance was in one State, and a Mark a moment
 // in which something happened. A Tone says how much a thing deserves attention; it is

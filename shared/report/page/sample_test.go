@@ -172,7 +172,6 @@ func day() Document {
 			{Instance: instance(102), Node: "", Group: "nodepool/batch", Owner: "karpenter", Zone: "eu-west-1a", Kind: "Unregistered", Stage: "overdue", Tone: ToneBad,
 				Since: after(22 * hour), For: "2h", Due: after(22*hour + 15*minute), Summary: "instance " + instance(102) + " has not registered as a node since its launch at 2026-03-02 22:00:00Z",
 				Next: "held", Causes: []roll.Cause{role, {Code: "SecurityGroupBlocksAPI", Confidence: "suggestive", Summary: "no outbound rule of sg-0a1b2c3d4e5f60718 allows port 443 to the API server"}},
-				RuledOut:   []string{"ClusterNotActive", "ClusterUnhealthy", "OwnerGone", "InstanceStopped"},
 				NotChecked: []roll.NotChecked{{Code: "KernelPanic", Reason: "the console of " + instance(102) + " is not there yet"}, {Code: "DiskFull", Reason: "the console of " + instance(102) + " is not there yet"}},
 				Kept:       "s3://rollcall-evidence-111122223333/payments/2026-03-02/"},
 			{Instance: instance(103), Group: "nodepool/batch", Owner: "karpenter", Zone: "eu-west-1b", Kind: "Unregistered", Stage: "overdue", Tone: ToneBad,
@@ -195,6 +194,11 @@ func day() Document {
 		Figures: []Figure{
 			{Label: "Nodes", Value: "29", Note: "28 ready"}, {"Findings", "14", "9 over by themselves", ToneWarn}, {"Acts", "3", "of 5 ordered", ToneGood},
 			{"Held back", "17", "most for a zone", ToneHeld}, {"Not judged", "1 cluster", "the principal is not known", ToneBad}, {Label: "Reads", Value: "8,412", Note: "at 2.1 cents"},
+		},
+		Answers: []Answer{
+			{Question: "Worst cluster", Tone: ToneBad, Lines: []Line{{"payments", "2 instances never registered."}}},
+			{Question: "Needs a person", Tone: ToneBad, Lines: []Line{{"payments", "ControllerRoleMapped (2 instances)"}, {"elsewhere", "a cluster that is not on the page"}, {Text: "and 3 more, below."}}},
+			{Question: "Happens by itself", Tone: ToneGood, Lines: []Line{{Text: "Nothing."}}},
 		},
 		Notes:    []string{"Instances that were ready all day are counted, and not drawn."},
 		Clusters: []Cluster{shop, payments, legacy},

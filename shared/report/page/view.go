@@ -26,6 +26,7 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"toneClass": toneClass,
 	"share":     share,
 	"align":     Table.align,
+	"column":    Table.column,
 	"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
 	"sum":       func(shown, more int) int { return shown + max(0, more) },
 	"left":      left,
@@ -63,7 +64,8 @@ type view struct {
 	Head     template.HTML
 	Period   string
 	Clusters []clusterView
-	Sparks   bool // some clusters have a curve of their ready nodes
+	Sparks   bool              // some clusters have a curve of their ready nodes
+	Links    map[string]string // the ids of clusters, by name
 }
 
 // clusterView is a cluster, laid out.
@@ -71,8 +73,8 @@ type clusterView struct {
 	Cluster
 	ID       string
 	Chart    *chart
-	Findings []findingView
-	Watching []findingView
+	Problems []problem
+	Watching []problem
 	Times    []*distribution
 	Spark    string // path of the ready nodes, for the overview
 	Rest     string
@@ -80,28 +82,12 @@ type clusterView struct {
 	HeldWhen, ActsWhen bool
 }
 
-// findingView is a finding, laid out.
-type findingView struct {
-	Finding
-	ID     string
-	Open   bool
-	Causes []causeView
-}
-
-// causeView is a cause, with its number among the causes of its finding.
-type causeView struct {
-	roll.Cause
-	Number int
-}
-
-// unfolded is how many findings of a cluster are shown unfolded.
-const unfolded = 3
-
 func compose(d Document) view {
-	v := view{Document: d, Head: head, Period: period(d.From, d.To)}
+	v := view{Document: d, Head: head, Period: period(d.From, d.To), Links: map[string]string{}}
 	for i, c := range d.Clusters {
 		v.Clusters = append(v.Clusters, arrange(fmt.Sprintf("c%d", i+1), c))
 		v.Clusters[i].Rest = d.Rest
+		v.Links[c.Name] = v.Clusters[i].ID
 	}
 	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
 	return v
@@ -111,12 +97,13 @@ func arrange(id string, c Cluster) clusterView {
 	v := clusterView{Cluster: c, ID: id}
 	v.HeldWhen = slices.ContainsFunc(c.Held, func(w Withheld) bool { return !w.From.IsZero() || !w.To.IsZero() || w.Times > 1 })
 	v.ActsWhen = slices.ContainsFunc(c.Acts, func(a Act) bool { return !a.At.IsZero() })
-	v.Findings = enumerate(id+"-f", c.Findings)
-	v.Watching = enumerate(id+"-w", c.Watching)
+	v.Problems, v.Watching = problems(id, c.Findings), problems(id+"w", c.Watching)
 	links := map[string]string{}
-	for _, f := range slices.Concat(v.Findings, v.Watching) {
-		if _, ok := links[f.Instance]; !ok {
-			links[f.Instance] = f.ID
+	for _, p := range slices.Concat(v.Problems, v.Watching) {
+		for _, m := range p.Members {
+			if _, ok := links[m.Instance]; !ok {
+				links[m.Instance] = m.ID
+			}
 		}
 	}
 	if c.Timeline != nil {
@@ -132,19 +119,6 @@ func arrange(id string, c Cluster) clusterView {
 		}
 	}
 	return v
-}
-
-// enumerate gives findings and their causes what a page needs to lead to them.
-func enumerate(id string, findings []Finding) []findingView {
-	out := make([]findingView, 0, len(findings))
-	for i, f := range findings {
-		v := findingView{Finding: f, ID: fmt.Sprintf("%s%d", id, i+1), Open: len(findings) <= unfolded}
-		for n, cause := range f.Causes {
-			v.Causes = append(v.Causes, causeView{cause, n + 1})
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // period is what the page is about, in words.

@@ -1,0 +1,239 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/report"
+	"rollcall/shared/report/page"
+	"rollcall/shared/sim"
+)
+
+// screen prints the day on one screen: each fault with what was found, why, and what came of it, then totals. The
+// other story is that of the same day under a Rollcall that only reports.
+func (s *story) screen(other *story, r, untended sim.Result) {
+	found, without := s.byFault(), other.byFault()
+	for _, f := range s.day.Faults {
+		s.pause()
+		troubles := found[f.ID]
+		head := fmt.Sprintf("%s-%5s  %s: ", hour(s.day.Start.Add(f.At)), until(s, f, troubles), cmp.Or(f.Cluster, "all clusters"))
+		saved := ""
+		if d := s.sick(without[f.ID]) - s.sick(troubles); d >= 5*time.Minute {
+			saved = fmt.Sprintf("%*s", screenWidth-len(head)-len(f.Says), "saved "+hours(d.Hours()))
+		}
+		s.say("%s%s%s\n", head, s.paint(bold, f.Says), s.paint(green, saved))
+		if len(troubles) == 0 {
+			s.detail(magenta, "so", "what cannot be read is not judged: nothing found, nothing done")
+			continue
+		}
+		s.detail(faint, "why", briefly(reason(troubles)))
+		color, what := course(troubles, func(t *trouble) string { return t.kind })
+		s.detail(color, "so", what)
+	}
+	s.pause()
+	sick, idle := r.Cost.SickHours, untended.Cost.SickHours
+	n := s.tallied()
+	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, not %s as under a Rollcall that only reports", hours(max(0, idle-sick)), hours(sick), hours(idle))))
+	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held back, each with its reason\n", n.findings, n.notices, n.acts["terminate"], n.acts["reboot"], n.held)
+	s.say("%s paid for sick instances, not %s; Rollcall itself cost %s\n", dollars(r.Cost.Wasted), dollars(untended.Cost.Wasted), dollars(ownCost(r.Usage)))
+	s.say("\nEvery event and notice: rollcall demo --verbose. As a page: rollcall demo --html day.html\n")
+}
+
+// until is when a fault, or the last finding that it caused, was over.
+func until(s *story, f sim.Fault, troubles []*trouble) string {
+	if last := ended(troubles); !last.IsZero() {
+		return hour(last)
+	}
+	if f.For > 0 {
+		return hour(s.day.Start.Add(f.At + f.For))
+	}
+	return ""
+}
+
+// symbols stand before a result on a terminal, by its colour.
+var symbols = map[string]string{green: "✔", magenta: "⏸", yellow: "▲"}
+
+// detailIndent is where the details of an entry stand, detailWidth and detailLines how much room each has.
+const (
+	detailIndent = 12
+	detailWidth  = screenWidth - detailIndent
+	detailLines  = 2
+)
+
+// detail prints what there is to say of an entry.
+func (s *story) detail(color, word, text string) {
+	if symbol := symbols[color]; s.o.Color && symbol != "" {
+		text = symbol + " " + text
+	}
+	lines := report.Wrapped(text, detailWidth)
+	if len(lines) > detailLines {
+		words := strings.Fields(lines[detailLines-1])
+		for len([]rune(strings.Join(words, " "))) > detailWidth-2 {
+			words = words[:len(words)-1]
+		}
+		lines = append(lines[:detailLines-1], strings.TrimRight(strings.Join(words, " "), ".,:; ")+" …")
+	}
+	for _, line := range lines {
+		s.say("       %-5s%s\n", word, s.paint(color, line))
+		word = ""
+	}
+}
+
+// long are the parts of names and times that one screen has no room for.
+var long = []struct {
+	pattern *regexp.Regexp
+	short   string
+}{
+	{regexp.MustCompile(`(ip(-\d+){4})[-.\w]*\.compute\.internal`), "$1"},
+	{regexp.MustCompile(`(i-[0-9a-f]{4})[0-9a-f]{13}`), "$1…"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d (\d\d:\d\d):\d\dZ`), "$1"},
+}
+
+// briefly is a text with short names and times.
+func briefly(text string) string {
+	for _, l := range long {
+		text = l.pattern.ReplaceAllString(text, l.short)
+	}
+	return text
+}
+
+// byFault groups what was found on the day by the fault that it comes from.
+func (s *story) byFault() map[int][]*trouble {
+	out := map[int][]*trouble{}
+	for _, c := range s.day.Clusters {
+		for _, t := range all(s.lives(c.Name)) {
+			if f, ok := s.fault(c.Name, t); ok {
+				out[f.ID] = append(out[f.ID], t)
+			}
+		}
+	}
+	return out
+}
+
+// sick is for how long the instances of findings were in trouble, one after the other.
+func (s *story) sick(troubles []*trouble) (sum time.Duration) {
+	for _, t := range troubles {
+		until := s.end()
+		for _, end := range []time.Time{t.until, t.ended} {
+			if !end.IsZero() && end.Before(until) {
+				until = end
+			}
+		}
+		sum += max(0, until.Sub(t.since))
+	}
+	return sum
+}
+
+// reason is the cause that Rollcall found first, in a line.
+func reason(troubles []*trouble) string {
+	for _, t := range troubles {
+		if len(t.causes) > 0 {
+			return t.causes[0].Code + ": " + t.causes[0].Summary
+		}
+	}
+	return cmp.Or(troubles[0].why, "no decisive cause")
+}
+
+// course is what was found of one fault, held and done, and its colour. name names a finding.
+func course(troubles []*trouble, name func(*trouble) string) (color, text string) {
+	var found, done, reasons tally
+	acts := map[string]*tally{}
+	held, replaced := map[string]int{}, 0
+	for _, t := range troubles {
+		found.add(name(t))
+		for _, h := range t.held {
+			action, reason, _ := strings.Cut(strings.TrimSuffix(h, ")"), " (")
+			reasons.add(action)
+			if acts[action] == nil {
+				acts[action] = &tally{}
+			}
+			acts[action].add(reason)
+			held[action]++
+		}
+		for _, a := range t.acts {
+			if a.done {
+				done.add(past(a.action))
+			}
+		}
+		if t.replaced() != "" {
+			replaced++
+		}
+	}
+	color = green
+	parts := []string{found.counted() + " at " + hour(troubles[0].told)}
+	for _, action := range reasons.names {
+		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held[action], strings.Join(acts[action].names, ", ")))
+		color = magenta
+	}
+	if len(done.names) > 0 {
+		parts = append(parts, done.each(" "))
+		color = green
+	}
+	if replaced > 0 {
+		parts = append(parts, fmt.Sprintf("owners ended %d", replaced))
+	}
+	if ended(troubles).IsZero() {
+		color = yellow
+	}
+	return color, strings.Join(parts, "; ")
+}
+
+// ended is when the last of some findings was over; zero if one was not.
+func ended(troubles []*trouble) (last time.Time) {
+	for _, t := range troubles {
+		if t.until.IsZero() {
+			return time.Time{}
+		}
+		if t.until.After(last) {
+			last = t.until
+		}
+	}
+	return last
+}
+
+// answers are the day in short: the worst cluster, what needed a person, and what happened by itself.
+func (s *story) answers(clusters []page.Cluster) []page.Answer {
+	worst, longest := page.Line{}, time.Duration(-1)
+	person := page.Answer{Question: "Needed a person", Tone: page.ToneHeld}
+	itself := page.Answer{Question: "Happened by itself", Tone: page.ToneGood}
+	for _, c := range clusters {
+		troubles := all(s.lives(c.Name))
+		if sick := s.sick(troubles); sick > longest {
+			longest = sick
+			worst = page.Line{Cluster: c.Name, Text: fmt.Sprintf("%s of sick time. %s", minutes(sick), c.Summary)}
+		}
+		var needs, recovered tally
+		for _, t := range troubles {
+			switch {
+			case slices.ContainsFunc(t.held, needsPerson):
+				needs.add(cmp.Or(t.code(), t.kind))
+			case t.by != rollcall && t.replaced() == "" && len(t.acts) == 0 && !t.until.IsZero():
+				recovered.add("recovered")
+			case t.replaced() != "":
+				recovered.add("replaced by owners")
+			}
+		}
+		for _, a := range c.Acts {
+			if a.Result == resultDone && (a.Action == "reboot" || a.Action == "terminate") {
+				recovered.add(past(a.Action) + " by Rollcall")
+			}
+		}
+		if len(needs.names) > 0 {
+			person.Lines = append(person.Lines, page.Line{Cluster: c.Name, Text: needs.counted()})
+		}
+		if len(recovered.names) > 0 {
+			itself.Lines = append(itself.Lines, page.Line{Cluster: c.Name, Text: recovered.counted()})
+		}
+	}
+	return []page.Answer{{Question: "Worst cluster", Tone: page.ToneWarn, Lines: []page.Line{worst}}, person, itself}
+}
+
+// needsPerson reports whether an act is held until a person fixes something.
+func needsPerson(held string) bool {
+	return slices.ContainsFunc([]plan.Reason{plan.SharedCause, plan.CauseOutside, plan.ClusterNotActive}, func(r plan.Reason) bool { return strings.HasSuffix(held, "("+string(r)+")") })
+}

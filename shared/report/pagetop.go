@@ -1,0 +1,120 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
+	"rollcall/shared/report/page"
+	"rollcall/shared/roll"
+)
+
+// answerLines is how many lines an answer at the top of a page has.
+const answerLines = 6
+
+// answers are what the top of a page says: the worst cluster, what needs a person, and what happens by itself. The
+// checks are in order of urgency.
+func answers(checks []Check) []page.Answer {
+	if len(checks) == 0 {
+		return nil
+	}
+	worst := page.Answer{Question: "Worst cluster", Tone: checks[0].tone(), Lines: []page.Line{{Cluster: checks[0].Snapshot.Cluster.ID.Name, Text: checks[0].summary()}}}
+	person := page.Answer{Question: "Needs a person", Tone: page.ToneBad}
+	itself := page.Answer{Question: "Happens by itself", Tone: page.ToneHeld}
+	for _, c := range checks {
+		name := c.Snapshot.Cluster.ID.Name
+		needs, happens := c.outlook()
+		if len(needs) > 0 {
+			person.Lines = append(person.Lines, page.Line{Cluster: name, Text: strings.Join(needs, ", ")})
+		}
+		if len(happens) > 0 {
+			itself.Lines = append(itself.Lines, page.Line{Cluster: name, Text: strings.Join(happens, ", ")})
+		}
+	}
+	out := []page.Answer{worst}
+	for _, a := range []page.Answer{person, itself} {
+		if len(a.Lines) == 0 {
+			a.Lines, a.Tone = []page.Line{{Text: "Nothing."}}, page.ToneGood
+		}
+		if more := len(a.Lines) - answerLines; more > 0 {
+			a.Lines = append(a.Lines[:answerLines:answerLines], page.Line{Text: fmt.Sprintf("and %d more, below.", more)})
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// outlook is what of a cluster's findings needs a person, by cause, and what happens by itself.
+func (c Check) outlook() (needs, happens []string) {
+	if why, unread := c.unread(); unread {
+		needs = append(needs, "not judged"+orNothing(": ", clip(why, 160)))
+	}
+	var causes, acts counts
+	for _, f := range c.Findings() {
+		if what := c.byItself(f); what != "" {
+			acts.add(what)
+			continue
+		}
+		what := string(f.Kind) + " (no cause known)"
+		if first, ok := first(c.Diagnoses[f.Key()].Causes); ok {
+			what = perhaps(first)
+		}
+		causes.add(what)
+	}
+	for _, what := range causes.names {
+		needs = append(needs, fmt.Sprintf("%d %s", causes.count[what], what))
+	}
+	for _, what := range acts.names {
+		happens = append(happens, fmt.Sprintf("%d %s", acts.count[what], what))
+	}
+	if n := len(c.Watching()); n > 0 {
+		happens = append(happens, fmt.Sprintf("%d still within tolerance", n))
+	}
+	return needs, happens
+}
+
+// byItself says what becomes of a finding if nobody does anything, "" if it stays as it is.
+func (c Check) byItself(f roll.Finding) string {
+	of := func(o plan.Order) bool { return o.Instance == f.Instance && o.Kind == f.Kind }
+	for _, o := range c.Outcomes {
+		if of(o.Order) {
+			if o.Result == remediate.Acted || o.Result == remediate.Ongoing {
+				return inWords(o)
+			}
+			return ""
+		}
+	}
+	if i := slices.IndexFunc(c.Plan.Orders, of); i >= 0 {
+		return string(c.Plan.Orders[i].Action) + " ordered"
+	}
+	for _, h := range c.Plan.Held {
+		if h.Instance == f.Instance && h.Kind == f.Kind {
+			if h.Reason.Passing() || h.Reason == plan.OwnerWillAct {
+				return heldBack(h.Reason)
+			}
+			return ""
+		}
+	}
+	if s := c.Plan.Steps[f.Key()]; coming[s.Do] != "" && c.Mode == policy.Remediate {
+		return string(s.Do) + " at " + s.At.UTC().Format("15:04Z")
+	}
+	return ""
+}
+
+// counts are how often names came, in the order in which they first came.
+type counts struct {
+	names []string
+	count map[string]int
+}
+
+func (t *counts) add(name string) {
+	if t.count == nil {
+		t.count = map[string]int{}
+	}
+	if t.count[name]++; t.count[name] == 1 {
+		t.names = append(t.names, name)
+	}
+}
