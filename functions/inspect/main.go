@@ -31,13 +31,13 @@ func main() {
 	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
 		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.EvidenceBucket, config.SweepInterval)
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("inspect", err)
 	}
 	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("inspect", err)
 	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	h := &lambdas.Inspect{

@@ -27,13 +27,13 @@ func main() {
 	ctx := context.Background()
 	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.EvidenceBucket)
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("remediate", err)
 	}
 	look, err := view.Open(f.AWS, "rollcall-remediate", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 	})
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("remediate", err)
 	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	remediator, err := remediate.New(remediate.Options{
@@ -47,7 +47,7 @@ func main() {
 		Clock:     start.Clock,
 	})
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("remediate", err)
 	}
 	h := &lambdas.Remediate{
 		Ambient:    f.Ambient(),

@@ -23,7 +23,7 @@ import (
 func main() {
 	f, err := start.Begin(context.Background(), "statechange", config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("statechange", err)
 	}
 	h := &lambdas.StateChange{
 		Ambient:   f.Ambient(),

@@ -21,7 +21,7 @@ import (
 func main() {
 	f, err := start.Begin(context.Background(), "sweep", config.ChecksQueueURL, config.Table, config.SweepInterval, config.VPCs)
 	if err != nil {
-		start.Fatal(err)
+		start.Fatal("sweep", err)
 	}
 	h := &lambdas.Sweep{
 		Ambient: f.Ambient(),

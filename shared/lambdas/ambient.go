@@ -59,6 +59,12 @@ func (a Ambient) dropped(message string, err error) {
 // Odd logs what the AWS SDK remarks. A call that fails for it has a line of its own.
 func (a Ambient) Odd(remark string) { a.Log.Warn("remark of the SDK", "detail", remark) }
 
+// Failed logs what Lambda's runtime says of an invocation that failed or crashed.
+func (a Ambient) Failed(said string) { a.Log.Error("invocation failed", "error", said) }
+
+// CannotStart logs why a function ends before it takes any work.
+func (a Ambient) CannotStart(err error) { a.Log.Error("cannot start", "error", err.Error()) }
+
 type schedules interface {
 	At(context.Context, trigger.Check) (made bool, err error)
 }

@@ -56,7 +56,7 @@ func (h *Inspect) say(log *slog.Logger, events []emit.Event, result report.Check
 func unread(log *slog.Logger, result report.Check) {
 	gaps, left := first(result.Snapshot.Gaps, heldLines)
 	for _, g := range gaps {
-		log.Warn("not read", "scope", g.Scope, "reason", g.Kind, "call", g.Call, "detail", g.Detail)
+		log.Warn("not read", "scope", g.Scope.String(), "reason", g.Kind, "call", g.Call, "detail", g.Detail)
 	}
 	leftOut(log, "not read", left)
 	faults, left := first(result.Faults, heldLines)

@@ -2,6 +2,7 @@ package lambdas
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +13,19 @@ func TestARemarkOfTheSDKIsALine(t *testing.T) {
 	var out bytes.Buffer
 	Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil))}.Odd("failed to close\nthe answer")
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"WARN","msg":"remark of the SDK","detail":"failed to close\nthe answer"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWhatEndsAnInvocationOrAFunctionIsALine(t *testing.T) {
+	ambient(now, nil).Failed(`{"errorMessage":"no answer"}`) // held against the page of log lines
+	ambient(now, nil).CannotStart(errors.New("ROLLCALL_TABLE is not set"))
+	var out bytes.Buffer
+	a := Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil))}
+	a.Failed("panic:\nno answer")
+	a.CannotStart(errors.New("ROLLCALL_TABLE is not set\nROLLCALL_TOPIC_ARN is not set"))
+	got := out.String()
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `"level":"ERROR","msg":"invocation failed","error":"panic:\nno answer"`) || !strings.Contains(got, `"level":"ERROR","msg":"cannot start","error":"ROLLCALL_TABLE is not set\n`) {
 		t.Errorf("got %s", got)
 	}
 }

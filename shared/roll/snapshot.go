@@ -97,6 +97,11 @@ const (
 	ScopeDetail
 )
 
+// String is the scope as a word, for log lines.
+func (s Scope) String() string {
+	return [...]string{"cluster", "instances", "nodes", "detail"}[s]
+}
+
 // GapKind is why something could not be read.
 type GapKind string
 

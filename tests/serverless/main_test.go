@@ -83,6 +83,11 @@ func deploy(t *testing.T, mode string) *Stack {
 	must(t, err)
 	t.Cleanup(func() {
 		s.Close()
+		for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+			for _, fault := range illegible(name, s.functions[name].output.all()) {
+				t.Errorf("%s wrote %s", name, fault)
+			}
+		}
 		if err := remember(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -3,7 +3,9 @@ package start
 import (
 	"bytes"
 	"encoding/json"
+	text "log"
 	"log/slog"
+	"os"
 	"testing"
 
 	"github.com/aws/smithy-go/logging"
@@ -24,6 +26,22 @@ func TestTheSDKLogsAsTheFunctionsDo(t *testing.T) {
 		t.Fatalf("wrote %q, want one JSON object: %v", &out, err)
 	}
 	if line.Level != "WARN" || line.Msg != "remark of the SDK" || line.Detail != "failed to close\nresponse 2" {
+		t.Errorf("got %+v", line)
+	}
+}
+
+// Lambda's runtime writes the error of a failed invocation with the standard logger.
+func TestTheRuntimeLogsAsTheFunctionsDo(t *testing.T) {
+	flags := text.Flags()
+	defer func() { text.SetFlags(flags); text.SetOutput(os.Stderr) }()
+	var out bytes.Buffer
+	runtime(lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil)).With("function", "sweep")})
+	text.Printf("%s", `{"errorMessage":"no answer","errorType":"errorString"}`)
+	var line struct{ Level, Msg, Function, Error string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
+		t.Fatalf("wrote %q, want one JSON object: %v", &out, err)
+	}
+	if line.Level != "ERROR" || line.Msg != "invocation failed" || line.Function != "sweep" || line.Error != `{"errorMessage":"no answer","errorType":"errorString"}` {
 		t.Errorf("got %+v", line)
 	}
 }

@@ -5,8 +5,10 @@ package start
 import (
 	"context"
 	"fmt"
+	text "log"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -29,6 +31,7 @@ type Function struct {
 // it takes any work: the error is in the log of the initialization.
 func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
+	runtime(lambdas.Ambient{Log: log})
 	settings, err := config.Read(os.LookupEnv, variables...)
 	if err != nil {
 		return Function{}, fmt.Errorf("settings of %s: %w", name, err)
@@ -43,9 +46,24 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	return f, nil
 }
 
-// Fatal ends a process that cannot start.
-func Fatal(err error) {
-	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Error("cannot start", "error", err.Error())
+// runtime has Lambda's runtime log as the functions do. By itself it writes lines of text when
+// an invocation fails.
+func runtime(around lambdas.Ambient) {
+	text.SetFlags(0)
+	text.SetOutput(said(around.Failed))
+}
+
+// said takes lines of text.
+type said func(line string)
+
+func (s said) Write(line []byte) (int, error) {
+	s(strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// Fatal ends a function that cannot start.
+func Fatal(name string, err error) {
+	lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("function", name)}.CannotStart(err)
 	os.Exit(1)
 }
 
