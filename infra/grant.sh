@@ -74,8 +74,9 @@ entry() {
 	printf 'aws eks create-access-entry --region %s --cluster-name %s \\\n  --principal-arn %s \\\n  --type STANDARD --kubernetes-groups %s\n' "$region" "$cluster" "$1" "$2"
 }
 
+# The authenticator compares roles without their path.
 mapped() {
-	printf '    - rolearn: %s\n      username: %s\n      groups:\n        - %s\n' "$1" "$2" "$3"
+	printf '    - rolearn: %s\n      username: %s\n      groups:\n        - %s\n' "${1%%:role/*}:role/${1##*/}" "$2" "$3"
 }
 
 for cluster in $clusters; do

@@ -80,7 +80,12 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	out, _, err := grant(t, "", "", "", "CLUSTER=demo")
+	// The authenticator compares roles without their path.
+	out, _, err := grant(t, "eu-west-1", "CONFIG_MAP", role+"/platform/team", "CLUSTER=demo")
+	if err != nil || !strings.Contains(out, "rolearn: "+role+"/inspect\n") || !strings.Contains(out, "rolearn: "+role+"/remediate\n") {
+		t.Errorf("a role with a path in aws-auth: %v\n%s", err, out)
+	}
+	out, _, err = grant(t, "", "", "", "CLUSTER=demo")
 	if err != nil || !strings.Contains(out, "could not be looked up") || !strings.Contains(out, "role/ROLLCALL-INSPECT") || !strings.Contains(out, "The region is not known") || !strings.Contains(out, "--region REGION --name demo") {
 		t.Errorf("without an account: %v\n%s", err, out)
 	}
@@ -104,6 +109,33 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	}
 	if out, _, err := grant(t, "a; id", "API", role, "CLUSTER=demo"); err == nil {
 		t.Errorf("a region that is none passes:\n%s", out)
+	}
+}
+
+// Both ways to stop leave orders in their queue or hold them. A function without concurrency
+// would send them to the dead-letter queue, and ring.
+func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
+	readme := text(t, "infra", "README.md")
+	_, after, found := strings.Cut(readme, "\n### To stop every act\n")
+	section, _, _ := strings.Cut(after, "\n### ")
+	if !found || !strings.Contains(section, "rollcall stop --stack rollcall") || !strings.Contains(section, "aws lambda update-event-source-mapping --no-enabled") {
+		t.Errorf("the page does not say how to stop:\n%s", section)
+	}
+	if got := read(t, "Mode", "remediate").Outputs["RemediateEventSource"]; got != "${RemediateFunctionQueue}" {
+		t.Errorf("the event source to disable is %v", got)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "template.yaml")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "put-function-concurrency") {
+			t.Errorf("%s stops by concurrency", file)
+		}
 	}
 }
 

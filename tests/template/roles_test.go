@@ -124,9 +124,8 @@ var grants = map[string]map[string][]string{
 			"eks:DescribeCluster " + clusters, "eks:ListNodegroups " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:UpdateItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
-			"s3:PutObject ${EvidenceBucket.Arn}/*",
 		}, diagnosis...),
-		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances},
+		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances, "s3:PutObject ${EvidenceBucket.Arn}/*"},
 		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
 	},
 	"remediate": {
@@ -219,6 +218,8 @@ var takeNoResource = map[string]string{
 	"ec2:DescribeSecurityGroups":               "likewise, and to private ones",
 	"ec2:DescribeVpcEndpoints":                 "the way to the APIs of AWS",
 	"ec2:DescribeVpcs":                         "which set of DHCP options a VPC uses",
+	"xray:PutTraceSegments":                    "traces, with Tracing",
+	"xray:PutTelemetryRecords":                 "likewise",
 }
 
 // What takes resources, but not those that are meant. A condition of the template says
@@ -259,7 +260,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		}
 	}
 	for _, mode := range modes {
-		tmpl := read(t, append([]string{"Mode", mode}, inVPC...)...)
+		tmpl := read(t, append([]string{"Mode", mode, "Tracing", "true"}, inVPC...)...)
 		for _, role := range tmpl.ofType("AWS::IAM::Role") {
 			statements, err := tmpl.Role(role)
 			if err != nil {
@@ -362,7 +363,8 @@ func TestConditionsOfGrants(t *testing.T) {
 		"inspect iam:PassRole":                                 passed,
 		"sweep dynamodb:Query":                                 sizes,
 		"inspect events:PutEvents":                             events,
-		"inspect ec2:CreateTags ec2:DeleteTags":                tags,
+		"inspect ec2:CreateTags":                               tags,
+		"inspect ec2:DeleteTags":                               tags,
 		"inspect s3:PutObject":                                 onlyNew,
 		"remediate s3:PutObject":                               onlyNew,
 		"remediate events:PutEvents":                           events,
@@ -386,6 +388,80 @@ func TestConditionsOfGrants(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+// The order is what the function remediate may act on: below its mode nobody writes one. What
+// is left of a higher mode is still removed.
+func TestAnOrderIsTaggedInModeRemediateOnly(t *testing.T) {
+	marks := []string{"rollcall:finding", "rollcall:since", "rollcall:cause", "rollcall:next"}
+	for mode, want := range map[string][]string{"notify": marks, "remediate": append(slices.Clone(marks), "rollcall:order")} {
+		for _, s := range function(t, read(t, "Mode", mode), "inspect").Statements {
+			keys := s.Conditions["ForAllValues:StringEquals"]["aws:TagKeys"]
+			if slices.Contains(s.Actions, "ec2:CreateTags") && !slices.Equal(keys, want) {
+				t.Errorf("in mode %s it may write %v", mode, keys)
+			}
+			if slices.Contains(s.Actions, "ec2:DeleteTags") && (len(s.Actions) != 1 || len(keys) != 5) {
+				t.Errorf("in mode %s it may remove %v", mode, keys)
+			}
+		}
+	}
+}
+
+// What an organization prescribes for every role, table and function.
+func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
+	const boundary = "arn:aws:iam::123456789012:policy/boundary"
+	tmpl := read(t, "Mode", "remediate", "PermissionsBoundaryArn", boundary, "RolePath", "/platform/", "TableDeletionProtection", "true", "TablePointInTimeRecovery", "false", "Tracing", "true")
+	for _, id := range tmpl.ofType("AWS::IAM::Role") {
+		if p := tmpl.Resources[id].Properties; p["PermissionsBoundary"] != boundary || p["Path"] != "/platform/" {
+			t.Errorf("%s has the boundary %v and the path %v", id, p["PermissionsBoundary"], p["Path"])
+		}
+		if p := read(t).Resources[id].Properties; p["PermissionsBoundary"] != nil || p["Path"] != "/" {
+			t.Errorf("%s has the boundary %v and the path %v by default", id, p["PermissionsBoundary"], p["Path"])
+		}
+	}
+	table := tmpl.Resources["Ledger"].Properties
+	if table["DeletionProtectionEnabled"] != true || fmt.Sprint(table["PointInTimeRecoverySpecification"]) != "map[PointInTimeRecoveryEnabled:false]" {
+		t.Errorf("the table has %v", table)
+	}
+	// Lambda writes the traces in the name of the function.
+	traces := Statement{Sid: "Trace", Effect: "Allow", Actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, Resources: []string{"*"}}
+	for tracing, mode := range map[string]string{"true": "map[Mode:Active]", "false": "map[Mode:PassThrough]"} {
+		tmpl := read(t, "Tracing", tracing)
+		for folder, id := range Functions {
+			may := slices.ContainsFunc(function(t, tmpl, folder).Statements, func(s Statement) bool { return cmp.Equal(s, traces) })
+			if got := fmt.Sprint(tmpl.Resources[id].Properties["TracingConfig"]); got != mode || may != (tracing == "true") {
+				t.Errorf("Tracing=%s: %s has %s, and may write traces: %v", tracing, folder, got, may)
+			}
+		}
+	}
+}
+
+// Whatever takes messages or keeps evidence refuses who comes without TLS.
+func TestNobodySpeaksWithoutTLS(t *testing.T) {
+	tmpl := read(t)
+	guarded := map[string]bool{}
+	for kind, property := range map[string]string{"AWS::SQS::QueuePolicy": "sqs:*", "AWS::SNS::TopicPolicy": "sns:Publish", "AWS::S3::BucketPolicy": "s3:*"} {
+		for _, id := range tmpl.ofType(kind) {
+			statements, err := tmpl.Statements(id, "PolicyDocument")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range statements {
+				if s.Effect == "Deny" && slices.Equal(s.Actions, []string{property}) && slices.Equal(s.Principals["AWS"], []string{"*"}) && cmp.Equal(s.Conditions, map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}}) {
+					for _, r := range s.Resources {
+						guarded[r] = true
+					}
+				}
+			}
+		}
+	}
+	for kind, arn := range map[string]string{"AWS::SQS::Queue": ".Arn}", "AWS::SNS::Topic": "}", "AWS::S3::Bucket": ".Arn}"} {
+		for _, id := range tmpl.ofType(kind) {
+			if !guarded["${"+id+arn] {
+				t.Errorf("%s is spoken to without TLS", id)
+			}
+		}
 	}
 }
 
