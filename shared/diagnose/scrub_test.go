@@ -41,7 +41,7 @@ func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 	node := evidence.NodeObject{Name: "ip-10-0-0-1", Created: now.Add(-time.Hour), Conditions: []evidence.Condition{
 		{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Since: now.Add(-30 * time.Minute), Message: "container runtime network not ready: cni plugin not initialized: password=" + secret},
 	}}
-	e := &evidence.Evidence{At: now, Nodes: map[string]evidence.Node{node.Name: {Name: node.Name, Object: evidence.Read(node)}}}
+	e := &evidence.Evidence{At: now, Nodes: map[string]evidence.Node{node.Name: {Object: evidence.Read(node)}}}
 	d := one(e, roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}, newScrubber())
 	if c, ok := d.Decisive(); !ok || c.Code != cause.CniNotReady || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
 		t.Fatalf("the condition is not quoted at all: %+v", d.Causes)

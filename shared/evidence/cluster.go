@@ -1,10 +1,6 @@
 package evidence
 
-import (
-	"time"
-
-	"rollcall/shared/roll"
-)
+import "rollcall/shared/roll"
 
 // Cluster is what was read of the cluster as a whole.
 type Cluster struct {
@@ -16,17 +12,13 @@ type Cluster struct {
 	Controllers Fact[[]ServiceAccount]
 	// Webhooks are the admission webhooks that are asked about nodes.
 	Webhooks Fact[[]Webhook]
-	// Version of Karpenter is not told by any API: it is known as far as its objects
-	// show it (see NodeClaim.Conditions).
 }
 
 // ClusterConfig is an EKS cluster, as eks:DescribeCluster shows it.
 type ClusterConfig struct {
 	Name     string
-	ARN      string
 	Status   string // ACTIVE, CREATING, DELETING, FAILED, UPDATING, PENDING
 	Version  string // Kubernetes minor version, such as 1.35
-	Created  time.Time
 	Endpoint string // URL of the API server
 	// CAHash is the SHA-256, in hex, of the certificate authority as userdata.CertificateOf
 	// gives it, so that the two compare.
@@ -42,9 +34,7 @@ type ClusterConfig struct {
 	PublicAccess         bool
 	PrivateAccess        bool
 	PublicCIDRs          []string
-	ServiceCIDR          string // IPv4 or IPv6, by IPFamily
 	IPFamily             string // ipv4 or ipv6
-	AutoMode             bool   // computeConfig.enabled
 	// Issues are those of health.issues.
 	Issues []roll.HealthIssue
 }

@@ -59,9 +59,8 @@ func (e *Evidence) Remembered() map[string]Remembered {
 
 // Sound is an instance in order, and what it may have in common with one that is not.
 type Sound struct {
-	Instance roll.InstanceID
-	Group    roll.Group
-	Profile  string // ARN of its instance profile, "" if it is not known
+	Group   roll.Group
+	Profile string // ARN of its instance profile, "" if it is not known
 }
 
 // Zone is how the nodes of one availability zone are.

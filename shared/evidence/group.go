@@ -10,7 +10,6 @@ import (
 // Group is what was read of a group of like instances. Only what fits its owner is
 // asked for.
 type Group struct {
-	Group roll.Group
 	// NodeGroup is the managed node group; Absent if EKS knows none of the name.
 	NodeGroup Fact[NodeGroup]
 	// AutoScaling is its Auto Scaling group; Absent if there is none of the name.
@@ -41,8 +40,6 @@ type Member struct {
 	Image                 string // AMI id
 	LaunchTemplate        string // id, "" if none
 	LaunchTemplateVersion string
-	Zone                  string
-	NodeCreated           time.Time // zero if it has no node
 }
 
 // Act is something that Rollcall did to an instance of the group.
@@ -61,7 +58,6 @@ type NodeGroup struct {
 	Status         string // ACTIVE, DEGRADED, CREATE_FAILED...
 	AMIType        string // AL2023_x86_64_STANDARD, BOTTLEROCKET_ARM_64, CUSTOM...
 	Version        string // Kubernetes minor version
-	ReleaseVersion string
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
@@ -71,15 +67,14 @@ type NodeGroup struct {
 
 // AutoScalingGroup is an Auto Scaling group.
 type AutoScalingGroup struct {
-	Name                  string
-	LaunchTemplate        string // id
-	LaunchTemplateVersion string // number, $Latest or $Default
-	Min, Max, Desired     int
-	Subnets               []string
-	SuspendedProcesses    []string
-	Deleting              bool
-	NodeGroup             string // the managed node group that it belongs to, "" if none
-	Members               []AutoScalingInstance
+	Name               string
+	Desired            int
+	Subnets            []string
+	SuspendedProcesses []string
+	Deleting           bool
+	NodeGroup          string // the managed node group that it belongs to, "" if none
+	// Lifecycles are the states of its instances, such as InService or Terminating:Wait.
+	Lifecycles map[roll.InstanceID]string
 }
 
 // Activity is a scaling activity.
@@ -110,11 +105,8 @@ type NodePool struct {
 
 // NodeClass is Karpenter's EC2NodeClass.
 type NodeClass struct {
-	Name       string
-	AMIFamily  string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias tells
-	AMIAlias   string // such as al2023@latest, "" if none
-	Role       string // name of the node role, "" with Profile
-	Profile    string // name of the instance profile, "" with Role
-	UserData   bool   // it adds user data of its own; what it says stands with the instances
-	Conditions []Condition
+	AMIFamily string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias tells
+	AMIAlias  string // such as al2023@latest, "" if none
+	Role      string // name of the node role, "" if it names an instance profile
+	UserData  bool   // it adds user data of its own; what it says stands with the instances
 }

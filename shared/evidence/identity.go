@@ -6,7 +6,6 @@ import "time"
 type Role struct {
 	ARN     string // with its path, as IAM writes it
 	Name    string
-	ID      string // RoleId, such as AROA...; a role of the same name made later has another
 	Created time.Time
 	// TrustPolicy is the policy that says who may assume the role, as JSON text.
 	TrustPolicy string
@@ -22,9 +21,7 @@ type InstanceProfile struct {
 // Policies are what grants a role its permissions.
 type Policies struct {
 	Attached []string // ARNs of the managed policies
-	Inline   []string // names of the inline policies; nil if InlineRead is false
-	// InlineRead: inline policies were listed too.
-	InlineRead bool
+	Inline   []string // names of the inline policies
 }
 
 // PolicyDocument is what a managed or inline policy of a role says.
@@ -41,11 +38,9 @@ type ServiceAccount struct {
 
 // AccessEntry is an EKS access entry.
 type AccessEntry struct {
-	Principal string // ARN of the role or user
-	Type      string // STANDARD, EC2_LINUX, EC2_WINDOWS, EC2, FARGATE_LINUX, HYBRID_LINUX, HYPERPOD_LINUX
-	Username  string
-	Groups    []string
-	Created   time.Time
+	Type     string // STANDARD, EC2_LINUX, EC2_WINDOWS, EC2, FARGATE_LINUX, HYBRID_LINUX, HYPERPOD_LINUX
+	Username string
+	Created  time.Time
 	// Policies are the ARNs of the associated access policies; nil and PoliciesRead
 	// false if they were not read.
 	Policies     []string

@@ -10,22 +10,17 @@ import (
 
 // Instance is what was read of one EC2 instance.
 type Instance struct {
-	ID roll.InstanceID
 	// Config is the instance itself; Absent if EC2 does not know it.
 	Config Fact[InstanceConfig]
 	// Status are EC2's status checks. Absent: EC2 has none of an instance that does not run.
 	Status Fact[InstanceStatus]
 	// UserData is what its user data says; Absent if it has none.
 	UserData Fact[userdata.Boot]
-	// UserDataHash is the SHA-256 of the decoded user data, in hex; "" unless UserData is Known.
-	UserDataHash string
 	// Console is what its console shows. Known and without lines: EC2 had no output yet,
 	// which proves nothing.
 	Console Fact[console.Log]
 	// ConsoleAt is when EC2 took the output, zero if it does not tell.
 	ConsoleAt time.Time
-	// AutoScaling is what its Auto Scaling group knows of it; Absent if it has none.
-	AutoScaling Fact[AutoScalingInstance]
 }
 
 // InstanceConfig is what EC2 says of an instance.
@@ -47,16 +42,11 @@ type InstanceConfig struct {
 	ProfileARN     string // instance profile, "" if it has none
 	HopLimit       int    // of the metadata service; 0 if not told
 	IMDSDisabled   bool
-	IMDSTokens     string // required or optional
-	Spot           bool
-	// ClusterTags are the clusters that kubernetes.io/cluster/ keys name; Tags are those
-	// tag keys that say who launched it, with their values.
+	// ClusterTags are the clusters that kubernetes.io/cluster/ keys name.
 	ClusterTags []string
-	Owner       roll.Owner
 	Group       roll.Group
 	NodeGroup   string // eks:nodegroup-name, "" if none
 	ASG         string // aws:autoscaling:groupName, "" if none
-	NodePool    string // karpenter.sh/nodepool, "" if none
 	NodeClass   string // karpenter.k8s.aws/ec2nodeclass, "" if none
 	// LaunchTemplate and its version as EC2 or Auto Scaling wrote them into
 	// aws:ec2launchtemplate:id and :version; "" if none.
@@ -78,28 +68,12 @@ type InstanceStatus struct {
 	Events      []roll.Event // that are scheduled and not completed
 }
 
-// AutoScalingInstance is an instance as its group sees it.
-type AutoScalingInstance struct {
-	ID                    roll.InstanceID
-	Group                 string
-	Lifecycle             string // InService, Terminating:Wait...
-	Health                string // HEALTHY or UNHEALTHY
-	Protected             bool   // from scale-in
-	LaunchTemplate        string // id
-	LaunchTemplateVersion string
-}
-
 // Image is an AMI. Absent means that it was deregistered, or is not shared any more.
 type Image struct {
-	ID           string
 	Name         string
 	Owner        string // account id
 	OwnerAlias   string // amazon, aws-marketplace or ""
 	Architecture string // x86_64 or arm64
-	Platform     string // windows or ""
-	Description  string
-	Created      time.Time
-	Deprecated   time.Time
 	// Family is what the name tells of EKS's own and Bottlerocket's images: al2,
 	// al2023, bottlerocket, windows, ubuntu; "" if it does not.
 	Family string
@@ -111,13 +85,10 @@ type Image struct {
 
 // LaunchTemplate is one version of a launch template.
 type LaunchTemplate struct {
-	ID, Name    string
-	Version     string
+	ID, Version string
 	Image       string // AMI id or "resolve:ssm:..."; "" if it names none
-	Type        string
 	ProfileARN  string // or name, as it is written
 	UserData    Fact[userdata.Boot]
 	HasUserData bool
-	HopLimit    int
 	Subnets     []string
 }

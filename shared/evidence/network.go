@@ -15,7 +15,6 @@ type Network struct {
 
 // VPC is what was read of one VPC.
 type VPC struct {
-	ID           string
 	DNSSupport   Fact[bool]
 	DNSHostnames Fact[bool]
 	DHCP         Fact[DHCPOptions] // Absent: the VPC uses the set named "default", which sets nothing
@@ -24,16 +23,14 @@ type VPC struct {
 
 // Subnet is a subnet.
 type Subnet struct {
-	ID, VPC, Zone, ZoneID string
-	CIDR                  string
-	FreeAddresses         int // AvailableIpAddressCount
-	AssignPublic          bool
+	ID            string
+	CIDR          string
+	FreeAddresses int // AvailableIpAddressCount
 }
 
 // RouteTable is the route table of a subnet.
 type RouteTable struct {
 	ID     string
-	Main   bool // it serves the subnet because no other does
 	Routes []Route
 }
 
@@ -48,9 +45,8 @@ type Route struct {
 
 // ACL is the network ACL of a subnet.
 type ACL struct {
-	ID      string
-	Default bool
-	Rules   []ACLRule
+	ID    string
+	Rules []ACLRule
 }
 
 // ACLRule is a rule of a network ACL; the one of the lowest number that matches counts.
@@ -67,10 +63,8 @@ type ACLRule struct {
 
 // SecurityGroup is a security group.
 type SecurityGroup struct {
-	ID, Name, VPC   string
+	ID              string
 	Ingress, Egress []Permission
-	// ClusterTags are the clusters that kubernetes.io/cluster/ keys name.
-	ClusterTags []string
 }
 
 // Permission is a rule of a security group.

@@ -9,7 +9,6 @@ import (
 
 // Node is what was read of one node that something is wrong with.
 type Node struct {
-	Name string
 	// Object is the Node in more detail than the snapshot's.
 	Object Fact[NodeObject]
 	Lease  Fact[Lease]
@@ -26,38 +25,28 @@ type Node struct {
 
 // NodeObject is a Node.
 type NodeObject struct {
-	Name, UID        string
-	Created          time.Time
-	ProviderID       string
-	Labels           map[string]string
-	Taints           []Taint
-	Conditions       []Condition
-	KubeletVersion   string // such as v1.35.2-eks-1234567
-	OSImage          string
-	KernelVersion    string
-	ContainerRuntime string
-	Architecture     string // amd64 or arm64
-	BootID           string
-	Addresses        []string // internal IPs and DNS names
-	Unschedulable    bool
+	Name           string
+	Created        time.Time
+	Labels         map[string]string
+	Taints         []Taint
+	Conditions     []Condition
+	KubeletVersion string   // such as v1.35.2-eks-1234567
+	Architecture   string   // amd64 or arm64
+	Addresses      []string // internal IPs and DNS names
 	// Attached are the volumes that the control plane believes attached, such as
 	// vol-0123456789abcdef0.
 	Attached []string
-	// CPU, memory and pods as .status.capacity tells them; "" if it does not.
-	Pods string
 }
 
 // Taint is a node's taint.
 type Taint struct {
 	Key, Value, Effect string
-	Added              time.Time // timeAdded, zero if not told
 }
 
 // Condition is a condition of a node or of a NodeClaim.
 type Condition struct {
 	Type, Status, Reason, Message string
 	Since                         time.Time // lastTransitionTime
-	Heartbeat                     time.Time // lastHeartbeatTime, zero if not told
 }
 
 // Lease is the lease by which a kubelet shows that it lives.
@@ -135,14 +124,11 @@ type Pressure struct {
 
 // NodeClaim is Karpenter's record of an instance.
 type NodeClaim struct {
-	Name, UID string
-	Created   time.Time
-	Deleting  time.Time // zero if it is not
-	NodePool  string
-	NodeClass string
-	Instance  roll.InstanceID // "" before launch
-	Node      string          // status.nodeName, "" before registration
-	Image     string          // status.imageID
+	Name     string
+	Created  time.Time
+	NodePool string
+	Instance roll.InstanceID // "" before launch
+	Node     string          // status.nodeName, "" before registration
 	// Type and Capacity are the labels of its instance type and of how that is bought
 	// (on-demand, spot, reserved); "" before launch.
 	Type, Capacity string

@@ -128,19 +128,13 @@ func TestCutsNodesDown(t *testing.T) {
 			node(func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			want(func(n *roll.Node) { n.Unschedulable = true }),
 		},
-		"not ready, and when it started": {
+		"Ready is Unknown": {
 			node(func(n *corev1.Node) {
-				n.Status.Conditions, n.Status.NodeInfo.BootID = conditions(corev1.ConditionUnknown, ""), "boot-1"
+				n.Status.Conditions = conditions(corev1.ConditionUnknown, "")
 			}),
 			want(func(n *roll.Node) {
-				n.Ready, n.BootID = roll.Condition{Status: roll.ConditionUnknown, Since: turned}, "boot-1"
+				n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned}
 			}),
-		},
-		"ready, and when it started": {
-			node(func(n *corev1.Node) {
-				n.Status.Conditions, n.Status.NodeInfo.BootID = conditions(corev1.ConditionTrue, ""), "boot-1"
-			}),
-			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} }),
 		},
 		"being deleted": {
 			node(func(n *corev1.Node) {

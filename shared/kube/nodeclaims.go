@@ -23,7 +23,6 @@ const (
 	nodeClaimsPath    = "/apis/" + karpenterGroup + "/v1/nodeclaims"
 	labelNodePool     = "karpenter.sh/nodepool"
 	claimLaunched     = "Launched"
-	claimRegistered   = "Registered"
 	claimInitialized  = "Initialized"
 	discoveredGroups  = "/apis"
 	kindAPIGroupsList = "APIGroupList"
@@ -283,17 +282,13 @@ type nodeClaim struct {
 
 func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	_, id := roll.ParseProviderID(n.Status.ProviderID)
-	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, Created: n.Metadata.CreationTimestamp.UTC(), DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
+	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}
 	for _, c := range n.Status.Conditions {
-		read := roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
-		switch c.Type {
-		case claimRegistered:
-			out.Registered = read
-		case claimInitialized:
-			out.Initialized = read
+		if c.Type == claimInitialized {
+			out.Initialized = roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
 		}
 	}
 	return id, out

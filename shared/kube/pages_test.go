@@ -103,7 +103,6 @@ func TestPagesInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 		n.UID, n.CreationTimestamp, n.Labels = "u", at, map[string]string{"karpenter.sh/nodepool": "default", "topology.kubernetes.io/zone": "eu-west-1a"}
 		n.Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: at}}
-		n.Status.NodeInfo.BootID = "b"
 	}
 	body, err := json.Marshal(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: p.nodes})
 	if err != nil {

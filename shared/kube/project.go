@@ -49,9 +49,6 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 			})
 		}
 	}
-	if out.Ready.Status != roll.ConditionTrue {
-		out.BootID = n.Status.NodeInfo.BootID // what tells a later start of the machine
-	}
 	return out
 }
 

@@ -7,12 +7,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
-	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -72,7 +71,7 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 		for _, id := range batch {
 			i, ok := known[id]
 			set(id, func(d *roll.Detail) {
-				d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(ok), i.Lifecycle, answer(i.Protected)
+				d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(ok), aws.ToString(i.LifecycleState), answer(aws.ToBool(i.ProtectedFromScaleIn))
 			})
 		}
 	}
@@ -87,8 +86,8 @@ func answer(yes bool) roll.Answer {
 
 // autoScalingInstances tells of at most autoScalingBatch instances what their
 // groups do with them. Instances of no group are left out.
-func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]evidence.AutoScalingInstance, error) {
-	known := map[string]evidence.AutoScalingInstance{}
+func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]asgtypes.AutoScalingInstanceDetails, error) {
+	known := map[string]asgtypes.AutoScalingInstanceDetails{}
 	pages := autoscaling.NewDescribeAutoScalingInstancesPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -96,7 +95,7 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 			return nil, err
 		}
 		for _, i := range page.AutoScalingInstances {
-			known[aws.ToString(i.InstanceId)] = project.ScalingInstance(i)
+			known[aws.ToString(i.InstanceId)] = i
 		}
 	}
 	return known, nil

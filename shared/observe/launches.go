@@ -154,8 +154,8 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 func lacks(g evidence.AutoScalingGroup) bool {
 	there := 0
-	for _, i := range g.Members {
-		if !strings.HasPrefix(i.Lifecycle, "Terminat") && !strings.HasPrefix(i.Lifecycle, "Detach") && i.Lifecycle != "Standby" && i.Lifecycle != "EnteringStandby" {
+	for _, state := range g.Lifecycles {
+		if !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && state != "Standby" && state != "EnteringStandby" {
 			there++
 		}
 	}

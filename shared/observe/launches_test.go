@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 	const failed, done, progress, cancelled = asgtypes.ScalingActivityStatusCodeFailed, asgtypes.ScalingActivityStatusCodeSuccessful, asgtypes.ScalingActivityStatusCodeInProgress, asgtypes.ScalingActivityStatusCodeCancelled
 	in := func(states ...asgtypes.LifecycleState) (out []asgtypes.Instance) {
 		for _, s := range states {
-			out = append(out, asgtypes.Instance{LifecycleState: s})
+			out = append(out, asgtypes.Instance{InstanceId: aws.String(fmt.Sprintf("i-%08d", len(out))), LifecycleState: s})
 		}
 		return out
 	}

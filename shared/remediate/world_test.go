@@ -187,7 +187,7 @@ func claimed(t *testing.T) *world {
 	i := &w.instances[0]
 	i.Launched, i.ASG, i.Owner, i.Group = now.Add(-2*time.Hour), "", roll.OwnerKarpenter, "nodepool/default"
 	w.detail(func(d *roll.Detail) {
-		d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim", Created: now.Add(-2 * time.Hour)}
+		d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "default-x7k2p", UID: "uid-claim"}
 	})
 	w.check(t, now.Add(-10*time.Minute))
 	return w

@@ -21,7 +21,6 @@ type Launch struct {
 // HealthIssue is a health issue that EKS reports of a managed node group or of a cluster.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 type HealthIssue struct {
-	Code      string // such as Ec2SubnetNotFound
-	Message   string // in a snapshot without secrets
-	Resources []string
+	Code    string // such as Ec2SubnetNotFound
+	Message string // in a snapshot without secrets
 }

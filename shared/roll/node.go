@@ -115,7 +115,6 @@ type Node struct {
 	Shutdown bool
 	// CordonedBy is the order by which Rollcall cordoned it, "" if it did not.
 	CordonedBy string
-	BootID     string // of a node that is not Ready, else ""
 }
 
 // StartupTaint reports whether a taint with this key is one that some agent removes

@@ -228,13 +228,12 @@ type NodeClaim struct {
 	Group    Group      // its node pool; likewise
 	Name     string
 	UID      string
-	Created  time.Time
 	// DeletedAt is when somebody, as a rule Karpenter, began to delete it; zero if nobody did.
 	DeletedAt time.Time
 	// Finalizers are what keeps it once somebody deletes it; nil before.
 	Finalizers []string
-	// Registered and Initialized are its conditions of these names.
-	Registered, Initialized Condition
+	// Initialized is its condition of this name.
+	Initialized Condition
 }
 
 // GroupDetail is what is read about a group with suspects: what it can do about them

@@ -43,13 +43,12 @@ type scene struct {
 // healthyWith is an instance of an Auto Scaling group that has all that it needs, with that
 // AMI and that user data.
 func healthyWith(ami evidence.Image, data string) *scene {
-	ami.ID, ami.Architecture, ami.Owner = image, "x86_64", "123456789012"
+	ami.Architecture, ami.Owner = "x86_64", "123456789012"
 	c := userdata.CertificateOf(ca)
 	s := &scene{f: roll.Finding{Instance: instance, Kind: roll.Unregistered, Owner: roll.OwnerAutoScalingGroup, Group: asg}}
 	s.e = &evidence.Evidence{
 		Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name},
 		Instances: map[roll.InstanceID]evidence.Instance{instance: {
-			ID: instance,
 			Config: evidence.Read(evidence.InstanceConfig{
 				State: "running", Launched: launched, Type: "m6i.large", Architecture: "x86_64", Image: image, VPC: vpc, Subnet: subnet,
 				ASG: "payments-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
@@ -60,11 +59,11 @@ func healthyWith(ami evidence.Image, data string) *scene {
 		Images:    map[string]evidence.Fact[evidence.Image]{image: evidence.Read(ami)},
 		Templates: map[string]evidence.Fact[evidence.LaunchTemplate]{},
 		Nodes:     map[string]evidence.Node{},
-		Groups:    map[roll.Group]evidence.Group{asg: {Group: asg}},
+		Groups:    map[roll.Group]evidence.Group{asg: {}},
 		Network: evidence.Network{
 			RouteTables: map[string]evidence.Fact[evidence.RouteTable]{subnet: evidence.Read(evidence.RouteTable{ID: "rtb-1", Routes: []evidence.Route{local, {Destination: "0.0.0.0/0", Target: "nat-1"}}})},
 			NATGateways: map[string]evidence.Fact[evidence.NATGateway]{"nat-1": evidence.Read(evidence.NATGateway{ID: "nat-1", State: "available", PublicIPs: []string{"192.0.2.1"}})},
-			VPCs:        map[string]evidence.VPC{vpc: {ID: vpc, Endpoints: evidence.Read([]evidence.VPCEndpoint{})}},
+			VPCs:        map[string]evidence.VPC{vpc: {Endpoints: evidence.Read([]evidence.VPCEndpoint{})}},
 		},
 	}
 	s.e.Cluster.Config = evidence.Read(evidence.ClusterConfig{
@@ -78,7 +77,7 @@ var (
 	amiAL2023       = evidence.Image{Name: "amazon-eks-node-al2023-x86_64-standard-1.35-v20260224", OwnerAlias: "amazon", Family: "al2023", EKS: true, Kubernetes: "1.35"}
 	amiAL2          = evidence.Image{Name: "amazon-eks-node-1.32-v20251112", OwnerAlias: "amazon", Family: "al2", EKS: true, Kubernetes: "1.32"}
 	amiBottlerocket = evidence.Image{Name: "bottlerocket-aws-k8s-1.35-x86_64-v1.55.0-f3ac4e6c", OwnerAlias: "amazon", Family: "bottlerocket", EKS: true, Kubernetes: "1.35"}
-	amiWindows      = evidence.Image{Name: "Windows_Server-2022-English-Core-EKS_Optimized-1.35-2026.02.11", OwnerAlias: "amazon", Family: "windows", EKS: true, Kubernetes: "1.35", Platform: "windows"}
+	amiWindows      = evidence.Image{Name: "Windows_Server-2022-English-Core-EKS_Optimized-1.35-2026.02.11", OwnerAlias: "amazon", Family: "windows", EKS: true, Kubernetes: "1.35"}
 	amiUbuntu       = evidence.Image{Name: "ubuntu-eks/k8s_1.35/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260201", Family: "ubuntu", Kubernetes: "1.35"}
 	amiOwn          = evidence.Image{Name: "payments-golden-2026-02"}
 )
@@ -120,10 +119,9 @@ func rocket() *scene  { return healthyWith(amiBottlerocket, toml(name, endpoint,
 // karpenter makes the instance one of Karpenter's, of an AMI family, with its NodeClaim.
 func (s *scene) karpenter(family string, conditions ...evidence.Condition) *scene {
 	s.f.Owner, s.f.Group = roll.OwnerKarpenter, pool
-	s.config(func(c *evidence.InstanceConfig) { c.NodeClass, c.NodePool, c.ASG = "default", "default", "" })
+	s.config(func(c *evidence.InstanceConfig) { c.NodeClass, c.ASG = "default", "" })
 	s.e.Groups = map[roll.Group]evidence.Group{pool: {
-		Group:      pool,
-		NodeClass:  evidence.Read(evidence.NodeClass{Name: "default", AMIFamily: family}),
+		NodeClass:  evidence.Read(evidence.NodeClass{AMIFamily: family}),
 		NodeClaims: evidence.Read([]evidence.NodeClaim{{Name: "default-x7k2p", Instance: instance, Conditions: conditions, Events: evidence.Read([]evidence.Event{})}}),
 	}}
 	return s
@@ -136,7 +134,7 @@ func (s *scene) managed(amiType string) *scene {
 	if amiType == "CUSTOM" {
 		g.LaunchTemplate, g.TemplateVer = "lt-0aaaaaaaaaaaaaaaa", "7"
 	}
-	s.e.Groups = map[roll.Group]evidence.Group{workers: {Group: workers, NodeGroup: evidence.Read(g)}}
+	s.e.Groups = map[roll.Group]evidence.Group{workers: {NodeGroup: evidence.Read(g)}}
 	return s
 }
 
@@ -196,7 +194,7 @@ func (s *scene) private(routes ...evidence.Route) *scene {
 // node makes it a node whose kubelet has that version.
 func (s *scene) node(version string) *scene {
 	s.f.Node = "ip-10-0-0-1.eu-west-1.compute.internal"
-	s.e.Nodes[s.f.Node] = evidence.Node{Name: s.f.Node, Object: evidence.Read(evidence.NodeObject{Name: s.f.Node, KubeletVersion: version})}
+	s.e.Nodes[s.f.Node] = evidence.Node{Object: evidence.Read(evidence.NodeObject{Name: s.f.Node, KubeletVersion: version})}
 	return s
 }
 

@@ -22,7 +22,6 @@ func world(kind roll.Kind, owner roll.Owner, group roll.Group) *evidence.Case {
 	e := &evidence.Evidence{
 		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
 		Groups: map[roll.Group]evidence.Group{group: {
-			Group:       group,
 			NodeGroup:   evidence.Read(evidence.NodeGroup{Name: "web", Status: "ACTIVE"}),
 			AutoScaling: evidence.Read(evidence.AutoScalingGroup{Name: "workers"}),
 			NodeClaims:  evidence.Read([]evidence.NodeClaim{{Name: "default-x7k2p", Instance: instance}}),

@@ -97,11 +97,11 @@ func of(kind roll.Kind) *world {
 		object.Conditions[4].Status, object.Conditions[4].Reason = "False", "ForkFailedOutOfPID"
 	}
 	w.node = evidence.Node{
-		Name: name, Object: evidence.Read(object), Lease: evidence.Read(evidence.Lease{Renewed: heard, Duration: 40 * time.Second}),
+		Object: evidence.Read(object), Lease: evidence.Read(evidence.Lease{Renewed: heard, Duration: 40 * time.Second}),
 		Events: evidence.Read([]evidence.Event{}), Pods: evidence.Read([]evidence.Pod{}), Remembered: evidence.Read(remembered),
 	}
 	w.instance = evidence.Instance{
-		ID: instance, Config: evidence.Read(evidence.InstanceConfig{State: "running", Launched: created.Add(-time.Minute), ASG: "eks-web"}),
+		Config: evidence.Read(evidence.InstanceConfig{State: "running", Launched: created.Add(-time.Minute), ASG: "eks-web"}),
 		Status: evidence.Read(evidence.InstanceStatus{Instance: "ok", System: "ok"}), Console: evidence.Read(console.Log{Lines: 300, Boots: 1}), ConsoleAt: now,
 	}
 	if kind == roll.Unregistered {
@@ -115,7 +115,7 @@ func (w *world) analyze() *cause.Sheet {
 	e := &evidence.Evidence{
 		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
 		Instances: map[roll.InstanceID]evidence.Instance{instance: w.instance}, Nodes: map[string]evidence.Node{name: w.node},
-		Groups: map[roll.Group]evidence.Group{group: {Group: group}},
+		Groups: map[roll.Group]evidence.Group{group: {}},
 	}
 	s := &cause.Sheet{}
 	host.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)

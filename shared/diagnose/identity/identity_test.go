@@ -61,17 +61,23 @@ func roles(of ...evidence.RoleMapping) evidence.Fact[evidence.AwsAuth] {
 	return evidence.Read(evidence.AwsAuth{Roles: of})
 }
 
-func entries(of ...evidence.AccessEntry) evidence.Fact[evidence.AccessEntries] {
+// entryOf is the access entry of a principal.
+type entryOf struct {
+	principal string
+	evidence.AccessEntry
+}
+
+func entries(of ...entryOf) evidence.Fact[evidence.AccessEntries] {
 	out := evidence.AccessEntries{Entries: map[string]evidence.Fact[evidence.AccessEntry]{}}
 	for _, e := range of {
-		out.Principals = append(out.Principals, e.Principal)
-		out.Entries[e.Principal] = evidence.Read(e)
+		out.Principals = append(out.Principals, e.principal)
+		out.Entries[e.principal] = evidence.Read(e.AccessEntry)
 	}
 	return evidence.Read(out)
 }
 
-func entry(arn, kind string) evidence.AccessEntry {
-	return evidence.AccessEntry{Principal: arn, Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}
+func entry(arn, kind string) entryOf {
+	return entryOf{arn, evidence.AccessEntry{Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}}
 }
 
 // sound is an instance of Karpenter's that has all that it needs to be known, in a
@@ -79,12 +85,12 @@ func entry(arn, kind string) evidence.AccessEntry {
 func sound(mode string) *evidence.Evidence {
 	e := &evidence.Evidence{
 		Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
-		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, UserData: evidence.Read(userdata.Boot{}), Config: evidence.Read(evidence.InstanceConfig{ProfileARN: profile, NodeClass: "default"})}},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: {UserData: evidence.Read(userdata.Boot{}), Config: evidence.Read(evidence.InstanceConfig{ProfileARN: profile, NodeClass: "default"})}},
 		Profiles:  map[string]evidence.Fact[evidence.InstanceProfile]{profile: evidence.Read(evidence.InstanceProfile{ARN: profile, Name: "payments-node", Roles: []string{"payments-node"}})},
 		Roles:     map[string]evidence.Fact[evidence.Role]{"payments-node": evidence.Read(evidence.Role{ARN: nodeRole, Name: "payments-node", Created: then, TrustPolicy: trustEC2})},
 		Policies: map[string]evidence.Fact[evidence.Policies]{"payments-node": evidence.Read(evidence.Policies{
-			Attached: []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"}, InlineRead: true})},
-		Groups: map[roll.Group]evidence.Group{groupOfNode: {Group: groupOfNode}},
+			Attached: []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"}})},
+		Groups: map[roll.Group]evidence.Group{groupOfNode: {}},
 	}
 	e.Cluster.Config = evidence.Read(evidence.ClusterConfig{Name: "payments", AuthenticationMode: mode})
 	e.Cluster.AwsAuth = roles(mapped(nodeRole))
@@ -286,10 +292,10 @@ func TestWhatIsFound(t *testing.T) {
 			change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = trustOIDC })
 		}, "RoleTrustInvalid"},
 		{"AWS's policies are not attached", both, func(e *evidence.Evidence) {
-			e.Policies["payments-node"] = evidence.Read(evidence.Policies{InlineRead: true})
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{})
 		}, "RolePoliciesMissing?"},
 		{"its own policies may grant the same", both, func(e *evidence.Evidence) {
-			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::111122223333:policy/nodes"}, InlineRead: true})
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::111122223333:policy/nodes"}})
 		}, ""},
 	}
 	for _, tt := range tests {

@@ -74,7 +74,7 @@ func healthy() *world {
 	w := &world{
 		config: evidence.InstanceConfig{
 			State: "running", Type: "m7i.large", Architecture: "x86_64", Image: imageID, VPC: vpcID, Subnet: nodeSubnet, PrivateIP: "10.0.32.21",
-			SecurityGroups: []string{nodeGroup}, HopLimit: 2, ClusterTags: []string{"payments"}, Owner: roll.OwnerManagedNodeGroup,
+			SecurityGroups: []string{nodeGroup}, HopLimit: 2, ClusterTags: []string{"payments"}, 
 			Group: roll.NodeGroupGroup("workers"), LaunchTemplate: template, LaunchTemplateVersion: "3",
 		},
 		cluster: evidence.ClusterConfig{
@@ -83,13 +83,13 @@ func healthy() *world {
 		},
 		boot: userdata.Boot{Joins: []userdata.Join{{Tool: userdata.Nodeadm}}},
 		vpc: evidence.VPC{
-			ID: vpcID, DNSSupport: evidence.Read(true), DNSHostnames: evidence.Read(true),
+			DNSSupport: evidence.Read(true), DNSHostnames: evidence.Read(true),
 			DHCP:      evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"AmazonProvidedDNS"}, DomainName: "eu-west-1.compute.internal"}),
 			Endpoints: evidence.Read([]evidence.VPCEndpoint{}),
 		},
-		image: evidence.Image{ID: imageID, Family: "al2023", EKS: true, Kubernetes: "1.35"},
-		node:  evidence.Node{Name: nodeName},
-		group: evidence.Group{Group: roll.NodeGroupGroup("workers"), Activities: evidence.Read([]evidence.Activity{}), NodeClaims: evidence.Read([]evidence.NodeClaim{})},
+		image: evidence.Image{Family: "al2023", EKS: true, Kubernetes: "1.35"},
+		node:  evidence.Node{},
+		group: evidence.Group{Activities: evidence.Read([]evidence.Activity{}), NodeClaims: evidence.Read([]evidence.NodeClaim{})},
 	}
 	w.Case = &evidence.Case{
 		Evidence: &evidence.Evidence{At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"}, Network: surroundings()},
@@ -100,7 +100,7 @@ func healthy() *world {
 
 func surroundings() evidence.Network {
 	subnet := func(id, cidr string) evidence.Fact[evidence.Subnet] {
-		return evidence.Read(evidence.Subnet{ID: id, VPC: vpcID, CIDR: cidr, FreeAddresses: 4000})
+		return evidence.Read(evidence.Subnet{ID: id, CIDR: cidr, FreeAddresses: 4000})
 	}
 	acl := func() evidence.Fact[evidence.ACL] {
 		return evidence.Read(evidence.ACL{ID: openACL, Rules: passAll()})
@@ -136,13 +136,12 @@ func (w *world) finish() *evidence.Case {
 		w.Instances = map[roll.InstanceID]evidence.Instance{}
 	}
 	i := w.Instances[instanceID]
-	i.ID = instanceID
 	known(&i.Config, w.config)
 	known(&i.UserData, w.boot)
 	w.Instances[instanceID] = i
 	known(&w.Cluster.Config, w.cluster)
 	w.Nodes = map[string]evidence.Node{nodeName: w.node}
-	w.Groups = map[roll.Group]evidence.Group{w.group.Group: w.group}
+	w.Groups = map[roll.Group]evidence.Group{w.Finding.Group: w.group}
 	w.Images = map[string]evidence.Fact[evidence.Image]{imageID: evidence.Read(w.image)}
 	w.Network.VPCs = map[string]evidence.VPC{vpcID: w.vpc}
 	return w.Case

@@ -103,7 +103,7 @@ func TestClusterTagMissing(t *testing.T) {
 	const code = cause.ClusterTagMissing
 	selfManaged := func(w *world) {
 		w.Finding.Owner, w.Finding.Group = roll.OwnerAutoScalingGroup, roll.AutoScalingGroup("edge")
-		w.config.Owner, w.config.ASG, w.config.ClusterTags = roll.OwnerAutoScalingGroup, "edge", []string{"other"}
+		w.config.ASG, w.config.ClusterTags = "edge", []string{"other"}
 	}
 	run(t, []scenario{
 		{

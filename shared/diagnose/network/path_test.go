@@ -132,7 +132,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.publicOnly()
 				w.routes()
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIAlias: "al2023@latest"})
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIAlias: "al2023@latest"})
 			}, decisive: codes(code),
 		},
 		{
@@ -140,7 +140,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.publicOnly()
 				w.routes()
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIAlias: "al2023@latest", UserData: true})
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIAlias: "al2023@latest", UserData: true})
 			}, hint: codes(code),
 		},
 		{
@@ -148,7 +148,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.publicOnly()
 				w.routes()
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{Name: "default", AMIFamily: "Custom"})
+				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIFamily: "Custom"})
 			}, hint: codes(code),
 		},
 		{

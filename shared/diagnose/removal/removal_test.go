@@ -23,10 +23,10 @@ func stuck(change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)
 		Removal: roll.Removal{Claim: "default-abc", ClaimFinalizers: karpenters, NodeFinalizers: karpenters, Machine: "i-0bad0000000000001", State: roll.StateRunning},
 	}
 	n := evidence.Node{
-		Name: "ip-1", Pods: evidence.Read([]evidence.Pod{}), Budgets: evidence.Read([]roll.Budget{}), Events: evidence.Read([]evidence.Event{}),
+		Pods: evidence.Read([]evidence.Pod{}), Budgets: evidence.Read([]roll.Budget{}), Events: evidence.Read([]evidence.Event{}),
 		Object: evidence.Read(evidence.NodeObject{Name: "ip-1", Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Since: at.Add(-24 * time.Hour)}}}),
 	}
-	c := evidence.NodeClaim{Name: "default-abc", Node: "ip-1", Deleting: f.Since, Conditions: []evidence.Condition{{Type: "Drained", Status: "Unknown", Reason: "Draining", Since: f.Since}}}
+	c := evidence.NodeClaim{Name: "default-abc", Node: "ip-1", Conditions: []evidence.Condition{{Type: "Drained", Status: "Unknown", Reason: "Draining", Since: f.Since}}}
 	change(&f, &n, &c)
 	e := &evidence.Evidence{At: at, Region: "eu-west-1", Nodes: map[string]evidence.Node{"ip-1": n}, Groups: map[roll.Group]evidence.Group{}}
 	if f.Removal.Claim != "" {

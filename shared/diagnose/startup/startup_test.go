@@ -118,7 +118,7 @@ func of(kind roll.Kind) *world {
 	w := &world{
 		finding: roll.Finding{Instance: instance, Node: name, Kind: kind, Owner: roll.OwnerKarpenter, Group: group},
 		node: evidence.Node{
-			Name: name, Object: evidence.Read(evidence.NodeObject{
+			Object: evidence.Read(evidence.NodeObject{
 				Name: name, Labels: map[string]string{"karpenter.sh/registered": "true"},
 				Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Reason: "KubeletReady"}},
 			}),
@@ -142,8 +142,8 @@ func (w *world) analyze() *cause.Sheet {
 	e := &evidence.Evidence{
 		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
 		Nodes:  map[string]evidence.Node{name: w.node, twin: w.other},
-		Groups: map[roll.Group]evidence.Group{group: {Group: group, NodePool: w.pool, NodeClaims: w.claims}},
-		Instances: map[roll.InstanceID]evidence.Instance{instance: {ID: instance, UserData: w.data, Config: evidence.Read(evidence.InstanceConfig{
+		Groups: map[roll.Group]evidence.Group{group: {NodePool: w.pool, NodeClaims: w.claims}},
+		Instances: map[roll.InstanceID]evidence.Instance{instance: {UserData: w.data, Config: evidence.Read(evidence.InstanceConfig{
 			ASG: "payments", LaunchTemplate: "lt-0123456789abcdef0", LaunchTemplateVersion: "3", Type: "m7i.large",
 		})}},
 		Templates: w.templates, Findings: append(w.findings, w.finding),

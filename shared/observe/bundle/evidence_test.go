@@ -68,7 +68,7 @@ func fields(r evidence.Role) map[string]any {
 	if err := json.Unmarshal([]byte(r.TrustPolicy), &policy); err != nil {
 		policy = err.Error()
 	}
-	return map[string]any{"ARN": r.ARN, "Name": r.Name, "ID": r.ID, "Created": r.Created.String(), "TrustPolicy": policy}
+	return map[string]any{"ARN": r.ARN, "Name": r.Name, "Created": r.Created.String(), "TrustPolicy": policy}
 }
 
 func TestEvidenceOfThreeFilesIsUnreadAndNeverAbsent(t *testing.T) {

@@ -145,7 +145,7 @@ func (f *filer) ledger(c *contents) {
 	for _, r := range c.remembered.rows {
 		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips, GroupPressures: r.GroupPressures}
 		for _, k := range r.Conditions {
-			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since, k.Heartbeat})
+			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since})
 		}
 		nodes[r.node] = f.one(f.lower(), &n)
 	}

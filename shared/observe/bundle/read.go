@@ -132,7 +132,6 @@ type rememberedNode struct {
 type rememberedCondition struct {
 	Type, Status, Reason, Message string
 	LastTransitionTime            time.Time
-	LastHeartbeatTime             time.Time
 }
 
 func readLedger(c *contents, in *input, v *value) {
@@ -147,7 +146,7 @@ func readLedger(c *contents, in *input, v *value) {
 		in.decode(&nodes.fields[i].value, &n)
 		r := remembered{node: nodes.fields[i].name, Remembered: evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips, GroupPressures: n.GroupPressures}}
 		for _, k := range n.Conditions {
-			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime, Heartbeat: k.LastHeartbeatTime})
+			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime})
 		}
 		c.remembered.put(r)
 	}

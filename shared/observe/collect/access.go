@@ -210,7 +210,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 		if e == nil {
 			return hollow[evidence.AccessEntry](l, "eks:DescribeAccessEntry of "+principal+": the answer holds none")
 		}
-		return evidence.Read(evidence.AccessEntry{Principal: aws.ToString(e.PrincipalArn), Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Groups: e.KubernetesGroups, Created: aws.ToTime(e.CreatedAt).UTC()})
+		return evidence.Read(evidence.AccessEntry{Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Created: aws.ToTime(e.CreatedAt).UTC()})
 	})
 	if fact.Value.Type != entryEC2 {
 		return fact

@@ -160,7 +160,7 @@ func TestInlinePoliciesThatCannotBeListedLeaveTheRest(t *testing.T) {
 	a, in := oneOfEach()
 	a.fail["iam:ListRolePolicies"] = denied("iam:ListRolePolicies")
 	p := a.collector().Collect(t.Context(), in).Policies["demo-node"]
-	if !p.Known() || p.Value.InlineRead || len(p.Value.Attached) != 2 || !strings.Contains(p.Why, "iam:ListRolePolicies") {
+	if !p.Known() || p.Value.Inline != nil || len(p.Value.Attached) != 2 || !strings.Contains(p.Why, "iam:ListRolePolicies") {
 		t.Errorf("%+v", p)
 	}
 }

@@ -27,8 +27,7 @@ func (l *look) readCluster() {
 
 func clusterConfig(c *ekstypes.Cluster) evidence.ClusterConfig {
 	out := evidence.ClusterConfig{
-		Name: aws.ToString(c.Name), ARN: aws.ToString(c.Arn), Status: string(c.Status), Version: aws.ToString(c.Version),
-		Created: aws.ToTime(c.CreatedAt).UTC(), Endpoint: aws.ToString(c.Endpoint),
+		Name: aws.ToString(c.Name), Status: string(c.Status), Version: aws.ToString(c.Version), Endpoint: aws.ToString(c.Endpoint),
 	}
 	if c.CertificateAuthority != nil {
 		out.CAHash = userdata.CertificateOf(aws.ToString(c.CertificateAuthority.Data)).SHA256 // as that of user data, to compare
@@ -42,17 +41,11 @@ func clusterConfig(c *ekstypes.Cluster) evidence.ClusterConfig {
 		out.PublicAccess, out.PrivateAccess, out.PublicCIDRs = v.EndpointPublicAccess, v.EndpointPrivateAccess, v.PublicAccessCidrs
 	}
 	if n := c.KubernetesNetworkConfig; n != nil {
-		out.IPFamily, out.ServiceCIDR = string(n.IpFamily), aws.ToString(n.ServiceIpv4Cidr)
-		if n.IpFamily == ekstypes.IpFamilyIpv6 {
-			out.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
-		}
-	}
-	if c.ComputeConfig != nil {
-		out.AutoMode = aws.ToBool(c.ComputeConfig.Enabled)
+		out.IPFamily = string(n.IpFamily)
 	}
 	if c.Health != nil {
 		for _, i := range c.Health.Issues {
-			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
+			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message)})
 		}
 	}
 	return out

@@ -2,7 +2,7 @@ package collect
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,7 +20,7 @@ const (
 	// activitiesEach is how many of a group's scaling activities are read: enough to find
 	// the last launches among terminations.
 	activitiesEach = 20
-	// scalingSize is the most instances, and groups, that one call names.
+	// scalingSize is the most groups that one call names.
 	scalingSize = 50
 )
 
@@ -78,8 +78,7 @@ func (l *look) asg(id roll.InstanceID) string {
 	return l.in.Snapshot.Instances[i].ASG
 }
 
-// readAutoScaling describes the Auto Scaling groups of findings, and tells of each
-// finding's instance what its group makes of it.
+// readAutoScaling describes the Auto Scaling groups of findings.
 func (l *look) readAutoScaling() {
 	groups, names := l.scaled()
 	groups, left := first(groups, l.most(groupsTotal))
@@ -88,18 +87,16 @@ func (l *look) readAutoScaling() {
 		wanted = append(wanted, names[g])
 	}
 	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.describeGroups)
-	members := map[roll.InstanceID]evidence.AutoScalingInstance{}
+	listed := map[roll.InstanceID]string{}
 	for _, group := range groups {
 		fact := facts[names[group]]
-		for _, m := range fact.Value.Members {
-			members[m.ID] = m
-		}
+		maps.Copy(listed, fact.Value.Lifecycles)
 		l.group(group, func(g *evidence.Group) { g.AutoScaling = fact })
 	}
 	for _, group := range left {
 		l.group(group, func(g *evidence.Group) { g.AutoScaling = evidence.Skipped[evidence.AutoScalingGroup](whyGroups) })
 	}
-	l.readScalingInstances(members)
+	l.readScalingInstances(listed)
 }
 
 func (l *look) describeGroups(ctx context.Context, names []string) (map[string]evidence.AutoScalingGroup, error) {
@@ -119,50 +116,21 @@ func (l *look) describeGroups(ctx context.Context, names []string) (map[string]e
 	}
 }
 
-// readScalingInstances tells of the findings' instances what their groups make of them.
-// The groups tell of their members. Others are asked about: one that was detached, and
-// all of a group that could not be read, or not of all.
-func (l *look) readScalingInstances(members map[roll.InstanceID]evidence.AutoScalingInstance) {
+// readScalingInstances asks about the findings' instances that no group lists: one that was
+// detached, or all of a group that could not be read. No analyzer needs the answers, but the
+// recorder keeps them: without them the kept evidence could not be judged again.
+func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 	var ids []string
 	for _, id := range l.instancesNeeding(needOwner) {
-		config := l.config(id)
-		m, told := members[id]
-		switch {
-		case told:
-			l.instance(id, func(i *evidence.Instance) { i.AutoScaling = evidence.Read(m) })
-		case l.asg(id) != "":
+		if _, ok := listed[id]; !ok && l.asg(id) != "" {
 			ids = append(ids, string(id))
-		case config.Settled():
-			l.instance(id, func(i *evidence.Instance) { i.AutoScaling = evidence.None[evidence.AutoScalingInstance]() })
-		default:
-			l.instance(id, func(i *evidence.Instance) {
-				i.AutoScaling = evidence.Fact[evidence.AutoScalingInstance]{State: config.State, Why: config.Why}
-			})
 		}
 	}
-	ids, left := first(ids, l.most(scalingSize))
-	facts := byID(l.action("autoscaling:DescribeAutoScalingInstances"), ids, scalingSize, l.describeScalingInstances)
-	skip(facts, left, fmt.Sprintf("sampled: %d instances are looked up in their Auto Scaling groups a check, the most urgent first", scalingSize))
-	for id, fact := range facts {
-		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.AutoScaling = fact })
-	}
-}
-
-func (l *look) describeScalingInstances(ctx context.Context, ids []string) (map[string]evidence.AutoScalingInstance, error) {
-	found := map[string]evidence.AutoScalingInstance{}
-	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: slices.Clone(ids)}
-	for {
-		out, err := l.autoScaling.DescribeAutoScalingInstances(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range out.AutoScalingInstances {
-			found[aws.ToString(d.InstanceId)] = project.ScalingInstance(d)
-		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return found, nil
-		}
-	}
+	ids, _ = first(ids, l.most(scalingSize))
+	byID(l.action("autoscaling:DescribeAutoScalingInstances"), ids, scalingSize, func(ctx context.Context, ids []string) (map[string]bool, error) {
+		_, err := l.autoScaling.DescribeAutoScalingInstances(ctx, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: slices.Clone(ids)})
+		return nil, err
+	})
 }
 
 // readActivities reads the latest scaling activities of the groups, the newest first, as

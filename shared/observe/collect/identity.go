@@ -86,7 +86,7 @@ func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
 			return hollow[evidence.Role](l, "iam:GetRole of "+name+": the answer holds none")
 		}
 		return evidence.Read(evidence.Role{
-			ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), ID: aws.ToString(r.RoleId), Created: aws.ToTime(r.CreateDate).UTC(),
+			ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), Created: aws.ToTime(r.CreateDate).UTC(),
 			TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument)),
 		})
 	})
@@ -133,7 +133,7 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 		fact.Why = end.why // of the part that is missing
 		return fact
 	}
-	fact.Value.Inline, fact.Value.InlineRead = names, true
+	fact.Value.Inline = names
 	return fact
 }
 

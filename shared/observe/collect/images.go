@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -43,19 +41,9 @@ func (l *look) describeImages(ctx context.Context, ids []string) (map[string]evi
 
 func image(i *types.Image) evidence.Image {
 	out := evidence.Image{
-		ID: aws.ToString(i.ImageId), Name: aws.ToString(i.Name), Owner: aws.ToString(i.OwnerId), OwnerAlias: aws.ToString(i.ImageOwnerAlias),
-		Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)), Description: aws.ToString(i.Description),
-		Created: moment(i.CreationDate), Deprecated: moment(i.DeprecationTime),
+		Name: aws.ToString(i.Name), Owner: aws.ToString(i.OwnerId), OwnerAlias: aws.ToString(i.ImageOwnerAlias),
+		Architecture: string(i.Architecture),
 	}
 	out.Family, out.Kubernetes, out.EKS = family(out.Name, out.OwnerAlias)
 	return out
-}
-
-// moment reads the times that EC2 gives as text, such as 2026-07-14T18:02:11.000Z.
-func moment(text *string) time.Time {
-	t, err := time.Parse(time.RFC3339, aws.ToString(text))
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -80,7 +80,7 @@ func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 		Launched: aws.ToTime(i.LaunchTime).UTC(), Type: string(i.InstanceType), Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)),
 		Image: aws.ToString(i.ImageId), VPC: aws.ToString(i.VpcId), Subnet: aws.ToString(i.SubnetId),
 		PrivateIP: aws.ToString(i.PrivateIpAddress), PublicIP: aws.ToString(i.PublicIpAddress), IPv6: aws.ToString(i.Ipv6Address) != "",
-		SecurityGroups: groupIDs(i.SecurityGroups), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		SecurityGroups: groupIDs(i.SecurityGroups),
 	}
 	if i.State != nil {
 		out.State = string(i.State.Name)
@@ -92,7 +92,7 @@ func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 		out.ProfileARN = aws.ToString(i.IamInstanceProfile.Arn)
 	}
 	if m := i.MetadataOptions; m != nil {
-		out.HopLimit, out.IMDSTokens = int(aws.ToInt32(m.HttpPutResponseHopLimit)), string(m.HttpTokens)
+		out.HopLimit = int(aws.ToInt32(m.HttpPutResponseHopLimit))
 		out.IMDSDisabled = m.HttpEndpoint == types.InstanceMetadataEndpointStateDisabled
 	}
 	for _, n := range i.NetworkInterfaces {
@@ -127,8 +127,6 @@ func readTags(out *evidence.InstanceConfig, i *types.Instance) {
 		switch key {
 		case tagNodeGroup:
 			out.NodeGroup = value
-		case tagNodePool:
-			out.NodePool = value
 		case tagNodeClass:
 			out.NodeClass = value
 		case tagLaunchTemplate:
@@ -141,6 +139,6 @@ func readTags(out *evidence.InstanceConfig, i *types.Instance) {
 	if i.Operator != nil {
 		operator = aws.ToString(i.Operator.Principal)
 	}
-	out.Owner, out.Group = set.Owner(operator)
+	_, out.Group = set.Owner(operator)
 	out.ASG, out.ClusterTags = set.AutoScalingGroupName(), set.Claims
 }

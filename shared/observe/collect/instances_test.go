@@ -36,8 +36,8 @@ func TestWhatEC2SaysOfAnInstance(t *testing.T) {
 		State: "running", StateReason: "why", Launched: at.Add(-time.Hour), Type: "m5.large", Architecture: "x86_64", Platform: "windows", Image: ami,
 		VPC: vpc, Subnet: subnetB, PrivateIP: "10.0.1.5", PublicIP: "203.0.113.5", IPv6: true,
 		SecurityGroups: []string{nodeGroup1}, // of the primary interface, not those of pods
-		ProfileARN:     nodeProfile, HopLimit: 1, IMDSDisabled: true, IMDSTokens: "required", Spot: true, ClusterTags: []string{"demo"},
-		Owner: roll.OwnerManagedNodeGroup, Group: workers, NodeGroup: "workers", ASG: "eks-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
+		ProfileARN:     nodeProfile, HopLimit: 1, IMDSDisabled: true, ClusterTags: []string{"demo"},
+		Group: workers, NodeGroup: "workers", ASG: "eks-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -48,7 +48,7 @@ func TestAnInstanceThatIsGoneIsAbsentAndTheOthersAreRead(t *testing.T) {
 	a := healthy()
 	a.launch(2, pool)
 	e := checked(t, a, roll.Unknown, pool, 1, 2)
-	if i := e.Instances[instanceID(1)]; i.Config.State != evidence.Absent || i.Status.State != evidence.Absent || i.AutoScaling.State != evidence.Absent {
+	if i := e.Instances[instanceID(1)]; i.Config.State != evidence.Absent || i.Status.State != evidence.Absent {
 		t.Errorf("%+v", i)
 	}
 	if i := e.Instances[instanceID(2)]; !i.Config.Known() || !i.Status.Known() {
@@ -152,19 +152,13 @@ func TestImagesAndLaunchTemplatesThatAreGone(t *testing.T) {
 	}
 }
 
-func TestAutoScalingTellsOfItsInstances(t *testing.T) {
+func TestWhatAutoScalingAndEKSReportOfAGroup(t *testing.T) {
 	a, in := detachedToo()
 	e := a.collector().Collect(t.Context(), in)
-	if got := e.Instances[instanceID(2)].AutoScaling.Value; got.Group != "eks-workers" || got.Lifecycle != "InService" || got.Health != "HEALTHY" {
-		t.Errorf("a member: %+v", got)
-	}
-	if got := e.Instances[instanceID(3)].AutoScaling.Value; got.Lifecycle != "Detaching" {
-		t.Errorf("one that the group does not list: %+v", got)
-	}
 	if got := a.asked("autoscaling:DescribeAutoScalingInstances"); !slices.Equal(got, []string{"1"}) {
 		t.Errorf("asked of %v", got)
 	}
-	if got := e.Groups[workers]; got.AutoScaling.Value.Max != 9 || len(got.AutoScaling.Value.Subnets) != 2 || len(got.Activities.Value) != 1 || got.NodeGroup.Value.Issues[0].Code != "NodeCreationFailure" {
+	if got := e.Groups[workers]; got.AutoScaling.Value.Lifecycles[instanceID(2)] != "InService" || len(got.AutoScaling.Value.Subnets) != 2 || len(got.Activities.Value) != 1 || got.NodeGroup.Value.Issues[0].Code != "NodeCreationFailure" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -160,25 +160,19 @@ func nodePool(p *nodePoolJSON) evidence.NodePool {
 // there is some.
 // https://karpenter.sh/docs/concepts/nodeclasses/
 type nodeClassJSON struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
+	Spec struct {
 		AMIFamily        string `json:"amiFamily"`
 		AMISelectorTerms []struct {
 			Alias string `json:"alias"`
 		} `json:"amiSelectorTerms"`
-		Role            string `json:"role"`
-		InstanceProfile string `json:"instanceProfile"`
-		UserData        string `json:"userData"`
+		Role     string `json:"role"`
+		UserData string `json:"userData"`
 	} `json:"spec"`
-	Status struct {
-		Conditions []condition `json:"conditions"`
-	} `json:"status"`
 }
 
 func nodeClassOf(c *nodeClassJSON) evidence.NodeClass {
 	out := evidence.NodeClass{
-		Name: c.Metadata.Name, AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, Profile: c.Spec.InstanceProfile, UserData: c.Spec.UserData != "",
-		Conditions: conditions(c.Status.Conditions),
+		AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, UserData: c.Spec.UserData != "",
 	}
 	for _, term := range c.Spec.AMISelectorTerms {
 		if out.AMIAlias == "" {
@@ -196,7 +190,6 @@ type nodeClaimJSON struct {
 	Status   struct {
 		ProviderID string      `json:"providerID"`
 		NodeName   string      `json:"nodeName"`
-		ImageID    string      `json:"imageID"`
 		Conditions []condition `json:"conditions"`
 	} `json:"status"`
 }
@@ -204,9 +197,9 @@ type nodeClaimJSON struct {
 func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
 	_, instance := roll.ParseProviderID(c.Status.ProviderID)
 	return evidence.NodeClaim{
-		Name: c.Metadata.Name, UID: c.Metadata.UID, Created: c.Metadata.CreationTimestamp.UTC(), Deleting: c.Metadata.DeletionTimestamp.UTC(),
-		NodePool: c.Metadata.Labels[tagNodePool], NodeClass: c.Spec.NodeClassRef.Name,
-		Instance: instance, Node: c.Status.NodeName, Image: c.Status.ImageID, Type: c.Metadata.Labels["node.kubernetes.io/instance-type"], Capacity: c.Metadata.Labels["karpenter.sh/capacity-type"], Conditions: conditions(c.Status.Conditions),
+		Name: c.Metadata.Name, Created: c.Metadata.CreationTimestamp.UTC(), NodePool: c.Metadata.Labels[tagNodePool],
+		Instance: instance, Node: c.Status.NodeName, Conditions: conditions(c.Status.Conditions),
+		Type: c.Metadata.Labels["node.kubernetes.io/instance-type"], Capacity: c.Metadata.Labels["karpenter.sh/capacity-type"],
 		Taints: taints(c.Spec.Taints), Startup: taints(c.Spec.StartupTaints),
 		Labels: c.Metadata.Labels, Requirements: c.Spec.requirements(),
 	}

@@ -94,7 +94,6 @@ func (l *look) instance(id roll.InstanceID, change func(*evidence.Instance)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := l.ev.Instances[id]
-	i.ID = id
 	change(&i)
 	l.ev.Instances[id] = i
 }
@@ -104,7 +103,6 @@ func (l *look) node(name string, change func(*evidence.Node)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.ev.Nodes[name]
-	n.Name = name
 	change(&n)
 	l.ev.Nodes[name] = n
 }
@@ -121,7 +119,6 @@ func (l *look) group(name roll.Group, change func(*evidence.Group)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.ev.Groups[name]
-	g.Group = name
 	change(&g)
 	l.ev.Groups[name] = g
 }
@@ -138,7 +135,6 @@ func (l *look) vpc(id string, change func(*evidence.VPC)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := l.ev.Network.VPCs[id]
-	v.ID = id
 	change(&v)
 	l.ev.Network.VPCs[id] = v
 }

@@ -41,7 +41,6 @@ func (l *look) readMembers() {
 		}
 		if unlike && member.Healthy {
 			seen[like] = true
-			like.Instance = m.ID()
 			l.ev.Sound = append(l.ev.Sound, like)
 		}
 	}
@@ -49,9 +48,8 @@ func (l *look) readMembers() {
 
 func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Member {
 	kind, wrong := found[m.ID()]
-	out := evidence.Member{Instance: m.ID(), Finding: kind, Launched: m.Instance.Launched, Zone: m.Zone()}
+	out := evidence.Member{Instance: m.ID(), Finding: kind, Launched: m.Instance.Launched}
 	if m.Node != nil {
-		out.NodeCreated = m.Node.Created
 		out.Healthy = !wrong && m.Node.Ready.Status == roll.ConditionTrue
 	}
 	return out

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
-	"rollcall/shared/roll"
 )
 
 const (
@@ -64,8 +63,7 @@ func (l *look) readSubnets() {
 
 func subnet(s *types.Subnet) evidence.Subnet {
 	return evidence.Subnet{
-		ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
-		CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)), AssignPublic: aws.ToBool(s.MapPublicIpOnLaunch),
+		ID: aws.ToString(s.SubnetId), CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
 	}
 }
 
@@ -194,16 +192,7 @@ func (l *look) readSecurityGroups() {
 }
 
 func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
-	out := evidence.SecurityGroup{
-		ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPC: aws.ToString(g.VpcId),
-		Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress),
-	}
-	var tags roll.TagSet
-	for _, t := range g.Tags {
-		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
-	}
-	out.ClusterTags = tags.Claims
-	return out
+	return evidence.SecurityGroup{ID: aws.ToString(g.GroupId), Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress)}
 }
 
 func permissions(rules []types.IpPermission) []evidence.Permission {

@@ -83,7 +83,6 @@ func (l *look) readPods() {
 type metadata struct {
 	Name              string            `json:"name"`
 	Namespace         string            `json:"namespace"`
-	UID               string            `json:"uid"`
 	Labels            map[string]string `json:"labels"`
 	CreationTimestamp time.Time         `json:"creationTimestamp"`
 	DeletionTimestamp time.Time         `json:"deletionTimestamp"`
@@ -101,28 +100,26 @@ type condition struct {
 	Reason             string    `json:"reason"`
 	Message            string    `json:"message"`
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
-	LastHeartbeatTime  time.Time `json:"lastHeartbeatTime"`
 }
 
 func conditions(all []condition) []evidence.Condition {
 	var out []evidence.Condition
 	for _, c := range all {
-		out = append(out, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(), Heartbeat: c.LastHeartbeatTime.UTC()})
+		out = append(out, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC()})
 	}
 	return out
 }
 
 type taint struct {
-	Key       string    `json:"key"`
-	Value     string    `json:"value"`
-	Effect    string    `json:"effect"`
-	TimeAdded time.Time `json:"timeAdded"`
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Effect string `json:"effect"`
 }
 
 func taints(all []taint) []evidence.Taint {
 	var out []evidence.Taint
 	for _, t := range all {
-		out = append(out, evidence.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect, Added: t.TimeAdded.UTC()})
+		out = append(out, evidence.Taint(t))
 	}
 	return out
 }
@@ -132,41 +129,29 @@ func taints(all []taint) []evidence.Taint {
 type nodeJSON struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		ProviderID    string  `json:"providerID"`
-		Unschedulable bool    `json:"unschedulable"`
-		Taints        []taint `json:"taints"`
+		Taints []taint `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		VolumesAttached []struct {
 			Name string `json:"name"`
 		} `json:"volumesAttached"`
-		Capacity   map[string]any `json:"capacity"`
-		Conditions []condition    `json:"conditions"`
+		Conditions []condition `json:"conditions"`
 		Addresses  []struct {
 			Type    string `json:"type"`
 			Address string `json:"address"`
 		} `json:"addresses"`
 		NodeInfo struct {
-			KubeletVersion          string `json:"kubeletVersion"`
-			OSImage                 string `json:"osImage"`
-			KernelVersion           string `json:"kernelVersion"`
-			ContainerRuntimeVersion string `json:"containerRuntimeVersion"`
-			Architecture            string `json:"architecture"`
-			BootID                  string `json:"bootID"`
+			KubeletVersion string `json:"kubeletVersion"`
+			Architecture   string `json:"architecture"`
 		} `json:"nodeInfo"`
 	} `json:"status"`
 }
 
 func nodeObject(n *nodeJSON) evidence.NodeObject {
-	info := n.Status.NodeInfo
 	out := evidence.NodeObject{
-		Name: n.Metadata.Name, UID: n.Metadata.UID, Created: n.Metadata.CreationTimestamp.UTC(), ProviderID: n.Spec.ProviderID,
-		Taints: taints(n.Spec.Taints), Conditions: conditions(n.Status.Conditions), Unschedulable: n.Spec.Unschedulable,
-		KubeletVersion: info.KubeletVersion, OSImage: info.OSImage, KernelVersion: info.KernelVersion, ContainerRuntime: info.ContainerRuntimeVersion,
-		Architecture: info.Architecture, BootID: info.BootID, Labels: n.Metadata.Labels,
-	}
-	if pods, ok := n.Status.Capacity["pods"]; ok {
-		out.Pods = fmt.Sprint(pods)
+		Name: n.Metadata.Name, Created: n.Metadata.CreationTimestamp.UTC(), Labels: n.Metadata.Labels,
+		Taints: taints(n.Spec.Taints), Conditions: conditions(n.Status.Conditions),
+		KubeletVersion: n.Status.NodeInfo.KubeletVersion, Architecture: n.Status.NodeInfo.Architecture,
 	}
 	for _, v := range n.Status.VolumesAttached {
 		out.Attached = append(out.Attached, v.Name[strings.LastIndexAny(v.Name, "^/")+1:])

@@ -75,7 +75,7 @@ func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
 		for _, a := range t.Associations {
 			switch {
 			case aws.ToString(a.SubnetId) == subnet:
-				return evidence.Read(routeTable(t, false))
+				return evidence.Read(routeTable(t))
 			case aws.ToBool(a.Main) && aws.ToString(t.VpcId) == vpc:
 				main = t
 			}
@@ -84,11 +84,11 @@ func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
 	if main == nil {
 		return hollow[evidence.RouteTable](l, "ec2:DescribeRouteTables shows neither a route table of "+subnet+" nor a main one of "+vpc)
 	}
-	return evidence.Read(routeTable(main, true))
+	return evidence.Read(routeTable(main))
 }
 
-func routeTable(t *types.RouteTable, main bool) evidence.RouteTable {
-	out := evidence.RouteTable{ID: aws.ToString(t.RouteTableId), Main: main}
+func routeTable(t *types.RouteTable) evidence.RouteTable {
+	out := evidence.RouteTable{ID: aws.ToString(t.RouteTableId)}
 	for i := range t.Routes {
 		r := &t.Routes[i]
 		out.Routes = append(out.Routes, evidence.Route{
@@ -143,7 +143,7 @@ func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
 var aclNumbers = map[string]string{"all": "-1", "tcp": "6", "udp": "17", "icmp": "1"}
 
 func acl(a *types.NetworkAcl) evidence.ACL {
-	out := evidence.ACL{ID: aws.ToString(a.NetworkAclId), Default: aws.ToBool(a.IsDefault)}
+	out := evidence.ACL{ID: aws.ToString(a.NetworkAclId)}
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		r := evidence.ACLRule{

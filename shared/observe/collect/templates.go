@@ -64,21 +64,18 @@ func (l *look) describeTemplate(a *action, id string, versions []string) {
 }
 
 func launchTemplate(v *types.LaunchTemplateVersion) evidence.LaunchTemplate {
-	out := evidence.LaunchTemplate{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	out := evidence.LaunchTemplate{ID: aws.ToString(v.LaunchTemplateId), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
 	d := v.LaunchTemplateData
 	if d == nil {
 		d = &types.ResponseLaunchTemplateData{}
 	}
-	out.Image, out.Type = aws.ToString(d.ImageId), string(d.InstanceType)
+	out.Image = aws.ToString(d.ImageId)
 	out.HasUserData = aws.ToString(d.UserData) != ""
 	out.UserData = boot(aws.ToString(d.UserData), fmt.Sprintf("ec2:DescribeLaunchTemplateVersions of %s:%s", out.ID, out.Version))
 	if p := d.IamInstanceProfile; p != nil {
 		if out.ProfileARN = aws.ToString(p.Arn); out.ProfileARN == "" {
 			out.ProfileARN = aws.ToString(p.Name)
 		}
-	}
-	if d.MetadataOptions != nil {
-		out.HopLimit = int(aws.ToInt32(d.MetadataOptions.HttpPutResponseHopLimit))
 	}
 	for _, n := range d.NetworkInterfaces {
 		if s := aws.ToString(n.SubnetId); s != "" {

@@ -30,7 +30,7 @@ func (l *look) readUserData() {
 			}
 			return boot(aws.ToString(out.UserData.Value), fmt.Sprintf("ec2:DescribeInstanceAttribute of %s", id))
 		})
-		l.instance(id, func(i *evidence.Instance) { i.UserData, i.UserDataHash = fact, fact.Value.SHA256 })
+		l.instance(id, func(i *evidence.Instance) { i.UserData = fact })
 	}
 }
 

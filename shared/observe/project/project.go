@@ -68,15 +68,14 @@ func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
 func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 	out := evidence.NodeGroup{
 		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Version: aws.ToString(n.Version),
-		ReleaseVersion: aws.ToString(n.ReleaseVersion), RoleARN: aws.ToString(n.NodeRole),
-		Repairs: n.NodeRepairConfig != nil && aws.ToBool(n.NodeRepairConfig.Enabled),
+		RoleARN: aws.ToString(n.NodeRole), Repairs: n.NodeRepairConfig != nil && aws.ToBool(n.NodeRepairConfig.Enabled),
 	}
 	if t := n.LaunchTemplate; t != nil {
 		out.LaunchTemplate, out.TemplateVer = aws.ToString(t.Id), aws.ToString(t.Version)
 	}
 	if n.Health != nil {
 		for _, i := range n.Health.Issues {
-			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), Resources: i.ResourceIds})
+			out.Issues = append(out.Issues, roll.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message)})
 		}
 	}
 	return out
@@ -85,15 +84,9 @@ func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 // ScalingGroup projects an Auto Scaling group and its instances.
 func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 	out := evidence.AutoScalingGroup{
-		Name: aws.ToString(g.AutoScalingGroupName), Min: int(aws.ToInt32(g.MinSize)), Max: int(aws.ToInt32(g.MaxSize)), Desired: int(aws.ToInt32(g.DesiredCapacity)),
-		Deleting: aws.ToString(g.Status) != "", // it has no other status
-	}
-	t := g.LaunchTemplate
-	if m := g.MixedInstancesPolicy; m != nil && m.LaunchTemplate != nil {
-		t = m.LaunchTemplate.LaunchTemplateSpecification
-	}
-	if t != nil {
-		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(t.LaunchTemplateId), aws.ToString(t.Version)
+		Name: aws.ToString(g.AutoScalingGroupName), Desired: int(aws.ToInt32(g.DesiredCapacity)),
+		Deleting:   aws.ToString(g.Status) != "", // it has no other status
+		Lifecycles: map[roll.InstanceID]string{},
 	}
 	for _, s := range strings.Split(aws.ToString(g.VPCZoneIdentifier), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -109,20 +102,7 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 		}
 	}
 	for _, i := range g.Instances {
-		out.Members = append(out.Members, scalingInstance(i.InstanceId, out.Name, string(i.LifecycleState), i.HealthStatus, i.ProtectedFromScaleIn, i.LaunchTemplate))
-	}
-	return out
-}
-
-// ScalingInstance projects what Auto Scaling tells of an instance by itself.
-func ScalingInstance(d asgtypes.AutoScalingInstanceDetails) evidence.AutoScalingInstance {
-	return scalingInstance(d.InstanceId, aws.ToString(d.AutoScalingGroupName), aws.ToString(d.LifecycleState), d.HealthStatus, d.ProtectedFromScaleIn, d.LaunchTemplate)
-}
-
-func scalingInstance(id *string, group, lifecycle string, health *string, protected *bool, t *asgtypes.LaunchTemplateSpecification) evidence.AutoScalingInstance {
-	out := evidence.AutoScalingInstance{ID: roll.InstanceID(aws.ToString(id)), Group: group, Lifecycle: lifecycle, Health: strings.ToUpper(aws.ToString(health)), Protected: aws.ToBool(protected)}
-	if t != nil {
-		out.LaunchTemplate, out.LaunchTemplateVersion = aws.ToString(t.LaunchTemplateId), aws.ToString(t.Version)
+		out.Lifecycles[roll.InstanceID(aws.ToString(i.InstanceId))] = string(i.LifecycleState)
 	}
 	return out
 }
