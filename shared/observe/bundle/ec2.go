@@ -21,7 +21,7 @@ func (c *contents) answerEC2(in any) (any, error) {
 		if err := c.unknown(in.InstanceIds); err != nil {
 			return nil, err
 		}
-		found, err := filtered(&c.instances, in.InstanceIds, in.Filters, instanceAttributes)
+		found, err := filtered(&c.instances, in.InstanceIds, in.Filters)
 		return &ec2.DescribeInstancesOutput{Reservations: reservations(found)}, err
 	case *ec2.DescribeInstanceStatusInput:
 		return c.instanceStatus(in)
@@ -35,7 +35,7 @@ func (c *contents) answerEC2(in any) (any, error) {
 	case *ec2.DescribeNetworkInterfacesInput:
 		return nil, &awserr.NotCaptured{What: "network interfaces"}
 	case *ec2.DescribeImagesInput:
-		found, err := filtered(&c.images, in.ImageIds, in.Filters, imageAttributes)
+		found, err := filtered(&c.images, in.ImageIds, in.Filters)
 		return &ec2.DescribeImagesOutput{Images: found}, err
 	case *ec2.DescribeLaunchTemplateVersionsInput:
 		return c.templateVersions(in)
@@ -99,7 +99,7 @@ func (c *contents) instanceStatus(in *ec2.DescribeInstanceStatusInput) (*ec2.Des
 		if !aws.ToBool(in.IncludeAllInstances) && s.InstanceState != nil && s.InstanceState.Name != types.InstanceStateNameRunning {
 			continue
 		}
-		ok, err := matches(in.Filters, nil, statusAttributes(s))
+		ok, err := matches(in.Filters, s)
 		if err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func (t *table[T]) lacks(key string) error {
 
 // filtered are the rows of the keys, or all rows if there are none, that the filters
 // choose. A key without a row is an error, as in find.
-func filtered[T any](t *table[T], keys []string, filters []types.Filter, of func(*T) ([]types.Tag, attributes)) ([]T, error) {
+func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, error) {
 	if err := t.missing(); err != nil {
 		return nil, err
 	}
@@ -123,8 +123,7 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter, of func
 		if len(keys) > 0 && !slices.Contains(keys, t.key(r)) {
 			continue
 		}
-		tags, has := of(r)
-		ok, err := matches(filters, tags, has)
+		ok, err := matches(filters, r)
 		if err != nil {
 			return nil, err
 		}

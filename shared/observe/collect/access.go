@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,13 +97,8 @@ func (l *look) readAccessEntries() {
 		return
 	}
 	cluster := l.in.Snapshot.Cluster.ID.Name
-	principals, end := pages(l.action("eks:ListAccessEntries"), l.most(entriesPages), func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster), NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.AccessEntries, out.NextToken, nil
-	})
+	principals, end := pages(l.action("eks:ListAccessEntries"), l.most(entriesPages), l.eks.ListAccessEntries, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)},
+		func(out *eks.ListAccessEntriesOutput) []string { return out.AccessEntries })
 	if end.err != nil {
 		l.ev.Cluster.AccessEntries = evidence.Failed[evidence.AccessEntries](end.why)
 		return
@@ -203,9 +197,7 @@ func (l *look) isNodeClassRole(name string) bool {
 
 func (l *look) accessEntry(describe, policies *action, principal string) evidence.Fact[evidence.AccessEntry] {
 	cluster := aws.String(l.in.Snapshot.Cluster.ID.Name)
-	fact := one(describe, func(ctx context.Context) (*eks.DescribeAccessEntryOutput, error) {
-		return l.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)})
-	}, func(out *eks.DescribeAccessEntryOutput) evidence.Fact[evidence.AccessEntry] {
+	fact := one(describe, l.eks.DescribeAccessEntry, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)}, func(out *eks.DescribeAccessEntryOutput) evidence.Fact[evidence.AccessEntry] {
 		e := out.AccessEntry
 		if e == nil {
 			return hollow[evidence.AccessEntry](l, "eks:DescribeAccessEntry of "+principal+": the answer holds none")
@@ -215,22 +207,18 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 	if fact.Value.Type != entryEC2 {
 		return fact
 	}
-	arns, end := pages(policies, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.eks.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal), NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		var page []string
-		for _, p := range out.AssociatedAccessPolicies {
-			page = append(page, aws.ToString(p.PolicyArn))
-		}
-		return page, out.NextToken, nil
-	})
+	associated, end := pages(policies, maxPages, l.eks.ListAssociatedAccessPolicies, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal)},
+		func(out *eks.ListAssociatedAccessPoliciesOutput) []ekstypes.AssociatedAccessPolicy {
+			return out.AssociatedAccessPolicies
+		})
 	if end.err != nil {
 		fact.Why = end.why // of the part that is missing
 		return fact
 	}
-	fact.Value.Policies, fact.Value.PoliciesRead = arns, true
+	for _, p := range associated {
+		fact.Value.Policies = append(fact.Value.Policies, aws.ToString(p.PolicyArn))
+	}
+	fact.Value.PoliciesRead = true
 	return fact
 }
 

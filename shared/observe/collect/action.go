@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"rollcall/shared/aws/awserr"
@@ -27,8 +28,16 @@ type outcome struct {
 	why  string // what stood in the way, for a person
 }
 
+// method is a method of an SDK client, such as DescribeSubnets of *ec2.Client.
+type method[I, O, F any] = func(context.Context, *I, ...func(*F)) (*O, error)
+
 // ask makes one call, unless an earlier one met what every call would meet.
-func ask[T any](a *action, call func(context.Context) (T, error)) (answer T, end outcome) {
+func ask[I, O, F any](a *action, call method[I, O, F], in *I) (*O, outcome) {
+	return try(a, func(ctx context.Context) (*O, error) { return call(ctx, in) })
+}
+
+// try carries out one or more calls of the action within the time of one.
+func try[T any](a *action, call func(context.Context) (T, error)) (answer T, end outcome) {
 	if a.over != "" {
 		return answer, outcome{err: errors.New(a.over), why: a.over}
 	}
@@ -69,43 +78,48 @@ func general(err error) bool {
 }
 
 // one asks about one thing.
-func one[T, V any](a *action, call func(context.Context) (T, error), read func(T) evidence.Fact[V]) evidence.Fact[V] {
-	answer, end := ask(a, call)
+func one[I, O, F, V any](a *action, call method[I, O, F], in *I, read func(*O) evidence.Fact[V]) evidence.Fact[V] {
+	out, end := ask(a, call, in)
 	switch {
 	case end.gone:
 		return evidence.None[V]()
 	case end.err != nil:
 		return evidence.Failed[V](end.why)
 	}
-	return read(answer)
+	return read(out)
 }
 
-// maxPages bounds a listing whose length nobody knows.
+// maxPages bounds a listing of unknown length.
 const maxPages = 10
 
 // pages asks for page after page, until one names no next one.
-func pages[T any](a *action, most int, page func(ctx context.Context, token *string) (items []T, next *string, err error)) ([]T, outcome) {
-	type answer struct {
-		items []T
-		next  *string
-	}
+func pages[I, O, F, T any](a *action, most int, call method[I, O, F], in *I, items func(*O) []T) ([]T, outcome) {
 	var all []T
-	var token *string
 	for range most {
-		got, end := ask(a, func(ctx context.Context) (answer, error) {
-			items, next, err := page(ctx, token)
-			return answer{items, next}, err
-		})
+		out, end := ask(a, call, in)
 		if end.err != nil {
 			return nil, end
 		}
-		all = append(all, got.items...)
-		if token = got.next; token == nil || *token == "" {
+		all = append(all, items(out)...)
+		if !turnPage(in, out) {
 			return all, outcome{}
 		}
 	}
 	why := a.name + " has more pages than are read for one diagnosis"
 	return nil, outcome{err: errors.New(why), why: why}
+}
+
+// turnPage makes the input of a listing ask for the page after the output's. It reports
+// whether there is one.
+func turnPage(in, out any) bool {
+	for _, field := range []string{"NextToken", "Marker"} {
+		token, next := reflect.ValueOf(in).Elem().FieldByName(field), reflect.ValueOf(out).Elem().FieldByName(field)
+		if token.IsValid() && next.IsValid() {
+			token.Set(next)
+			return !next.IsNil() && next.Elem().String() != ""
+		}
+	}
+	return false
 }
 
 // lookupTries bounds how often a look-up is repeated without the ids that EC2 does not
@@ -117,19 +131,31 @@ const lookupTries = 10
 // again. What EC2 neither refuses nor tells of is gone too: an AMI that was deregistered
 // a while ago, for one.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
-func byID[V any](a *action, ids []string, size int, describe func(ctx context.Context, ids []string) (map[string]V, error)) map[string]evidence.Fact[V] {
+func byID[I, O, F, V any](a *action, ids []string, size int, call method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	for batch := range slices.Chunk(ids, size) {
-		maps.Copy(facts, lookUp(a, batch, describe))
+		maps.Copy(facts, lookUp(a, batch, call, in, keep))
 	}
 	return facts
 }
 
-func lookUp[V any](a *action, ids []string, describe func(ctx context.Context, ids []string) (map[string]V, error)) map[string]evidence.Fact[V] {
+func lookUp[I, O, F, V any](a *action, ids []string, call method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	left := slices.Clone(ids)
 	for range lookupTries {
-		found, end := ask(a, func(ctx context.Context) (map[string]V, error) { return describe(ctx, left) })
+		found := map[string]V{}
+		_, end := try(a, func(ctx context.Context) (*O, error) {
+			for asked := in(slices.Clone(left)); ; {
+				out, err := call(ctx, asked)
+				if err != nil {
+					return nil, err
+				}
+				keep(found, out)
+				if !turnPage(asked, out) {
+					return out, nil
+				}
+			}
+		})
 		named := named(end.err, left)
 		switch {
 		case end.err == nil:
@@ -142,7 +168,7 @@ func lookUp[V any](a *action, ids []string, describe func(ctx context.Context, i
 			return facts
 		case len(left) > 1 && a.over == "" && (end.gone && len(named) == 0 || !end.gone && a.l.Free):
 			// It does not say which one, or a bundle lacks one of them.
-			maps.Copy(facts, byID(a, left, 1, describe))
+			maps.Copy(facts, byID(a, left, 1, call, in, keep))
 			return facts
 		case !end.gone || a.over != "":
 			for _, id := range left {

@@ -18,10 +18,30 @@ type shelf struct {
 	calls int
 }
 
-func (s *shelf) describe(_ context.Context, ids []string) (map[string]string, error) {
+// request, reply and options are those of a made-up client.
+type (
+	request struct {
+		ids       []string
+		NextToken *string
+	}
+	reply struct {
+		found     map[string]string
+		NextToken *string
+	}
+	options struct{}
+)
+
+// describedBy asks for things by a method of the made-up client.
+func describedBy(l *look, ids []string, size int, describe func(context.Context, *request, ...func(*options)) (*reply, error)) map[string]evidence.Fact[string] {
+	return byID(l.action("ec2:DescribeImages"), ids, size, describe,
+		func(ids []string) *request { return &request{ids: ids} },
+		func(found map[string]string, out *reply) { maps.Copy(found, out.found) })
+}
+
+func (s *shelf) describe(_ context.Context, in *request, _ ...func(*options)) (*reply, error) {
 	s.calls++
 	found := map[string]string{}
-	for _, id := range ids {
+	for _, id := range in.ids {
 		if !slices.Contains(s.has, id) {
 			text := "The image id '[" + id + "]' does not exist"
 			if s.mute {
@@ -31,7 +51,7 @@ func (s *shelf) describe(_ context.Context, ids []string) (map[string]string, er
 		}
 		found[id] = id
 	}
-	return found, nil
+	return &reply{found: found}, nil
 }
 
 func TestOneUnknownIDKeepsNoOtherFromBeingRead(t *testing.T) {
@@ -46,7 +66,7 @@ func TestOneUnknownIDKeepsNoOtherFromBeingRead(t *testing.T) {
 	} {
 		a, _ := oneOfEach()
 		l := newLook(t.Context(), a.collector(), Input{Snapshot: seen()})
-		facts := byID(l.action("ec2:DescribeImages"), all, 10, tt.shelf.describe)
+		facts := describedBy(l, all, 10, tt.shelf.describe)
 		for _, id := range all {
 			want := evidence.Absent
 			if slices.Contains(tt.shelf.has, id) {
@@ -69,23 +89,23 @@ func TestIDsThatKeepVanishingAreGivenUp(t *testing.T) {
 	}
 	s := shelf{has: all[14:]}
 	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
-	facts := byID(l.action("ec2:DescribeImages"), all, 20, s.describe)
+	facts := describedBy(l, all, 20, s.describe)
 	if s.calls != lookupTries || facts[all[0]].State != evidence.Absent || facts[all[14]].State != evidence.Unreadable {
 		t.Errorf("%d calls, first %v, last %v", s.calls, facts[all[0]], facts[all[14]])
 	}
 }
 
 func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
-	describe := func(_ context.Context, ids []string) (map[string]string, error) {
-		if slices.Contains(ids, "b") {
+	describe := func(_ context.Context, in *request, _ ...func(*options)) (*reply, error) {
+		if slices.Contains(in.ids, "b") {
 			return nil, fmt.Errorf("b is not in images.json of the bundle")
 		}
-		return map[string]string{ids[0]: "", ids[len(ids)-1]: ""}, nil
+		return &reply{found: map[string]string{in.ids[0]: "", in.ids[len(in.ids)-1]: ""}}, nil
 	}
 	o := newAccount().collector()
 	o.Free = true
 	l := newLook(t.Context(), o, Input{Snapshot: seen()})
-	facts := byID(l.action("ec2:DescribeImages"), []string{"a", "b", "c"}, 10, describe)
+	facts := describedBy(l, []string{"a", "b", "c"}, 10, describe)
 	if !facts["a"].Known() || facts["b"].State != evidence.Unreadable || !facts["c"].Known() {
 		t.Errorf("%+v", facts)
 	}
@@ -94,11 +114,12 @@ func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
 func TestAListingWithoutEndIsNotTakenForWhole(t *testing.T) {
 	l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen()})
 	calls := 0
-	all, end := pages(l.action("x:List"), 3, func(context.Context, *string) ([]int, *string, error) {
+	list := func(context.Context, *request, ...func(*options)) (*reply, error) {
 		calls++
 		next := "more"
-		return []int{calls}, &next, nil
-	})
+		return &reply{NextToken: &next}, nil
+	}
+	all, end := pages(l.action("x:List"), 3, list, &request{}, func(*reply) []int { return []int{calls} })
 	if all != nil || calls != 3 || !strings.Contains(end.why, "x:List") {
 		t.Errorf("%v after %d calls: %q", all, calls, end.why)
 	}

@@ -1,8 +1,6 @@
 package collect
 
 import (
-	"context"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -15,9 +13,7 @@ import (
 // readCluster describes the EKS cluster once more: the snapshot keeps little of it.
 func (l *look) readCluster() {
 	name := l.in.Snapshot.Cluster.ID.Name
-	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), func(ctx context.Context) (*eks.DescribeClusterOutput, error) {
-		return l.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
-	}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
+	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), l.eks.DescribeCluster, &eks.DescribeClusterInput{Name: aws.String(name)}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
 		if out.Cluster == nil {
 			return hollow[evidence.ClusterConfig](l, "eks:DescribeCluster of "+name+": the answer holds no cluster")
 		}

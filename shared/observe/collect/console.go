@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -43,7 +42,7 @@ func (l *look) console(a *action, id roll.InstanceID, latest bool) (*ec2.GetCons
 	if latest {
 		in.Latest = aws.Bool(true)
 	}
-	return ask(a, func(ctx context.Context) (*ec2.GetConsoleOutputOutput, error) { return l.ec2.GetConsoleOutput(ctx, in) })
+	return ask(a, l.ec2.GetConsoleOutput, in)
 }
 
 func consoleLog(id roll.InstanceID, out *ec2.GetConsoleOutputOutput, end outcome) (evidence.Fact[console.Log], time.Time) {

@@ -1,9 +1,6 @@
 package collect
 
 import (
-	"context"
-	"slices"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -18,41 +15,33 @@ const noDHCPOptions = "default"
 // readDHCP reads which DHCP options the VPCs hand out.
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
-	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, func(ctx context.Context, ids []string) (map[string]string, error) {
-		out, err := l.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: slices.Clone(ids)})
-		if err != nil {
-			return nil, err
-		}
-		found := map[string]string{}
-		for _, v := range out.Vpcs {
-			found[aws.ToString(v.VpcId)] = aws.ToString(v.DhcpOptionsId)
-		}
-		return found, nil
-	})
+	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,
+		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
+		func(found map[string]string, out *ec2.DescribeVpcsOutput) {
+			for _, v := range out.Vpcs {
+				found[aws.ToString(v.VpcId)] = aws.ToString(v.DhcpOptionsId)
+			}
+		})
 	var ids []string
 	for _, id := range vpcs {
 		if set := sets[id].Value; set != noDHCPOptions {
 			ids = append(ids, set)
 		}
 	}
-	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), networkSize, l.describeDHCP)
+	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), networkSize, l.ec2.DescribeDhcpOptions,
+		func(ids []string) *ec2.DescribeDhcpOptionsInput {
+			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
+		},
+		func(found map[string]evidence.DHCPOptions, out *ec2.DescribeDhcpOptionsOutput) {
+			for i := range out.DhcpOptions {
+				d := dhcp(&out.DhcpOptions[i])
+				found[d.ID] = d
+			}
+		})
 	for _, id := range vpcs {
 		fact := dhcpOf(sets[id], options)
 		l.vpc(id, func(v *evidence.VPC) { v.DHCP = fact })
 	}
-}
-
-func (l *look) describeDHCP(ctx context.Context, ids []string) (map[string]evidence.DHCPOptions, error) {
-	out, err := l.ec2.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: slices.Clone(ids)})
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]evidence.DHCPOptions{}
-	for i := range out.DhcpOptions {
-		d := dhcp(&out.DhcpOptions[i])
-		found[d.ID] = d
-	}
-	return found, nil
 }
 
 func dhcpOf(set evidence.Fact[string], options map[string]evidence.Fact[evidence.DHCPOptions]) evidence.Fact[evidence.DHCPOptions] {

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -38,9 +37,8 @@ func (l *look) readNodeGroups() {
 	groups, left := first(distinct(groups), l.most(groupsTotal))
 	for _, group := range groups {
 		name, _ := group.NodeGroup()
-		fact := one(a, func(ctx context.Context) (*eks.DescribeNodegroupOutput, error) {
-			return l.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)})
-		}, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
+		in := &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)}
+		fact := one(a, l.eks.DescribeNodegroup, in, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
 			if out.Nodegroup == nil {
 				return hollow[evidence.NodeGroup](l, "eks:DescribeNodegroup of "+name+": the answer holds none")
 			}
@@ -86,7 +84,15 @@ func (l *look) readAutoScaling() {
 	for _, g := range groups {
 		wanted = append(wanted, names[g])
 	}
-	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.describeGroups)
+	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.autoScaling.DescribeAutoScalingGroups,
+		func(names []string) *autoscaling.DescribeAutoScalingGroupsInput {
+			return &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names}
+		},
+		func(found map[string]evidence.AutoScalingGroup, out *autoscaling.DescribeAutoScalingGroupsOutput) {
+			for _, g := range out.AutoScalingGroups {
+				found[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
+			}
+		})
 	listed := map[roll.InstanceID]string{}
 	for _, group := range groups {
 		fact := facts[names[group]]
@@ -97,23 +103,6 @@ func (l *look) readAutoScaling() {
 		l.group(group, func(g *evidence.Group) { g.AutoScaling = evidence.Skipped[evidence.AutoScalingGroup](whyGroups) })
 	}
 	l.readScalingInstances(listed)
-}
-
-func (l *look) describeGroups(ctx context.Context, names []string) (map[string]evidence.AutoScalingGroup, error) {
-	found := map[string]evidence.AutoScalingGroup{}
-	in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: slices.Clone(names)}
-	for {
-		out, err := l.autoScaling.DescribeAutoScalingGroups(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range out.AutoScalingGroups {
-			found[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
-		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return found, nil
-		}
-	}
 }
 
 // readScalingInstances asks about the findings' instances that no group lists: one that was
@@ -127,10 +116,11 @@ func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 		}
 	}
 	ids, _ = first(ids, l.most(scalingSize))
-	byID(l.action("autoscaling:DescribeAutoScalingInstances"), ids, scalingSize, func(ctx context.Context, ids []string) (map[string]bool, error) {
-		_, err := l.autoScaling.DescribeAutoScalingInstances(ctx, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: slices.Clone(ids)})
-		return nil, err
-	})
+	byID(l.action("autoscaling:DescribeAutoScalingInstances"), ids, scalingSize, l.autoScaling.DescribeAutoScalingInstances,
+		func(ids []string) *autoscaling.DescribeAutoScalingInstancesInput {
+			return &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids}
+		},
+		func(map[string]bool, *autoscaling.DescribeAutoScalingInstancesOutput) {})
 }
 
 // readActivities reads the latest scaling activities of the groups, the newest first, as
@@ -141,9 +131,7 @@ func (l *look) readActivities() {
 	groups, left := first(groups, l.most(groupsTotal))
 	for _, group := range groups {
 		in := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(names[group]), MaxRecords: aws.Int32(activitiesEach), IncludeDeletedGroups: aws.Bool(true)}
-		fact := one(a, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-			return l.autoScaling.DescribeScalingActivities(ctx, in)
-		}, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
+		fact := one(a, l.autoScaling.DescribeScalingActivities, in, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
 			return evidence.Read(project.Activities(out.Activities))
 		})
 		l.group(group, func(g *evidence.Group) { g.Activities = fact })

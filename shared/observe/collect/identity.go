@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
@@ -60,9 +60,7 @@ func (l *look) readSoundProfiles(a *action, read int) {
 }
 
 func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
-	return one(a, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
-		return l.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))})
-	}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
+	return one(a, l.iam.GetInstanceProfile, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
 		if out.InstanceProfile == nil {
 			return hollow[evidence.InstanceProfile](l, "iam:GetInstanceProfile of "+arn+": the answer holds none")
 		}
@@ -78,9 +76,7 @@ func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstancePro
 func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
-	return one(a, func(ctx context.Context) (*iam.GetRoleOutput, error) {
-		return l.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-	}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
+	return one(a, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
 		r := out.Role
 		if r == nil {
 			return hollow[evidence.Role](l, "iam:GetRole of "+name+": the answer holds none")
@@ -104,31 +100,20 @@ func policyText(encoded string) string {
 // policies lists what is attached to a role. What is written into the role itself counts
 // as unread if that cannot be listed: the rest is of use without it.
 func (l *look) policies(attached, inline *action, role string) evidence.Fact[evidence.Policies] {
-	arns, end := pages(attached, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.iam.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role), Marker: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		var page []string
-		for _, p := range out.AttachedPolicies {
-			page = append(page, aws.ToString(p.PolicyArn))
-		}
-		return page, out.Marker, nil
-	})
+	all, end := pages(attached, maxPages, l.iam.ListAttachedRolePolicies, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)},
+		func(out *iam.ListAttachedRolePoliciesOutput) []types.AttachedPolicy { return out.AttachedPolicies })
 	switch {
 	case end.gone:
 		return evidence.None[evidence.Policies]()
 	case end.err != nil:
 		return evidence.Failed[evidence.Policies](end.why)
 	}
-	fact := evidence.Read(evidence.Policies{Attached: arns})
-	names, end := pages(inline, maxPages, func(ctx context.Context, token *string) ([]string, *string, error) {
-		out, err := l.iam.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String(role), Marker: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.PolicyNames, out.Marker, nil
-	})
+	fact := evidence.Read(evidence.Policies{})
+	for _, p := range all {
+		fact.Value.Attached = append(fact.Value.Attached, aws.ToString(p.PolicyArn))
+	}
+	names, end := pages(inline, maxPages, l.iam.ListRolePolicies, &iam.ListRolePoliciesInput{RoleName: aws.String(role)},
+		func(out *iam.ListRolePoliciesOutput) []string { return out.PolicyNames })
 	if end.err != nil {
 		fact.Why = end.why // of the part that is missing
 		return fact
@@ -179,18 +164,14 @@ func (l *look) documents(role string, p evidence.Fact[evidence.Policies]) eviden
 }
 
 func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[evidence.PolicyDocument] {
-	return one(a, func(ctx context.Context) (*iam.GetRolePolicyOutput, error) {
-		return l.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
-	}, func(out *iam.GetRolePolicyOutput) evidence.Fact[evidence.PolicyDocument] {
+	return one(a, l.iam.GetRolePolicy, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)}, func(out *iam.GetRolePolicyOutput) evidence.Fact[evidence.PolicyDocument] {
 		return evidence.Read(evidence.PolicyDocument{Name: name, Text: policyText(aws.ToString(out.PolicyDocument))})
 	})
 }
 
 // managedDocument reads the version of a managed policy that is in force.
 func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
-	id := one(policy, func(ctx context.Context) (*iam.GetPolicyOutput, error) {
-		return l.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: aws.String(arn)})
-	}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
+	id := one(policy, l.iam.GetPolicy, &iam.GetPolicyInput{PolicyArn: aws.String(arn)}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
 		if out.Policy == nil {
 			return hollow[string](l, "iam:GetPolicy of "+arn+": the answer holds none")
 		}
@@ -199,9 +180,7 @@ func (l *look) managedDocument(policy, version *action, arn string) evidence.Fac
 	if !id.Known() {
 		return evidence.Fact[evidence.PolicyDocument]{State: id.State, Why: id.Why}
 	}
-	return one(version, func(ctx context.Context) (*iam.GetPolicyVersionOutput, error) {
-		return l.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)})
-	}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
+	return one(version, l.iam.GetPolicyVersion, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
 		if out.PolicyVersion == nil {
 			return hollow[evidence.PolicyDocument](l, "iam:GetPolicyVersion of "+arn+": the answer holds none")
 		}

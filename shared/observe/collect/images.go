@@ -1,9 +1,7 @@
 package collect
 
 import (
-	"context"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -22,21 +20,17 @@ func (l *look) readImages() {
 		ids = append(ids, c.Image)
 	}
 	ids, left := first(distinct(ids), l.most(imagesTotal))
-	facts := byID(l.action("ec2:DescribeImages"), ids, imagesTotal, l.describeImages)
+	facts := byID(l.action("ec2:DescribeImages"), ids, imagesTotal, l.ec2.DescribeImages,
+		func(ids []string) *ec2.DescribeImagesInput {
+			return &ec2.DescribeImagesInput{ImageIds: ids, IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)}
+		},
+		func(found map[string]evidence.Image, out *ec2.DescribeImagesOutput) {
+			for i := range out.Images {
+				found[aws.ToString(out.Images[i].ImageId)] = image(&out.Images[i])
+			}
+		})
 	skip(facts, left, fmt.Sprintf("%d AMIs are described a check, the most urgent first", imagesTotal))
 	keep(l.ev.Images, facts)
-}
-
-func (l *look) describeImages(ctx context.Context, ids []string) (map[string]evidence.Image, error) {
-	out, err := l.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: slices.Clone(ids), IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)})
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]evidence.Image{}
-	for i := range out.Images {
-		found[aws.ToString(out.Images[i].ImageId)] = image(&out.Images[i])
-	}
-	return found, nil
 }
 
 func image(i *types.Image) evidence.Image {

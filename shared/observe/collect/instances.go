@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,33 +44,22 @@ func (l *look) readInstances() {
 	}
 	suspects = distinct(suspects)
 	ids, left := first(distinct(append(slices.Clone(suspects), l.healthy()...)), l.most(describedTotal))
-	facts := byID(l.action("ec2:DescribeInstances"), ids, describedSize, l.describeInstances)
-	for _, id := range left {
-		facts[id] = evidence.Skipped[evidence.InstanceConfig](fmt.Sprintf("%d instances are described a check, the most urgent first", describedTotal))
-	}
+	facts := byID(l.action("ec2:DescribeInstances"), ids, describedSize, l.ec2.DescribeInstances,
+		func(ids []string) *ec2.DescribeInstancesInput {
+			return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
+		},
+		func(found map[string]evidence.InstanceConfig, out *ec2.DescribeInstancesOutput) {
+			for _, r := range out.Reservations {
+				for i := range r.Instances {
+					found[aws.ToString(r.Instances[i].InstanceId)] = instanceConfig(&r.Instances[i])
+				}
+			}
+		})
+	skip(facts, left, fmt.Sprintf("%d instances are described a check, the most urgent first", describedTotal))
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
 	}
 	l.complete(facts)
-}
-
-func (l *look) describeInstances(ctx context.Context, ids []string) (map[string]evidence.InstanceConfig, error) {
-	in := &ec2.DescribeInstancesInput{InstanceIds: slices.Clone(ids), IncludeManagedResources: aws.Bool(true)}
-	found := map[string]evidence.InstanceConfig{}
-	for {
-		out, err := l.ec2.DescribeInstances(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range out.Reservations {
-			for i := range r.Instances {
-				found[aws.ToString(r.Instances[i].InstanceId)] = instanceConfig(&r.Instances[i])
-			}
-		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return found, nil
-		}
-	}
 }
 
 // instanceConfig cuts an instance down.

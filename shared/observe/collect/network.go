@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,18 +44,14 @@ func (l *look) readSubnets() {
 		ids = append(ids, e.Subnets...)
 	}
 	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.Subnet, error) {
-		out, err := l.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: slices.Clone(ids)})
-		if err != nil {
-			return nil, err
-		}
-		found := map[string]evidence.Subnet{}
-		for i := range out.Subnets {
-			s := subnet(&out.Subnets[i])
-			found[s.ID] = s
-		}
-		return found, nil
-	})
+	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, l.ec2.DescribeSubnets,
+		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
+		func(found map[string]evidence.Subnet, out *ec2.DescribeSubnetsOutput) {
+			for i := range out.Subnets {
+				s := subnet(&out.Subnets[i])
+				found[s.ID] = s
+			}
+		})
 	skip(facts, left, whyNetwork)
 	keep(l.ev.Network.Subnets, facts)
 }
@@ -77,51 +72,31 @@ func (l *look) vpcIDs() []string {
 	return ids
 }
 
-func inVPCs(ids []string) []types.Filter {
-	return []types.Filter{{Name: aws.String("vpc-id"), Values: slices.Clone(ids)}}
+func (l *look) inVPCs() []types.Filter {
+	return []types.Filter{{Name: aws.String("vpc-id"), Values: l.vpcIDs()}}
 }
 
 // listing reads what the VPCs of the instances have of a kind, which costs one call
 // however many subnets there are.
-func listing[T any](l *look, call string, page func(ctx context.Context, filters []types.Filter, token *string) ([]T, *string, error)) fetched[T] {
+func listing[I, O, F, T any](l *look, name string, call method[I, O, F], in *I, items func(*O) []T) fetched[T] {
 	ids := l.vpcIDs()
 	if len(ids) == 0 {
 		return fetched[T]{}
 	}
-	all, end := pages(l.action(call), l.most(maxPages), func(ctx context.Context, token *string) ([]T, *string, error) {
-		return page(ctx, inVPCs(ids), token)
-	})
+	all, end := pages(l.action(name), l.most(maxPages), call, in, items)
 	return fetched[T]{vpcs: ids, all: all, why: end.why}
 }
 
 func (l *look) readRouteTables() {
-	l.tables = listing(l, "ec2:DescribeRouteTables", func(ctx context.Context, filters []types.Filter, token *string) ([]types.RouteTable, *string, error) {
-		out, err := l.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filters, NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.RouteTables, out.NextToken, nil
-	})
+	l.tables = listing(l, "ec2:DescribeRouteTables", l.ec2.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: l.inVPCs()}, func(out *ec2.DescribeRouteTablesOutput) []types.RouteTable { return out.RouteTables })
 }
 
 func (l *look) readACLs() {
-	l.acls = listing(l, "ec2:DescribeNetworkAcls", func(ctx context.Context, filters []types.Filter, token *string) ([]types.NetworkAcl, *string, error) {
-		out, err := l.ec2.DescribeNetworkAcls(ctx, &ec2.DescribeNetworkAclsInput{Filters: filters, NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.NetworkAcls, out.NextToken, nil
-	})
+	l.acls = listing(l, "ec2:DescribeNetworkAcls", l.ec2.DescribeNetworkAcls, &ec2.DescribeNetworkAclsInput{Filters: l.inVPCs()}, func(out *ec2.DescribeNetworkAclsOutput) []types.NetworkAcl { return out.NetworkAcls })
 }
 
 func (l *look) readEndpoints() {
-	got := listing(l, "ec2:DescribeVpcEndpoints", func(ctx context.Context, filters []types.Filter, token *string) ([]types.VpcEndpoint, *string, error) {
-		out, err := l.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: filters, NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.VpcEndpoints, out.NextToken, nil
-	})
+	got := listing(l, "ec2:DescribeVpcEndpoints", l.ec2.DescribeVpcEndpoints, &ec2.DescribeVpcEndpointsInput{Filters: l.inVPCs()}, func(out *ec2.DescribeVpcEndpointsOutput) []types.VpcEndpoint { return out.VpcEndpoints })
 	for _, id := range l.vpcIDs() {
 		fact := evidence.Failed[[]evidence.VPCEndpoint](got.why)
 		if got.why == "" {
@@ -175,18 +150,16 @@ func (l *look) readSecurityGroups() {
 		ids = append(ids, e.SecurityGroups...)
 	}
 	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeSecurityGroups"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.SecurityGroup, error) {
-		out, err := l.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Clone(ids)})
-		if err != nil {
-			return nil, err
-		}
-		found := map[string]evidence.SecurityGroup{}
-		for i := range out.SecurityGroups {
-			g := securityGroup(&out.SecurityGroups[i])
-			found[g.ID] = g
-		}
-		return found, nil
-	})
+	facts := byID(l.action("ec2:DescribeSecurityGroups"), ids, networkSize, l.ec2.DescribeSecurityGroups,
+		func(ids []string) *ec2.DescribeSecurityGroupsInput {
+			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
+		},
+		func(found map[string]evidence.SecurityGroup, out *ec2.DescribeSecurityGroupsOutput) {
+			for i := range out.SecurityGroups {
+				g := securityGroup(&out.SecurityGroups[i])
+				found[g.ID] = g
+			}
+		})
 	skip(facts, left, whyNetwork)
 	keep(l.ev.Network.SecurityGroups, facts)
 }
@@ -233,18 +206,16 @@ func (l *look) readNATGateways() {
 		}
 	}
 	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeNatGateways"), ids, networkSize, func(ctx context.Context, ids []string) (map[string]evidence.NATGateway, error) {
-		out, err := l.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: slices.Clone(ids)})
-		if err != nil {
-			return nil, err
-		}
-		found := map[string]evidence.NATGateway{}
-		for i := range out.NatGateways {
-			g := natGateway(&out.NatGateways[i])
-			found[g.ID] = g
-		}
-		return found, nil
-	})
+	facts := byID(l.action("ec2:DescribeNatGateways"), ids, networkSize, l.ec2.DescribeNatGateways,
+		func(ids []string) *ec2.DescribeNatGatewaysInput {
+			return &ec2.DescribeNatGatewaysInput{NatGatewayIds: ids}
+		},
+		func(found map[string]evidence.NATGateway, out *ec2.DescribeNatGatewaysOutput) {
+			for i := range out.NatGateways {
+				g := natGateway(&out.NatGateways[i])
+				found[g.ID] = g
+			}
+		})
 	skip(facts, left, whyNetwork)
 	keep(l.ev.Network.NATGateways, facts)
 }
@@ -273,9 +244,7 @@ func (l *look) readDNS() {
 }
 
 func (l *look) vpcAttribute(a *action, id string, name types.VpcAttributeName, value func(*ec2.DescribeVpcAttributeOutput) *types.AttributeBooleanValue) evidence.Fact[bool] {
-	return one(a, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
-		return l.ec2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: aws.String(id), Attribute: name})
-	}, func(out *ec2.DescribeVpcAttributeOutput) evidence.Fact[bool] {
+	return one(a, l.ec2.DescribeVpcAttribute, &ec2.DescribeVpcAttributeInput{VpcId: aws.String(id), Attribute: name}, func(out *ec2.DescribeVpcAttributeOutput) evidence.Fact[bool] {
 		if v := value(out); v != nil && v.Value != nil {
 			return evidence.Read(*v.Value)
 		}

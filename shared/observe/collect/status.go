@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -31,7 +30,15 @@ func (l *look) readStatus() {
 	}
 	slices.SortStableFunc(ids, func(a, b string) int { return l.soundness(a) - l.soundness(b) })
 	ids, left := first(ids, l.most(statusSize))
-	facts := byID(l.action("ec2:DescribeInstanceStatus"), ids, statusSize, l.describeStatus)
+	facts := byID(l.action("ec2:DescribeInstanceStatus"), ids, statusSize, l.ec2.DescribeInstanceStatus,
+		func(ids []string) *ec2.DescribeInstanceStatusInput {
+			return &ec2.DescribeInstanceStatusInput{InstanceIds: ids, IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
+		},
+		func(found map[string]evidence.InstanceStatus, out *ec2.DescribeInstanceStatusOutput) {
+			for i := range out.InstanceStatuses {
+				found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = project.InstanceStatus(&out.InstanceStatuses[i])
+			}
+		})
 	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read a check, the most urgent first", statusSize))
 	for id, fact := range facts {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Status = fact })
@@ -44,21 +51,4 @@ func (l *look) soundness(id string) int {
 		return 0
 	}
 	return 1
-}
-
-func (l *look) describeStatus(ctx context.Context, ids []string) (map[string]evidence.InstanceStatus, error) {
-	in := &ec2.DescribeInstanceStatusInput{InstanceIds: slices.Clone(ids), IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
-	found := map[string]evidence.InstanceStatus{}
-	for {
-		out, err := l.ec2.DescribeInstanceStatus(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		for i := range out.InstanceStatuses {
-			found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = project.InstanceStatus(&out.InstanceStatuses[i])
-		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return found, nil
-		}
-	}
 }

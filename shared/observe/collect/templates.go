@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -41,23 +40,16 @@ func (l *look) readTemplates() {
 // describeTemplate describes versions of one launch template: at once, and if EC2 does
 // not know one of them, one by one.
 func (l *look) describeTemplate(a *action, id string, versions []string) {
-	facts := lookUp(a, versions, func(ctx context.Context, versions []string) (map[string]evidence.LaunchTemplate, error) {
-		found := map[string]evidence.LaunchTemplate{}
-		in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), Versions: versions, IncludeManagedResources: aws.Bool(true)}
-		for {
-			out, err := l.ec2.DescribeLaunchTemplateVersions(ctx, in)
-			if err != nil {
-				return nil, err
-			}
+	facts := lookUp(a, versions, l.ec2.DescribeLaunchTemplateVersions,
+		func(versions []string) *ec2.DescribeLaunchTemplateVersionsInput {
+			return &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), Versions: versions, IncludeManagedResources: aws.Bool(true)}
+		},
+		func(found map[string]evidence.LaunchTemplate, out *ec2.DescribeLaunchTemplateVersionsOutput) {
 			for i := range out.LaunchTemplateVersions {
 				t := launchTemplate(&out.LaunchTemplateVersions[i])
 				found[t.Version] = t
 			}
-			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-				return found, nil
-			}
-		}
-	})
+		})
 	for version, fact := range facts {
 		l.ev.Templates[id+":"+version] = fact
 	}

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -22,9 +21,8 @@ func (l *look) readUserData() {
 		l.instance(id, func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot](why) })
 	}
 	for _, id := range ids {
-		fact := one(a, func(ctx context.Context) (*ec2.DescribeInstanceAttributeOutput, error) {
-			return l.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData})
-		}, func(out *ec2.DescribeInstanceAttributeOutput) evidence.Fact[userdata.Boot] {
+		in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: types.InstanceAttributeNameUserData}
+		fact := one(a, l.ec2.DescribeInstanceAttribute, in, func(out *ec2.DescribeInstanceAttributeOutput) evidence.Fact[userdata.Boot] {
 			if out.UserData == nil {
 				return evidence.None[userdata.Boot]()
 			}
