@@ -14,19 +14,16 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
 // Clusters lists the names of the region's EKS clusters, sorted.
 func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 	var names []string
-	pages := eks.NewListClustersPaginator(o.eks, &eks.ListClustersInput{})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.principal(ctx)))
-		}
-		names = append(names, page.Clusters...)
+	err := project.EachPage(ctx, o.eks.ListClusters, &eks.ListClustersInput{}, func(out *eks.ListClustersOutput) { names = append(names, out.Clusters...) })
+	if err != nil {
+		return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.principal(ctx)))
 	}
 	slices.Sort(names)
 	return names, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -88,17 +89,13 @@ func answer(yes bool) roll.Answer {
 // groups do with them. Instances of no group are left out.
 func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]asgtypes.AutoScalingInstanceDetails, error) {
 	known := map[string]asgtypes.AutoScalingInstanceDetails{}
-	pages := autoscaling.NewDescribeAutoScalingInstancesPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range page.AutoScalingInstances {
+	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids}
+	err := project.EachPage(ctx, o.autoScaling.DescribeAutoScalingInstances, in, func(out *autoscaling.DescribeAutoScalingInstancesOutput) {
+		for _, i := range out.AutoScalingInstances {
 			known[aws.ToString(i.InstanceId)] = i
 		}
-	}
-	return known, nil
+	})
+	return known, err
 }
 
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {

@@ -156,16 +156,10 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 	}
 	read := map[string]evidence.AutoScalingGroup{}
 	for batch := range slices.Chunk(names, autoScalingBatch) {
-		pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				addGap(s, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
-				return
-			}
-			for _, g := range page.AutoScalingGroups {
-				read[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
-			}
+		err := o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch}, func(g evidence.AutoScalingGroup) { read[g.Name] = g })
+		if err != nil {
+			addGap(s, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
+			return
 		}
 	}
 	for _, g := range groups {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -40,8 +41,9 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
 		MaxResults:              aws.Int32(pageSize),
 	}
+	describe := limited(o, o.ec2.DescribeInstances)
 	for page := 1; ; page++ {
-		out, err := o.describe(ctx, in)
+		out, err := describe(ctx, in)
 		if err != nil {
 			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
 			if page > 1 {
@@ -68,7 +70,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 				}
 			}
 		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+		if !project.TurnPage(in, out) {
 			if n := len(s.Instances); cap(s.Instances)-n > n/8 {
 				s.Instances = slices.Clone(s.Instances) // without the room that growing left
 			}
@@ -91,13 +93,6 @@ func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
 		}
 	}
 	return account == "" || account == s.Cluster.ID.Account
-}
-
-func (o *Observer) describe(ctx context.Context, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
-	if err := o.turn(ctx); err != nil {
-		return nil, err
-	}
-	return o.ec2.DescribeInstances(ctx, in)
 }
 
 // readMissed looks up the instances of nodes that the listing lacks: their tag is
@@ -182,14 +177,9 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 	for try := 1; len(ids) > 0; try++ {
 		found = nil
 		in := &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
-		out, err := o.describe(ctx, in)
-		for err == nil {
-			found = append(found, out.Reservations...)
-			if aws.ToString(out.NextToken) == "" {
-				return found, unknown, nil
-			}
-			in.NextToken = out.NextToken
-			out, err = o.describe(ctx, in)
+		err := project.EachPage(ctx, limited(o, o.ec2.DescribeInstances), in, func(out *ec2.DescribeInstancesOutput) { found = append(found, out.Reservations...) })
+		if err == nil {
+			return found, unknown, nil
 		}
 		named := awserr.InvalidInstanceIDs(err)
 		left := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(named, id) })

@@ -82,15 +82,9 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 
 // nodeGroups lists the names of the managed node groups.
 func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []string, err error) {
-	pages := eks.NewListNodegroupsPaginator(o.eks, &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(nodeGroupPage)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, page.Nodegroups...)
-	}
-	return names, nil
+	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(nodeGroupPage)}
+	err = project.EachPage(ctx, o.eks.ListNodegroups, in, func(out *eks.ListNodegroupsOutput) { names = append(names, out.Nodegroups...) })
+	return names, err
 }
 
 // addNodeGroup adds a managed node group that EKS could not create or that it cannot launch

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -73,14 +74,7 @@ func (o *Observer) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.I
 func (o *Observer) freeVolumes(ctx context.Context, ids []string) (free []roll.Leftover, err error) {
 	for batch := range slices.Chunk(ids, leftSize) {
 		in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id"), Values: batch}}}
-		for {
-			if err := o.turn(ctx); err != nil {
-				return nil, err
-			}
-			out, err := o.ec2.DescribeVolumes(ctx, in)
-			if err != nil {
-				return nil, err
-			}
+		err := project.EachPage(ctx, limited(o, o.ec2.DescribeVolumes), in, func(out *ec2.DescribeVolumesOutput) {
 			for _, v := range out.Volumes {
 				if v.State == types.VolumeStateAvailable && len(v.Attachments) == 0 && !managed(v.Operator) {
 					free = append(free, roll.Leftover{
@@ -89,9 +83,9 @@ func (o *Observer) freeVolumes(ctx context.Context, ids []string) (free []roll.L
 					})
 				}
 			}
-			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-				break
-			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return free, nil
@@ -103,14 +97,7 @@ func (o *Observer) freeVolumes(ctx context.Context, ids []string) (free []roll.L
 func (o *Observer) freeInterfaces(ctx context.Context, account string, ids []string) (free []roll.Leftover, err error) {
 	for batch := range slices.Chunk(ids, leftSize) {
 		in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{{Name: aws.String("network-interface-id"), Values: batch}}}
-		for {
-			if err := o.turn(ctx); err != nil {
-				return nil, err
-			}
-			out, err := o.ec2.DescribeNetworkInterfaces(ctx, in)
-			if err != nil {
-				return nil, err
-			}
+		err := project.EachPage(ctx, limited(o, o.ec2.DescribeNetworkInterfaces), in, func(out *ec2.DescribeNetworkInterfacesOutput) {
 			for i := range out.NetworkInterfaces {
 				n := &out.NetworkInterfaces[i]
 				foreign := account != "" && n.OwnerId != nil && *n.OwnerId != account
@@ -120,9 +107,9 @@ func (o *Observer) freeInterfaces(ctx context.Context, account string, ids []str
 					})
 				}
 			}
-			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-				break
-			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return free, nil

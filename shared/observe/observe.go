@@ -26,6 +26,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -219,6 +220,16 @@ func (f *faults) note(ctx context.Context, err error) {
 		addGap(f.s, g)
 	}
 	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
+}
+
+// limited is a method of the EC2 client that waits for its turn before each call.
+func limited[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Method[I, O, F] {
+	return func(ctx context.Context, in *I, options ...func(*F)) (*O, error) {
+		if err := o.turn(ctx); err != nil {
+			return nil, err
+		}
+		return call(ctx, in, options...)
+	}
 }
 
 // turn waits for this process's next turn to ask EC2 for a page, a little longer

@@ -423,7 +423,7 @@ type unreachable struct{}
 
 func (unreachable) Dial(roll.Cluster) (*kube.Client, error) { return nil, errors.New("not here") }
 
-// paced is an account whose EC2 hands out one instance a page, and an observer of
+// limited is an account whose EC2 hands out one instance a page, and an observer of
 // it that waits an interval between pages. It needs no network, so that it can run
 // on the clock of a test.
 func paced(pages int, interval time.Duration) (*account, *Observer) {

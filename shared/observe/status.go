@@ -70,16 +70,20 @@ func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 }
 
 func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, error) {
+	said, call := newStatuses(), limited(o, o.ec2.DescribeInstanceStatus)
 	if known <= pageSize {
-		said := newStatuses()
-		token, err := o.statusPage(ctx, &ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize)}, said, true)
-		if err != nil || aws.ToString(token) == "" {
+		out, err := call(ctx, &ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize), IncludeManagedResources: aws.Bool(true)})
+		if err != nil {
 			return said, err
 		}
+		if aws.ToString(out.NextToken) == "" {
+			said.add(out, true)
+			return said, nil
+		}
 	}
-	said := newStatuses()
 	for _, filters := range statusFilters() {
-		if err := o.listStatuses(ctx, &ec2.DescribeInstanceStatusInput{Filters: filters, MaxResults: aws.Int32(pageSize)}, said, false); err != nil {
+		in := &ec2.DescribeInstanceStatusInput{Filters: filters, MaxResults: aws.Int32(pageSize), IncludeManagedResources: aws.Bool(true)}
+		if err := project.EachPage(ctx, call, in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, false) }); err != nil {
 			return said, err
 		}
 	}
@@ -89,7 +93,8 @@ func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, e
 // readTargetStatus reads the same of the one instance that is looked at.
 func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 	said := newStatuses()
-	err := o.listStatuses(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}}, said, true)
+	in := &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}, IncludeManagedResources: aws.Bool(true)}
+	err := project.EachPage(ctx, limited(o, o.ec2.DescribeInstanceStatus), in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, true) })
 	if err != nil && !awserr.IsNotFound(err) { // an instance that does not exist fails no check
 		s.StatusRead = roll.Unreadable
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
@@ -98,29 +103,9 @@ func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, said.failing, said.scheduled
 }
 
-// listStatuses adds what a listing says, page by page. Only running instances have a status.
-func (o *Observer) listStatuses(ctx context.Context, in *ec2.DescribeInstanceStatusInput, said statuses, all bool) error {
-	for {
-		token, err := o.statusPage(ctx, in, said, all)
-		if err != nil || aws.ToString(token) == "" {
-			return err
-		}
-		in.NextToken = token
-	}
-}
-
-// statusPage adds what one page says, and tells where the next begins. all says that the
-// listing has every instance: one that asks by filters would show the performance of some by
-// chance.
-func (o *Observer) statusPage(ctx context.Context, in *ec2.DescribeInstanceStatusInput, said statuses, all bool) (*string, error) {
-	in.IncludeManagedResources = aws.Bool(true)
-	if err := o.turn(ctx); err != nil {
-		return nil, err
-	}
-	out, err := o.ec2.DescribeInstanceStatus(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+// add adds what one page says. all says that the listing has every instance: one that asks by
+// filters would show the performance of some by chance.
+func (said statuses) add(out *ec2.DescribeInstanceStatusOutput, all bool) {
 	for i := range out.InstanceStatuses {
 		id, status := roll.InstanceID(aws.ToString(out.InstanceStatuses[i].InstanceId)), project.InstanceStatus(&out.InstanceStatuses[i])
 		if f, ok := impairment(status, all); ok {
@@ -130,7 +115,6 @@ func (o *Observer) statusPage(ctx context.Context, in *ec2.DescribeInstanceStatu
 			said.scheduled[id] = e
 		}
 	}
-	return out.NextToken, nil
 }
 
 // impairment reads since when which check fails; the second result is false if none

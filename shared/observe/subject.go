@@ -113,20 +113,18 @@ func (o *Observer) karpenters(ctx context.Context, s *roll.Snapshot, kind, name 
 
 // eachScalingGroup reads the Auto Scaling groups that carry the cluster's tag.
 func (o *Observer) eachScalingGroup(ctx context.Context, cluster string, read func(evidence.AutoScalingGroup)) error {
-	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(o.autoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
+	return o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters:    []asgtypes.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + cluster}}},
 		MaxRecords: aws.Int32(autoScalingBatch),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, g := range page.AutoScalingGroups {
+	}, read)
+}
+
+func (o *Observer) scalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, read func(evidence.AutoScalingGroup)) error {
+	return project.EachPage(ctx, o.autoScaling.DescribeAutoScalingGroups, in, func(out *autoscaling.DescribeAutoScalingGroupsOutput) {
+		for _, g := range out.AutoScalingGroups {
 			read(project.ScalingGroup(g))
 		}
-	}
-	return nil
+	})
 }
 
 // described is the error of an AWS call, in words for a person.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/deadline"
+	"rollcall/shared/observe/project"
 )
 
 // action is an AWS action that one task asks again and again.
@@ -28,11 +28,8 @@ type outcome struct {
 	why  string // what stood in the way, for a person
 }
 
-// method is a method of an SDK client, such as DescribeSubnets of *ec2.Client.
-type method[I, O, F any] = func(context.Context, *I, ...func(*F)) (*O, error)
-
 // ask makes one call, unless an earlier one met what every call would meet.
-func ask[I, O, F any](a *action, call method[I, O, F], in *I) (*O, outcome) {
+func ask[I, O, F any](a *action, call project.Method[I, O, F], in *I) (*O, outcome) {
 	return try(a, func(ctx context.Context) (*O, error) { return call(ctx, in) })
 }
 
@@ -78,7 +75,7 @@ func general(err error) bool {
 }
 
 // one asks about one thing.
-func one[I, O, F, V any](a *action, call method[I, O, F], in *I, read func(*O) evidence.Fact[V]) evidence.Fact[V] {
+func one[I, O, F, V any](a *action, call project.Method[I, O, F], in *I, read func(*O) evidence.Fact[V]) evidence.Fact[V] {
 	out, end := ask(a, call, in)
 	switch {
 	case end.gone:
@@ -93,7 +90,7 @@ func one[I, O, F, V any](a *action, call method[I, O, F], in *I, read func(*O) e
 const maxPages = 10
 
 // pages asks for page after page, until one names no next one.
-func pages[I, O, F, T any](a *action, most int, call method[I, O, F], in *I, items func(*O) []T) ([]T, outcome) {
+func pages[I, O, F, T any](a *action, most int, call project.Method[I, O, F], in *I, items func(*O) []T) ([]T, outcome) {
 	var all []T
 	for range most {
 		out, end := ask(a, call, in)
@@ -101,25 +98,12 @@ func pages[I, O, F, T any](a *action, most int, call method[I, O, F], in *I, ite
 			return nil, end
 		}
 		all = append(all, items(out)...)
-		if !turnPage(in, out) {
+		if !project.TurnPage(in, out) {
 			return all, outcome{}
 		}
 	}
 	why := a.name + " has more pages than are read for one diagnosis"
 	return nil, outcome{err: errors.New(why), why: why}
-}
-
-// turnPage makes the input of a listing ask for the page after the output's. It reports
-// whether there is one.
-func turnPage(in, out any) bool {
-	for _, field := range []string{"NextToken", "Marker"} {
-		token, next := reflect.ValueOf(in).Elem().FieldByName(field), reflect.ValueOf(out).Elem().FieldByName(field)
-		if token.IsValid() && next.IsValid() {
-			token.Set(next)
-			return !next.IsNil() && next.Elem().String() != ""
-		}
-	}
-	return false
 }
 
 // lookupTries bounds how often a look-up is repeated without the ids that EC2 does not
@@ -131,7 +115,7 @@ const lookupTries = 10
 // again. What EC2 neither refuses nor tells of is gone too: an AMI that was deregistered
 // a while ago, for one.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
-func byID[I, O, F, V any](a *action, ids []string, size int, call method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
+func byID[I, O, F, V any](a *action, ids []string, size int, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	for batch := range slices.Chunk(ids, size) {
 		maps.Copy(facts, lookUp(a, batch, call, in, keep))
@@ -139,22 +123,13 @@ func byID[I, O, F, V any](a *action, ids []string, size int, call method[I, O, F
 	return facts
 }
 
-func lookUp[I, O, F, V any](a *action, ids []string, call method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
+func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	left := slices.Clone(ids)
 	for range lookupTries {
 		found := map[string]V{}
-		_, end := try(a, func(ctx context.Context) (*O, error) {
-			for asked := in(slices.Clone(left)); ; {
-				out, err := call(ctx, asked)
-				if err != nil {
-					return nil, err
-				}
-				keep(found, out)
-				if !turnPage(asked, out) {
-					return out, nil
-				}
-			}
+		_, end := try(a, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, project.EachPage(ctx, call, in(slices.Clone(left)), func(out *O) { keep(found, out) })
 		})
 		named := named(end.err, left)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 )
 
 const (
@@ -78,7 +79,7 @@ func (l *look) inVPCs() []types.Filter {
 
 // listing reads what the VPCs of the instances have of a kind, which costs one call
 // however many subnets there are.
-func listing[I, O, F, T any](l *look, name string, call method[I, O, F], in *I, items func(*O) []T) fetched[T] {
+func listing[I, O, F, T any](l *look, name string, call project.Method[I, O, F], in *I, items func(*O) []T) fetched[T] {
 	ids := l.vpcIDs()
 	if len(ids) == 0 {
 		return fetched[T]{}
