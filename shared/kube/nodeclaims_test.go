@@ -72,7 +72,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	}
 	want := map[roll.InstanceID]roll.NodeClaim{
 		"i-00000000000000001": {
-			Name: "default-1", UID: "uid", 
+			Name: "default-1", UID: "uid",
 			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
 		},
 		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},

@@ -74,7 +74,7 @@ func healthy() *world {
 	w := &world{
 		config: evidence.InstanceConfig{
 			State: "running", Type: "m7i.large", Architecture: "x86_64", Image: imageID, VPC: vpcID, Subnet: nodeSubnet, PrivateIP: "10.0.32.21",
-			SecurityGroups: []string{nodeGroup}, HopLimit: 2, ClusterTags: []string{"payments"}, 
+			SecurityGroups: []string{nodeGroup}, HopLimit: 2, ClusterTags: []string{"payments"},
 			Group: roll.NodeGroupGroup("workers"), LaunchTemplate: template, LaunchTemplateVersion: "3",
 		},
 		cluster: evidence.ClusterConfig{
