@@ -134,7 +134,7 @@ func (c *Case) listed() Fact[InstanceConfig] {
 func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	own := c.Instance().UserData
 	if own.State == Absent && c.Config().State == Absent {
-		return follow(c.listed(), func(InstanceConfig) Fact[userdata.Boot] { return own }), "user data"
+		return Then(c.listed(), func(InstanceConfig) Fact[userdata.Boot] { return own }), "user data"
 	}
 	if i := c.Config(); !own.Settled() && i.Known() && i.Value.ASG != "" && i.Value.LaunchTemplate != "" {
 		t := c.Templates[i.Value.LaunchTemplate+":"+i.Value.LaunchTemplateVersion]
@@ -147,7 +147,7 @@ func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 
 // Image is the AMI of the finding's instance.
 func (c *Case) Image() Fact[Image] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[Image] {
+	return Then(c.listed(), func(i InstanceConfig) Fact[Image] {
 		if i.Image == "" {
 			return Failed[Image](AnswerOf + "ec2:DescribeInstances lacks the AMI of " + string(c.Finding.Instance))
 		}
@@ -157,7 +157,7 @@ func (c *Case) Image() Fact[Image] {
 
 // Profile is the instance profile of the finding's instance; Absent if it has none.
 func (c *Case) Profile() Fact[InstanceProfile] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
+	return Then(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
 		if i.ProfileARN == "" {
 			return None[InstanceProfile]()
 		}
@@ -168,7 +168,7 @@ func (c *Case) Profile() Fact[InstanceProfile] {
 // Role is the role behind the instance profile; Absent if there is no profile, no role
 // in it, or if the role was deleted.
 func (c *Case) Role() Fact[Role] {
-	return follow(c.Profile(), func(p InstanceProfile) Fact[Role] {
+	return Then(c.Profile(), func(p InstanceProfile) Fact[Role] {
 		if len(p.Roles) == 0 {
 			return None[Role]()
 		}
@@ -178,17 +178,17 @@ func (c *Case) Role() Fact[Role] {
 
 // Subnet is the subnet of the finding's instance.
 func (c *Case) Subnet() Fact[Subnet] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
+	return Then(c.listed(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
 }
 
 // RouteTable is that of the instance's subnet.
 func (c *Case) RouteTable() Fact[RouteTable] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
+	return Then(c.listed(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
 }
 
 // ACL is that of the instance's subnet.
 func (c *Case) ACL() Fact[ACL] {
-	return follow(c.listed(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
+	return Then(c.listed(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
 }
 
 // VPC is that of the instance; its facts are NotAsked if the instance is not known.
@@ -203,7 +203,7 @@ func (c *Case) VPC() VPC {
 // NodeClaim is Karpenter's claim of the finding's instance; Absent if the group's claims
 // were read and none has it.
 func (c *Case) NodeClaim() Fact[NodeClaim] {
-	return follow(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {
+	return Then(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {
 		launched := c.Config().Value.Launched
 		untold := ""
 		for _, n := range claims {
@@ -219,13 +219,4 @@ func (c *Case) NodeClaim() Fact[NodeClaim] {
 		}
 		return None[NodeClaim]()
 	})
-}
-
-// follow asks on from a fact; what stands in the way of the first stands in the way of
-// the second.
-func follow[A, B any](f Fact[A], next func(A) Fact[B]) Fact[B] {
-	if !f.Known() {
-		return Fact[B]{State: f.State, Why: f.Why}
-	}
-	return next(f.Value)
 }

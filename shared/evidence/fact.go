@@ -67,6 +67,15 @@ func (f Fact[T]) Known() bool { return f.State == Known }
 // Settled reports whether the question is answered: there is a value, or certainly none.
 func (f Fact[T]) Settled() bool { return f.State == Known || f.State == Absent }
 
+// Then is a fact that follows from another one. While the first is not known, the second is
+// not known either, for the same reason.
+func Then[A, B any](f Fact[A], next func(A) Fact[B]) Fact[B] {
+	if !f.Known() {
+		return Fact[B]{State: f.State, Why: f.Why}
+	}
+	return next(f.Value)
+}
+
 // Gap tells why there is no answer, "" if there is one.
 func (f Fact[T]) Gap() string {
 	switch {

@@ -129,37 +129,27 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	}
 	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]Unlaunched{}, Launched: map[string]time.Time{}}
 	var waiting []*nodeClaim
-	err := again(func() {
+	err := c.eachNodeClaim(ctx, selector, func() {
 		clear(claims.Of)
 		clear(claims.Latest)
 		clear(claims.Launched)
 		claims.Deleting, waiting = nil, nil
-	}, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			o.LabelSelector = selector
-			page, next, err := c.nodeClaimPage(ctx, o)
-			for _, c := range page {
-				id, claim := c.project()
-				pool := c.Metadata.Labels[labelNodePool]
-				if id != "" && len(pools) > 0 {
-					claims.Of[id] = claim
-				}
-				if !claim.DeletedAt.IsZero() {
-					claims.Deleting = append(claims.Deleting, c.placed())
-				}
-				if l, known := c.launch(); known {
-					claims.later(pool, l)
-				}
-				claims.wait(pool, c, &waiting)
-			}
-			return next, err
-		})
+	}, func(c *nodeClaim) {
+		id, claim := c.project()
+		pool := c.Metadata.Labels[labelNodePool]
+		if id != "" && len(pools) > 0 {
+			claims.Of[id] = claim
+		}
+		if !claim.DeletedAt.IsZero() {
+			claims.Deleting = append(claims.Deleting, c.placed())
+		}
+		if l, known := c.launch(); known {
+			claims.later(pool, l)
+		}
+		claims.wait(pool, c, &waiting)
 	})
-	if apierrors.IsNotFound(err) {
-		return NodeClaims{}, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
-	}
 	if err != nil {
-		return NodeClaims{}, listNodeClaims.failed(err)
+		return NodeClaims{}, err
 	}
 	claims.settle(waiting)
 	return claims, nil
@@ -169,22 +159,30 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 // question about one of them. A cluster without Karpenter has none, which is ErrNoNodeClaims.
 func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClaim, error) {
 	out := map[string]roll.NodeClaim{}
-	err := again(func() { clear(out) }, func() error {
+	err := c.eachNodeClaim(ctx, "", func() { clear(out) }, func(c *nodeClaim) { out[c.Metadata.Name] = c.placed() })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// eachNodeClaim lists NodeClaims and hands each to read. When the listing begins again, it
+// calls restart, so that the caller forgets what it was handed.
+func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart func(), read func(*nodeClaim)) error {
+	err := again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
+			o.LabelSelector = selector
 			page, next, err := c.nodeClaimPage(ctx, o)
-			for _, c := range page {
-				out[c.Metadata.Name] = c.placed()
+			for _, claim := range page {
+				read(claim)
 			}
 			return next, err
 		})
 	})
 	if apierrors.IsNotFound(err) {
-		return nil, listNodeClaims.failed(c.whyUnserved(ctx, resourceNodeClaim))
+		err = c.whyUnserved(ctx, resourceNodeClaim)
 	}
-	if err != nil {
-		return nil, listNodeClaims.failed(err)
-	}
-	return out, nil
+	return listNodeClaims.failed(err)
 }
 
 // nodeClaimPage asks for one page of the NodeClaims.

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -119,10 +120,7 @@ func attempt(task func()) {
 // of the evidence, of its own.
 func (l *look) steps() [][]func() {
 	return [][]func(){
-		{
-			l.readCluster, l.readInstances,
-			l.readNodes, l.readLeases, l.readEvents, l.readPods, l.readNodePools, l.readNodeClaims, l.readWebhooks,
-		},
+		slices.Concat([]func(){l.readCluster, l.readInstances}, l.readNodes(), []func(){l.readNodePools, l.readNodeClaims, l.readWebhooks}),
 		{
 			l.readStatus, l.readUserData, l.readConsoles, l.readImages, l.readTemplates,
 			l.readIdentity, l.readAwsAuth,

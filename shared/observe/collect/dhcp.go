@@ -45,15 +45,15 @@ func (l *look) readDHCP() {
 }
 
 func dhcpOf(set evidence.Fact[string], options map[string]evidence.Fact[evidence.DHCPOptions]) evidence.Fact[evidence.DHCPOptions] {
-	switch {
-	case !set.Known():
-		return evidence.Fact[evidence.DHCPOptions]{State: set.State, Why: set.Why}
-	case set.Value == noDHCPOptions:
-		return evidence.None[evidence.DHCPOptions]()
-	case set.Value == "":
-		return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
-	}
-	return options[set.Value]
+	return evidence.Then(set, func(id string) evidence.Fact[evidence.DHCPOptions] {
+		switch id {
+		case noDHCPOptions:
+			return evidence.None[evidence.DHCPOptions]()
+		case "":
+			return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
+		}
+		return options[id]
+	})
 }
 
 func dhcp(o *types.DhcpOptions) evidence.DHCPOptions {

@@ -177,13 +177,12 @@ func (l *look) managedDocument(policy, version *action, arn string) evidence.Fac
 		}
 		return evidence.Read(aws.ToString(out.Policy.DefaultVersionId))
 	})
-	if !id.Known() {
-		return evidence.Fact[evidence.PolicyDocument]{State: id.State, Why: id.Why}
-	}
-	return one(version, l.iam.GetPolicyVersion, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id.Value)}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
-		if out.PolicyVersion == nil {
-			return hollow[evidence.PolicyDocument](l, "iam:GetPolicyVersion of "+arn+": the answer holds none")
-		}
-		return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
+	return evidence.Then(id, func(id string) evidence.Fact[evidence.PolicyDocument] {
+		return one(version, l.iam.GetPolicyVersion, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id)}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
+			if out.PolicyVersion == nil {
+				return hollow[evidence.PolicyDocument](l, "iam:GetPolicyVersion of "+arn+": the answer holds none")
+			}
+			return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
+		})
 	})
 }

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -30,7 +31,7 @@ func (l *look) readImages() {
 			}
 		})
 	skip(facts, left, fmt.Sprintf("%d AMIs are described a check, the most urgent first", imagesTotal))
-	keep(l.ev.Images, facts)
+	maps.Copy(l.ev.Images, facts)
 }
 
 func image(i *types.Image) evidence.Image {

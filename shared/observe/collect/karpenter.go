@@ -64,13 +64,9 @@ func (l *look) readNodeClasses() {
 	t := l.kube.topic()
 	known := map[string]evidence.Fact[evidence.NodeClass]{}
 	l.eachPool(func(group roll.Group, _ string) {
-		pool := l.groupOf(group).NodePool
-		fact := evidence.Fact[evidence.NodeClass]{State: pool.State, Why: pool.Why}
-		if kind, name, _ := strings.Cut(pool.Value.NodeClass, "/"); pool.Known() {
-			fact = l.nodeClass(t, known, kind, name)
-			l.group(group, func(g *evidence.Group) { g.NodePool.Value.NodeClass = name })
-		}
-		l.group(group, func(g *evidence.Group) { g.NodeClass = fact })
+		kind, name, _ := strings.Cut(l.groupOf(group).NodePool.Value.NodeClass, "/")
+		fact := evidence.Then(l.groupOf(group).NodePool, func(evidence.NodePool) evidence.Fact[evidence.NodeClass] { return l.nodeClass(t, known, kind, name) })
+		l.group(group, func(g *evidence.Group) { g.NodePool.Value.NodeClass, g.NodeClass = name, fact })
 	}, func(roll.Group, string) {})
 }
 

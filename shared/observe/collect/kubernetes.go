@@ -112,12 +112,7 @@ func (t *topic) why() string {
 
 // object asks for one object and decodes it; Absent if it does not exist.
 func object[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[V] {
-	all := items(t, q, project)
-	fact := evidence.Fact[V]{State: all.State, Why: all.Why}
-	if all.Known() {
-		fact.Value = all.Value[0]
-	}
-	return fact
+	return evidence.Then(items(t, q, project), func(all []V) evidence.Fact[V] { return evidence.Read(all[0]) })
 }
 
 // items asks for a list and decodes each of its items.

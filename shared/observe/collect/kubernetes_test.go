@@ -150,7 +150,7 @@ func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
 			t.Fatal(err)
 		}
-		got, ok := ofNodes(w)
+		got, ok := nodesOnly(w)
 		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective || got.FailurePolicy != "Fail") {
 			t.Errorf("%s: got %v, %+v", name, ok, got)
 		}

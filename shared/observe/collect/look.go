@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
@@ -82,62 +81,40 @@ func (l *look) configs(n need) []evidence.InstanceConfig {
 	return out
 }
 
-// config is what EC2 told of an instance.
-func (l *look) config(id roll.InstanceID) evidence.Fact[evidence.InstanceConfig] {
+// changed changes a value of the evidence under its lock; known returns one.
+func changed[K comparable, V any](l *look, all map[K]V, key K, change func(*V)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ev.Instances[id].Config
-}
-
-// instance changes what is known of an instance.
-func (l *look) instance(id roll.InstanceID, change func(*evidence.Instance)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := l.ev.Instances[id]
-	change(&i)
-	l.ev.Instances[id] = i
-}
-
-// node changes what is known of a node.
-func (l *look) node(name string, change func(*evidence.Node)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.ev.Nodes[name]
-	change(&n)
-	l.ev.Nodes[name] = n
-}
-
-// nodeOf is what is known of a node.
-func (l *look) nodeOf(name string) evidence.Node {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ev.Nodes[name]
-}
-
-// group changes what is known of a group.
-func (l *look) group(name roll.Group, change func(*evidence.Group)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.ev.Groups[name]
-	change(&g)
-	l.ev.Groups[name] = g
-}
-
-// groupOf is what is known of a group.
-func (l *look) groupOf(name roll.Group) evidence.Group {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ev.Groups[name]
-}
-
-// vpc changes what is known of a VPC.
-func (l *look) vpc(id string, change func(*evidence.VPC)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	v := l.ev.Network.VPCs[id]
+	v := all[key]
 	change(&v)
-	l.ev.Network.VPCs[id] = v
+	all[key] = v
 }
+
+func known[K comparable, V any](l *look, all map[K]V, key K) V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return all[key]
+}
+
+func (l *look) instance(id roll.InstanceID, change func(*evidence.Instance)) {
+	changed(l, l.ev.Instances, id, change)
+}
+func (l *look) node(name string, change func(*evidence.Node)) {
+	changed(l, l.ev.Nodes, name, change)
+}
+func (l *look) group(name roll.Group, change func(*evidence.Group)) {
+	changed(l, l.ev.Groups, name, change)
+}
+func (l *look) vpc(id string, change func(*evidence.VPC)) {
+	changed(l, l.ev.Network.VPCs, id, change)
+}
+
+// config is what EC2 reported of an instance.
+func (l *look) config(id roll.InstanceID) evidence.Fact[evidence.InstanceConfig] {
+	return known(l, l.ev.Instances, id).Config
+}
+func (l *look) nodeOf(name string) evidence.Node       { return known(l, l.ev.Nodes, name) }
+func (l *look) groupOf(name roll.Group) evidence.Group { return known(l, l.ev.Groups, name) }
 
 // distinct are the values without repetition and without the zero value, in their order.
 func distinct[T comparable](all []T) []T {
@@ -165,6 +142,3 @@ func (l *look) most(n int) int {
 	}
 	return n
 }
-
-// keep puts the facts among those that are known.
-func keep[V any](into, facts map[string]evidence.Fact[V]) { maps.Copy(into, facts) }

@@ -54,7 +54,7 @@ func (l *look) readSubnets() {
 			}
 		})
 	skip(facts, left, whyNetwork)
-	keep(l.ev.Network.Subnets, facts)
+	maps.Copy(l.ev.Network.Subnets, facts)
 }
 
 func subnet(s *types.Subnet) evidence.Subnet {
@@ -162,7 +162,7 @@ func (l *look) readSecurityGroups() {
 			}
 		})
 	skip(facts, left, whyNetwork)
-	keep(l.ev.Network.SecurityGroups, facts)
+	maps.Copy(l.ev.Network.SecurityGroups, facts)
 }
 
 func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
@@ -218,7 +218,7 @@ func (l *look) readNATGateways() {
 			}
 		})
 	skip(facts, left, whyNetwork)
-	keep(l.ev.Network.NATGateways, facts)
+	maps.Copy(l.ev.Network.NATGateways, facts)
 }
 
 func natGateway(g *types.NatGateway) evidence.NATGateway {

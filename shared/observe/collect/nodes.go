@@ -39,44 +39,33 @@ func (l *look) eachNode(n need, read func(name string), skipped func(name, why s
 	}
 }
 
-func (l *look) readNodes() {
-	t := l.kube.topic()
-	l.eachNode(needNode, func(name string) {
-		fact := object(t, kube.ANode(name), nodeObject)
-		l.node(name, func(n *evidence.Node) { n.Object = fact })
-	}, func(name, why string) {
-		l.node(name, func(n *evidence.Node) { n.Object = evidence.Skipped[evidence.NodeObject](why) })
-	})
+// ofNodes is the task that reads one fact of each node of the sample.
+func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.Fact[V], place func(*evidence.Node) *evidence.Fact[V]) func() {
+	set := func(name string, fact evidence.Fact[V]) {
+		l.node(name, func(n *evidence.Node) { *place(n) = fact })
+	}
+	return func() {
+		t := l.kube.topic()
+		l.eachNode(n, func(name string) { set(name, read(t, name)) }, func(name, why string) { set(name, evidence.Skipped[V](why)) })
+	}
 }
 
-func (l *look) readLeases() {
-	t := l.kube.topic()
-	l.eachNode(needNode, func(name string) {
-		fact := object(t, kube.LeaseOf(name), lease)
-		l.node(name, func(n *evidence.Node) { n.Lease = fact })
-	}, func(name, why string) {
-		l.node(name, func(n *evidence.Node) { n.Lease = evidence.Skipped[evidence.Lease](why) })
-	})
-}
-
-func (l *look) readEvents() {
-	t := l.kube.topic()
-	l.eachNode(needEvents, func(name string) {
-		fact := inOrder(items(t, kube.EventsOfNode(name), event))
-		l.node(name, func(n *evidence.Node) { n.Events = fact })
-	}, func(name, why string) {
-		l.node(name, func(n *evidence.Node) { n.Events = evidence.Skipped[[]evidence.Event](why) })
-	})
-}
-
-func (l *look) readPods() {
-	t := l.kube.topic()
-	l.eachNode(needPods, func(name string) {
-		fact := items(t, kube.PodsOf(name), pod)
-		l.node(name, func(n *evidence.Node) { n.Pods = fact })
-	}, func(name, why string) {
-		l.node(name, func(n *evidence.Node) { n.Pods = evidence.Skipped[[]evidence.Pod](why) })
-	})
+// readNodes are the tasks that read the nodes of the sample: each asks a question of its own.
+func (l *look) readNodes() []func() {
+	return []func(){
+		ofNodes(l, needNode, func(t *topic, name string) evidence.Fact[evidence.NodeObject] {
+			return object(t, kube.ANode(name), nodeObject)
+		}, func(n *evidence.Node) *evidence.Fact[evidence.NodeObject] { return &n.Object }),
+		ofNodes(l, needNode, func(t *topic, name string) evidence.Fact[evidence.Lease] {
+			return object(t, kube.LeaseOf(name), lease)
+		}, func(n *evidence.Node) *evidence.Fact[evidence.Lease] { return &n.Lease }),
+		ofNodes(l, needEvents, func(t *topic, name string) evidence.Fact[[]evidence.Event] {
+			return inOrder(items(t, kube.EventsOfNode(name), event))
+		}, func(n *evidence.Node) *evidence.Fact[[]evidence.Event] { return &n.Events }),
+		ofNodes(l, needPods, func(t *topic, name string) evidence.Fact[[]evidence.Pod] {
+			return items(t, kube.PodsOf(name), pod)
+		}, func(n *evidence.Node) *evidence.Fact[[]evidence.Pod] { return &n.Pods }),
+	}
 }
 
 // metadata is that of any object.

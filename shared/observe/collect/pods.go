@@ -49,29 +49,26 @@ func (l *look) readBudgets() {
 	t := l.kube.topic()
 	var all []*kube.Item
 	why, asked := "", false
-	l.eachNode(needBudgets, func(name string) {
-		pods := l.nodeOf(name).Pods
-		fact := evidence.Fact[[]roll.Budget]{State: pods.State, Why: pods.Why}
-		if pods.Known() {
-			fact = evidence.Read([]roll.Budget{})
-			var covered []kube.Covered
-			for _, p := range pods.Value {
-				if p.Evictable() {
-					covered = append(covered, kube.Covered{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Ready: p.Ready, Leaving: !p.Deleting.IsZero()})
-				}
-			}
-			if len(covered) > 0 {
-				if !asked {
-					all, _, why = t.read(kube.AllBudgets())
-					asked = true
-				}
-				fact = budgetsOf(all, covered, why)
+	of := func(pods []evidence.Pod) evidence.Fact[[]roll.Budget] {
+		var covered []kube.Covered
+		for _, p := range pods {
+			if p.Evictable() {
+				covered = append(covered, kube.Covered{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Ready: p.Ready, Leaving: !p.Deleting.IsZero()})
 			}
 		}
-		l.node(name, func(n *evidence.Node) { n.Budgets = fact })
-	}, func(name, why string) {
-		l.node(name, func(n *evidence.Node) { n.Budgets = evidence.Skipped[[]roll.Budget](why) })
-	})
+		if len(covered) == 0 {
+			return evidence.Read([]roll.Budget{})
+		}
+		if !asked {
+			all, _, why = t.read(kube.AllBudgets())
+			asked = true
+		}
+		return budgetsOf(all, covered, why)
+	}
+	ofNodes(l, needBudgets, func(_ *topic, name string) evidence.Fact[[]roll.Budget] {
+		return evidence.Then(l.nodeOf(name).Pods, of)
+	},
+		func(n *evidence.Node) *evidence.Fact[[]roll.Budget] { return &n.Budgets })()
 }
 
 func budgetsOf(all []*kube.Item, pods []kube.Covered, why string) evidence.Fact[[]roll.Budget] {

@@ -45,16 +45,14 @@ func (l *look) readWebhooks() {
 	if len(l.needing(needWebhooks)) == 0 {
 		return
 	}
-	each := items(l.kube.topic(), kube.Webhooks(), webhooksOfNodes)
-	l.ev.Cluster.Webhooks = evidence.Fact[[]evidence.Webhook]{State: each.State, Why: each.Why}
-	if each.Known() {
-		l.ev.Cluster.Webhooks.Value = append([]evidence.Webhook{}, slices.Concat(each.Value...)...)
-	}
+	l.ev.Cluster.Webhooks = evidence.Then(items(l.kube.topic(), kube.Webhooks(), webhooksOfNodes), func(each [][]evidence.Webhook) evidence.Fact[[]evidence.Webhook] {
+		return evidence.Read(append([]evidence.Webhook{}, slices.Concat(each...)...))
+	})
 }
 
 func webhooksOfNodes(c *webhookConfiguration) (out []evidence.Webhook) {
 	for _, w := range c.Webhooks {
-		if found, ok := ofNodes(w); ok {
+		if found, ok := nodesOnly(w); ok {
 			found.Configuration, found.Kind = c.Metadata.Name, c.Kind
 			out = append(out, found)
 		}
@@ -62,8 +60,8 @@ func webhooksOfNodes(c *webhookConfiguration) (out []evidence.Webhook) {
 	return out
 }
 
-// ofNodes cuts a webhook down to its rules about nodes; false if it has none.
-func ofNodes(w webhook) (evidence.Webhook, bool) {
+// nodesOnly cuts a webhook down to its rules about nodes; false if it has none.
+func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selects(w.ObjectSelector) || len(w.MatchConditions) > 0}
 	if w.FailurePolicy != nil {
 		out.FailurePolicy = *w.FailurePolicy
@@ -150,7 +148,7 @@ type sliceJSON struct {
 }
 
 func (l *look) endpointsOf(t *topic, namespace, name string) evidence.Fact[int] {
-	slices := items(t, kube.EndpointSlicesOf(namespace, name), func(s *sliceJSON) int {
+	ready := items(t, kube.EndpointSlicesOf(namespace, name), func(s *sliceJSON) int {
 		n := 0
 		for _, e := range s.Endpoints {
 			if e.Conditions.Ready == nil || *e.Conditions.Ready {
@@ -159,12 +157,11 @@ func (l *look) endpointsOf(t *topic, namespace, name string) evidence.Fact[int] 
 		}
 		return n
 	})
-	if !slices.Known() {
-		return evidence.Fact[int]{State: slices.State, Why: slices.Why}
-	}
-	total := 0
-	for _, n := range slices.Value {
-		total += n
-	}
-	return evidence.Read(total)
+	return evidence.Then(ready, func(all []int) evidence.Fact[int] {
+		total := 0
+		for _, n := range all {
+			total += n
+		}
+		return evidence.Read(total)
+	})
 }
