@@ -158,14 +158,14 @@ func (q query) list(r *http.Request, t *table[item]) (*http.Response, error) {
 	if q.otherVersion(t) {
 		return answer(r, http.StatusNotFound, []byte(`"404 page not found"`))
 	}
-	selects, err := selectors(r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector"))
+	selects, err := kube.Selects(r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector"), &item{})
 	if err != nil {
 		return nil, err
 	}
 	var chosen []*item
 	for i := range t.rows {
 		o := &t.rows[i]
-		if q.is(o) && (q.namespace == "" || o.Metadata.Namespace == q.namespace) && selects(o) {
+		if q.is(o) && (q.namespace == "" || o.Metadata.Namespace == q.namespace) && selects(o.Metadata.Labels, o) {
 			chosen = append(chosen, o)
 		}
 	}
@@ -188,83 +188,28 @@ func (q query) list(r *http.Request, t *table[item]) (*http.Response, error) {
 	return answer(r, http.StatusOK, b.Bytes())
 }
 
-// selectors reads the selectors that package kube sends: key=value, and for labels also
-// key in (value,value).
-func selectors(labels, fields string) (func(*item) bool, error) {
-	wants, err := requirements(labels)
-	if err != nil {
-		return nil, err
-	}
-	about, err := requirements(fields)
-	if err != nil {
-		return nil, err
-	}
-	for key := range about {
-		if _, known := fieldOf(&item{}, key); !known {
-			return nil, fmt.Errorf("a bundle cannot be searched by the field %s", key)
-		}
-	}
-	return func(o *item) bool {
-		for key, values := range wants {
-			if have, ok := o.Metadata.Labels[key]; !ok || !slices.Contains(values, have) {
-				return false
-			}
-		}
-		for key, values := range about {
-			if have, _ := fieldOf(o, key); !slices.Contains(values, have) {
-				return false
-			}
-		}
-		return true
-	}, nil
-}
+// Get is the value of a field by which package kube selects objects.
+func (i *item) Get(field string) string { value, _ := i.field(field); return value }
 
-func fieldOf(o *item, key string) (string, bool) {
-	switch key {
+// Has reports whether objects can be selected by the field.
+func (i *item) Has(field string) bool { _, ok := i.field(field); return ok }
+
+func (i *item) field(name string) (value string, ok bool) {
+	switch name {
 	case "metadata.name":
-		return o.Metadata.Name, true
+		return i.Metadata.Name, true
 	case "metadata.namespace":
-		return o.Metadata.Namespace, true
+		return i.Metadata.Namespace, true
 	case "spec.nodeName":
-		return o.Spec.NodeName, true
+		return i.Spec.NodeName, true
 	case "involvedObject.kind":
-		return o.InvolvedObject.Kind, true
+		return i.InvolvedObject.Kind, true
 	case "reason":
-		return o.Reason, true
+		return i.Reason, true
 	case "involvedObject.name":
-		return o.InvolvedObject.Name, true
+		return i.InvolvedObject.Name, true
 	}
 	return "", false
-}
-
-func requirements(selector string) (map[string][]string, error) {
-	out := map[string][]string{}
-	for selector != "" {
-		term := selector
-		end := strings.IndexByte(selector, ',')
-		if open := strings.IndexByte(selector, '('); open >= 0 && (end < 0 || open < end) {
-			end = strings.IndexByte(selector, ')') + 1
-			if end == 0 || end == len(selector) {
-				end = -1
-			}
-		}
-		if end < 0 {
-			selector = ""
-		} else {
-			term, selector = selector[:end], strings.TrimPrefix(selector[end:], ",")
-		}
-		key, values, ok := strings.Cut(term, " in (")
-		if ok {
-			out[key] = strings.Split(strings.TrimSuffix(values, ")"), ",")
-			continue
-		}
-		key, value, ok := strings.Cut(term, "=")
-		if !ok || strings.HasSuffix(key, "!") {
-			return nil, fmt.Errorf("a bundle does not know the selector %q", term)
-		}
-		out[key] = []string{strings.TrimPrefix(value, "=")}
-	}
-	return out, nil
 }
 
 // groups answers which API groups there are. It is asked for only after a kind turned

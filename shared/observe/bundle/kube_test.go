@@ -213,28 +213,6 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestSelectors(t *testing.T) {
-	for selector, want := range map[string]string{
-		"":                             "map[]",
-		"a=b":                          "map[a:[b]]",
-		"a=b,c==d":                     "map[a:[b] c:[d]]",
-		"a in (b,c)":                   "map[a:[b c]]",
-		"a in (b),c=d":                 "map[a:[b] c:[d]]",
-		"c=d,a in (b,e)":               "map[a:[b e] c:[d]]",
-		"karpenter.sh/x in (p1,p2),y=": "map[karpenter.sh/x:[p1 p2] y:[]]",
-	} {
-		got, err := requirements(selector)
-		if err != nil || fmt.Sprint(got) != want {
-			t.Errorf("%q: got %v, %v, want %s", selector, got, err, want)
-		}
-	}
-	for _, selector := range []string{"a", "a!=b", "!a"} {
-		if got, err := requirements(selector); err == nil {
-			t.Errorf("%q was taken for %v", selector, got)
-		}
-	}
-}
-
 func TestAnEndedContextEndsTheRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

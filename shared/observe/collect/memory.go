@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 )
 
 // containerSpec is what a container may take. Init containers are left out: nearly all of
@@ -72,26 +71,11 @@ func evictedUsing(message string) (used int64) {
 	return used
 }
 
-// units are the suffixes of quantities.
-// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
-var units = map[string]float64{
-	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
-	"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-}
-
 // quantity is a quantity of memory in bytes, 0 if it is none.
 func quantity(s string) int64 {
-	unit := 1.0
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		number := strings.TrimRight(s, "EGKMPTikm")
-		unit = units[s[len(number):]]
-		if n, err = strconv.ParseFloat(number, 64); err != nil {
-			return 0
-		}
+	n, err := kube.Quantity(s)
+	if err != nil || n < 0 || n >= 1<<62 {
+		return 0
 	}
-	if n *= unit; n > 0 && n < 1<<62 {
-		return int64(n)
-	}
-	return 0
+	return n
 }
